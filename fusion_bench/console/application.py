@@ -45,7 +45,7 @@ HEADERS: Final = {
 }
 
 
-class Guard:
+class RequestGuard:
     """Middleware that answers what it refuses.
 
     Args:
@@ -275,14 +275,14 @@ def create_application(session: ConsoleSession, access: Access, reports: Path) -
         access: Who may ask.
         reports: Folder of reports, for a ledger that cannot stand beside the dataset.
     """
-    files = PageFiles(access)
+    files = ConsoleFiles(access)
     return Starlette(
         routes=[
             Route("/", files.answer_page),
             Route("/assets/{name}", files.answer_asset),
             *ConsoleEndpoints(session, reports).routes(),
         ],
-        middleware=[Middleware(Guard, access=access)],
+        middleware=[Middleware(RequestGuard, access=access)],
         exception_handlers={HTTPException: _answer_http_error},
     )
 
@@ -297,7 +297,7 @@ def read_assets() -> dict[str, bytes]:
 
 
 @dataclass(frozen=True, eq=False)
-class PageFiles:
+class ConsoleFiles:
     """The page and its files, which hold no data.
 
     Attributes:

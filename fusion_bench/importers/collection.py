@@ -24,7 +24,7 @@ from fusion_bench.util.json_text import encode_json_lines
 COUNTED = ("queries", "judgments", "documents")
 
 
-class Judgment(NamedTuple):
+class CollectionJudgment(NamedTuple):
     """The grade of one document for one query."""
 
     query: str
@@ -49,7 +49,7 @@ class CollectionQuery(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Collection:
+class ImportedCollection:
     """A test collection, read as far as its queries and judgments.
 
     Attributes:
@@ -67,7 +67,7 @@ class Collection:
     name: str
     origin: str
     queries: Sequence[CollectionQuery]
-    judgments: Sequence[Judgment]
+    judgments: Sequence[CollectionJudgment]
     read_documents: Callable[[], Iterator[CollectionDocument]]
     license: str = ""
     counts: Mapping[str, int] = field(default_factory=dict)
@@ -76,8 +76,8 @@ class Collection:
 
 
 def join_splits(
-    where: str, texts: Mapping[str, str], splits: Mapping[str, Sequence[Judgment]]
-) -> tuple[list[CollectionQuery], list[Judgment]]:
+    where: str, texts: Mapping[str, str], splits: Mapping[str, Sequence[CollectionJudgment]]
+) -> tuple[list[CollectionQuery], list[CollectionJudgment]]:
     """The judged queries and the judgments of a collection's splits.
 
     Args:
@@ -125,7 +125,9 @@ def choose_splits(where: str, known: Sequence[str], wanted: Sequence[str]) -> li
     return [name for name in known if not wanted or name in wanted]
 
 
-def list_differing(collection: Collection, counts: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+def list_differing(
+    collection: ImportedCollection, counts: Mapping[str, int]
+) -> dict[str, tuple[int, int]]:
     """What was counted and what is stated, where they differ, by what is counted.
 
     Args:
@@ -142,7 +144,7 @@ def list_differing(collection: Collection, counts: Mapping[str, int]) -> dict[st
     }
 
 
-def check_counts(collection: Collection, counts: Mapping[str, int]) -> None:
+def check_counts(collection: ImportedCollection, counts: Mapping[str, int]) -> None:
     """Compare what was read with what the collection's makers state.
 
     Args:
@@ -200,7 +202,7 @@ class AddedDataset(TableView):
 
 
 def write_collection(
-    collection: Collection,
+    collection: ImportedCollection,
     folder: Path,
     *,
     name: str | None = None,
@@ -263,7 +265,7 @@ def check_free(folder: Path) -> None:
 
 
 def _write_documents(
-    path: Path, collection: Collection, progress: Callable[[str, int, int], None]
+    path: Path, collection: ImportedCollection, progress: Callable[[str, int, int], None]
 ) -> set[str]:
     """Write the documents as they are read; returns their ids."""
     ids: set[str] = set()
@@ -292,7 +294,9 @@ def _describe_document(document: CollectionDocument) -> dict[str, str]:
     return {"id": document.id, **title, "text": document.text}
 
 
-def _list_notes(collection: Collection, counts: Mapping[str, int], ids: set[str]) -> Iterator[str]:
+def _list_notes(
+    collection: ImportedCollection, counts: Mapping[str, int], ids: set[str]
+) -> Iterator[str]:
     if not collection.license and not collection.notes:
         yield "no license is stated: find the collection's terms before you share anything of it"
     absent = {judgment.document for judgment in collection.judgments} - ids
@@ -305,7 +309,7 @@ def _list_notes(collection: Collection, counts: Mapping[str, int], ids: set[str]
         yield f"{count:,} {what} were read, and {stated:,} are stated"
 
 
-def _qrels_text(collection: Collection) -> str:
+def _qrels_text(collection: ImportedCollection) -> str:
     rows = collection.judgments
     for judgment in rows:
         for each in (judgment.query, judgment.document):
@@ -317,14 +321,14 @@ def _qrels_text(collection: Collection) -> str:
     return "".join(f"{row.query} 0 {row.document} {row.grade}\n" for row in rows)
 
 
-def _encode_queries(collection: Collection) -> bytes:
+def _encode_queries(collection: ImportedCollection) -> bytes:
     return encode_json_lines(
         {"id": query.id, "text": query.text, **({"split": query.split} if query.split else {})}
         for query in collection.queries
     )
 
 
-def _dataset_text(collection: Collection, name: str) -> str:
+def _dataset_text(collection: ImportedCollection, name: str) -> str:
     data: dict[str, Any] = {
         "name": name,
         "description": f"Added from {collection.origin}.",

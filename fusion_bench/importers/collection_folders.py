@@ -24,9 +24,9 @@ import yaml
 
 from fusion_bench.errors import DataError
 from fusion_bench.importers.collection import (
-    Collection,
     CollectionDocument,
-    Judgment,
+    CollectionJudgment,
+    ImportedCollection,
     choose_splits,
     join_splits,
 )
@@ -208,7 +208,7 @@ def _read_rows(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]
 QRELS_SUFFIXES = (".tsv", ".jsonl", ".trec", ".txt")
 
 
-def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
+def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollection:
     """Read the queries and judgments of a folder.
 
     Args:
@@ -225,7 +225,7 @@ def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
     judgments = {name: read_judgments(files[name]) for name in chosen}
     judged, all_judgments = join_splits(str(folder), texts, judgments)
     card = read_card(folder)
-    return Collection(
+    return ImportedCollection(
         name=resolve_path(folder).name,
         origin=str(folder),
         queries=judged,
@@ -261,11 +261,11 @@ def read_texts(path: Path) -> dict[str, str]:
     return collect_texts(iterate_objects(path))
 
 
-def read_judgments(path: Path) -> list[Judgment]:
+def read_judgments(path: Path) -> list[CollectionJudgment]:
     """The judgments of a file of any format that can be read."""
     qrels = load_qrels(path)
     return [
-        Judgment(query, qrels.vocabulary[document], grade)
+        CollectionJudgment(query, qrels.vocabulary[document], grade)
         for number, query in enumerate(qrels.queries)
         for document, grade in zip(
             qrels.documents[qrels.offsets[number] : qrels.offsets[number + 1]].tolist(),
@@ -307,7 +307,7 @@ SPLIT: Final = re.compile(r"(?P<split>.+?)(-\d{5}-of-\d{5})?\.parquet")
 HUB_FOLDER: Final = re.compile(r"datasets--(?P<owner>.+?)--(?P<name>.+)")
 
 
-def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
+def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollection:
     """Read the queries and judgments of a folder.
 
     Args:
@@ -329,7 +329,7 @@ def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> Collection:
     }
     judged, all_judgments = join_splits(str(root), texts, judgments)
     card = read_card(root)
-    return Collection(
+    return ImportedCollection(
         name=_name_dataset(folder),
         origin=str(folder),
         queries=judged,

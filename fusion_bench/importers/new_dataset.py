@@ -51,7 +51,7 @@ SMALL = 0.02
 
 
 @dataclass(frozen=True)
-class Finding:
+class DatasetFinding:
     """What one check found.
 
     Attributes:
@@ -69,7 +69,7 @@ class Finding:
 
 def find_in_dataset(
     dataset: Dataset, documents: Mapping[str, str] | None, report: ReportCollection
-) -> list[Finding]:
+) -> list[DatasetFinding]:
     """Every check's finding, in the order in which a user should read them.
 
     Args:
@@ -90,7 +90,7 @@ def find_in_dataset(
     ]
 
 
-def _check_coverage(dataset: Dataset, runs: AlignedRuns) -> Iterator[Finding]:
+def _check_coverage(dataset: Dataset, runs: AlignedRuns) -> Iterator[DatasetFinding]:
     """Queries that a list answers, and relevant documents that any list returns."""
     judged = len(runs.queries)
     answered = {name: int((runs.lengths[i] > 0).sum()) for i, name in enumerate(runs.sources)}
@@ -98,11 +98,11 @@ def _check_coverage(dataset: Dataset, runs: AlignedRuns) -> Iterator[Finding]:
     shares = ", ".join(f"{name} {count:,}" for name, count in answered.items())
     text = f"Of {pluralize(judged, 'judged query')} the lists answer: {shares}."
     advice = "Add the missing answers: a query without any counts 0." if few else ""
-    yield Finding("queries in the lists", "look" if few else "ok", text, advice)
+    yield DatasetFinding("queries in the lists", "look" if few else "ok", text, advice)
     is_relevant = runs.grades >= dataset.spec.binary_relevance
     total = int((dataset.qrels.grades >= dataset.spec.binary_relevance).sum())
     if not total:
-        yield Finding(
+        yield DatasetFinding(
             "relevant documents in the lists",
             "look",
             "No document is judged relevant.",
@@ -121,16 +121,18 @@ def _check_coverage(dataset: Dataset, runs: AlignedRuns) -> Iterator[Finding]:
     )
     is_low = union < LOW_COVERAGE
     advice = "Retrieve deeper lists: no fusion finds what no list returns." if is_low else ""
-    yield Finding("relevant documents in the lists", "look" if is_low else "ok", text, advice)
+    yield DatasetFinding(
+        "relevant documents in the lists", "look" if is_low else "ok", text, advice
+    )
 
 
-def _check_duplicate_queries(groups: QueryGroups) -> Finding:
+def _check_duplicate_queries(groups: QueryGroups) -> DatasetFinding:
     linked = int(groups.sizes.sum())
     if not linked:
-        return Finding("duplicate queries", "ok", "No two queries depend on each other.")
+        return DatasetFinding("duplicate queries", "ok", "No two queries depend on each other.")
     link = groups.links[0]
     pair = f"{groups.queries[link.first]!r} and {groups.queries[link.second]!r}: {link.reason}"
-    return Finding(
+    return DatasetFinding(
         "duplicate queries",
         "look",
         f"{pluralize(linked, 'query')} depend on others (for example {pair}).",
@@ -139,7 +141,7 @@ def _check_duplicate_queries(groups: QueryGroups) -> Finding:
     )
 
 
-def check_duplicate_documents(documents: Mapping[str, str] | None) -> Finding:
+def check_duplicate_documents(documents: Mapping[str, str] | None) -> DatasetFinding:
     """Texts that two documents share.
 
     Args:
@@ -147,13 +149,15 @@ def check_duplicate_documents(documents: Mapping[str, str] | None) -> Finding:
     """
     check = "duplicate documents"
     if documents is None:
-        return Finding(check, "not checked", "The texts are not known.", "Give --documents FILE.")
+        return DatasetFinding(
+            check, "not checked", "The texts are not known.", "Give --documents FILE."
+        )
     counts = Counter(normalize_text(text) for text in documents.values())
     repeated = {text for text, count in counts.items() if count > 1}
     if not repeated:
-        return Finding(check, "ok", f"{pluralize(len(documents), 'text')}, all different.")
+        return DatasetFinding(check, "ok", f"{pluralize(len(documents), 'text')}, all different.")
     copies = [name for name, text in documents.items() if normalize_text(text) in repeated]
-    return Finding(
+    return DatasetFinding(
         check,
         "look",
         f"{pluralize(len(copies), 'document')} share {pluralize(len(repeated), 'text')} (for "
@@ -171,7 +175,7 @@ def _list_vocabularies(dataset: Dataset) -> dict[str, Collection[str]]:
 
 def check_dead_ids(
     vocabularies: Mapping[str, Collection[str]], documents: Collection[str] | None
-) -> Finding:
+) -> DatasetFinding:
     """Ids in judgments or lists that no document has.
 
     Args:
@@ -180,7 +184,7 @@ def check_dead_ids(
     """
     check = "dead ids"
     if documents is None:
-        return Finding(
+        return DatasetFinding(
             check,
             "not checked",
             "The ids of the documents are not known.",
@@ -190,9 +194,9 @@ def check_dead_ids(
     dead = {name: len(set(ids) - known) for name, ids in vocabularies.items()}
     counts = {name: count for name, count in dead.items() if count}
     if not counts:
-        return Finding(check, "ok", "Every judged or returned document has a text.")
+        return DatasetFinding(check, "ok", "Every judged or returned document has a text.")
     listed = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    return Finding(
+    return DatasetFinding(
         check,
         "look",
         f"Documents without a text: {listed}.",
@@ -200,12 +204,12 @@ def check_dead_ids(
     )
 
 
-def _check_leaks(dataset: Dataset, groups: QueryGroups) -> Finding:
+def _check_leaks(dataset: Dataset, groups: QueryGroups) -> DatasetFinding:
     """Queries of one group in two splits: what is tuned on one part is tested on the other."""
     check = "leaks between splits"
     split_of = {q: dataset.queries[q].split for q in groups.queries if q in dataset.queries}
     if len({split for split in split_of.values() if split}) < 2:
-        return Finding(check, "not checked", "The queries have fewer than two splits.")
+        return DatasetFinding(check, "not checked", "The queries have fewer than two splits.")
     leaks = [
         (first, second)
         for link in groups.links
@@ -213,9 +217,9 @@ def _check_leaks(dataset: Dataset, groups: QueryGroups) -> Finding:
         if split_of.get(first) and split_of.get(second) and split_of[first] != split_of[second]
     ]
     if not leaks:
-        return Finding(check, "ok", "No query of one split resembles one of another.")
+        return DatasetFinding(check, "ok", "No query of one split resembles one of another.")
     first, second = leaks[0]
-    return Finding(
+    return DatasetFinding(
         check,
         "look",
         f"{pluralize(len(leaks), 'pair')} of similar queries stand in two splits (for example "
@@ -224,7 +228,7 @@ def _check_leaks(dataset: Dataset, groups: QueryGroups) -> Finding:
     )
 
 
-def _check_power(report: ReportCollection) -> Finding:
+def _check_power(report: ReportCollection) -> DatasetFinding:
     """Queries that typical differences need, from the spread of the starter systems."""
     check = "number of queries"
     values = {
@@ -236,11 +240,11 @@ def _check_power(report: ReportCollection) -> Finding:
     }
     other = next((name for name, each in differences.items() if each.any()), None)
     if other is None:
-        return Finding(check, "not checked", "No two systems differ, which tells no spread.")
+        return DatasetFinding(check, "not checked", "No two systems differ, which tells no spread.")
     spread = estimate_spread(differences[other])
     rule = plan_rule(DecisionRule("better or worse", sidak_tail(1)), spread, DIFFERENCES)
     if rule.detectable is None:
-        return Finding(check, "not checked", f"{other} and {report.baseline} do not differ.")
+        return DatasetFinding(check, "not checked", f"{other} and {report.baseline} do not differ.")
     needs = ", ".join(
         f"{format_number(plan.difference)} needs {plan.needed or 'more than can be had'}"
         for plan in rule.differences
@@ -252,7 +256,7 @@ def _check_power(report: ReportCollection) -> Finding:
         f"({other} against {report.baseline}); {needs}."
     )
     advice = "Judge more queries, or look for large differences only." if is_small else ""
-    return Finding(check, "look" if is_small else "ok", text, advice)
+    return DatasetFinding(check, "look" if is_small else "ok", text, advice)
 
 
 def find_in_lists(
@@ -260,7 +264,7 @@ def find_in_lists(
     rerankers: Mapping[str, Run],
     queries: Collection[str] | None,
     documents: Mapping[str, str] | None,
-) -> list[Finding]:
+) -> list[DatasetFinding]:
     """The checks that need no judgments.
 
     Args:
@@ -277,21 +281,23 @@ def find_in_lists(
     ]
 
 
-def _check_queries(runs: Mapping[str, Run], queries: Collection[str] | None) -> Iterator[Finding]:
+def _check_queries(
+    runs: Mapping[str, Run], queries: Collection[str] | None
+) -> Iterator[DatasetFinding]:
     """Queries that a list answers, and those without a text."""
     answered = {name: set(run.queries) for name, run in runs.items()}
     known = set().union(*answered.values()) if queries is None else set(queries)
     counts = {name: len(known & ids) for name, ids in answered.items()}
     few = any(count < len(known) for count in counts.values())
     shares = ", ".join(f"{name} {count:,}" for name, count in counts.items())
-    yield Finding(
+    yield DatasetFinding(
         "queries in the lists",
         "look" if few else "ok",
         f"Of {pluralize(len(known), 'query')} the lists answer: {shares}.",
         "Add the missing answers: a query without any counts 0." if few else "",
     )
     if queries is None:
-        yield Finding(
+        yield DatasetFinding(
             "texts of the queries",
             "not checked",
             "The texts are not known, and a judge reads them.",
@@ -303,7 +309,7 @@ def _check_queries(runs: Mapping[str, Run], queries: Collection[str] | None) -> 
     if missing:
         text = f"{pluralize(len(missing), 'query')} without a text (for example {missing[0]!r})."
     advice = "Do the files use two kinds of ids? Renew the older file." if missing else ""
-    yield Finding("texts of the queries", "look" if missing else "ok", text, advice)
+    yield DatasetFinding("texts of the queries", "look" if missing else "ok", text, advice)
 
 
 COMMAND: Final = SavedBy("fusion-bench dataset new", "DIR")
@@ -322,7 +328,7 @@ class NewDataset(TableView):
     """
 
     name: str
-    findings: tuple[Finding, ...]
+    findings: tuple[DatasetFinding, ...]
     notes: tuple[str, ...]
     files: tuple[Path, ...]
     is_judged: bool
@@ -333,7 +339,7 @@ class NewDataset(TableView):
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a check."""
-        return list_columns(Finding, self.findings[:limit])
+        return list_columns(DatasetFinding, self.findings[:limit])
 
 
 def make_new_dataset(

@@ -17,9 +17,9 @@ from unittest.mock import patch
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.importers.collection import (
     AddedDataset,
-    Collection,
     CollectionDocument,
-    Judgment,
+    CollectionJudgment,
+    ImportedCollection,
     check_free,
     join_splits,
     write_collection,
@@ -35,7 +35,9 @@ class NotCachedError(Exception):
     """The library wanted to download something."""
 
 
-def read_ir_dataset(name: str, splits: Sequence[str] = (), *, download: bool = False) -> Collection:
+def read_ir_dataset(
+    name: str, splits: Sequence[str] = (), *, download: bool = False
+) -> ImportedCollection:
     """Read the queries and judgments of a dataset.
 
     Args:
@@ -53,20 +55,21 @@ def read_ir_dataset(name: str, splits: Sequence[str] = (), *, download: bool = F
     with _read_cache_only(library, name, download=download):
         parts = _find_parts(library, name, splits)
         texts: dict[str, str] = {}
-        judgments: dict[str, list[Judgment]] = {}
+        judgments: dict[str, list[CollectionJudgment]] = {}
         stated = dict.fromkeys(PARTS, 0)
         for split, dataset in parts.items():
             rows = ((str(query.query_id), query.default_text()) for query in dataset.queries_iter())
             texts |= rows
             judgments[split] = [
-                Judgment(row.query_id, row.doc_id, row.relevance) for row in dataset.qrels_iter()
+                CollectionJudgment(row.query_id, row.doc_id, row.relevance)
+                for row in dataset.qrels_iter()
             ]
             for what, part in PARTS.items():
                 stated[what] += (dataset.metadata().get(part) or {}).get("count") or 0
         queries, all_judgments = join_splits(name, texts, judgments)
     first = next(iter(parts.values()))
     stated["documents"] = (first.metadata().get("docs") or {}).get("count") or 0
-    return Collection(
+    return ImportedCollection(
         name=name.replace("/", "-"),
         origin=f"ir_datasets:{name}",
         queries=queries,
@@ -165,7 +168,7 @@ KINDS: Final = (f"{LIBRARY}:ID", *(f"{kind}:FOLDER" for kind in FOLDER_READERS))
 
 def read_collection(
     place: str, splits: Sequence[str] = (), *, download: bool = False
-) -> Collection:
+) -> ImportedCollection:
     """Read the queries and judgments of a collection.
 
     Args:

@@ -107,7 +107,7 @@ MOST_NOTE = 1000
 
 
 @dataclass(eq=False)
-class Session:
+class JudgingSession:
     """One sitting of one judge.
 
     Attributes:
@@ -252,7 +252,7 @@ class JudgeLoop:
         keys: Where keys come from.
     """
 
-    session: Session
+    session: JudgingSession
     queries: Mapping[str, str]
     documents: Mapping[str, str]
     console: Console
@@ -383,7 +383,7 @@ def require_terminal() -> None:
 
 def judge_in_terminal(
     task: JudgeTask, queries: Mapping[str, str], documents: Mapping[str, str]
-) -> Session:
+) -> JudgingSession:
     """Judge until nothing is left, or the judge quits.
 
     Args:
@@ -399,7 +399,7 @@ def judge_in_terminal(
         FusionBenchError: The judge's file cannot be written, or another process has it.
     """
     require_keys(task.greatest)
-    session = Session(task)
+    session = JudgingSession(task)
     console = Console(highlight=False)
     keyboard = open_keyboard(sys.stdin.fileno())
     with task.file.lock(), keyboard as keys, console.screen() as screen:

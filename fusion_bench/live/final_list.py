@@ -17,7 +17,7 @@ from fusion_bench.errors import FailureKind
 from fusion_bench.evaluation.crag import ABSOLUTE, CragThresholds, CragVerdict, judge_list
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
-from fusion_bench.live.query_lists import Hit, candidate_ids
+from fusion_bench.live.query_lists import QueryHit, candidate_ids
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import (
@@ -123,7 +123,7 @@ def rank_documents(
     system: System,
     runs: AlignedRuns,
     spaces: Mapping[str, ScoreSpace],
-    lists: Mapping[str, Sequence[Hit]],
+    lists: Mapping[str, Sequence[QueryHit]],
 ) -> tuple[LiveDocument, ...]:
     """The documents that a system returns for one query, best first.
 
@@ -186,7 +186,7 @@ def _source_hits(system: System, runs: AlignedRuns) -> Callable[[int], tuple[Sou
 
 
 def _merge_extras(
-    lists: Mapping[str, Sequence[Hit]],
+    lists: Mapping[str, Sequence[QueryHit]],
 ) -> dict[str, tuple[str | None, dict[str, Any]]]:
     """Document → its first text and its merged metadata, in which later lists win."""
     merged: dict[str, tuple[str | None, dict[str, Any]]] = {}

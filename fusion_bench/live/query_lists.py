@@ -116,7 +116,7 @@ KEYS = ("id", "score", "text", "metadata")
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class QueryHit:
     """One document that a retriever returned.
 
     Attributes:
@@ -132,7 +132,7 @@ class Hit:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-def read_hits(given: object, source: str) -> list[Hit]:
+def read_hits(given: object, source: str) -> list[QueryHit]:
     """The list of one source.
 
     Args:
@@ -153,7 +153,7 @@ def read_hits(given: object, source: str) -> list[Hit]:
     return [_read_hit(item, source, i) for i, item in enumerate(items, 1)]
 
 
-def check_scores(hits: Iterable[Hit], source: str, space: ScoreSpace) -> None:
+def check_scores(hits: Iterable[QueryHit], source: str, space: ScoreSpace) -> None:
     """Check that the scores of a rerank list lie where their score space says.
 
     Args:
@@ -176,17 +176,17 @@ def check_scores(hits: Iterable[Hit], source: str, space: ScoreSpace) -> None:
             )
 
 
-def _read_hit(item: object, source: str, number: int) -> Hit:
+def _read_hit(item: object, source: str, number: int) -> QueryHit:
     if type(item) is tuple and len(item) in {2, 3}:  # by far the most frequent, and the fastest
         name, score, text = item if len(item) == 3 else (*item, None)
         is_text = text is None or type(text) is str
         is_score = type(score) is float and math.isfinite(score)
         if type(name) is str and name and is_encodable(name) and is_score and is_text:
-            return Hit(name, score, text)
+            return QueryHit(name, score, text)
     return _read_fields(item, f"list {source!r}, item {number}")
 
 
-def _read_fields(item: object, where: str) -> Hit:
+def _read_fields(item: object, where: str) -> QueryHit:
     if isinstance(item, tuple | list):
         if not 2 <= len(item) <= len(KEYS):
             raise DataError(
@@ -209,7 +209,9 @@ def _read_fields(item: object, where: str) -> Hit:
         raise DataError(f"{where}: text is text or None, given {text!r:.80}")
     if not isinstance(metadata, Mapping):
         raise DataError(f"{where}: metadata is a mapping or None, given {metadata!r:.80}")
-    return Hit(_read_id(fields["id"], where), _read_score(fields["score"], where), text, metadata)
+    return QueryHit(
+        _read_id(fields["id"], where), _read_score(fields["score"], where), text, metadata
+    )
 
 
 def _read_id(value: object, where: str) -> str:
@@ -266,7 +268,7 @@ class ListRules:
 
 
 def align_lists(
-    query: Query, lists: Mapping[str, Sequence[Hit]], names: Sequence[str], rules: ListRules
+    query: Query, lists: Mapping[str, Sequence[QueryHit]], names: Sequence[str], rules: ListRules
 ) -> AlignedRuns | None:
     """The lists of one query on one set of candidates; None where all are empty.
 
@@ -293,7 +295,7 @@ def align_lists(
     return aligned.restrict(names) if rules.ties == "first_seen" else aligned
 
 
-def _make_run(query: Query, name: str, hits: Sequence[Hit], rules: ListRules) -> Run:
+def _make_run(query: Query, name: str, hits: Sequence[QueryHit], rules: ListRules) -> Run:
     options = rules.options_of(name)
     ids, scores = [hit.id for hit in hits], [hit.score for hit in hits]
     return Run.from_rows(
@@ -308,7 +310,7 @@ def _make_run(query: Query, name: str, hits: Sequence[Hit], rules: ListRules) ->
 
 
 def add_rerank_list(
-    runs: AlignedRuns, name: str, hits: Sequence[Hit], rules: ListRules
+    runs: AlignedRuns, name: str, hits: Sequence[QueryHit], rules: ListRules
 ) -> AlignedRuns:
     """The runs of one query with a rerank list, in place of one of that name.
 
@@ -370,7 +372,7 @@ class GatheredLists:
         failures: Name of a retriever that failed → what happened.
     """
 
-    hits: Mapping[str, list[Hit]]
+    hits: Mapping[str, list[QueryHit]]
     failures: Mapping[str, str]
 
 
@@ -415,7 +417,7 @@ async def gather_lists(
     return GatheredLists({name: hits[name] for name in sources}, failures)
 
 
-def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[Hit]:
+def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[QueryHit]:
     hits = read_hits(given, name)
     if name in spaces:
         check_scores(hits, name, spaces[name])
@@ -424,6 +426,6 @@ def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> li
 
 async def _ask_retriever(
     name: str, retriever: Retriever, query: str, spaces: Mapping[str, ScoreSpace]
-) -> list[Hit]:
+) -> list[QueryHit]:
     answer = await call_function(retriever, query)
     return _read_list(answer, name, spaces)

@@ -18,7 +18,7 @@ from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, ProviderError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import FUSED_ORDER
-from fusion_bench.live.query_lists import Hit, ListRules, add_rerank_list, candidate_ids
+from fusion_bench.live.query_lists import ListRules, QueryHit, add_rerank_list, candidate_ids
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.models.answer_stores import RecentScores
@@ -219,7 +219,7 @@ class QueryScoring:
 
     tools: ScoringTools
     query: Query
-    lists: Mapping[str, Sequence[Hit]]
+    lists: Mapping[str, Sequence[QueryHit]]
     started: float
     answers: list[RerankAnswer] = field(default_factory=list, init=False)
     is_skipped: bool = field(default=False, init=False)
@@ -274,7 +274,7 @@ class QueryScoring:
         if candidates and not await self._score_candidates(blend, candidates):
             return plain.model_copy(update={"blend": NoBlend()}), runs
         scores = self._scores.get(blend.reranker, {})
-        hits = [Hit(document, score) for document, score in scores.items()]
+        hits = [QueryHit(document, score) for document, score in scores.items()]
         return plain, add_rerank_list(runs, blend.reranker, hits, self.tools.rules)
 
     def _check_given_scores(self, blend: RerankBlend, candidates: Sequence[str]) -> None:

@@ -96,7 +96,7 @@ class ParameterInfo(ReportRecord):
         )
 
 
-class Trial(ReportRecord):
+class TrialRecord(ReportRecord):
     """One set of numbers that was tried.
 
     Attributes:
@@ -589,7 +589,7 @@ FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
 FORMAT_VERSION = 10
 
 
-class Choice(ReportRecord):
+class ChosenTrial(ReportRecord):
     """What was chosen.
 
     Attributes:
@@ -674,7 +674,7 @@ class TuningReport(TableView, ReportRecord):
     settings: dict[str, Any]
     parameters: tuple[ParameterInfo, ...]
     default: dict[str, Any]
-    choice: Choice
+    choice: ChosenTrial
     tune: Gain
     nested: Gain | None
     held_out: Gain
@@ -697,7 +697,7 @@ class TuningReport(TableView, ReportRecord):
     front: ParetoFront | None = None
     thresholds: tuple[ThresholdReport, ...] = ()
     per_type: PerTypeResult | None = None
-    trials: tuple[Trial, ...]
+    trials: tuple[TrialRecord, ...]
     held_out_queries: tuple[str, ...]
     held_out_values: tuple[tuple[float, float], ...]
     list_trials: int = 1
@@ -747,7 +747,7 @@ class TuningReport(TableView, ReportRecord):
         }
 
     @property
-    def completed_trials(self) -> tuple[Trial, ...]:
+    def completed_trials(self) -> tuple[TrialRecord, ...]:
         """The trials that could be computed."""
         return tuple(trial for trial in self.trials if trial.value is not None)
 

@@ -305,7 +305,7 @@ class HeldOutReport(HeldOutGains):
             **self._verdict_fields(),
             **self._data_fields(),
             front=front,
-            trials=tuple(model.Trial(**vars(trial)) for trial in result.trials),
+            trials=tuple(model.TrialRecord(**vars(trial)) for trial in result.trials),
             held_out_queries=tuple(self._objective.runs.queries[q] for q in rows),
             held_out_values=tuple(values),
             list_trials=1 if self.default_by_trial is None else len(self.default_by_trial),
@@ -400,7 +400,7 @@ class HeldOutReport(HeldOutGains):
             "settings": {**settings, "sampler": search.sampler, "alpha": self.evaluation.alpha},
             "parameters": parameter_records(objective, split, chosen),
             "default": objective.system.resolved_config,
-            "choice": model.Choice(
+            "choice": model.ChosenTrial(
                 rule=tuning.choose,
                 trial=chosen.number,
                 params=dict(chosen.params),

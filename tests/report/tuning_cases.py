@@ -7,7 +7,7 @@ from typing import Any
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.report.tuning_records import (
     CalibrationBin,
-    Choice,
+    ChosenTrial,
     FloorRow,
     Fold,
     Gain,
@@ -20,7 +20,7 @@ from fusion_bench.report.tuning_records import (
     RerankerEffort,
     ThresholdReport,
     ThresholdRule,
-    Trial,
+    TrialRecord,
     TuningReport,
     TypeGain,
 )
@@ -72,10 +72,10 @@ def floor_row(answer: str = "worse", **changed: Any) -> FloorRow:  # noqa: ANN40
     return FloorRow.model_validate(data | changed)
 
 
-def trials(count: int = 40) -> tuple[Trial, ...]:
+def trials(count: int = 40) -> tuple[TrialRecord, ...]:
     """The default, a seed, then a sampler that finds a ridge, then one that failed."""
     made = [
-        Trial(
+        TrialRecord(
             number=0,
             params={"fusion.k": 60, "fusion.weights.dense": 1.0, "blend.method": "none"},
             value=0.5,
@@ -92,7 +92,9 @@ def trials(count: int = 40) -> tuple[Trial, ...]:
             params["blend.beta"] = (n * 0.17) % 1
         value = 0.5 + 0.04 * (1 - abs(params["fusion.weights.dense"] - 1.2)) - 1e-5 * n
         origin = "seed" if n == 1 else "sampler"
-        made.append(Trial(number=n, params=params, value=None if n == 5 else value, origin=origin))
+        made.append(
+            TrialRecord(number=n, params=params, value=None if n == 5 else value, origin=origin)
+        )
     return tuple(made)
 
 
@@ -111,7 +113,7 @@ def record(**changed: Any) -> TuningReport:  # noqa: ANN401
         "settings": {"trials": 40, "alpha": 0.05, "min_gain": 0.005, "sampler": "tpe"},
         "parameters": PARAMETERS,
         "default": {"runs": ["dense", "bm25"]},
-        "choice": Choice(
+        "choice": ChosenTrial(
             rule="best", trial=best.number, params=best.params, config={"runs": ["dense", "bm25"]}
         ),
         "tune": gain(0.04, 0.02, 0.06),

@@ -40,7 +40,7 @@ from fusion_bench.evaluation.details.top_documents import (
     MAX_BYTES,
     TEXT_LENGTH,
     QuerySizes,
-    TopDocuments,
+    ShownDocuments,
     choose_queries,
     document_texts,
     estimate_sizes,
@@ -87,13 +87,13 @@ class CollectionDetails(PlainTable):
     kept_queries: IntArray
     relevant: RelevantRanks
     unjudged: Mapping[str, IntArray]
-    top: tuple[TopDocuments, ...]
+    top: tuple[ShownDocuments, ...]
     document_texts: Mapping[str, str]
     overlap: SourceOverlap
     leave_one_out: LeaveOneOut
     depth_curve: DepthCurve
 
-    def top_documents(self, system: str) -> TopDocuments:
+    def top_documents(self, system: str) -> ShownDocuments:
         """The first ten documents of a detailed system.
 
         Raises:
@@ -184,7 +184,7 @@ class DetailTables(NamedTuple):
 
     detailed: DetailedSet
     relevant: RelevantRanks
-    top: tuple[TopDocuments, ...]
+    top: tuple[ShownDocuments, ...]
     sizes: QuerySizes
 
 

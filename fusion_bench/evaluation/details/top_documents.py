@@ -98,7 +98,7 @@ def _blend_contributions(
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class TopDocuments(PlainTable):
+class ShownDocuments(PlainTable):
     """The first documents of one system's lists: L rows by query, best first.
 
     Attributes:
@@ -130,11 +130,11 @@ class TopDocuments(PlainTable):
             if isinstance(value, np.ndarray):
                 make_readonly(value)
 
-    def keep_queries(self, keep: BoolArray) -> TopDocuments:
+    def keep_queries(self, keep: BoolArray) -> ShownDocuments:
         """The same for the queries where ``keep``, shape (Q,), is true."""
         return self if keep.all() else self._take(np.flatnonzero(keep[self.query]))
 
-    def _take(self, rows: IntArray) -> TopDocuments:
+    def _take(self, rows: IntArray) -> ShownDocuments:
         arrays = {name: getattr(self, name)[rows] for name in ("query", "ranks", "judged")}
         return replace(
             self,
@@ -147,7 +147,7 @@ class TopDocuments(PlainTable):
 
     def _summary(self) -> str:
         rows = pluralize(len(self.documents), "document")
-        return f"TopDocuments({self.system!r}, {rows}, terms: {', '.join(self.labels)})"
+        return f"ShownDocuments({self.system!r}, {rows}, terms: {', '.join(self.labels)})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a document; a grade of None = unjudged."""
@@ -167,7 +167,9 @@ class TopDocuments(PlainTable):
         }
 
 
-def list_top_documents(system: System, runs: AlignedRuns, tops: Sequence[TopRows]) -> TopDocuments:
+def list_top_documents(
+    system: System, runs: AlignedRuns, tops: Sequence[TopRows]
+) -> ShownDocuments:
     """The first documents of a system whose lists were collected.
 
     Args:
@@ -182,7 +184,7 @@ def list_top_documents(system: System, runs: AlignedRuns, tops: Sequence[TopRows
     labels, terms = _join_terms([parts for _, _, parts in pieces])
     query = np.concatenate([top.queries[view.query_index[top.rows]] for view, top, _ in pieces])
     codes = np.concatenate([view.documents[top.rows] for view, top, _ in pieces])
-    whole = TopDocuments(
+    whole = ShownDocuments(
         system=system.name,
         labels=labels,
         queries=runs.queries,
@@ -259,7 +261,7 @@ class QuerySizes(NamedTuple):
 
 
 def estimate_sizes(
-    relevant: RelevantRanks, tops: Sequence[TopDocuments], excerpt: int = 0
+    relevant: RelevantRanks, tops: Sequence[ShownDocuments], excerpt: int = 0
 ) -> IntArray:
     """(Q,): about how many bytes of JSON the relevant ranks and top documents of each query have.
 

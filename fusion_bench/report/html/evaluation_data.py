@@ -50,7 +50,7 @@ import numpy as np
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
-from fusion_bench.evaluation.details.top_documents import TopDocuments
+from fusion_bench.evaluation.details.top_documents import ShownDocuments
 from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
@@ -254,7 +254,7 @@ def _number_documents(details: CollectionDetails) -> dict[str, int]:
     return {name: number for number, name in enumerate(names)}
 
 
-def _top_data(top: TopDocuments, numbers: dict[str, int]) -> dict[str, Any]:
+def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
     graded = zip(top.grades.tolist(), top.judged.tolist(), strict=True)
     return {
         "system": escape_control_chars(top.system),

@@ -33,7 +33,7 @@ def format_tuning_title(report: records.TuningReport, what: str) -> str:
     return f"{what}: {system} on {dataset}"
 
 
-def marked_trials(report: records.TuningReport) -> dict[str, records.Trial]:
+def marked_trials(report: records.TuningReport) -> dict[str, records.TrialRecord]:
     """The default trial and the chosen one, by the key of their mark."""
     default = next(trial for trial in report.trials if trial.origin == "default")
     chosen = next(trial for trial in report.completed_trials if trial.number == report.choice.trial)
@@ -46,12 +46,14 @@ def sort_by_importance(report: records.TuningReport) -> list[records.ParameterIn
     return sorted(report.parameters, key=lambda parameter: -shares.get(parameter.path, 0.0))
 
 
-def trial_values(trials: Sequence[records.Trial]) -> FloatArray:
+def trial_values(trials: Sequence[records.TrialRecord]) -> FloatArray:
     """Shape (T,): the value of each trial; NaN = could not be computed."""
     return np.array([trial.value for trial in trials], dtype=np.float64)
 
 
-def axis_positions(parameter: records.ParameterInfo, trials: Sequence[records.Trial]) -> FloatArray:
+def axis_positions(
+    parameter: records.ParameterInfo, trials: Sequence[records.TrialRecord]
+) -> FloatArray:
     """Shape (T,): numbers as they are, choices by their position in the list."""
     values = [trial.params[parameter.path] for trial in trials]
     if parameter.kind == "choice":

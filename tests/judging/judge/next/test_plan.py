@@ -15,7 +15,7 @@ from fusion_bench.judging import terminal
 from fusion_bench.judging.judge_work import JudgeTask
 from fusion_bench.judging.next_documents import plan_judging
 from fusion_bench.judging.pools import JudgedSystems, Pair, build_pool, read_judged_systems
-from fusion_bench.judging.terminal import Session
+from fusion_bench.judging.terminal import JudgingSession
 from tests import counts_project, tiny, unjudged_project
 
 Capture = pytest.CaptureFixture[str]
@@ -124,8 +124,8 @@ def test_a_sitting_ends_with_what_is_left(
     """In the terminal of a judge who finds nothing relevant."""
     asked = []
 
-    def judge_all(task: JudgeTask, *_texts: object) -> Session:
-        session = Session(task)
+    def judge_all(task: JudgeTask, *_texts: object) -> JudgingSession:
+        session = JudgingSession(task)
         while (document := session.current) is not None:
             asked.append(document.pair)
             session.give_grade(0)

@@ -11,7 +11,7 @@ from fusion_bench.judging.judge_files import JudgeFile
 from fusion_bench.judging.judge_work import JudgeTask
 from fusion_bench.judging.options import OrderName
 from fusion_bench.judging.pools import PooledDocument
-from fusion_bench.judging.terminal import JudgeLoop, Session
+from fusion_bench.judging.terminal import JudgeLoop, JudgingSession
 
 QUERIES = {"q1": "what is rank fusion", "q2": "who judges"}
 TEXTS = {f"d{n}": f"Title {n}\n\nText of document {n}." for n in range(1, 4)}
@@ -54,7 +54,7 @@ def press(task: JudgeTask, keys: Iterable[str], width: int = 120, height: int = 
     """Judge with these keys; what was on the screen before each of them."""
     console = Console(width=width, height=height, force_terminal=False, highlight=False)
     presser = Presser(keys, console)
-    JudgeLoop(Session(task), QUERIES, TEXTS, console, presser, presser).run()
+    JudgeLoop(JudgingSession(task), QUERIES, TEXTS, console, presser, presser).run()
     return presser.frames
 
 
