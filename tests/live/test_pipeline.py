@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import math
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from fusion_bench import Pipeline, Query, System
+from benchmarks.live_replay import Replay, list_replays
+from fusion_bench import Pipeline, Query, System, read_experiment
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
 from fusion_bench.live.final_list import LiveResult, SourceHit
 from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.rerank_config import Deadline, RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
+from fusion_bench.ranking.plain_systems import needs_fitting
+from tests.models.rerank.server import Loopback, serving
 from tests.models.rerank.standing_clock import StandingClock
 
 Anything = Any
@@ -733,3 +739,101 @@ def test_a_missing_key_is_said_before_the_first_query(monkeypatch: pytest.Monkey
     monkeypatch.delenv("JINA_API_KEY", raising=False)
     with pytest.raises(ConfigError, match=r"JINA_API_KEY"):
         reranked({}, "jina")
+
+
+SEARCH = """
+import json, sys
+import fusion_bench as fb
+
+keys, provider = json.loads(sys.argv[1])
+patient = {"timeout_ms": 6e5, "deadline": {"rerank_ms": 6e5, "total_ms": 6e5}}
+retrievers = {"b": lambda query: [("d2", 0.5, "z")]}
+pipeline = fb.Pipeline(
+    {"runs": ["a", "b"], **keys}, rerankers={"r": provider} if provider else None,
+    retrievers=retrievers, settings=patient, crag={},
+)
+with pipeline:
+    known = set(sys.modules)
+    found = pipeline.search_sync("q", {"a": [("d1", 1.0, "x"), ("d2", 0.5, "y")]})
+    print(json.dumps([found.provider, found.degraded, sorted(set(sys.modules) - known)]))
+"""
+BLEND = {"blend": {"method": "replace", "reranker": "r"}}
+
+
+def search_and_report(keys: Mapping[str, Any], provider: Mapping[str, Any] | None) -> list[Any]:
+    """Provider, what degraded, and what was imported, of the first query of a process."""
+    words = [sys.executable, "-c", SEARCH, json.dumps([keys, provider])]
+    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    assert done.returncode == 0, done.stderr
+    result: list[Any] = json.loads(done.stdout)
+    return result
+
+
+@pytest.mark.parametrize("method", ["jina", "chat", "tei"])
+def test_a_reranker_behind_http(method: str) -> None:
+    with serving(Loopback(method)) as state:
+        url = state.url.replace("127.0.0.1", "localhost")
+        model = {"model": "m"} if method == "chat" else {}
+        found = search_and_report(
+            BLEND, {"method": method, "base_url": url, "key": None, **model}
+        )
+    assert found[0].startswith(f"{method}/resolved-model")
+    assert found[1:] == ["", []]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {},
+        {"fusion": "log_odds"},
+        {"policy": {"method": "overlap_rules", "threshold": 0.5, "below": {"fusion": "borda"}}},
+    ],
+)
+def test_without_a_reranker(keys: Mapping[str, Any]) -> None:
+    assert search_and_report(keys, None) == ["fused order", "", []]
+
+
+ROOT = Path(__file__).parents[2]
+SYSTEMS = dict(list_replays(ROOT))
+#: The systems of a collection are dealt into so many tests.
+PARTS = 5
+
+
+@cache
+def replay_of(path: Path) -> Replay:
+    return Replay.load(path)
+
+
+def test_every_collection_with_an_experiment_is_replayed() -> None:
+    named = {
+        name
+        for path in (ROOT / "experiments").glob("*.yaml")
+        for name in read_experiment(path)[0].dataset_names
+    }
+    shipped = {path.parent.name for path in (ROOT / "datasets").glob("*/dataset.yaml")}
+    assert {path.parent.name for path in SYSTEMS} == named & shipped >= {"attack"}
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+@pytest.mark.parametrize("path", SYSTEMS, ids=lambda path: path.parent.name)
+def test_the_live_order_is_that_of_eval(path: Path, part: int) -> None:
+    replay = replay_of(path)
+    systems = [system for system in SYSTEMS[path] if not needs_fitting(system)]
+    every = len(replay.runs.queries) // 3
+    different = {}
+    for number, system in enumerate(systems[part::PARTS], start=part):
+        compared, names = replay.find_differences(system, every=every, first=7 * number % every)
+        assert compared >= 3
+        if names:
+            different[system.name] = names
+    assert different == {}
+
+
+@pytest.mark.parametrize("name", ["map_fuse", "regression"])
+def test_trained_parts_are_out_of_fold_in_both(name: str) -> None:
+    path = ROOT / "datasets/attack/dataset.yaml"
+    replay = replay_of(path)
+    [system] = [system for system in SYSTEMS[path] if system.name == name]
+    assert needs_fitting(system)
+    few = replay.runs.subset(np.arange(len(replay.runs.queries)) < 120)
+    assert replay.find_differences(system, every=40, fit_to=few) == (80, [])

@@ -1,4 +1,4 @@
-"""``dataset from-logs``: what a log becomes, and what it may not hold."""
+"""Logs as datasets: what a log becomes, and what it may not hold."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 import yaml
 
+from fusion_bench import evaluate_systems
 from fusion_bench.cli import main
 from fusion_bench.config.query_types import CONV_03_05
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.importers.log_dataset import LogDataset, write_log_dataset
 from fusion_bench.importers.options import LogOptions, OnDuplicate
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import documents_of
+from fusion_bench.ranking.final_lists import make_final_lists
 from fusion_bench.schema import (
     QueryType,
     RRFConfig,
@@ -24,6 +27,7 @@ from fusion_bench.schema import (
     calculate_rrf_score,
 )
 from fusion_bench.util.files import write_atomic
+from tests.importers.logs import cases
 from tests.schema.cases import METRIC
 
 Capture = pytest.CaptureFixture[str]
@@ -428,3 +432,47 @@ def test_a_dataset_that_cannot_be_written_whole_is_not_there(
             convert(tmp_path, log)
     assert [path for path in (tmp_path / "out").rglob("*") if path.is_file()] == []
     assert convert(tmp_path, log).files
+
+
+RERANKED = {"method": "replace", "reranker": "ltr", "depth": 50, "missing": "below"}
+QUERIES = 12
+MEASURES = ["nDCG@10", "RR@10", "R@100"]
+
+
+@pytest.mark.parametrize("reranker", [None, "ltr"])
+def test_a_log_gives_the_numbers_of_the_bench(tmp_path: Path, reranker: str | None) -> None:
+    judged, bench = cases.load_attack(QUERIES)
+    queries = bench.queries
+    system = cases.make_system(**({} if reranker is None else {"blend": RERANKED}))
+    lists = make_final_lists(system, bench, {"ltr": "unbounded"})
+    log = tmp_path / "results.jsonl"
+    log.write_text("\n".join(cases.log_lists(lists, reranker)), encoding="utf-8")
+    names = tmp_path / "queries.jsonl"
+    lines = [json.dumps({"id": query, "text": f"text of {query}"}) for query in queries]
+    names.write_text("\n".join(lines), encoding="utf-8")
+    qrels = tmp_path / "judged.txt"
+    grades = judged.to_dict()
+    rows = [(q, d, g) for q in queries for d, g in grades[q].items()]
+    qrels.write_text("".join(f"{q} 0 {d} {g}\n" for q, d, g in rows), encoding="utf-8")
+
+    folder = tmp_path / "mine"
+    made = write_log_dataset(log, LogOptions(out=folder, qrels=qrels, queries=names))
+
+    assert (made.queries, made.check.same_order, made.check.differing) == (QUERIES, QUERIES, ())
+    assert made.check.same_scores == (QUERIES if reranker is None else made.check.same_scores)
+    read = load_dataset(folder / "dataset.yaml")
+    wanted, production = lists.to_run().to_dict(), read.runs["production"].to_dict()
+    assert {q: list(ranked) for q, ranked in production.items()} == {
+        q: list(ranked) for q, ranked in wanted.items()
+    }
+    if reranker is None:
+        assert production == wanted
+    experiment, _ = read_experiment(folder / "experiment.yaml")
+    replay, as_logged = (experiment.systems[name] for name in ("replay", "production"))
+    runs = read.aligned(list(read.runs), ties=experiment.ties)
+    [values] = evaluate_systems(system, bench, MEASURES, spaces={"ltr": "unbounded"})
+    found = evaluate_systems([replay, as_logged], runs, MEASURES, spaces=read.spaces)
+    for scores in found:
+        for measure, by_query in scores.to_dict().items():
+            assert by_query == values.to_dict()[measure]
+    assert max(values.to_dict()["nDCG@10"].values()) > 0

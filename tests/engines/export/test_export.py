@@ -1,15 +1,30 @@
-"""Any system in any engine: an answer or a refusal, and names that cannot break out."""
+"""Any system in any engine: an answer or a refusal, its changes, its files."""
 
 from __future__ import annotations
 
 import ast
 import json
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fusion_bench.engines.export import choose_class, read_back, suggest_engine, translate_system
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
+from fusion_bench.engines.export import (
+    ListChanges,
+    Precision,
+    choose_class,
+    find_changes,
+    rank_lists,
+    read_back,
+    suggest_engine,
+    translate_system,
+)
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.export_records import write_files
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import fusions
@@ -109,3 +124,83 @@ def test_a_query_type_has_to_be_known() -> None:
     assert choose_class(system, "hybrid", None).query_classes is None
     with pytest.raises(UnknownNameError, match=r"'local'.*known: hybrid"):
         choose_class(system, "local", None)
+
+
+def compare(
+    first: Mapping[str, float],
+    second: Mapping[str, float],
+    *,
+    top: int = 10,
+    precision: Precision = "float32",
+    cut: int | None = None,
+) -> ListChanges:
+    """Compare two lists of one query, document → score, each the only list of its system."""
+    lists = {"a": first, "b": second}
+    runs = [Run.from_dict(name, {"q": dict(scores)}) for name, scores in lists.items()]
+    aligned = align(Qrels.from_dict({"q": {"d1": 1}}), runs)
+    fusion = {"method": "weighted_score", "normalize": "none"}
+    systems = [System(name, [name], fusion, top_k=k) for name, k in (("a", None), ("b", cut))]
+    before, after = (rank_lists(system, aligned, {}, top) for system in systems)
+    return find_changes(before, after, precision)
+
+
+@pytest.mark.parametrize(
+    ("second", "top", "changed", "other_set", "tied"),
+    [
+        ({"d1": 3.0, "d2": 2.0, "d3": 1.0}, 10, False, False, False),
+        ({"d1": 9.0, "d2": 8.0, "d3": 7.0}, 10, False, False, False),
+        ({"d2": 3.0, "d1": 2.0, "d3": 1.0}, 10, True, False, False),
+        ({"d1": 3.0, "d2": 2.0, "d4": 1.0}, 10, True, True, False),
+        ({"d1": 3.0, "d3": 2.0, "d2": 1.0}, 1, False, False, False),
+        ({"d1": 3.0, "d3": 2.0, "d2": 1.0}, 2, True, True, False),
+        ({"d1": 3.0, "d2": 2.0}, 10, True, True, False),
+        ({"d2": 3.0000001, "d1": 3.0, "d3": 1.0}, 10, False, False, True),
+        ({"d2": 3.00001, "d1": 3.0, "d3": 1.0}, 10, True, False, False),
+    ],
+)
+def test_one_query(
+    second: dict[str, float], top: int, changed: bool, other_set: bool, tied: bool
+) -> None:
+    changes = compare({"d1": 3.0, "d2": 2.0, "d3": 1.0}, second, top=top)
+    assert changes.is_changed.tolist() == [changed]
+    assert changes.is_other_set.tolist() == [other_set]
+    assert changes.is_tied.tolist() == [tied]
+
+
+def test_the_precision_decides_what_a_tie_is() -> None:
+    first, second = {"d1": 2.0, "d2": 1.0}, {"d2": 1.0 + 1e-8, "d1": 1.0}
+    assert compare(first, second).is_tied.tolist() == [True]
+    assert compare(first, second, precision="float64").is_changed.tolist() == [True]
+
+
+def test_a_document_that_is_cut_off_is_a_change() -> None:
+    scores = {"d1": 3.0, "d2": 2.0}
+    assert compare(scores, scores, cut=1).is_other_set.tolist() == [True]
+    assert not compare(scores, scores, cut=2).is_changed.any()
+
+
+def test_all_are_checked_before_the_first_is_written(tmp_path: Path) -> None:
+    (tmp_path / "b.json").write_text("mine")
+    with pytest.raises(ConfigError, match=r"b\.json is .*--force"):
+        write_files({"a.json": "1", "b.json": "2"}, tmp_path)
+    assert not (tmp_path / "a.json").exists()
+    written = write_files({"a.json": "1", "b.json": "2"}, tmp_path, force=True)
+    assert [path.read_text() for path in written] == ["1", "2"]
+
+
+def test_a_folder_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "a.json").mkdir()
+    with pytest.raises(ConfigError, match="is a folder"):
+        write_files({"a.json": "1"}, tmp_path, force=True)
+
+
+@pytest.mark.parametrize("name", ["../a", "/a", "a/../../b", "..\\a", ""])
+def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="outside the folder"):
+        write_files({name: "1"}, tmp_path / "out")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_below_a_folder(tmp_path: Path) -> None:
+    [path] = write_files({"config/a.yml": "x"}, tmp_path / "new")
+    assert path == tmp_path / "new/config/a.yml"
