@@ -12,7 +12,15 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option, PageFiles
+from fusion_bench.config.options import (
+    Argument,
+    Count,
+    File,
+    Folder,
+    Names,
+    Option,
+    PageFileOptions,
+)
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
 
@@ -22,7 +30,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Page
 
 
-class CompareOptions(PageFiles, base.PageOptions):
+class CompareOptions(file_options.ColumnOptions, PageFileOptions, base.PageOptions):
     """Options of ``compare``.
 
     Attributes:
@@ -39,16 +47,7 @@ class CompareOptions(PageFiles, base.PageOptions):
 
     files: Annotated[Sequence[str], Argument("NAME=FILE")]
     qrels: File | None = None
-    measure: Annotated[
-        Names,
-        Option(
-            help="Measure of run files, the primary one first. "
-            f"Default: {', '.join(DEFAULT_MEASURES)}."
-        ),
-    ] = ()
     binary_relevance: Count | None = None
-    qrels_columns: file_options.QrelsColumns = ()
-    run_columns: file_options.RunColumns = ()
     baseline: str | None = None
     candidates: Annotated[Names, Option("--candidate")] = ()
     html: bool = False

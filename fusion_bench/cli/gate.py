@@ -12,7 +12,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console
 from fusion_bench.cli.application.process import ExitCode
-from fusion_bench.config.options import File, Folder, Name, Option, PageFiles
+from fusion_bench.config.options import File, Folder, Name, Option, PageFileOptions
 
 if TYPE_CHECKING:
     from fusion_bench.gate.baseline import Baseline
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Page
 
 
-class GateOptions(base.ExperimentOptions, PageFiles, base.PageOptions):
+class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
     """Options of ``gate``.
 
     Attributes:

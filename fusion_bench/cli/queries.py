@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 Generated: TypeAlias = Annotated[Path, Argument("QUERIES")]
 Model: TypeAlias = Annotated[Sequence[str], Option(metavar="KEY=VALUE")]
 Drawn: TypeAlias = Annotated[int, Option("--n", min=1)]
-DEFAULT_STORE = Path("reports/queries/answers.sqlite")
 
 command = base.command_group(__doc__)
 
@@ -49,7 +48,7 @@ class QueryOptions(base.JsonOptions):
     """
 
 
-class SampleOptions(QueryOptions):
+class DrawOptions(QueryOptions):
     """Options of ``queries sample``.
 
     Attributes:
@@ -68,7 +67,7 @@ class SampleOptions(QueryOptions):
 
 
 @base.add_command(command, name="sample")
-def sample_command(options: SampleOptions) -> None:
+def sample_command(options: DrawOptions) -> None:
     """Draw queries from a log: as many that many ask as that few ask.
 
     Queries that differ in case, blanks or punctuation count as one, and of similar ones only the
@@ -137,7 +136,16 @@ def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:
     return lines
 
 
-class GenerateOptions(QueryOptions):
+class ModelOptions(QueryOptions):
+    """Options of what a language model is asked."""
+
+    documents: File
+    out: File
+    llm: Model
+    store: File = Path("reports/queries/answers.sqlite")
+
+
+class GenerateOptions(ModelOptions):
     """Options of ``queries generate``.
 
     Attributes:
@@ -146,14 +154,10 @@ class GenerateOptions(QueryOptions):
         examples: JSON Lines of real queries, whose style is imitated.
     """
 
-    documents: File
-    out: File
-    llm: Model
     count: Drawn = 60
     context: Annotated[str, Option(metavar="TEXT")] = ""
     examples: File | None = None
     seed: Seed = 0
-    store: File = DEFAULT_STORE
 
 
 @base.add_command(command, name="generate")
@@ -290,15 +294,11 @@ def _ask_vote(keyboard: Keyboard, query: str, document: Document | None, place: 
     return key == "k"
 
 
-class FilterOptions(QueryOptions):
+class FilterOptions(ModelOptions):
     """Options of ``queries filter``."""
 
     queries: Generated
-    documents: File
-    out: File
-    llm: Model
     votes: File | None = None
-    store: File = DEFAULT_STORE
 
 
 @base.add_command(command, name="filter")

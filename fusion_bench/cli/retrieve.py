@@ -36,7 +36,7 @@ DEFAULT_ENCODER = "minilm"
 command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, graph, hybrid.", "."))
 
 
-class SearchOptions(RetrieveOptions, base.DatasetOptions, leads=True):
+class RetrieveCommand(RetrieveOptions, base.DatasetOptions, leads=True):
     """What is searched, and where the run goes.
 
     Attributes:
@@ -56,11 +56,11 @@ class SearchOptions(RetrieveOptions, base.DatasetOptions, leads=True):
         print_run(written, as_json=self.json)
 
 
-class Bm25Options(LexicalOptions, SearchOptions):
+class Bm25Options(LexicalOptions, RetrieveCommand):
     """Options of ``retrieve bm25``."""
 
 
-class VectorOptions(SearchOptions):
+class VectorOptions(RetrieveCommand):
     """Where the vectors of a search come from.
 
     Attributes:
@@ -192,7 +192,7 @@ def _make_writer(options: HydeOptions) -> PassageWriter | None:
     return base.parse_llm(PassageWriter, options.llm)
 
 
-class GraphOptions(GraphRules, SearchOptions):
+class GraphOptions(GraphRules, RetrieveCommand):
     """Options of ``retrieve graph``.
 
     Attributes:

@@ -12,7 +12,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Argument, Count, File, Folder, Names, Option, PictureOptions
+from fusion_bench.config.options import Argument, Folder, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.util.files import resolve_path
 
@@ -21,33 +21,21 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Page
 
 
-class TryOptions(PictureOptions, base.PageOptions):
+class TryOptions(
+    file_options.ListOptions, file_options.ColumnOptions, PictureOptions, base.PageOptions
+):
     """Options of ``try``.
 
     Attributes:
         lists: A ranked list and its name; two or more.
         qrels: Judgments file, always needed.
-        queries: What is known of the queries, as JSON Lines: id, text, type, group, split.
-        rerank: A reranker's scores; repeatable. Without SPACE (unit, logit, log_prob, unbounded,
-            order) the values decide what they mean.
         save: Write dataset.yaml, experiment.yaml and copies of the lists for eval, tune and gate.
         out: Folder of report and picture.
-        binary_relevance: Grade from which binary measures count.
     """
 
     lists: Annotated[Sequence[str], Argument("NAME=FILE")]
-    qrels: File | None = None
-    queries: File | None = None
-    rerank: file_options.RerankFiles = ()
     save: Folder | None = None
     out: Folder = Path("reports/try")
-    measure: Annotated[
-        Names,
-        Option(help=f"Measure, the deciding one first. Default: {', '.join(DEFAULT_MEASURES)}."),
-    ] = ()
-    binary_relevance: Count = 1
-    qrels_columns: file_options.QrelsColumns = ()
-    run_columns: file_options.RunColumns = ()
 
 
 @base.single_command()

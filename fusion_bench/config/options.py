@@ -102,7 +102,7 @@ class Options:
         return function(*values, **named, **others)
 
 
-class PageFiles(Options):
+class PageFileOptions(Options):
     """Which files are written of a page.
 
     Attributes:
@@ -114,7 +114,7 @@ class PageFiles(Options):
     html: bool = True
 
 
-class PictureOptions(PageFiles):
+class PictureOptions(PageFileOptions):
     """Which files are written of a page with plots.
 
     Attributes:

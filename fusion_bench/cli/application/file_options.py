@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
 
 import typer
 
-from fusion_bench.config.options import Option
+from fusion_bench.config.options import Count, File, Names, Option, Options
 from fusion_bench.data.document_rows import QRELS_ROLES, RUN_ROLES
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment import DEFAULT_MEASURES
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter import RerankFile
@@ -34,7 +35,32 @@ RunColumns: TypeAlias = Annotated[
 ]
 
 
-RerankFiles: TypeAlias = Annotated[Sequence[str], Option(metavar="NAME[:SPACE]=FILE")]
+class ColumnOptions(Options):
+    """How files that no YAML describes are read and measured."""
+
+    measure: Annotated[
+        Names,
+        Option(help=f"Measure, the primary one first. Default: {', '.join(DEFAULT_MEASURES)}."),
+    ] = ()
+    qrels_columns: QrelsColumns = ()
+    run_columns: RunColumns = ()
+
+
+class ListOptions(Options):
+    """What stands beside a user's own ranked lists.
+
+    Attributes:
+        qrels: Judgments file.
+        queries: What is known of the queries, as JSON Lines: id, text, type, group, split.
+        rerank: A reranker's scores; repeatable. Without SPACE (unit, logit, log_prob, unbounded,
+            order) the values decide what they mean.
+        binary_relevance: Grade from which binary measures count.
+    """
+
+    qrels: File | None = None
+    queries: File | None = None
+    rerank: Annotated[Sequence[str], Option(metavar="NAME[:SPACE]=FILE")] = ()
+    binary_relevance: Count = 1
 
 
 def parse_qrels_columns(values: Sequence[str]) -> FileLayout:

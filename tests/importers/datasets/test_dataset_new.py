@@ -125,12 +125,12 @@ def test_files_are_asked_for(
 
     A list with a typing error is asked for again.
     """
-    from fusion_bench.cli.application import dataset_new
+    from fusion_bench.cli import dataset
 
     lists = ["a=nowhere.trec", files[3], files[4], ""]
     answers = iter([*lists, files[6] if judged else "", files[8], ""])
-    monkeypatch.setattr(dataset_new, "_is_terminal", lambda: True)
-    monkeypatch.setattr(dataset_new, "_ask", lambda _: next(answers))
+    monkeypatch.setattr(dataset, "_is_terminal", lambda: True)
+    monkeypatch.setattr(dataset, "_ask", lambda _: next(answers))
     assert main(files[:3]) == 0
     assert "nowhere.trec: no" in capsys.readouterr().err
     assert Path("datasets/mine/runs/a.trec").exists()
