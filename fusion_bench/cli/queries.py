@@ -12,10 +12,10 @@ Examples:
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
@@ -312,56 +312,28 @@ def filter_command(options: FilterOptions) -> None:
         fusion-bench queries filter generated.jsonl --documents docs.jsonl
             --llm model=gpt-5-mini --out queries.jsonl
     """
+    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import refuse_inputs
-    from fusion_bench.judging import generated_queries
+    from fusion_bench.judging.generated_queries import filter_file
+    from fusion_bench.models.endpoints import ChatSettings
 
-    file = _votes_file(options.queries, options.votes)
-    refuse_inputs((file,))
-    rows = generated_queries.read_generated(options.queries)
-    known = _read_given_votes(file, options, [*rows])
-    generated_queries.require_votes(known)
-    result = generated_queries.filter_queries(_check_queries(rows, options), known)
-    generated_queries.write_kept(rows, result.kept, options.out)
+    votes = _votes_file(options.queries, options.votes)
+    refuse_inputs((votes,))
+    with progress_bar() as progress:
+        result = filter_file(
+            options.queries,
+            votes,
+            options.documents,
+            base.parse_llm(ChatSettings, options.llm),
+            options.out,
+            store=options.store,
+            on_progress=lambda done, total: progress("checking queries", done, total),
+        )
     if options.json:
         print_json(result)
         return
     _echo_result(result)
     echo_written([options.out])
-
-
-def _read_given_votes(file: Path, options: FilterOptions, queries: list[str]) -> dict[str, bool]:
-    from fusion_bench.errors import ConfigError
-    from fusion_bench.judging.generated_queries import read_votes
-
-    if not file.exists():
-        words = "fusion-bench queries vote {} --documents {}"
-        command = words.format(quote(str(options.queries)), quote(str(options.documents)))
-        raise ConfigError(f"{file}: no votes yet: give some with '{command}'")
-    return read_votes(file, queries)
-
-
-def _check_queries(
-    rows: Mapping[str, Mapping[str, Any]], options: FilterOptions
-) -> dict[str, dict[str, bool] | None]:
-    """What the model says of each query."""
-    from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.io.json_objects import load_documents
-    from fusion_bench.judging.generated_queries import check_queries
-    from fusion_bench.models.endpoints import ChatSettings
-
-    texts = load_documents(options.documents)
-    sources = {
-        name: texts[row["written_from"]].text if row["written_from"] in texts else ""
-        for name, row in rows.items()
-    }
-    with progress_bar() as progress:
-        return check_queries(
-            {name: row["text"] for name, row in rows.items()},
-            sources,
-            base.parse_llm(ChatSettings, options.llm),
-            options.store,
-            lambda done, total: progress("checking queries", done, total),
-        )
 
 
 def _echo_result(result: FilteredQueries) -> None:

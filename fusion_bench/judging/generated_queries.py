@@ -21,6 +21,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from shlex import quote
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -29,7 +30,7 @@ from scipy.stats import binomtest
 from fusion_bench.data.query_groups import normalize_text
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.json_objects import read_objects
+from fusion_bench.io.json_objects import load_documents, read_objects
 from fusion_bench.io.outputs import write_output
 from fusion_bench.judging.query_log import query_id
 from fusion_bench.models.answer_stores import AnswerStore
@@ -356,46 +357,67 @@ class FilteredQueries:
     unread: int
 
 
-def check_queries(
-    queries: Mapping[str, str],
-    documents: Mapping[str, str],
+def filter_file(
+    path: Path,
+    votes: Path,
+    documents: Path,
     settings: ChatSettings,
-    store: Path | None,
+    out: Path,
+    *,
+    store: Path | None = None,
     on_progress: Callable[[int, int], None] = lambda *_: None,
-) -> dict[str, dict[str, bool] | None]:
-    """Ask which criteria each query meets.
+) -> FilteredQueries:
+    """Ask which criteria each query meets, and write the queries that votes and criteria keep.
 
     Args:
-        queries: Id → text.
-        documents: Id of a query → text of the document that it was written from.
+        path: Generated queries.
+        votes: What a person says of some of them.
+        documents: What they were written from.
         settings: The model.
+        out: The lines of the queries that are kept.
         store: Keeps the answers.
         on_progress: Called with the number of answers known, and of all.
 
     Raises:
+        ConfigError: There are no votes, too few, or too few of one kind.
         ProviderError: A call failed for good.
+        FusionBenchError: A file breaks a rule, or cannot be written.
     """
+    rows = read_generated(path)
+    if not votes.exists():
+        words = f"queries vote {quote(str(path))} --documents {quote(str(documents))}"
+        raise ConfigError(f"{votes}: no votes yet: give some with 'fusion-bench {words}'")
+    known = read_votes(votes, [*rows])
+    _require_votes(known)
+    texts = {name: document.text for name, document in load_documents(documents).items()}
+    result = filter_queries(_check_queries(rows, texts, settings, store, on_progress), known)
+    write_output(out, encode_json_lines(rows[name] for name in result.kept))
+    return result
+
+
+def _check_queries(
+    rows: Mapping[str, Mapping[str, Any]],
+    documents: Mapping[str, str],
+    settings: ChatSettings,
+    store: Path | None,
+    on_progress: Callable[[int, int], None],
+) -> dict[str, dict[str, bool] | None]:
+    """Query id → which criteria it meets; a document that is not in the file has no text."""
     keys = ", ".join(f'"{name}": … ({meaning})' for name, meaning in CRITERIA.items())
     prompts = [
         CHECK_PROMPT.format(
-            document=quote_document(documents[name]),
-            query=quote_document(text),
+            document=quote_document(documents.get(row["written_from"], "")),
+            query=quote_document(row["text"]),
             keys=f"{{{keys}}}",
         )
-        for name, text in queries.items()
+        for row in rows.values()
     ]
     answers = ask_model(settings, prompts, store, on_progress)
-    return {
-        name: _read_check(answer) for name, answer in zip(queries, answers.objects, strict=True)
-    }
+    return {name: _read_check(answer) for name, answer in zip(rows, answers.objects, strict=True)}
 
 
-def require_votes(votes: Mapping[str, bool]) -> None:
-    """Refuse votes that no criteria can be chosen by; best before a model is asked.
-
-    Raises:
-        ConfigError: Too few, or too few of one kind.
-    """
+def _require_votes(votes: Mapping[str, bool]) -> None:
+    """Refuse votes that no criteria can be chosen by; best before a model is asked."""
     count = sum(votes.values())
     if len(votes) < LEAST_VOTES or min(count, len(votes) - count) < LEAST_OF_A_KIND:
         raise ConfigError(
@@ -418,7 +440,7 @@ def filter_queries(checks: Checks, votes: Mapping[str, bool]) -> FilteredQueries
         ConfigError: Too few votes, or too few of one kind.
     """
     voted = [name for name in votes if checks.get(name) is not None]
-    require_votes({name: votes[name] for name in voted})
+    _require_votes({name: votes[name] for name in voted})
     chosen, _ = _choose_criteria(checks, votes, voted)
     held_out = []
     for name in voted:
@@ -471,15 +493,6 @@ def read_generated(path: Path) -> dict[str, dict[str, Any]]:
     if not rows:
         raise DataError(f"{path}: the file is empty: at least one query is needed")
     return rows
-
-
-def write_kept(rows: Mapping[str, Mapping[str, Any]], kept: Sequence[str], path: Path) -> Path:
-    """Write the lines of the queries that are kept.
-
-    Raises:
-        FusionBenchError: The file cannot be written.
-    """
-    return write_output(path, encode_json_lines(rows[name] for name in kept))
 
 
 def _read_check(answer: Mapping[str, Any] | None) -> dict[str, bool] | None:

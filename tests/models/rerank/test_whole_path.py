@@ -1,4 +1,4 @@
-"""attack and nfcorpus through the whole path: texts, a server with a real model, a list, a report.
+"""attack and nfcorpus through the whole path: texts, a server, a list, a report.
 
 A few queries each: what is tested is the path, not the model.
 """
@@ -17,8 +17,7 @@ from fusion_bench.cli import main
 from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.report.evaluation_page import cost_table
-from tests.models.rerank.maxsim import maxsim
-from tests.models.rerank.server import Loopback, serving
+from tests.models.rerank.server import Loopback, plain_score, serving
 from tests.parity.data import parity_data
 
 Capture = pytest.CaptureFixture[str]
@@ -29,10 +28,10 @@ dataset: {name}
 baseline: rrf
 systems:
   rrf: {{runs: [bm25, {dense}]}}
-  replaced: {{runs: [bm25, {dense}], blend: {{method: replace, reranker: maxsim, depth: 10}}}}
+  replaced: {{runs: [bm25, {dense}], blend: {{method: replace, reranker: scores, depth: 10}}}}
   mixed:
     runs: [bm25, {dense}]
-    blend: {{method: linear, reranker: maxsim, depth: 10, beta: 0.5, retrieval: fused_min_max}}
+    blend: {{method: linear, reranker: scores, depth: 10, beta: 0.5, retrieval: fused_min_max}}
 """
 
 
@@ -117,9 +116,9 @@ def test_from_texts_to_a_report(
     make(tmp_path)
     monkeypatch.chdir(tmp_path)
     folder = tmp_path / "datasets" / name
-    place = folder / "maxsim.jsonl"
+    place = folder / "scores.jsonl"
     # Half of what the client takes: the server says 413, as a real one with a smaller batch does.
-    with serving(Loopback("tei", most=8, score=maxsim(), model="minilm-maxsim")) as state:
+    with serving(Loopback("tei", most=8, model="a-model")) as state:
         given = ["rerank", "--dataset", name, "--system", "rrf", "--provider", "tei"]
         given += ["--depth", str(DEPTH), "--out", str(place), "--set", f"base_url={state.url}"]
         assert main(given) == 0
@@ -132,13 +131,13 @@ def test_from_texts_to_a_report(
     yaml = (folder / "dataset.yaml").read_text(encoding="utf-8")
     write(folder / "dataset.yaml", [yaml + out.split("dataset.yaml:\n")[-1]])
     loaded = load_dataset(folder / "dataset.yaml")
-    assert loaded.degraded("maxsim") == ()
-    assert loaded.provenance["maxsim"].asked == "tei/minilm-maxsim@abc"
+    assert loaded.degraded("scores") == ()
+    assert loaded.provenance["scores"].asked == "tei/a-model@abc"
     texts = _texts(folder)
-    for query, scores in loaded.rerankers["maxsim"].to_dict().items():
+    for query, scores in loaded.rerankers["scores"].to_dict().items():
         assert len(scores) == DEPTH
         documents = list(scores)[:3]
-        computed = maxsim()(texts[query], [texts[document] for document in documents])
+        computed = plain_score(texts[query], [texts[document] for document in documents])
         assert [scores[document] for document in documents] == computed
     assert main(["eval", f"experiments/{name}.yaml", "--no-plots", "--out", "r"]) == 0
     out = capsys.readouterr().out
@@ -147,7 +146,7 @@ def test_from_texts_to_a_report(
     table = cost_table(report.collections[0])
     assert table is not None
     assert {row.cells[0] for row in table.rows} == {"replaced", "mixed"}
-    assert {row.cells[1] for row in table.rows} == {"tei/minilm-maxsim@abc"}
+    assert {row.cells[1] for row in table.rows} == {"tei/a-model@abc"}
 
 
 def _texts(folder: Path) -> dict[str, str]:

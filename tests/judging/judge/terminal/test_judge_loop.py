@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pytest
@@ -42,33 +42,34 @@ def test_skipped_documents_come_back_in_the_next_sitting(tmp_path: Path) -> None
     assert len(stored(make_task(tmp_path))) == 6
 
 
-def test_undo_takes_grades_and_skips_back(tmp_path: Path) -> None:
-    frames = press(make_task(tmp_path), "u1u2s3uu0q")
-    assert "nothing to undo" in frames[1]
-    assert stored(make_task(tmp_path)) == {"q1/d1": (2, ""), "q1/d3": (0, "")}
-    assert "nothing to undo" in press(make_task(tmp_path), "uq")[1]
+TOPIC = ["n", *"off topi", "backspace", *"ic", "enter", "0"]
 
 
-def test_notes(tmp_path: Path) -> None:
-    keys = ["n", *"off topi", "backspace", *"ic", "enter", "0", "n", *"dropped", "escape", "1", "q"]
+@pytest.mark.parametrize(
+    ("keys", "grades", "shown"),
+    [
+        ("u1u2s3uu0q", {"q1/d1": (2, ""), "q1/d3": (0, "")}, {1: "nothing to undo"}),
+        (
+            [*TOPIC, "n", *"dropped", "escape", "1", "q"],
+            {"q1/d1": (0, "off topic"), "q1/d3": (1, "")},
+            {6: "note: off t", 12: "note: off topic"},
+        ),
+        (["n", *"why", "enter", "1", "u", "2", "q"], {"q1/d1": (2, "why")}, {}),
+        (
+            ["9", "x", "\x01", "²", "q"],
+            {},
+            {1: "ends at 3", 2: "'x'", 3: "no such", 4: "no such"},
+        ),
+    ],
+    ids=["undo", "notes", "undo of a note", "no such key"],
+)
+def test_keys(
+    tmp_path: Path, keys: Iterable[str], grades: dict[str, object], shown: dict[int, str]
+) -> None:
     frames = press(make_task(tmp_path), keys)
-    assert stored(make_task(tmp_path)) == {"q1/d1": (0, "off topic"), "q1/d3": (1, "")}
-    assert "note: off t" in frames[6]
-    assert "note: off topic" in frames[12]
-
-
-def test_a_note_comes_back_with_undo(tmp_path: Path) -> None:
-    press(make_task(tmp_path), ["n", *"why", "enter", "1", "u", "2", "q"])
-    assert stored(make_task(tmp_path)) == {"q1/d1": (2, "why")}
-
-
-def test_keys_that_mean_nothing(tmp_path: Path) -> None:
-    frames = press(make_task(tmp_path), ["9", "x", "\x01", "²", "q"])
-    assert "ends at 3" in frames[1]
-    assert "no such key: 'x'" in frames[2]
-    assert "no such key" in frames[3]
-    assert "no such key" in frames[4]
-    assert stored(make_task(tmp_path)) == {}
+    assert stored(make_task(tmp_path)) == grades
+    assert all(text in frames[place] for place, text in shown.items())
+    assert "nothing to undo" in press(make_task(tmp_path), "uq")[1]  # of an earlier sitting
 
 
 def test_help_hides_the_document_and_no_grade_slips_through(tmp_path: Path) -> None:
