@@ -388,26 +388,18 @@ def _judge_by_models(judged: JudgedSystems, options: JudgeCommand, path: Path) -
         FusionBenchError: The data or the configuration break a rule, or a model cannot be asked.
         typer.Exit: Some pairs have no grade.
     """
-    from fusion_bench.judging.llm_request import (
-        add_double_judged,
-        prepare_grading,
-        read_judge_config,
-    )
+    from fusion_bench.judging.llm_request import prepare_grading
     from fusion_bench.judging.llm_run import estimate_judges, run_judges
-    from fusion_bench.judging.pools import build_pool
 
-    config = read_judge_config(path)
-    pool = [each.pair for each in build_pool(judged, options.depth).documents]
     count = DOUBLE_JUDGED if options.double_judged is None else options.double_judged
-    pairs = add_double_judged(judged.path, judged.dataset, pool, count)
-    request = prepare_grading(judged.path, judged.dataset, pairs, config, path.parent)
+    request = prepare_grading(judged, path, options.depth, count)
     store = options.store or Path("reports/judge/answers.sqlite")
     if options.dry_run:
-        _print_estimates(estimate_judges(request, config, store), as_json=options.json)
+        _print_estimates(estimate_judges(request, store), as_json=options.json)
         return
     with progress_bar() as show:
         on_progress = base.show_price(show, "grading")
-        written = options.call(run_judges, request, config, store, on_progress=on_progress)
+        written = options.call(run_judges, request, store, on_progress=on_progress)
     _print_written(judged, written, as_json=options.json)
     if any(each.meta.graded < each.meta.pairs for each in written):
         raise typer.Exit(ExitCode.DEGRADED)

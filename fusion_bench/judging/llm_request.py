@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -25,6 +25,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import documents_of
 from fusion_bench.judging.judge_files import check_judge, load_people, load_person
 from fusion_bench.judging.llm_judge import JudgeModel
+from fusion_bench.judging.pools import JudgedSystems, Pair, build_pool
 from fusion_bench.models.rerank_config import RerankSettings, merge_settings
 from fusion_bench.util.files import list_fields, read_prompt_file
 
@@ -246,12 +247,8 @@ class LlmJudgeConfig(StrictModel):
         return merge_settings("bench", self.settings)
 
 
-def read_judge_config(path: Path) -> LlmJudgeConfig:
-    """Read a configuration.
-
-    Raises:
-        ConfigError: It breaks a rule; names file, line and path.
-    """
+def _read_judge_config(path: Path) -> LlmJudgeConfig:
+    """The configuration of a file, whose errors name file, line and path."""
     source = read_yaml(path)
     config = parse_model(LlmJudgeConfig, source.data, source.where)
     config.make_prompt(path.parent)
@@ -355,14 +352,12 @@ def _require_people(dataset: Dataset, name: str) -> None:
         )
 
 
-Pair = tuple[str, str]
-
-
 @dataclass(frozen=True)
 class GradingRequest:
     """What is graded.
 
     Attributes:
+        config: The models, and how they are asked.
         dataset: Name of the dataset.
         folder: Its folder.
         pairs: Query and document of each pair.
@@ -372,6 +367,7 @@ class GradingRequest:
         examples: Shown in the prompts.
     """
 
+    config: LlmJudgeConfig
     dataset: str
     folder: Path
     pairs: tuple[Pair, ...]
@@ -388,21 +384,23 @@ class GradingRequest:
 
 
 def prepare_grading(
-    path: Path, dataset: Dataset, pairs: Sequence[Pair], config: LlmJudgeConfig, folder: Path
+    judged: JudgedSystems, file: Path, depth: int, double_judged: int
 ) -> GradingRequest:
-    """Read the texts of the pairs, and draw the examples.
+    """Read what judges and which pairs, with their texts, and draw the examples.
 
     Args:
-        path: The ``dataset.yaml``.
-        dataset: The same, read.
-        pairs: What is graded.
-        config: What ``judge.yaml`` says.
-        folder: Where that file lies.
+        judged: The systems whose pool is graded.
+        file: ``judge.yaml``.
+        depth: Of the pool.
+        double_judged: Pairs that people graded too; those that the pool lacks are drawn at random.
 
     Raises:
         ConfigError: The dataset names no documents, or the configuration breaks a rule.
         DataError: There is no pair, or a query or document has no text.
     """
+    path, dataset, config = judged.path, judged.dataset, _read_judge_config(file)
+    pool = [each.pair for each in build_pool(judged, depth).documents]
+    pairs = _add_double_judged(path, dataset, pool, double_judged)
     if not pairs:
         raise DataError(f"{dataset.name}: no document to grade: raise --depth")
     queries = {name: query.text for name, query in dataset.queries.items() if query.text}
@@ -418,26 +416,18 @@ def prepare_grading(
                 f"{dataset.name}: document {document!r}, in the pool of query {query!r}, has no "
                 "text in 'documents' of dataset.yaml"
             )
-    prompt = config.make_prompt(folder)
+    prompt = config.make_prompt(file.parent)
     texts = (queries, documents)
     examples = draw_examples(path, dataset, config.examples, prompt.grades, texts)
     return GradingRequest(
-        dataset.name, path.parent, tuple(pairs), queries, documents, prompt, examples
+        config, dataset.name, path.parent, tuple(pairs), queries, documents, prompt, examples
     )
 
 
-def add_double_judged(
-    path: Path, dataset: Dataset, pairs: Iterable[Pair], count: int, seed: int = 0
+def _add_double_judged(
+    path: Path, dataset: Dataset, pairs: Iterable[Pair], count: int
 ) -> list[Pair]:
-    """The pairs, and so many of those that people graded, drawn at random: for their agreement.
-
-    Args:
-        path: The ``dataset.yaml``.
-        dataset: The same, read.
-        pairs: What is graded in any case.
-        count: Pairs with people's grades that are needed; those among ``pairs`` count.
-        seed: Of the draw.
-    """
+    """The pairs, and so many of those that people graded, drawn at random: for their agreement."""
     chosen = dict.fromkeys(pairs)
     people: set[Pair] = set()
     for grades in load_people(path, dataset):
@@ -445,4 +435,4 @@ def add_double_judged(
         people |= {(query, document) for query, row in table.items() for document in row}
     rest = sorted(people.difference(chosen))
     needed = min(len(rest), max(0, count - len(people.intersection(chosen))))
-    return [*chosen, *random.Random(seed).sample(rest, needed)]  # noqa: S311 - no secret
+    return [*chosen, *random.Random(0).sample(rest, needed)]  # noqa: S311 - no secret

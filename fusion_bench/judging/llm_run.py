@@ -32,7 +32,8 @@ from fusion_bench.judging.llm_judge import (
     combine_samples,
     make_key,
 )
-from fusion_bench.judging.llm_request import GradingRequest, LlmJudgeConfig, Pair
+from fusion_bench.judging.llm_request import GradingRequest
+from fusion_bench.judging.pools import Pair
 from fusion_bench.models.answer_stores import ScoreStore, lock_models
 from fusion_bench.models.call_limits import (
     Budget,
@@ -118,14 +119,11 @@ def _run_key(dataset: str, model: JudgeModel) -> str:
     return run_key(model.model_identity, "judge", dataset)
 
 
-def estimate_grading(
-    request: GradingRequest, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore
-) -> CostEstimate:
+def estimate_grading(request: GradingRequest, model: JudgeModel, store: ScoreStore) -> CostEstimate:
     """What the first attempts of all samples that are not stored would cost.
 
     Args:
         request: What is graded.
-        config: How many samples.
         model: The model.
         store: The stored answers.
     """
@@ -134,13 +132,13 @@ def estimate_grading(
     stored, usage = 0, Usage()
     for pair in request.pairs:
         prompt = request.fill_prompt(pair)
-        for sample in range(1, config.samples + 1):
+        for sample in range(1, request.config.samples + 1):
             key = make_key(prompt, sample, 1)
             if store.read_scores(resolved, key, SLOT) != [None]:
                 stored += 1
             else:
                 usage += model.estimate_usage(key, SLOT)
-    answers = len(request.pairs) * config.samples
+    answers = len(request.pairs) * request.config.samples
     cost = None if model.price is None else model.price.cost_of(usage)
     queries = len({query for query, _ in request.pairs})
     return CostEstimate(identity.label, queries, answers, stored, answers - stored, usage, cost)
@@ -148,7 +146,6 @@ def estimate_grading(
 
 async def grade_all(
     request: GradingRequest,
-    config: LlmJudgeConfig,
     model: JudgeModel,
     store: ScoreStore,
     budget: Budget,
@@ -158,7 +155,6 @@ async def grade_all(
 
     Args:
         request: What is graded.
-        config: Samples, attempts, and how samples become one grade.
         model: The model.
         store: Stored answers.
         budget: Limit of the cost, with that of earlier runs and of other judges.
@@ -173,16 +169,16 @@ async def grade_all(
     async with open_client(model.base_url, model) as remote:
         session = ProviderSession(
             ConnectedJudge(model, remote, store, request.prompt.grades),
-            config.resolve_settings(),
+            request.config.resolve_settings(),
             provider=model,
             store=store,
             run=_run_key(request.dataset, model),
             budget=budget,
         )
-        judge = _Judge(session, model, store, config)
+        judge = _Judge(session, model, store, request)
 
         async def grade_pair(pair: Pair) -> None:
-            grades[pair] = await judge.grade_pair(pair, request)
+            grades[pair] = await judge.grade_pair(pair)
             on_progress(len(grades), len(request.pairs), budget.spent)
 
         # Enough pairs to keep the model's slots busy.
@@ -197,19 +193,20 @@ class _Judge:
     session: ProviderSession
     model: JudgeModel
     store: ScoreStore
-    config: LlmJudgeConfig
+    request: GradingRequest
 
-    async def grade_pair(self, pair: Pair, request: GradingRequest) -> PairGrade:
+    async def grade_pair(self, pair: Pair) -> PairGrade:
         """The grade of one pair, from all its samples."""
+        request, config = self.request, self.request.config
         prompt = request.fill_prompt(pair)
-        samples = range(1, self.config.samples + 1)
+        samples = range(1, config.samples + 1)
         answers = [await self._ask_sample(prompt, sample) for sample in samples]
-        return combine_samples(pair, answers, request.prompt.grades, self.config.combine)
+        return combine_samples(pair, answers, request.prompt.grades, config.combine)
 
     async def _ask_sample(self, prompt: str, sample: int) -> GradeAnswer:
         """The first answer that is not malformed; the last one where all are."""
         answer = GradeAnswer(problem="malformed")
-        for attempt in range(1, self.config.attempts + 1):
+        for attempt in range(1, self.request.config.attempts + 1):
             answer = await self._ask(make_key(prompt, sample, attempt))
             if answer.problem != "malformed":
                 break
@@ -264,20 +261,17 @@ class WrittenGrades:
         return format_compact_yaml({self.meta.judge: self.entry}).strip()
 
 
-def estimate_judges(
-    request: GradingRequest, config: LlmJudgeConfig, store: Path
-) -> dict[str, CostEstimate]:
+def estimate_judges(request: GradingRequest, store: Path) -> dict[str, CostEstimate]:
     """What each judge would ask for and cost; asks nobody."""
     with closing(ScoreStore(store)) as opened:
         return {
-            name: estimate_grading(request, config, model, opened)
-            for name, model in config.judges.items()
+            name: estimate_grading(request, model, opened)
+            for name, model in request.config.judges.items()
         }
 
 
 def run_judges(
     request: GradingRequest,
-    config: LlmJudgeConfig,
     store: Path,
     *,
     max_cost: float | None = None,
@@ -287,7 +281,6 @@ def run_judges(
 
     Args:
         request: What is graded.
-        config: The models, and how they are asked.
         store: SQLite file of the answers, which may be that of rerankers.
         max_cost: Limit of the price of all judges, earlier runs included; None = no limit.
         on_progress: Called with pairs done, pairs in all, and the price so far, judge by judge.
@@ -296,7 +289,8 @@ def run_judges(
         FusionBenchError: A price is not known though it is limited, a server refuses, the limit
             was reached, or no pair got a grade. Answers stay in the store.
     """
-    unpriced = [name for name, model in config.judges.items() if model.price is None]
+    judges = request.config.judges
+    unpriced = [name for name, model in judges.items() if model.price is None]
     if max_cost is not None and unpriced:
         raise ConfigError(
             f"--max-cost needs the price of {', '.join(unpriced)}: give 'price' with "
@@ -304,29 +298,26 @@ def run_judges(
         )
     require_folder(request.folder / MACHINE_JUDGMENTS_FOLDER)
     written = []
-    for name, model in config.judges.items():
+    for name, model in judges.items():
         with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
-            budget = Budget(max_cost, _sum_costs(request.dataset, config, model, opened))
-            grading = grade_all(request, config, model, opened, budget, on_progress)
+            budget = Budget(max_cost, _sum_costs(request, model, opened))
+            grading = grade_all(request, model, opened, budget, on_progress)
             grades = asyncio.run(grading)
-            written.append(_write(request, config, name, grades, opened))
+            written.append(_write(request, name, grades, opened))
     return written
 
 
-def _sum_costs(dataset: str, config: LlmJudgeConfig, model: JudgeModel, store: ScoreStore) -> float:
+def _sum_costs(request: GradingRequest, model: JudgeModel, store: ScoreStore) -> float:
     """What a judge and then the others cost so far on this dataset."""
-    own = _run_key(dataset, model)
-    rest = {_run_key(dataset, other) for other in config.judges.values()} - {own}
+    own = _run_key(request.dataset, model)
+    judges = request.config.judges.values()
+    rest = {_run_key(request.dataset, other) for other in judges} - {own}
     others = sum(sum_booked_costs(store.read_events(key)) for key in rest)
     return sum_booked_costs(store.read_events(own)) + others
 
 
 def _write(
-    request: GradingRequest,
-    config: LlmJudgeConfig,
-    name: str,
-    grades: Sequence[PairGrade],
-    store: ScoreStore,
+    request: GradingRequest, name: str, grades: Sequence[PairGrade], store: ScoreStore
 ) -> WrittenGrades:
     """Write the grades and their provenance, which never stands beside other grades."""
     if not any(each.grade is not None for each in grades):
@@ -335,7 +326,7 @@ def _write(
             f"{request.dataset}: judge {name!r} graded no pair: {first.problem}: {first.reason}"
         )
     data = _render(name, grades)
-    meta = _describe(request, config, name, grades, store, hashlib.sha256(data).hexdigest())
+    meta = _describe(request, name, grades, store, hashlib.sha256(data).hexdigest())
     path = request.folder / MACHINE_JUDGMENTS_FOLDER / f"{name}.csv"
     write_with_meta(path, data, meta)
     return WrittenGrades(path, meta)
@@ -356,12 +347,12 @@ def _render(name: str, grades: Sequence[PairGrade]) -> bytes:
 
 def _describe(
     request: GradingRequest,
-    config: LlmJudgeConfig,
     name: str,
     grades: Sequence[PairGrade],
     store: ScoreStore,
     digest: str,
 ) -> GradesMeta:
+    config = request.config
     model = config.judges[name]
     identity = model.model_identity
     problems = Counter(each.problem for each in grades if each.problem is not None)
