@@ -84,14 +84,6 @@ def test_a_stored_answer_is_not_asked_again(server: ClassifyingServer, tmp_path:
     assert (again.ledger["calls"], again.ledger["tokens"]) == (4, 400)
 
 
-def test_a_failed_call_is_repeated(server: ClassifyingServer) -> None:
-    server.fail = lambda number: "503" if number == 0 else None
-    classifier = ChatClassifier(make_client(server), settings=SETTINGS)
-    [answer] = classifier.classify(["x"])
-    assert answer.failure == ""
-    assert (classifier.ledger["calls"], classifier.ledger["retries"]) == (1, 1)
-
-
 @pytest.mark.parametrize(
     ("reply", "says"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +22,7 @@ from fusion_bench.models.reranker_protocol import (
 )
 from fusion_bench.models.rerankers import Price, providers
 from fusion_bench.models.rerankers._base import HttpProvider
-from tests.models.rerank.server import SHAPES, Loopback, closed_port, plain_score, serving
+from tests.models.rerank.server import SHAPES, Loopback, plain_score, serving
 
 KEY = "sk-test-0123456789abcdef"
 DOCUMENTS = ["alpha", "beta", "gamma"]
@@ -179,12 +178,6 @@ def test_a_missing_result_is_malformed(dialect: str) -> None:
     assert "2 results for 3 documents" in str(error)
 
 
-def test_nobody_there_is_a_connection_error() -> None:
-    state = Loopback("jina")
-    state.url = closed_port()
-    assert failure(state).kind == "connection"
-
-
 def test_a_wrong_key_is_named_but_not_shown() -> None:
     with serving(Loopback("cohere", key="sk-another-key-entirely")) as state:
         error = failure(state)
@@ -297,12 +290,3 @@ def test_estimates_before_anything_is_spent(
     found = providers.build(method).estimate_usage("q", documents)
     assert (found.searches, found.output_tokens) == (usage.searches, usage.output_tokens)
     assert found.tokens == pytest.approx(usage.tokens, rel=0.2)
-
-
-def test_noop_keeps_the_order(tmp_path: Path) -> None:
-    async def go() -> Reply:
-        async with providers.build("noop").open_reranker() as reranker:
-            return await reranker.score("q", DOCUMENTS)
-
-    assert asyncio.run(go()).scores == (3.0, 2.0, 1.0)
-    assert not list(tmp_path.iterdir())

@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.report.evaluation_page import cost_table
 from tests.child_processes import running_child
 from tests.models.rerank.collection import YAML, make, read_written_meta
 from tests.models.rerank.server import HangOnce, Loopback, closed_port, plain_score, serving
@@ -95,7 +97,11 @@ def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -
     assert meta.settings["settings"]["breaker"] == breaker
     experiment = root / "experiments/e.yaml"
     edit(root, "experiments/e.yaml", "reranker: r", "reranker: rrf-jina")
-    assert main(["eval", str(experiment), "--no-plots"]) == 0
+    assert main(["eval", str(experiment), "--no-plots", "--out", "r"]) == 0
+    assert "cost and latency" in capsys.readouterr().out
+    table = cost_table(read_report(Path("r/report.json")).collections[0])
+    assert table is not None
+    assert {row.cells[1] for row in table.rows} == {"jina/resolved-model"}
 
 
 def test_depth_split_and_systems_of_an_experiment(root: Path, capsys: Capture) -> None:

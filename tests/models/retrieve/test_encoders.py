@@ -144,24 +144,6 @@ def test_an_answer_that_makes_no_sense_is_refused(name: str) -> None:
     assert len(state.requests) == 1
 
 
-def test_the_key_is_nowhere(tmp_path: Path) -> None:
-    store = AnswerStore(tmp_path / "s.sqlite")
-    with serving(ModelServer(key="another")) as state:
-        model = encoder(state)
-        with pytest.raises(ProviderError, match="EMBED_TEST_KEY") as caught:
-            embed_texts(model, ["x"], "query", store)
-        state.key = KEY
-        state.fail = lambda _: 400  # the server quotes the key
-        with pytest.raises(ProviderError, match="status 400") as quoted:
-            embed_texts(model, ["x"], "query", store)
-        state.fail = lambda _: None
-        embed_texts(model, ["x"], "query", store)
-    store.close()
-    for text in (str(caught.value), str(quoted.value), repr(model), model.model_dump_json()):
-        assert KEY not in text
-    assert KEY.encode() not in (tmp_path / "s.sqlite").read_bytes()
-
-
 def test_what_is_wrong_with_a_configuration(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UnknownNameError, match="mean 'minilm'"):
         encoders.build("minilmm")

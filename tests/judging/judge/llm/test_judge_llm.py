@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +14,6 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.judging.llm_run import GradesMeta
 from fusion_bench.util.http_client import JsonClient
-from tests.child_processes import running_child
 from tests.judging.judge.llm.project import (
     JudgingServer,
     add_judge,
@@ -26,7 +22,7 @@ from tests.judging.judge.llm.project import (
     make,
     write_config,
 )
-from tests.models.rerank.server import HangOnce, closed_port, serving
+from tests.models.rerank.server import closed_port, serving
 
 Capture = pytest.CaptureFixture[str]
 JUDGE = ["judge", "mine", "--llm", "judge.yaml"]
@@ -443,21 +439,3 @@ def test_requests_of_reasoning_models(
     for body in server.requests:
         assert set(body) == {"model", "messages", "max_completion_tokens"}
     assert read_record(folder).temperature is None
-
-
-def test_a_killed_run_pays_for_nothing_twice(tmp_path: Path) -> None:
-    folder = make(tmp_path)
-    hangs = HangOnce(6)
-    with serving(JudgingServer("chat", fail=hangs)) as state:
-        write_config(tmp_path, state, model="concurrency: 1")
-        given = [sys.executable, "-m", "fusion_bench", *JUDGE]
-        with running_child(given, cwd=tmp_path) as first:
-            assert hangs.reached.wait(120)
-            first.send_signal(signal.SIGKILL)
-            assert first.wait() == -signal.SIGKILL
-        assert len(state.paid) == 6
-        state.release.set()
-        done = subprocess.run(given, cwd=tmp_path, check=False, capture_output=True)
-    assert done.returncode == 0, done.stderr
-    assert set(state.paid.values()) == {1}
-    assert len(state.paid) == len(read_grades(folder)) == 16

@@ -27,7 +27,7 @@ from fusion_bench.models.rerank_config import BreakerRules, RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.util.calls import RateLimiter
-from tests.models.rerank.server import SHAPES, Loopback, plain_score, serving
+from tests.models.rerank.server import Loopback, plain_score, serving
 from tests.models.rerank.standing_clock import StandingClock
 
 T = TypeVar("T")
@@ -296,31 +296,6 @@ def test_many_queries_at_once() -> None:
     assert told["call_ms"]["p95"] >= told["call_ms"]["p50"] > 0
     assert [row["calls"] for row in told["by_documents"]] == [80]
     assert told["largest_call"] == len(DOCUMENTS)
-
-
-@pytest.mark.parametrize("dialect", SHAPES)
-def test_many_queries_at_once_in_every_dialect(dialect: str) -> None:
-    with serving(Loopback(dialect, fail={3: "503", 10: "close", 19: "429"}.get)) as s:
-        where = {"base_url": s.url, "key": None, "concurrency": 16}
-        model = {"model": "m"} if dialect in {"chat", "infinity", "vllm"} else {}
-        asked = providers.build({"method": dialect, **where, **model})
-
-        async def go() -> list[RerankAnswer]:
-            kinds = RerankSettings().retry.failure_kinds
-            settings = RerankSettings(retry=FAST.model_copy(update={"failure_kinds": kinds}))
-            async with asked.open_reranker() as reranker:
-                chain = ProviderChain(
-                    [ProviderSession(reranker, settings, provider=asked)], settings
-                )
-                return await asyncio.gather(
-                    *(chain.score_documents(f"q{i}", ["d"]) for i in range(30))
-                )
-
-        found = asyncio.run(go())
-    assert s.complaints == []
-    assert len(s.requests) == 33
-    for i, answer in enumerate(found):
-        assert answer.scores == pytest.approx(plain_score(f"q{i}", ["d"]), abs=1e-4)
 
 
 # ── one session
