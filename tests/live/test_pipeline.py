@@ -774,9 +774,7 @@ def test_a_reranker_behind_http(method: str) -> None:
     with serving(Loopback(method)) as state:
         url = state.url.replace("127.0.0.1", "localhost")
         model = {"model": "m"} if method == "chat" else {}
-        found = search_and_report(
-            BLEND, {"method": method, "base_url": url, "key": None, **model}
-        )
+        found = search_and_report(BLEND, {"method": method, "base_url": url, "key": None, **model})
     assert found[0].startswith(f"{method}/resolved-model")
     assert found[1:] == ["", []]
 

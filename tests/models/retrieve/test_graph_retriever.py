@@ -1,0 +1,260 @@
+"""Entities in files, named in texts, and the walk that begins there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import DataError
+from fusion_bench.models.options import GraphRules
+from fusion_bench.models.retrievers.graph import (
+    Entity,
+    EntityLinker,
+    Graph,
+    GraphIndex,
+    personalized_pagerank,
+    read_entities,
+    read_relations,
+)
+from tests.models.retrieve.collection import DOCUMENTS, write_lines
+
+ENTITIES = {
+    "storm": Entity(("Storm", "the gale"), ("d1", "d3")),
+    "ship": Entity(("Ship",), None),
+    "d4": Entity(("Dusk phase",), ()),  # an entity and a document may have one id
+    "lantern": Entity(("Last lantern",), None),
+}
+RELATIONS = [("storm", "ship", 2.0), ("d4", "ship", 1.0)]
+
+
+def test_documents_near_the_named_entity_score_higher() -> None:
+    index = GraphIndex(DOCUMENTS, ENTITIES, RELATIONS)
+    storm, gale, lantern, nothing = index.scores(
+        ["what is a storm", "GALES!", "the last lantern", "nothing known"]
+    )
+    by_id = dict(zip(index.ids, storm, strict=True))
+    # d1 is linked to both; d2 only to the ship, one step away; d5 to neither.
+    assert by_id["d1"] > by_id["d3"] > by_id["d2"] > 0
+    assert by_id["d4"] == by_id["d5"] == 0
+    assert gale.argmax() == 0
+    assert dict(zip(index.ids, lantern, strict=True))["d5"] > 1
+    assert not nothing.any()
+
+
+def test_an_end_that_is_both_is_the_entity() -> None:
+    index = GraphIndex(DOCUMENTS, ENTITIES, [("d4", "ship", 1.0)])
+    [row] = index.scores(["dusk phase"])
+    by_id = dict(zip(index.ids, row, strict=True))
+    assert min(by_id["d1"], by_id["d2"]) > by_id["d4"] == 0
+
+
+def test_entities_are_linked_to_japanese_texts() -> None:
+    documents = {"a": "焦げカードを捨てます。", "b": "列車コマを進めます。"}
+    entities = {"焦げ": Entity(("焦げ",), None), "列車": Entity(("列車コマ",), None)}
+    index = GraphIndex(documents, entities, [], GraphRules(tokens="bigrams"))
+    scores = index.scores(["焦げとは？", "列車コマは？"])
+    assert scores.argmax(axis=1).tolist() == [0, 1]
+
+
+def test_files_are_read(tmp_path: Path) -> None:
+    entities = write_lines(
+        tmp_path / "e.jsonl",
+        [
+            {"id": "s", "name": "Storm", "aliases": ["gale"], "documents": ["d1"], "kind": "rule"},
+            {"name": "Ship"},
+        ],
+    )
+    relations = write_lines(
+        tmp_path / "r.jsonl",
+        [{"source": "s", "target": "Ship"}, {"source": "Ship", "target": "d2", "weight": 0.5}],
+    )
+    known = read_entities(entities, DOCUMENTS)
+    assert known == {"s": Entity(("Storm", "gale"), ("d1",)), "Ship": Entity(("Ship",), None)}
+    assert read_relations(relations, known, DOCUMENTS) == [("s", "Ship", 1.0), ("Ship", "d2", 0.5)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "the file is empty"),
+        ([{"id": "a"}], r"e\.jsonl:1: an entity needs a 'name' \(found: id\)"),
+        ([{"name": "a"}, {"name": "a"}], r"e\.jsonl:2: entity 'a' stands twice"),
+        ([{"name": ["a"]}], r"id must be text, given \[\"a\"\]"),
+        ([{"name": "a", "aliases": "b"}], "aliases must be a list of texts, given 'b'"),
+        ([{"name": "a", "documents": ["d1", "d9"]}], r"e\.jsonl:1: no document 'd9' is known"),
+    ],
+)
+def test_what_is_wrong_with_entities(
+    rows: list[dict[str, Any]], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_entities(write_lines(tmp_path / "e.jsonl", rows), DOCUMENTS)
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ({"source": "storm"}, r"r\.jsonl:1: a relation needs a 'source' and a 'target'"),
+        ({"source": "storm", "target": "x"}, "no entity or document 'x' is known"),
+        ({"source": "storm", "target": "ship", "weight": 0}, "positive number, given 0"),
+        ({"source": "storm", "target": "ship", "weight": True}, "positive number, given True"),
+        ({"source": "storm", "target": "ship", "weight": float("nan")}, "positive number"),
+    ],
+)
+def test_what_is_wrong_with_relations(row: dict[str, Any], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=message):
+        read_relations(write_lines(tmp_path / "r.jsonl", [row]), ENTITIES, DOCUMENTS)
+
+
+NAMES = {
+    "t1": "Scheduled Task",
+    "t2": "Process Discovery",
+    "t3": "Account Discovery",
+    "t4": "The of",
+}
+
+
+def weight(holders: int) -> float:
+    return math.log(1 + len(NAMES) / holders)
+
+
+def test_coverage_is_the_share_of_the_names_weight() -> None:
+    [row] = EntityLinker(NAMES).coverage(["discovery of accounts and ACCOUNTS"])
+    known, rare = weight(2), weight(1)
+    assert row.tolist() == pytest.approx([0, known / (known + rare), 1, 0])
+
+
+def test_seeds_weigh_by_sharpened_coverage_and_by_how_telling_the_name_is() -> None:
+    linker = EntityLinker(NAMES, threshold=0.4, sharpness=3)
+    whole = weight(1) + weight(2)
+    partial = (weight(2) / whole) ** 3 * whole
+    [row] = linker.seeds(["account discovery"])
+    assert row[2] == pytest.approx(whole)
+    assert row[1] == (pytest.approx(partial) if weight(2) / whole >= 0.4 else 0)
+    assert linker.entities == ("t1", "t2", "t3", "t4")
+
+
+def test_half_a_name_counts_from_the_threshold_on() -> None:
+    assert EntityLinker(NAMES, threshold=0.5).seeds(["task"])[0, 0] > 0
+    assert EntityLinker(NAMES, threshold=0.51).seeds(["task"])[0, 0] == 0
+
+
+@pytest.mark.parametrize("text", ["", "the of", "nothing known"])
+def test_a_text_that_names_nothing_has_no_seed(text: str) -> None:
+    assert not EntityLinker(NAMES).seeds([text]).any()
+
+
+def test_no_text_gives_no_row() -> None:
+    assert EntityLinker(NAMES).seeds([]).shape == (0, 4)
+
+
+Edge = tuple[str, str, float]
+NODES = [f"n{i}" for i in range(7)]
+
+edges = st.lists(
+    st.tuples(st.sampled_from(NODES), st.sampled_from(NODES), st.floats(0.01, 10)), max_size=15
+)
+seeds = st.lists(
+    st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=7, max_size=7), min_size=1, max_size=4
+)
+dampings = st.sampled_from([0.0, 0.3, 0.85, 0.95])
+
+
+def oracle(given_edges: Sequence[Edge], start: FloatArray, damping: float) -> FloatArray:
+    """Solve x = damping·(P x + lost·s) + (1 − damping)·s, one query at a time, densely."""
+    size = len(NODES)
+    adjacency = np.zeros((size, size))
+    for one, other, weight in given_edges:
+        adjacency[NODES.index(one), NODES.index(other)] += weight
+        adjacency[NODES.index(other), NODES.index(one)] += weight
+    result = np.zeros_like(start)
+    for row, weights in zip(result, start, strict=True):
+        if weights.sum() == 0:
+            continue
+        seed = weights / weights.sum()
+        step = np.zeros((size, size))
+        for node in range(size):
+            out = adjacency[:, node].sum()
+            step[:, node] = adjacency[:, node] / out if out > 0 else seed
+        row[:] = np.linalg.solve(np.eye(size) - damping * step, (1 - damping) * seed)
+    return result
+
+
+@given(edges, seeds, dampings)
+def test_the_walk_ends_where_linear_algebra_says(
+    given_edges: list[Edge], weights: list[list[float]], damping: float
+) -> None:
+    start = np.array(weights)
+    graph = Graph.from_edges(NODES, given_edges)
+    walked = personalized_pagerank(graph, start, damping=damping, tolerance=1e-10)
+    wanted = oracle(given_edges, start, damping)
+    assert np.abs(walked - wanted).sum(axis=1).max() <= 2e-10
+    np.testing.assert_allclose(walked.sum(axis=1), (start.sum(axis=1) > 0).astype(float))
+
+
+@given(edges, seeds)
+def test_no_query_depends_on_another(given_edges: list[Edge], weights: list[list[float]]) -> None:
+    start = np.array(weights)
+    graph = Graph.from_edges(NODES, given_edges)
+    together = personalized_pagerank(graph, start)
+    alone = [personalized_pagerank(graph, row[None])[0] for row in start]
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_what_is_near_the_seed_scores_higher_than_what_is_far() -> None:
+    chain = [("n0", "n1", 1.0), ("n1", "n2", 1.0), ("n2", "n3", 1.0), ("n4", "n5", 1.0)]
+    [row] = personalized_pagerank(Graph.from_edges(NODES, chain), np.eye(7)[:1], damping=0.3)
+    assert row[0] > row[1] > row[2] > row[3] > 0
+    assert row[4:].tolist() == [0, 0, 0]
+
+
+def test_heavier_edges_are_walked_more_often() -> None:
+    star = Graph.from_edges(NODES, [("n0", "n1", 3.0), ("n0", "n2", 1.0)])
+    [row] = personalized_pagerank(star, np.eye(7)[:1])
+    assert row[1] == pytest.approx(3 * row[2])
+
+
+def test_a_loose_tolerance_takes_no_step() -> None:
+    star = Graph.from_edges(NODES, [("n0", "n1", 3.0)])
+    [row] = personalized_pagerank(star, np.eye(7)[:1], tolerance=3.0)
+    assert row.tolist() == [1, 0, 0, 0, 0, 0, 0]
+
+
+def test_a_graph_without_edges_keeps_the_seeds() -> None:
+    [row] = personalized_pagerank(Graph.from_edges(NODES, []), np.full((1, 7), 2.0))
+    np.testing.assert_allclose(row, 1 / 7)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "edge", "message"),
+    [
+        *((NODES, ("n0", "n1", w), "not positive") for w in (0.0, -1.0, math.nan, math.inf)),
+        *((NODES, (*ends, 1.0), "both ends") for ends in (("n0", "x"), ("x", "n0"))),
+        (["a", "b", "a"], ("a", "b", 1.0), "1 of 3"),
+    ],
+)
+def test_graphs_that_are_none(nodes: list[str], edge: Edge, message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Graph.from_edges(nodes, [edge])
+
+
+@pytest.mark.parametrize(
+    ("start", "options", "message"),
+    [
+        *((np.ones((1, 7)), {"damping": d}, "damping") for d in (-0.1, 1.0, math.nan)),
+        *((np.ones((1, 7)), {"tolerance": t}, "tolerance") for t in (0.0, -1.0, math.nan)),
+        *((bad, {}, "need") for bad in (np.ones(7), np.ones((1, 6)))),
+        *((np.full((1, 7), value), {}, "seed weight") for value in (-1.0, math.nan, math.inf)),
+    ],
+)
+def test_walks_that_are_none(start: FloatArray, options: dict[str, float], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        personalized_pagerank(Graph.from_edges(NODES, []), start, **options)
