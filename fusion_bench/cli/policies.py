@@ -2,28 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.models import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS
-from fusion_bench.config.options import Folder, Option
+from fusion_bench.config.options import Folder
+from fusion_bench.tune.options import StudyLimits
 
 
-class PolicyOptions(base.NamedExperimentOptions):
+class PolicyOptions(StudyLimits, base.NamedExperimentOptions):
     """Options of ``policies``.
 
     Attributes:
         systems: System whose policy is judged; repeatable. Default: all that have one.
-        trials: Parameter sets of a policy, and fixed variants, at most.
-        folds: Number of folds.
-        shufflings: Number of times that the features are shuffled.
     """
 
     systems: base.Systems = ()
-    trials: Annotated[int, Option(min=2, max=MOST_TRIALS)] = 50
-    folds: Annotated[int, Option(min=2, max=MOST_FOLDS)] = 5
-    shufflings: Annotated[int, Option(min=39, max=MOST_RESAMPLES)] = 200
     out: Folder | None = None
 
 

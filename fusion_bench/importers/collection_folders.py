@@ -15,7 +15,8 @@ from __future__ import annotations
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
 
@@ -77,8 +78,21 @@ def _parse_lines(path: Path, lines: IO[bytes]) -> Iterator[tuple[str, dict[str, 
             yield where, parse_object(text, where)
 
 
-def parse_document(item: Mapping[str, Any], where: str) -> CollectionDocument:
-    """A document of BEIR or MTEB: ``_id`` or ``id``, ``text``, and perhaps ``title``.
+def _read_documents(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[CollectionDocument]:
+    """The documents of BEIR or MTEB: ``_id`` or ``id``, ``text``, and perhaps ``title``.
+
+    Raises:
+        DataError: One has no id or text, or one that is no text.
+    """
+    for where, item in rows:
+        name, text = _parse_text(item, "document", where)
+        title = item.get("title")
+        title = "" if title is None else require_text(title, "title", where)
+        yield CollectionDocument(name, title, text)
+
+
+def _parse_text(item: Mapping[str, Any], what: str, where: str) -> tuple[str, str]:
+    """Id and text of a document or a query of BEIR or MTEB.
 
     Raises:
         DataError: It has no id or text, or one that is no text.
@@ -86,14 +100,9 @@ def parse_document(item: Mapping[str, Any], where: str) -> CollectionDocument:
     given, text = item.get("_id", item.get("id")), item.get("text")
     if given in (None, "") or text is None:
         raise DataError(
-            f"{where}: a document needs an '_id' and a 'text' (found: {', '.join(item) or 'none'})"
+            f"{where}: a {what} needs an '_id' and a 'text' (found: {', '.join(item) or 'none'})"
         )
-    title = item.get("title")
-    return CollectionDocument(
-        require_text(given, "_id", where),
-        "" if title is None else require_text(title, "title", where),
-        require_text(text, "text", where),
-    )
+    return require_text(given, "_id", where), require_text(text, "text", where)
 
 
 def collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
@@ -107,25 +116,11 @@ def collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, st
     """
     texts: dict[str, str] = {}
     for where, item in rows:
-        query, text = parse_query_text(item, where)
+        query, text = _parse_text(item, "query", where)
         if query in texts:
             raise DataError(f"{where}: query {query!r} stands twice: keep one")
         texts[query] = text
     return texts
-
-
-def parse_query_text(item: Mapping[str, Any], where: str) -> tuple[str, str]:
-    """Id and text of a query of BEIR or MTEB.
-
-    Raises:
-        DataError: It has no id or text, or one that is no text.
-    """
-    given, text = item.get("_id", item.get("id")), item.get("text")
-    if given in (None, "") or text is None:
-        raise DataError(
-            f"{where}: a query needs an '_id' and a 'text' (found: {', '.join(item) or 'none'})"
-        )
-    return require_text(given, "_id", where), require_text(text, "text", where)
 
 
 FILE = "README.md"
@@ -221,8 +216,29 @@ def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollec
     corpus, queries = find_json_lines(folder, "corpus"), find_json_lines(folder, "queries")
     files = _find_beir_qrels(folder / "qrels")
     chosen = choose_splits(str(folder / "qrels"), list(files), splits)
-    texts = read_texts(queries)
-    judgments = {name: read_judgments(files[name]) for name in chosen}
+    texts = collect_texts(iterate_objects(queries))
+    qrels = {name: [files[name]] for name in chosen}
+    return _import_parts(folder, qrels, texts, lambda: _read_documents(iterate_objects(corpus)))
+
+
+def _import_parts(
+    folder: Path,
+    qrels: Mapping[str, Sequence[Path]],
+    texts: Mapping[str, str],
+    read_documents: Callable[[], Iterator[CollectionDocument]],
+) -> ImportedCollection:
+    """The collection of a folder's parts.
+
+    Args:
+        folder: With a card or none; the collection has its name.
+        qrels: Split → the files of its judgments.
+        texts: Query id → text.
+        read_documents: Reads the documents.
+    """
+    judgments = {
+        split: [row for file in files for row in read_judgments(file)]
+        for split, files in qrels.items()
+    }
     judged, all_judgments = join_splits(str(folder), texts, judgments)
     card = read_card(folder)
     return ImportedCollection(
@@ -230,10 +246,10 @@ def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollec
         origin=str(folder),
         queries=judged,
         judgments=all_judgments,
-        read_documents=lambda: _read_beir_documents(corpus),
+        read_documents=read_documents,
         license=card.license,
         counts={"queries": len(texts), "judgments": len(all_judgments)},
-        stated=card.state_counts(chosen),
+        stated=card.state_counts([*qrels]),
     )
 
 
@@ -250,15 +266,6 @@ def find_json_lines(folder: Path, name: str) -> Path:
         f"{folder}: no {name}.jsonl: a folder of BEIR has corpus.jsonl, queries.jsonl and "
         "qrels/SPLIT.tsv"
     )
-
-
-def read_texts(path: Path) -> dict[str, str]:
-    """Query id → text of JSON Lines.
-
-    Raises:
-        DataError: A line breaks a rule, or an id stands twice.
-    """
-    return collect_texts(iterate_objects(path))
 
 
 def read_judgments(path: Path) -> list[CollectionJudgment]:
@@ -294,11 +301,6 @@ def _preference(path: Path) -> int:
     return QRELS_SUFFIXES.index(format_suffix(path))
 
 
-def _read_beir_documents(path: Path) -> Iterator[CollectionDocument]:
-    for where, item in iterate_objects(path):
-        yield parse_document(item, where)
-
-
 #: Folders of the judgments, the first that is there counts.
 QRELS_FOLDERS: Final = ("qrels", "default", "data")
 #: ``test-00000-of-00001.parquet`` is of the split ``test``.
@@ -324,21 +326,9 @@ def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollec
     files = _find_mteb_qrels(root)
     chosen = choose_splits(str(root), list(files), splits)
     texts = collect_texts(_iterate_rows(queries))
-    judgments = {
-        name: [row for file in files[name] for row in read_judgments(file)] for name in chosen
-    }
-    judged, all_judgments = join_splits(str(root), texts, judgments)
-    card = read_card(root)
-    return ImportedCollection(
-        name=_name_dataset(folder),
-        origin=str(folder),
-        queries=judged,
-        judgments=all_judgments,
-        read_documents=lambda: _read_mteb_documents(corpus),
-        license=card.license,
-        counts={"queries": len(texts), "judgments": len(all_judgments)},
-        stated=card.state_counts(chosen),
-    )
+    qrels = {name: files[name] for name in chosen}
+    read = _import_parts(root, qrels, texts, lambda: _read_documents(_iterate_rows(corpus)))
+    return replace(read, name=_name_dataset(folder), origin=str(folder))
 
 
 def find_snapshot(folder: Path) -> Path:
@@ -387,11 +377,6 @@ def _find_mteb_qrels(root: Path) -> dict[str, list[Path]]:
         match = SPLIT.fullmatch(path.name)
         files.setdefault(match["split"] if match else path.stem, []).append(path)
     return files
-
-
-def _read_mteb_documents(files: Sequence[Path]) -> Iterator[CollectionDocument]:
-    for where, row in _iterate_rows(files):
-        yield parse_document(row, where)
 
 
 def _iterate_rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:

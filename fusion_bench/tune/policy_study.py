@@ -46,6 +46,7 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, PolicyVerdict
 from fusion_bench.stats.comparison import JudgmentKind
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, random_words
+from fusion_bench.tune.options import StudyLimits
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.trial_selection import assign_folds
 from fusion_bench.util.files import name_experiment
@@ -189,20 +190,13 @@ def shuffled_orders(queries: int, count: int, seed: int) -> Iterator[IntArray]:
 ALPHA: Final = 0.05
 
 
-@dataclass(frozen=True)
-class StudyBudget:
-    """How much is tried.
+class StudyBudget(StudyLimits):
+    """How much is tried; as many more shufflings are put to the test.
 
     Attributes:
-        trials: Parameter sets of the policy, and fixed variants, at most.
-        folds: K.
-        shufflings: Of the null, and as many more that are put to the test.
         seed: Of the draws, the folds and the shufflings.
     """
 
-    trials: int = 50
-    folds: int = 5
-    shufflings: int = 200
     seed: int = 0
 
 
