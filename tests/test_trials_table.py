@@ -27,7 +27,7 @@ from benchmarks.studies.trials_table import (
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.trial_variance import measure_trial_spread
 from tests.parity.data import parity_data
-from tests.stats.trials.cases import crossed
+from tests.stats.trial_cases import crossed
 
 #: Mean and standard deviation over trials, as published, in hundredths.
 PUBLISHED = {

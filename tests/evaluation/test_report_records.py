@@ -1,15 +1,17 @@
-"""The result file: what it holds, and how a broken one is refused."""
+"""Reports that are stored: versioned, strict and consistent."""
 
 from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 
+from fusion_bench.cli import main
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.report_file import FORMAT_VERSION, Report, read_report
 from fusion_bench.evaluation.report_records import TieResult
@@ -158,3 +160,181 @@ def test_looking_things_up() -> None:
     assert (compared.candidate, compared.measure) == ("worse one", SECOND)
     assert found.comparison("base", PRIMARY) is None
     assert found.comparison("worse one", "P@1") is None
+
+
+# ── A report whose numbers do not agree is refused in one line that says where
+
+
+#: Changes the data of a report's file in place.
+Damage = Callable[[dict[str, Any]], object]
+ROW = "collections.0.systems.0"
+MEASURE = f"{ROW}.measures.{PRIMARY}"
+
+
+def collection(data: dict[str, Any]) -> dict[str, Any]:
+    return data["collections"][0]  # type: ignore[no-any-return]
+
+
+def row(data: dict[str, Any]) -> dict[str, Any]:
+    return collection(data)["systems"][0]  # type: ignore[no-any-return]
+
+
+def measure(data: dict[str, Any]) -> dict[str, Any]:
+    return row(data)["measures"][PRIMARY]  # type: ignore[no-any-return]
+
+
+def compared(data: dict[str, Any]) -> dict[str, Any]:
+    return collection(data)["comparisons"][0]  # type: ignore[no-any-return]
+
+
+BOUNDS = {"depth": 10, "judged": 0.5, "low": 0.2, "high": 0.6}
+SLICE = {"field": "type", "value": "a"}
+CASES: dict[str, tuple[Damage, str]] = {
+    "mean of 7.5": (
+        lambda d: measure(d).update(mean=7.5),
+        f"{MEASURE}.mean: 7.5, and the mean of its 3 values is 0.4 (tolerance 1e-09)",
+    ),
+    "no mean": (lambda d: measure(d).update(mean=None), f"{MEASURE}.mean: none, and the mean"),
+    "mean, and a value is missing": (
+        lambda d: measure(d)["values"].__setitem__(1, None),
+        f"{MEASURE}.mean: 0.4, and a value is missing",
+    ),
+    "mean true": (lambda d: measure(d).update(mean=True), f"{MEASURE}.mean: input should be a"),
+    "value true": (lambda d: measure(d)["values"].__setitem__(1, True), f"{MEASURE}.values.1: "),
+    "value as text": (
+        lambda d: measure(d)["values"].__setitem__(1, "0.4"),
+        f"{MEASURE}.values.1: input should be a valid number",
+    ),
+    "count true": (
+        lambda d: collection(d).update(synthetic_queries=True),
+        "collections.0.synthetic_queries: input should be a valid integer",
+    ),
+    "value NaN": (
+        lambda d: measure(d)["values"].__setitem__(1, float("nan")),
+        f"{MEASURE}.values.1: a finite number is needed, given nan",
+    ),
+    "p infinite": (
+        lambda d: compared(d).update(p=float("inf")),
+        "collections.0.comparisons.0.p: a finite number is needed, given inf",
+    ),
+    "values beyond 1": (
+        lambda d: measure(d).update(values=[1.2, 0.0, 0.0]),
+        f"{MEASURE}.values: values from 0 to 1 are needed, given 1.2",
+    ),
+    "a value too many": (
+        lambda d: measure(d)["values"].append(0.4),
+        f"{MEASURE}.values: 4 values for 3 queries",
+    ),
+    "low above the mean": (
+        lambda d: measure(d).update(low=0.41),
+        f"{MEASURE}.low: 0.41 lies above the mean 0.4",
+    ),
+    "greatest mean over ties below the mean": (
+        lambda d: measure(d)["ties"].update(maximum=0.39),
+        f"{MEASURE}.ties.maximum: 0.39 lies below the mean",
+    ),
+    "trials with other means": (
+        lambda d: measure(d).update(trials=[[0.5, 0.4, 0.3], [0.5, 0.4, 0.4]]),
+        f"{MEASURE}.trials: their means are not the values",
+    ),
+    "trial of two queries": (
+        lambda d: measure(d).update(trials=[[0.5, 0.4]]),
+        f"{MEASURE}.trials.0: 2 values for 3 queries",
+    ),
+    "measure missing": (
+        lambda d: row(d)["measures"].pop(PRIMARY),
+        f"{ROW}.measures: no {PRIMARY}",
+    ),
+    "judged only": (lambda d: row(d).update(judged_only=[2, 0, 0]), f"{ROW}.judged_only: "),
+    "filled": (lambda d: row(d).update(filled=[0.1]), f"{ROW}.filled: 1 value for 3 queries"),
+    "unjudged share": (lambda d: row(d).update(unjudged_share=-1), f"{ROW}.unjudged_share: "),
+    "judged bounds": (
+        lambda d: measure(d).update(bounds=BOUNDS | {"judged": 2}),
+        f"{MEASURE}.bounds.judged: ",
+    ),
+    "high bound": (
+        lambda d: measure(d).update(bounds=BOUNDS | {"high": 2}),
+        f"{MEASURE}.bounds: values from 0 to 1",
+    ),
+    "bounds of a slice": (
+        lambda d: row(d).update(slice_bounds=[SLICE | {"bounds": BOUNDS | {"judged": 2}}]),
+        f"{ROW}.slice_bounds.type.judged: values from 0 to 1 are needed, given 2",
+    ),
+    "difference": (
+        lambda d: compared(d).update(difference=0.1),
+        "collections.0.comparisons.0.difference: 0.1, and the means differ by -0.2",
+    ),
+    "low above the difference": (
+        lambda d: compared(d).update(low=-0.1),
+        "comparisons.0.low: -0.1 lies above the difference -0.2",
+    ),
+    "high below the difference": (
+        lambda d: compared(d).update(low=-0.4, high=-0.3),
+        "comparisons.0.high: -0.3 lies below the difference -0.2",
+    ),
+    "high above 1": (lambda d: compared(d).update(high=1.5), "values from -1 to 1 are needed"),
+    "p of 2": (lambda d: compared(d).update(p=2), "comparisons.0.p: values from 0 to 1"),
+    "adjusted p of 2": (lambda d: compared(d).update(p_adjusted=2), "comparisons.0.p_adjusted: "),
+    "more wins than queries": (
+        lambda d: compared(d).update(wins=9),
+        "wins, ties and losses: (9, 1, 0), and the collection has 3 queries",
+    ),
+    "unknown candidate": (lambda d: compared(d).update(candidate="z"), "candidate: no system 'z'"),
+    "unknown measure": (lambda d: compared(d).update(measure="P@1"), "measure: no measure 'P@1'"),
+    "unknown baseline": (lambda d: collection(d).update(baseline="z"), "baseline: no system 'z'"),
+    "a query twice": (
+        lambda d: collection(d).update(queries=["q0", "q0", "q1"]),
+        "collections.0.queries: 'q0' stands there twice",
+    ),
+    "no measures": (lambda d: collection(d).update(measures=[]), "measures: at least one"),
+    "groups": (lambda d: collection(d).update(groups=["g"]), "groups: 1 entries for 3 queries"),
+    "slices": (
+        lambda d: collection(d).update(slices={"lang": ["en"]}),
+        "slices.lang: 1 entries for 3 queries",
+    ),
+    "no collection": (lambda d: d.update(collections=[]), "collections: at least one is needed"),
+    "a collection twice": (
+        lambda d: d["collections"].append(collection(d)),
+        "collections: 'tiny' stands there twice",
+    ),
+    "alpha of 2": (lambda d: d["settings"].update(alpha=2), "settings.alpha: "),
+    "alpha true": (lambda d: d["settings"].update(alpha=True), "settings.alpha: "),
+    "unknown correction": (
+        lambda d: d["settings"].update(correction="some"),
+        "settings.correction: ",
+    ),
+}
+
+
+def write_report(path: Path, damage: Damage = dict.copy) -> Path:
+    data = json.loads(cases.report(cases.full()).model_dump_json())
+    damage(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_damage_is_named(tmp_path: Path, name: str) -> None:
+    damage, says = CASES[name]
+    path = write_report(tmp_path / "report.json", damage)
+    with pytest.raises(DataError) as error:
+        read_report(path)
+    assert str(error.value).startswith(f"{path}: ")
+    assert says in str(error.value)
+    assert str(error.value).endswith("experiment again")
+    assert "\n" not in str(error.value)
+
+
+def test_rounding_errors_are_no_damage(tmp_path: Path) -> None:
+    def round_mean(data: dict[str, Any]) -> None:
+        measure(data)["mean"] += 1e-12
+
+    assert read_report(write_report(tmp_path / "report.json", round_mean)).collections
+
+
+def test_compare_refuses_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = write_report(tmp_path / "report.json", CASES["mean of 7.5"][0])
+    assert main(["compare", str(path)]) == 2
+    error = capsys.readouterr().err
+    assert f"{MEASURE}.mean: 7.5" in error
+    assert "Traceback" not in error

@@ -1,7 +1,8 @@
-"""An experiment file: rules that are checked before anything is computed."""
+"""An experiment's YAML: systems, settings, gate and the fallback to version 1."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,12 +10,17 @@ import numpy as np
 import pytest
 import yaml
 
+import fusion_bench as fb
+from fusion_bench.cli import main
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment, read_experiment, replace_v2
+from fusion_bench.experiment.settings import GatePolicy, Tolerance
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.methods.fuse.rrf import RRF
+from tests.gate import cases
 
 HERE = Path(__file__).parents[2]
 SYSTEMS = {"one": {"runs": ["a"]}}
@@ -153,3 +159,183 @@ def test_the_example_cuts_no_list_that_it_measures_further_down() -> None:
     experiment, _ = read_experiment(HERE / "experiments" / "example.yaml")
     assert {system.top_k for system in experiment.systems.values()} == {None}
     assert "R@100" in experiment.measures
+
+
+# ── what may stand under ``gate:``
+
+
+def experiment(tmp_path: Path, gate: str, systems: str = "live") -> Experiment:
+    text = cases.FILES[cases.EXPERIMENT].split("gate:")[0]
+    lines = text.replace("  live: {runs: [a]}", f"  {systems}: {{runs: [a]}}")
+    path = tmp_path / "x.yaml"
+    path.write_text(f"{lines}{gate}\n", encoding="utf-8")
+    return read_experiment(path)[0]
+
+
+def test_the_short_form_is_the_checks(tmp_path: Path) -> None:
+    short = experiment(tmp_path, "gate: {nDCG@10: {max_drop: 0.005}, RR@10: {max_drop: 0.01}}")
+    long = experiment(
+        tmp_path, "gate: {checks: {nDCG@10: {max_drop: 0.005}, RR@10: {max_drop: 0.01}}}"
+    )
+    assert short.gate == long.gate
+    assert short.gate is not None
+    assert short.gate.measures == ("nDCG@10", "RR@10")
+    assert short.gate.inconclusive == "block"
+
+
+def test_slices_go_for_all_measures_or_for_one() -> None:
+    policy = GatePolicy(
+        checks={
+            "RR": Tolerance(max_drop=0.1),
+            "AP": Tolerance(max_drop=0.1, slices=()),
+            "P@5": Tolerance(max_drop=0.1, slices=("global",)),
+        },
+        slices=("local",),
+    )
+    assert policy.slices_of("RR") == (None, "local")
+    assert policy.slices_of("AP") == (None,)
+    assert policy.slices_of("P@5") == (None, "global")
+
+
+@pytest.mark.parametrize(
+    ("gate", "complaint"),
+    [
+        ("gate: {RR@10: {max_drop: -1}}", r"gate\.RR@10\.max_drop: .*greater than or equal to 0"),
+        ("gate: {RR@10: {max_drop: .nan}}", "plain digits, .* given .nan"),
+        ("gate: {RR@10: 0.01}", r"gate\.RR@10: a mapping"),
+        ("gate: {RR@10: {}}", r"gate\.checks\.RR@10\.max_drop: is required"),
+        ("gate: {RR@10: {max_drop: 0, maxdrop: 1}}", "unknown key 'maxdrop'"),
+        ("gate: {system: live, RR@10: {max_drop: 0}}", r"unknown key 'RR@10'.*known: system"),
+        ("gate: {}", r"gate\.checks: is required"),
+        ("gate: {checks: {}}", r"gate\.checks: "),
+        (
+            "gate: {checks: {RR: {max_drop: 0}}, system: dead}",
+            r"x\.yaml:\d+: gate\.system: unknown system 'dead' \(known: live, plain\)",
+        ),
+        (
+            "gate: {checks: {RR: {max_drop: 0}}, slices: [a, a]}",
+            r"gate\.slices: 'a' is listed twice",
+        ),
+        (
+            "gate: {checks: {RR: {max_drop: 0}}, inconclusive: maybe}",
+            r"gate\.inconclusive: .*'block' or 'warn'",
+        ),
+        (
+            "gate: {checks: {RR: {max_drop: 0}}, "
+            "guards: [{measure: RR, max_loss: 0.1, max_share: 2}]}",
+            "max_share",
+        ),
+        (
+            "gate: {checks: {RR: {max_drop: 0}}, guards: [{measure: RR, lose: 0.1}]}",
+            r"guards\.0\.lose: this key is called 'max_loss' now",
+        ),
+    ],
+)
+def test_what_is_refused(tmp_path: Path, gate: str, complaint: str) -> None:
+    with pytest.raises(ConfigError, match=complaint):
+        experiment(tmp_path, gate)
+
+
+def test_the_only_system_beside_the_baseline_is_guarded(tmp_path: Path) -> None:
+    found = experiment(tmp_path, "gate: {RR: {max_drop: 0}}").gated_system
+    assert found is not None
+    assert found.name == "live"
+
+
+def test_a_system_that_stands_alone_is_guarded() -> None:
+    alone = Experiment.model_validate(
+        {"dataset": "d", "baseline": "it", "systems": {"it": {"runs": ["a"]}}}
+    )
+    assert alone.gated_system == alone.systems["it"]
+
+
+def test_of_several_systems_one_must_be_named() -> None:
+    systems = {name: {"runs": ["a"]} for name in ("one", "two", "three")}
+    open_ = {"dataset": "d", "baseline": "one", "systems": systems}
+    assert Experiment.model_validate(open_).gated_system is None
+    gate = {"checks": {"RR": {"max_drop": 0}}, "system": "one"}
+    named = Experiment.model_validate({**open_, "gate": gate})
+    assert named.gated_system == named.systems["one"]
+
+
+# ── whatever makes a system asks ``RAG_FUSION_V2_ENABLED``, and says where the switch acts
+
+
+SWITCH = "RAG_FUSION_V2_ENABLED"
+ROLES = {"a": ["question"], "b": ["keyword"]}
+V2 = {"runs": ["a", "b"], "fusion": "rrf_v2"}
+RUNS = {
+    name: fb.Run.from_dict(name, {"q": {"d1": 2.0, "d2": 1.0}}, roles=frozenset(roles))
+    for name, roles in ROLES.items()
+}
+QRELS = {"q": {"d1": 1, "d2": 0}}
+#: Scores of the first document of both lists: v1 counts neither the weight nor the bonus.
+FIRST = 2 / 61
+
+
+def fuse() -> float:
+    return fb.fuse(RUNS, "rrf_v2").to_dict()["q"]["d1"]
+
+
+def fuse_a_system() -> float:
+    return fb.fuse(RUNS, System("x", ["a", "b"], "rrf_v2")).to_dict()["q"]["d1"]
+
+
+def search() -> float:
+    lists = {name: [("d1", 2.0), ("d2", 1.0)] for name in ROLES}
+    with fb.Pipeline(V2, roles=ROLES) as pipeline:
+        found = pipeline.search_sync("q", lists)
+    assert not found.v2_enabled
+    return found.documents[0].score
+
+
+@pytest.mark.parametrize("make", [fuse, fuse_a_system, search])
+def test_systems_of_python_follow_the_switch_and_it_is_said(
+    make: Callable[[], float], monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv(SWITCH, "off")
+    assert make() == pytest.approx(FIRST)
+    assert f"{SWITCH} is off: system " in caplog.text
+    monkeypatch.setenv(SWITCH, "maybe")
+    with pytest.raises(ConfigError, match=f"{SWITCH}: 'maybe' "):
+        make()
+
+
+def test_a_comparison_of_python_says_what_the_switch_was(monkeypatch: pytest.MonkeyPatch) -> None:
+    systems: Any = {"v1": "rrf", "v2": "rrf_v2"}
+    for value in (True, False):
+        monkeypatch.setenv(SWITCH, str(value))
+        report = fb.compare(QRELS, RUNS, systems=systems, baseline="v1").report
+        assert report.provenance.v2_enabled is value
+        [collection] = report.collections
+        [v2] = [system for system in collection.systems if system.name == "v2"]
+        assert v2.config is not None
+        assert v2.config["fusion"]["method"] == ("rrf_v2" if value else "rrf")
+
+
+def test_the_command_fuse_says_that_the_switch_is_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv(SWITCH, "off")
+    for name in ROLES:
+        Path(f"{name}.trec").write_text("q Q0 d1 1 2.0 x\nq Q0 d2 2 1.0 x\n")
+    assert main(["fuse", "a.trec", "b.trec", "--method", "rrf_v2", "--out", "o.trec"]) == 0
+    score = float(Path("o.trec").read_text().split()[4])
+    assert score == pytest.approx(FIRST)
+    assert f"{SWITCH} is off: system 'rrf_v2' " in caplog.text
+
+
+def test_stages_and_the_fusions_of_a_policy_are_replaced_too() -> None:
+    policy = {"method": "overlap_rules", "threshold": 0.5, "below": {"fusion": "rrf_v2"}}
+    stage = {"name": "inner", **V2}
+    given = System(
+        "x", ["inner", "b"], stages={"inner": stage}, policy=policy,
+    )  # fmt: skip
+    plain = replace_v2(given)
+    assert plain.stages is not None
+    assert plain.stages["inner"].fusion.method == "rrf"
+    assert plain.policy is not None
+    variant = plain.policy.model_dump()["below"]
+    assert (variant["fusion"]["method"], variant["weights"]) == ("rrf", None)
+    assert replace_v2(plain) == plain

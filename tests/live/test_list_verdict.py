@@ -15,7 +15,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.live.final_list import LiveResult
 from tests import tiny
-from tests.evaluation.crag.test_list_verdicts import SYSTEMS, R
+from tests.evaluation.test_crag import SYSTEMS, R
 
 SYSTEM = {"runs": ["a"], "blend": {"method": "replace", "reranker": "r"}}
 LISTS = {"a": [("d1", 2.0), ("d2", 1.0)], "r": [("d1", 0.2), ("d2", 0.3)]}

@@ -16,7 +16,7 @@ from fusion_bench.evaluation.report_file import Report
 from fusion_bench.report.change_page import build_change_page, change_number, change_section
 from fusion_bench.report.html.pages import change_html, evaluation_html
 from fusion_bench.report.page import Finding, Page, Section
-from tests.evaluation.report_changes.test_paired_changes import BEFORE, BETTER, OLD, of_values
+from tests.evaluation.test_report_changes import BEFORE, BETTER, OLD, of_values
 from tests.report import cases
 from tests.report.cases import HOSTILE, compared, fused, system
 from tests.report.finding_cases import describe_cases

@@ -1,10 +1,11 @@
-"""Reading and writing records: JSON, ids, embeddings, and what is wrong in one line."""
+"""The records of the founding documents, their rules and bad values."""
 
 from __future__ import annotations
 
 import doctest
 import json
 import re
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,8 @@ from hypothesis.extra.numpy import arrays
 from numpy.typing import NDArray
 
 import fusion_bench.schema as schema
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.evaluation.crag import CragThresholds, judge_list
 from fusion_bench.schema import (
     ChunkId,
     CommunityId,
@@ -31,9 +33,11 @@ from fusion_bench.schema import (
     SearchQuery,
     SearchResult,
     SearchResultSources,
+    SearchWeights,
     normalize_scores,
     to_float32,
 )
+from fusion_bench.schema.result_records import judge_relevance
 from tests.schema import cases
 from tests.shipped_schemas import check_record
 
@@ -271,3 +275,30 @@ def test_the_examples_of_the_page_run() -> None:
     for block in blocks:
         exec(block, {})  # noqa: S102 - our own page
     assert doctest.testmod(schema).failed == 0
+
+
+# ── values that are refused with one clear line
+
+
+NAN = float("nan")
+BAD: list[Any] = ["a"]
+NONE: list[Any] = [None, 0.2]
+OTHER: Any = "foo"
+DAY: Any = "2024-01-03"
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: judge_relevance(NAN), "given nan"),
+        (lambda: normalize_scores([1.0, NAN]), "given nan"),
+        (lambda: judge_list([0.5], CragThresholds(NAN, 0.3)), "given upper nan"),
+        (lambda: judge_list(BAD), "given 'a'"),
+        (lambda: judge_list(NONE), "given None"),
+        (lambda: SearchWeights.of_type(OTHER), "unknown query type 'foo'"),
+        (lambda: DateRange.model_validate({"start": "2024-01-02"}).contains(DAY), "a datetime is"),
+    ],
+)
+def test_what_is_refused(call: Callable[[], object], says: str) -> None:
+    with pytest.raises(FusionBenchError, match=says):
+        call()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import product
 from math import comb
 from random import Random
 
@@ -15,7 +16,16 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.corrections import randomization_p_values
-from fusion_bench.stats.intervals import MeanEstimate, clopper_pearson, estimate_mean, exact_mean
+from fusion_bench.stats.intervals import (
+    BETS,
+    MeanEstimate,
+    bell_mccaffrey_freedom,
+    betting_bound,
+    clopper_pearson,
+    cr2_standard_error,
+    estimate_mean,
+    exact_mean,
+)
 from tests.stats.samples import GRADES, binomial_bounds, clustered, normal
 
 
@@ -124,3 +134,144 @@ def test_the_design_effect_is_the_ratio_of_the_variances() -> None:
     assert plain.design_effect == pytest.approx(1)
     assert estimate_mean(np.zeros(3)).design_effect is None
     assert estimate_mean(values, np.zeros(5, dtype=np.int64)).design_effect is None
+
+
+# ── CR2 and its degrees of freedom against the matrices of the papers
+
+
+SIZES = st.lists(st.integers(1, 9), min_size=2, max_size=8)
+
+
+def inverse_root(matrix: FloatArray) -> FloatArray:
+    """The symmetric inverse square root."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray(vectors @ np.diag(values**-0.5) @ vectors.T)
+
+
+def cr2_matrix(sizes: list[int]) -> FloatArray:
+    """M of V = y'My: regression of y on a constant, CR2, working independence."""
+    queries = sum(sizes)
+    x = np.ones((queries, 1))
+    residual_maker = np.eye(queries) - x @ np.linalg.inv(x.T @ x) @ x.T
+    form = np.zeros((queries, queries))
+    start = 0
+    for size in sizes:
+        rows = slice(start, start + size)
+        adjustment = inverse_root(residual_maker[rows, rows])
+        vector = residual_maker[:, rows] @ adjustment @ x[rows] @ np.linalg.inv(x.T @ x)
+        form += vector @ vector.T
+        start += size
+    return form
+
+
+@settings(deadline=None, max_examples=40)
+@given(SIZES, st.integers(0, 1000))
+def test_error_and_freedom_are_those_of_the_matrices(sizes: list[int], seed: int) -> None:
+    form, values = cr2_matrix(sizes), normal(sum(sizes), seed=seed)
+    groups = np.repeat(np.arange(len(sizes)), sizes)
+    estimate = estimate_mean(values, groups)
+    assert estimate.standard_error == pytest.approx(math.sqrt(values @ form @ values))
+    freedom = np.trace(form) ** 2 / np.trace(form @ form)
+    assert estimate.freedom == pytest.approx(freedom)
+    assert estimate.freedom + 1e-9 >= 1
+    assert estimate.freedom <= len(sizes) - 1 + 1e-9
+    reach = stats.t.ppf(0.975, freedom) * estimate.standard_error
+    assert (estimate.low, estimate.high) == pytest.approx(
+        (estimate.mean - reach, estimate.mean + reach)
+    )
+
+
+@pytest.mark.parametrize(("groups", "size"), [(2, 1), (2, 7), (30, 1), (30, 4)])
+def test_groups_of_equal_size_have_one_freedom_less_than_groups(groups: int, size: int) -> None:
+    sizes = np.full(groups, size)
+    assert bell_mccaffrey_freedom(sizes) == groups - 1
+    form = cr2_matrix(sizes.tolist())
+    assert np.trace(form) ** 2 / np.trace(form @ form) == pytest.approx(groups - 1)
+
+
+def test_one_large_group_leaves_little_freedom() -> None:
+    assert bell_mccaffrey_freedom(np.array([1000, 1])) == pytest.approx(1)
+    assert bell_mccaffrey_freedom(np.array([100] + [1] * 100)) < 5
+
+
+def test_rows_are_computed_one_by_one() -> None:
+    sums, sizes = normal(3, 4), np.array([1, 5, 2, 2])
+    rows = cr2_standard_error(sums, sizes)
+    assert rows.tolist() == [float(cr2_standard_error(row, sizes)) for row in sums]
+
+
+def test_one_group_has_no_error() -> None:
+    assert np.isnan(cr2_standard_error(np.zeros((2, 1)), np.array([4]))).all()
+    assert math.isnan(bell_mccaffrey_freedom(np.array([4])))
+
+
+# ── the bound that assumes no more than the range, against a slow version of itself
+
+
+differences = st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.0, 0.25, 1.0]), min_size=1, max_size=9)
+
+
+def slow_capital(values: list[float], reach: float, mean: float) -> float:
+    """The mean over the bets of the product of 1 + λ(v − μ)."""
+    bets = [share / (mean + reach) for share in BETS.tolist()]
+    return math.fsum(float(np.prod(1 + bet * (np.array(values) - mean))) for bet in bets) / len(
+        bets
+    )
+
+
+def slow_bound(values: list[float], reach: float, alpha: float) -> float:
+    """The smallest of many μ that leaves the capital below 1/α."""
+    grid = np.linspace(-reach, max(values), 4_001)[1:].tolist()
+    return float(next(mean for mean in grid if slow_capital(values, reach, mean) < 1 / alpha))
+
+
+@given(differences, st.sampled_from([0.05, 0.005]))
+@settings(max_examples=15, deadline=None)
+def test_the_bound_is_the_smallest_mean_that_leaves_the_capital_small(
+    values: list[float], alpha: float
+) -> None:
+    bound = betting_bound(np.array(values), alpha=alpha)
+    assert bound <= np.mean(values)
+    if max(values) > -1:
+        assert bound == pytest.approx(slow_bound(values, 1.0, alpha), abs=1e-3)
+
+
+def test_groups_are_units_with_the_range_that_follows() -> None:
+    groups = np.array([0, 0, 0, 1, 1, 2])
+    values = np.array([-0.5, 0.0, 0.1, 0.2, 0.2, -0.1])
+    units = [-0.4 / 2, 0.4 / 2, -0.1 / 2]  # sums ÷ mean size 2; the largest group has 3
+    bound = betting_bound(values, groups, alpha=0.5)
+    assert bound == pytest.approx(slow_bound(units, 1.5, 0.5), abs=1e-3)
+
+
+def test_the_order_of_queries_is_irrelevant() -> None:
+    values = np.random.default_rng(3).uniform(-1, 1, 50)
+    bounds = {round(betting_bound(part, alpha=0.05), 12) for part in (values, values[::-1])}
+    assert len(bounds) == 1
+
+
+@pytest.mark.parametrize(("m", "fewest"), [(0.005, 598), (0.01, 299), (0.02, 149)])
+def test_no_sample_of_so_few_queries_shows_a_drop_below_m(m: float, fewest: int) -> None:
+    # With losses of 1 on a share m, fewer queries hold none of them in over 5 % of the samples.
+    assert (1 - m) ** (fewest - 1) > 0.05 >= (1 - m) ** fewest
+    assert betting_bound(np.zeros(fewest - 1), alpha=0.05) <= -m
+    assert betting_bound(np.zeros(2 * fewest), alpha=0.05) > -m
+
+
+def test_a_true_drop_is_passed_as_rarely_as_promised() -> None:
+    """Every sample of two outcomes, by its exact probability: the mean is −.25 exactly."""
+    size, share, wrong = 8, 0.25, 0.0
+    for losses in range(size + 1):
+        values = np.array([-1.0] * losses + [0.0] * (size - losses))
+        weight = math.comb(size, losses) * share**losses * (1 - share) ** (size - losses)
+        wrong += weight * (betting_bound(values, alpha=0.2) > -share)
+    assert wrong <= 0.2
+
+
+def test_a_loss_of_more_than_1_has_no_bound() -> None:
+    assert math.isnan(betting_bound(np.array([0.5, -1.5]), alpha=0.05))
+
+
+def test_the_bound_never_exceeds_the_t_bound_of_the_extremes() -> None:
+    for values in product((-1.0, 1.0), repeat=3):
+        assert -1 <= betting_bound(np.array(values), alpha=0.05) <= np.mean(values)

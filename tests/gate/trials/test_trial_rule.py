@@ -20,7 +20,7 @@ from fusion_bench.gate.estimates import (
 from fusion_bench.stats.intervals import MeanEstimate, t_quantile
 from fusion_bench.stats.trial_variance import TrialSpread, TrialTerm
 from tests.stats.samples import binomial_bounds
-from tests.stats.trials.cases import crossed
+from tests.stats.trial_cases import crossed
 
 QUERIES = 50
 

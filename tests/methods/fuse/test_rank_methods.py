@@ -1,15 +1,19 @@
-"""ISR, RBC and Borda: the examples of their docstrings, their greatest scores, what they refuse."""
+"""Methods that rank by votes and ranks."""
 
 from __future__ import annotations
 
 import math
+from itertools import permutations
+from random import Random
 from typing import Any
 
+import numpy as np
 import pytest
 
-from fusion_bench.config.parameters import real
-from fusion_bench.errors import ConfigError
+from fusion_bench.config.parameters import integer, real
+from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.fuse.voting import PAIRS_AT_ONCE
 from tests.methods.fuse.test_fuse import SOURCES, view
 
 
@@ -91,3 +95,158 @@ def test_what_a_search_may_change() -> None:
         "condorcet": weights,
     }
     assert {name: fusions.build(name).space(SOURCES) for name in spaces} == spaces
+
+
+# ── votes by pairs of documents
+
+
+def best_first(*documents: str) -> dict[str, float]:
+    return {d: float(len(documents) - n) for n, d in enumerate(documents)}
+
+
+def test_the_example_of_the_docstring() -> None:
+    found = scores("condorcet", bm25=best_first("a", "b", "c"), dense=best_first("b", "a", "d"))
+    assert found == {"a": 3.5, "b": 3.5, "c": 1.5, "d": 1.5}
+
+
+def test_a_circle_stays_between_what_beats_it_and_what_it_beats() -> None:
+    circle = [("b", "c", "d"), ("c", "d", "b"), ("d", "b", "c")]
+    lists = dict(zip(("bm25", "dense", "hyde"), circle, strict=True))
+    found = scores("condorcet", **{s: best_first("a", *r, "e") for s, r in lists.items()})
+    assert found == {"a": 5, "b": 3, "c": 3, "d": 3, "e": 1}
+
+
+def test_a_list_that_returned_neither_does_not_vote() -> None:
+    found = scores(
+        "condorcet", bm25=best_first("a", "b"), dense=best_first("c"), hyde=best_first("c")
+    )
+    assert found == {"a": 2, "b": 1, "c": 3}
+
+
+@pytest.mark.parametrize(
+    ("weights", "winner"), [((0.5, 0.3, 0.1), "a"), ((0.3, 0.1, 0.4), "b"), ((1, 1, 1), "b")]
+)
+def test_a_vote_counts_its_weight(weights: tuple[float, ...], winner: str) -> None:
+    named = dict(zip(("bm25", "dense", "hyde"), weights, strict=True))
+    found = scores(
+        {"method": "weighted_condorcet", "weights": named},
+        bm25=best_first("a", "b"),
+        dense=best_first("b", "a"),
+        hyde=best_first("b", "a"),
+    )
+    assert found == {winner: 2, "ab".replace(winner, ""): 1}
+
+
+def test_rounding_decides_no_tie_of_weights() -> None:
+    # 0.1 + 0.2 is not 0.3 in binary, whichever source has which weight, and at any scale.
+    for weights in permutations((0.1, 0.2, 0.3)):
+        heavy = weights.index(0.3)
+        orders = [("a", "b") if s == heavy else ("b", "a") for s in range(3)]
+        for factor in (1, 3, 0.7, 1e-9, 1e9):
+            named = {
+                name: factor * w for name, w in zip(("bm25", "dense", "hyde"), weights, strict=True)
+            }
+            found = scores(
+                {"method": "weighted_condorcet", "weights": named},
+                bm25=best_first(*orders[0]),
+                dense=best_first(*orders[1]),
+                hyde=best_first(*orders[2]),
+            )
+            assert found == {"a": 1.5, "b": 1.5}
+
+
+def test_long_lists_are_counted_in_blocks() -> None:
+    documents = [f"d{n}" for n in range(1100)]
+    assert len(documents) ** 2 > PAIRS_AT_ONCE
+    lists = {}
+    for seed, name in enumerate(("bm25", "dense", "hyde")):
+        Random(seed).shuffle(documents)
+        lists[name] = best_first(*documents[: 900 + seed])
+    runs = view(**lists)
+    places = np.where(runs.ranks > 0, runs.ranks, 10_000).astype(np.int16)
+    votes = sum(np.sign(row[None, :] - row[:, None]) for row in places)
+    expected = 0.5 + (votes > 0).sum(axis=1) + (votes == 0).sum(axis=1) / 2
+    np.testing.assert_array_equal(fusions.build("condorcet").fuse(runs), expected)
+    equal = {"method": "weighted_condorcet", "weights": dict.fromkeys(lists, 0.3)}
+    np.testing.assert_array_equal(fusions.build(equal).fuse(runs), expected)
+
+
+def test_a_score_is_what_a_document_beats_and_ties_with() -> None:
+    runs = view(bm25=best_first("a", "b", "c"), dense=best_first("b", "a", "d"))
+    terms = fusions.build("condorcet").score_terms(runs)
+    assert terms.labels == ("itself", "documents beaten", "half of documents tied with")
+    row = [runs.vocabulary[d] for d in runs.documents].index("a")
+    assert terms.terms[:, row].tolist() == [1, 2, 0.5]
+
+
+# ── reciprocal rank fusion weighted by a softmax of each list's scores
+
+
+#: The numbers of its source.
+PUBLISHED = {
+    "method": "softmax_rrf",
+    "weights": {"dense": 0.7, "bm25": 0.3},
+    "temperature": {"dense": 0.8, "bm25": 2.0},
+    "rank_decay": {"dense": 0.02, "bm25": 0.05},
+}
+
+
+def test_the_example_of_softmax_rrf() -> None:
+    config = {"method": "softmax_rrf", "rank_decay": 0, "weights": {"bm25": 3}}
+    found = scores(config, bm25={"a": 7.0, "b": 7.0})
+    assert sorted(found.values()) == pytest.approx([0.5 * 3 / 62, 0.5 * 3 / 61], rel=1e-15)
+
+
+def test_the_numbers_of_its_source() -> None:
+    dense, bm25 = {"a": 0.9, "b": 0.6}, {"b": 11.0, "c": 9.0, "a": 4.0}
+    found = scores(PUBLISHED, dense=dense, bm25=bm25)
+    in_dense = [math.exp(0.9 / 0.8 - 0.02), math.exp(0.6 / 0.8 - 0.04)]
+    in_bm25 = [math.exp(11 / 2 - 0.05), math.exp(9 / 2 - 0.10), math.exp(4 / 2 - 0.15)]
+    expected = {
+        "a": in_dense[0] / sum(in_dense) * 0.7 / 61 + in_bm25[2] / sum(in_bm25) * 0.3 / 63,
+        "b": in_dense[1] / sum(in_dense) * 0.7 / 62 + in_bm25[0] / sum(in_bm25) * 0.3 / 61,
+        "c": in_bm25[1] / sum(in_bm25) * 0.3 / 62,
+    }
+    assert found == pytest.approx(expected, rel=1e-14)
+
+
+def test_a_low_temperature_keeps_the_order_of_a_list() -> None:
+    crowd = {f"d{n:03}": float(-n) for n in range(300)}
+    config = {"method": "softmax_rrf", "temperature": 0.01}
+    found = scores(config, bm25=crowd)
+    assert sorted(found, key=lambda d: -found[d]) == sorted(crowd)
+    assert min(found.values()) > 0
+
+
+def test_scores_too_large_for_the_temperature() -> None:
+    runs = view(bm25={"a": 1e307, "b": 1.0})
+    with pytest.raises(AlignmentError, match=r"'bm25'.*1e\+307,"):
+        fusions.build({"method": "softmax_rrf", "temperature": 1e-6}).fuse(runs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": 0}, "temperature: input should be greater than or equal to 0.000001"),
+        ({"temperature": {"bm25": 0}}, r"temperature\.bm25: input should be greater than"),
+        ({"rank_decay": -1}, "rank_decay: input should be greater than or equal to 0"),
+    ],
+)
+def test_values_that_break_a_rule_of_softmax_rrf(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        fusions.build({"method": "softmax_rrf", **options})
+
+
+def test_each_number_is_tuned_for_all_sources_or_for_each() -> None:
+    config = {"method": "softmax_rrf", "temperature": {"bm25": 2.0}}
+    assert fusions.build(config).space(SOURCES)[:5] == (
+        integer("k", 1, 1000, log=True),
+        *(real(f"temperature.{name}", 0.01, 100.0, log=True) for name in SOURCES),
+        real("rank_decay", 0.0, 1.0),
+    )
+
+
+def test_a_number_that_fits_no_source_is_refused() -> None:
+    fusion = fusions.build({"method": "softmax_rrf", "rank_decay": {"graph": 1}})
+    with pytest.raises(ConfigError, match="rank_decay: 'graph'"):
+        fusion.check_sources(("bm25",), [frozenset()])

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from fusion_bench import System
 from fusion_bench.cli import main
 from fusion_bench.config.query_types import type_of
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.json_objects import load_queries, parse_query
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists

@@ -1,0 +1,180 @@
+"""Blends, and the unit scale of a reranker."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pytest
+
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
+from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.experiment.system import System
+from fusion_bench.methods.blend import blends, to_unit_scale
+from fusion_bench.methods.blend.formulas import min_max_within
+from fusion_bench.ranking.system_ranking import rank_candidates
+
+FUSED = {f"d{n}": float(9 - n) for n in range(1, 6)}  # d1 first, d5 last
+
+
+def final(
+    blend: Mapping[str, object],
+    rerank: Mapping[str, float],
+    *,
+    space: ScoreSpace = "unit",
+    spaces: Mapping[str, ScoreSpace] | None = None,
+    fusion: object = "rrf",
+) -> list[str]:
+    """The final list of one query."""
+    runs = align(
+        Qrels.from_dict({"q": {"d1": 1}}),
+        [Run.from_dict("bm25", {"q": FUSED})],
+        rerankers=[Run.from_dict("r", {"q": rerank})],
+    )
+    data = {"name": "s", "runs": ("bm25",), "fusion": fusion, "blend": blend}
+    ranking = rank_candidates(
+        System.model_validate(data), runs, {"r": space} if spaces is None else spaces
+    )
+    placed = [n for n in range(len(runs.documents)) if ranking.positions[n]]
+    placed.sort(key=lambda n: int(ranking.positions[n]))
+    return [runs.vocabulary[runs.documents[n]] for n in placed]
+
+
+REPLACE = {"method": "replace", "reranker": "r"}
+REVERSED = {f"d{n}": n / 10 for n in range(1, 6)}
+
+
+def test_replace_reranks_the_depth_and_keeps_the_tail() -> None:
+    assert final({**REPLACE}, REVERSED) == ["d5", "d4", "d3", "d2", "d1"]
+    assert final({**REPLACE, "depth": 2}, REVERSED) == ["d2", "d1", "d3", "d4", "d5"]
+    assert final({**REPLACE, "depth": 2, "tail": "drop"}, REVERSED) == ["d2", "d1"]
+
+
+def test_candidates_without_a_rerank_score() -> None:
+    some = {"d2": 0.2, "d4": 0.4}
+    with pytest.raises(
+        AlignmentError,
+        match=r"'s':.*'r'.*'d5'.*'q'.*\(3.*1.*50.*none\):.*'depth',.*'missing:.*zero'.*'missing:.*below'",
+    ):
+        final(REPLACE, some)
+    below = {**REPLACE, "missing": "below"}
+    assert final(below, some) == ["d4", "d2", "d1", "d3", "d5"]
+    assert final({**below, "depth": 3}, some) == ["d2", "d1", "d3", "d4", "d5"]
+    assert final({**REPLACE, "missing": "zero"}, some) == ["d4", "d2", "d5", "d3", "d1"]
+
+
+def test_min_score_drops_by_the_rerank_score() -> None:
+    floor = {**REPLACE, "min_score": 0.3}
+    assert final(floor, REVERSED) == ["d5", "d4", "d3"]
+    assert final({**floor, "depth": 2}, REVERSED) == ["d3", "d4", "d5"]
+    some = {"d2": 0.2, "d4": 0.4}
+    assert final({**floor, "missing": "below"}, some) == ["d4", "d1", "d3", "d5"]
+    assert final({**floor, "missing": "zero"}, some) == ["d4"]
+    halved = {**floor, "min_score": 0.4}
+    assert final(halved, REVERSED, space="unbounded") == ["d5", "d4", "d3"]
+
+
+def test_small_queries_are_left_alone_on_request() -> None:
+    lazy = {**REPLACE, "always_rerank": False, "tail": "drop", "depth": 2, "min_score": 0.9}
+    assert final({**lazy, "skip_limit": 5}, REVERSED) == ["d1", "d2", "d3", "d4", "d5"]
+    assert final({**lazy, "skip_limit": 4}, REVERSED) == []
+    assert final({**lazy, "always_rerank": True, "skip_limit": 5}, REVERSED) == []
+    assert final(lazy, {"d1": 0.1}) == ["d1", "d2", "d3", "d4", "d5"]
+
+
+def test_only_the_order_of_an_order_list_counts() -> None:
+    linear = {"method": "linear", "reranker": "r", "beta": 0.6, "retrieval": "reciprocal_rank"}
+    dealt = {"d4": 9.0, "d1": 8.9, "d2": 8.8, "d3": -5.0, "d5": -6.0}
+    # .6·(1, .8, .6, .4, .2) for d4 d1 d2 d3 d5, and .4·(1/4, 1, 1/2, 1/3, 1/5)
+    assert final(linear, dealt, space="order") == ["d1", "d4", "d2", "d3", "d5"]
+
+
+def test_equal_rerank_scores_are_one_on_the_unit_scale() -> None:
+    same = dict.fromkeys(FUSED, -7.0)
+    assert final({**REPLACE, "min_score": 1.0}, same, space="unbounded") == sorted(FUSED)[::-1]
+
+
+def test_rerank_lists_that_are_not_there_or_mean_nothing() -> None:
+    with pytest.raises(ConfigError, match=r"'s':.*'x' \(known:"):
+        final({**REPLACE, "reranker": "x"}, REVERSED)
+    with pytest.raises(
+        ConfigError,
+        match=r"'s':.*'r'.*score_space:.*log_prob,",
+    ):
+        final(REPLACE, REVERSED, spaces={})
+
+
+def test_a_greatest_score_that_cannot_divide() -> None:
+    negative = {
+        "method": "weighted_score",
+        "normalize": {"method": "z_score", "constant": 0},
+        "missing": "zero",
+    }
+    linear = {"method": "linear", "reranker": "r", "retrieval": "fused_max_possible"}
+    assert final(linear, REVERSED, fusion=negative)[0] == "d5"
+    constant = {"method": "weighted_score", "normalize": "min_max_inverted"}
+    assert final(linear, REVERSED, fusion=constant)[0] == "d5"
+    runs = align(
+        Qrels.from_dict({"q": {"d1": 1}}),
+        [Run.from_dict("bm25", {"q": {"d1": -1.0, "d2": -2.0}})],
+        rerankers=[Run.from_dict("r", {"q": {"d1": 0.1, "d2": 0.2}})],
+    )
+    system = System.model_validate(
+        {"name": "s", "runs": ("bm25",), "fusion": "weighted_score", "blend": linear}
+    )
+    with pytest.raises(AlignmentError, match=r"-1.*query:.*fused_min_max"):
+        rank_candidates(system, runs, {"r": "unit"})
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"method": "replace"}, "reranker: is required"),
+        ({**REPLACE, "depth": 0}, "depth: input should be greater than or equal to 1, given 0"),
+        ({**REPLACE, "missing": "skip"}, "missing: input should be 'error', 'zero' or 'below'"),
+        ({**REPLACE, "tail": "cut"}, "tail: input should be 'keep' or 'drop'"),
+        ({**REPLACE, "skip_limit": -1}, "skip_limit: input should be greater than or equal to 0"),
+        ({**REPLACE, "min_score": float("nan")}, "min_score: input should be a finite number"),
+        ({**REPLACE, "method": "linear", "beta": 1.1}, "beta: input should be less than or equal"),
+        ({**REPLACE, "method": "position_aware", "tiers": {0: 0.5}}, "tiers"),
+        ({**REPLACE, "method": "position_aware", "tiers": {3: 1.5}}, "tiers"),
+        ({**REPLACE, "method": "position_aware", "rest": -0.1}, "rest: input should be greater"),
+    ],
+)
+def test_values_that_break_a_rule(config: Mapping[str, object], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        blends.build(config)
+
+
+def test_position_aware_keeps_its_tiers_by_rank() -> None:
+    blend = blends.build({**REPLACE, "method": "position_aware", "tiers": {10: 0.6, 3: 0.75}})
+    assert list(blend.model_dump()["tiers"]) == [3, 10]
+
+
+def test_numbers_whose_difference_overflows_are_scaled() -> None:
+    greatest = float(np.finfo(np.float64).max)
+    scaled = min_max_within(np.zeros(3, dtype=np.int64), np.array([greatest, -greatest, 0.0]))
+    np.testing.assert_array_equal(scaled, [1.0, 0.0, 0.5])
+
+
+# ── scores of one query on the unit scale
+
+
+@pytest.mark.parametrize(
+    ("space", "scores", "unit"),
+    [
+        ("unit", [0.3, 0.7], [0.3, 0.7]),
+        ("unbounded", [5.0, 15.0, 10.0], [0, 1, 0.5]),
+        ("unbounded", [5.0, 5.0], [1, 1]),
+        ("log_prob", [0.0, -1e9], [1, 0]),
+        ("order", [9.0, 3.0, 3.0, 20.0], [0.75, 0.5, 0.25, 1.0]),
+        ("order", [], []),
+    ],
+)
+def test_scores_on_the_unit_scale(
+    space: ScoreSpace, scores: list[float], unit: list[float]
+) -> None:
+    assert to_unit_scale(scores, space).tolist() == unit
