@@ -61,11 +61,11 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"trails": 3}, r"tune\.trails: unknown key 'trails'; did you mean 'trials'"),
+        ({"trails": 3}, r"tune\.trails: .*'trials'"),
         ({"trials": 0}, r"tune\.trials"),
         ({"parameters": {"fusion.q": "own"}}, r"fusion\.q"),
         ({"measure": "nope"}, "unknown measure"),
-        ({}, "2 groups are too few to tune on, at least 4 groups are needed"),
+        ({}, "2 groups .* 4 groups"),
     ],
 )
 def test_what_cannot_be_tuned_says_why(options: dict[str, Any], message: str) -> None:

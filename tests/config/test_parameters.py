@@ -12,15 +12,15 @@ from fusion_bench.errors import ConfigError
 @pytest.mark.parametrize(
     ("broken", "said"),
     [
-        ({"kind": "choice"}, "choices must be one or more different values"),
+        ({"kind": "choice"}, "choices must be"),
         ({"kind": "choice", "choices": (1, 1)}, "different values"),
-        ({"kind": "float", "low": 0}, "a range needs low and high"),
-        ({"kind": "float", "low": 2, "high": 1}, "low must not be above high"),
-        ({"kind": "float", "low": 0, "high": math.inf}, "low must not be above high"),
-        ({"kind": "float", "low": 0, "high": 1, "log": True}, "log needs low above 0"),
-        ({"kind": "float", "low": 0, "high": 1, "step": 0}, "step must be above 0"),
-        ({"kind": "float", "low": 1, "high": 2, "step": 1, "log": True}, "goes with no log"),
-        ({"kind": "int", "low": 0, "high": 1.5}, "an int needs whole"),
+        ({"kind": "float", "low": 0}, "low and high"),
+        ({"kind": "float", "low": 2, "high": 1}, "low must not"),
+        ({"kind": "float", "low": 0, "high": math.inf}, "low must not"),
+        ({"kind": "float", "low": 0, "high": 1, "log": True}, "log needs low"),
+        ({"kind": "float", "low": 0, "high": 1, "step": 0}, "step must be"),
+        ({"kind": "float", "low": 1, "high": 2, "step": 1, "log": True}, "with no log"),
+        ({"kind": "int", "low": 0, "high": 1.5}, "needs whole"),
     ],
 )
 def test_a_range_that_is_none_is_refused_with_its_path(broken: dict[str, Any], said: str) -> None:

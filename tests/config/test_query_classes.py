@@ -48,21 +48,18 @@ def test_what_does_not_depend_on_the_type_stays(data: object) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"fusion": {"k": {"by_query_type": {"local": 1}}}}, "with a value for 'hybrid'"),
-        ({"fusion": {"k": {"by_query_type": 3}}}, "a mapping from query type to value is needed"),
-        (
-            {"fusion": {"k": {"by_query_type": {"hybrid": 1}}}, "by_query_type": {}},
-            "stands in the system and inside it",
-        ),
-        ({"fusion": {"k": {"by_intent": {"meta": 1}}}}, "with a value for 'default'"),
-        ({"fusion": {"weights": {"by_intent": "conv-03-05"}}}, "a mapping from intent to value"),
+        ({"fusion": {"k": {"by_query_type": {"local": 1}}}}, "value for 'hybrid'"),
+        ({"fusion": {"k": {"by_query_type": 3}}}, "from query type"),
+        ({"fusion": {"k": {"by_query_type": {"hybrid": 1}}}, "by_query_type": {}}, "and inside it"),
+        ({"fusion": {"k": {"by_intent": {"meta": 1}}}}, "value for 'default'"),
+        ({"fusion": {"weights": {"by_intent": "conv-03-05"}}}, "from intent"),
         (
             {"fusion": {"k": {"by_intent": {"default": 1}}}, "by_query_type": {"hybrid": {}}},
-            "by_intent and by_query_type exclude each other",
+            "exclude each other",
         ),
         (
             {"fusion": {"k": {"by_intent": {"default": {"by_query_type": {"hybrid": 1}}}}}},
-            "another such mapping stands inside",
+            "mapping stands inside",
         ),
     ],
 )
@@ -116,13 +113,10 @@ def test_building_it_leaves_the_published_table_alone() -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"local": {"a": 1.0}}, "weights for type 'hybrid' are required: unsure queries use them"),
-        (
-            {"hybrid": {"a": 1.0}, "local": {"a": 0.5, "b": 0.48}},
-            r"local: the weights add up to 0\.98, and must add up to 1 ± 0\.01",
-        ),
-        ({"hybrid": {"a": 1.02}}, r"hybrid: the weights add up to 1\.02"),
-        ({"hybrid": {"a": -1.0, "b": 2.0}}, r"hybrid\.a: input should be greater than or equal"),
+        ({"local": {"a": 1.0}}, "type 'hybrid' are"),
+        ({"hybrid": {"a": 1.0}, "local": {"a": 0.5, "b": 0.48}}, r"local: .* 0\.98, .* 1 ± 0\.01"),
+        ({"hybrid": {"a": 1.02}}, r"hybrid: .* 1\.02"),
+        ({"hybrid": {"a": -1.0, "b": 2.0}}, r"hybrid\.a: input"),
         ("conv-03-06", "given 'conv-03-06'"),
     ],
 )

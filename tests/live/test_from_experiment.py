@@ -116,9 +116,9 @@ def test_overrides_and_the_kill_switch(monkeypatch: pytest.MonkeyPatch) -> None:
     ("change", "system", "problem"),
     [
         ("", "v3", "unknown system 'v3'"),
-        ("gate: {system", None, "several systems: choose one with system=…: 'v1', 'v2'"),
-        ("dataset: mine", "v1", "several datasets: choose one with dataset=…: mine, other"),
-        ("fusion: rrf_v2", "v2", "systems.v2.fusion: unknown fusion method 'rrf_v3'"),
+        ("gate: {system", None, "system=…: 'v1', 'v2'"),
+        ("dataset: mine", "v1", "dataset=…: mine, other"),
+        ("fusion: rrf_v2", "v2", "fusion method 'rrf_v3'"),
     ],
 )
 def test_what_an_experiment_leaves_open(change: str, system: str | None, problem: str) -> None:

@@ -340,22 +340,19 @@ def test_a_score_of_nan_is_no_score(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        ([""], "no search: at least one SearchResult record a line is needed"),
-        (["{"], "results.jsonl:1: not JSON"),
-        (["[]"], "results.jsonl:1: a JSON object is needed"),
-        (["{}"], "results.jsonl:1: query: is required"),
-        ([make_classification("one", "local", 0.9)], "no search: at least one"),
-        ([make_classification("one", "local", 1.9)], "results.jsonl:1: confidence: input should"),
-        ([make_search("one", A, A)], "results.1: 'a' stands in results.0 too: keep one"),
-        ([make_search("one", A, B, limit=1)], "2 results, and query.options.limit is 1"),
-        ([make_search("one", A, offset=1)], "the first results of no query were logged"),
-        ([make_search("one", make_item("a", 0.5))], "no result has a keyword, semantic or graph"),
-        ([make_search("one", B, on="s")], "results.0.relevance.keyword must be 0"),
-        ([make_search("one", A, rerankEnabled=False)], "results.0.relevance.rerank must be null"),
-        (
-            [make_search("one", A), make_search("one", A, query_type="global")],
-            "results.jsonl:2: the query 'one' was searched differently in ",
-        ),
+        ([""], "no search: at"),
+        (["{"], ":1: not JSON"),
+        (["[]"], ":1: a JSON object"),
+        (["{}"], ":1: query: is required"),
+        ([make_classification("one", "local", 0.9)], "no search: at"),
+        ([make_classification("one", "local", 1.9)], ":1: confidence: "),
+        ([make_search("one", A, A)], "'a' stands in results.0"),
+        ([make_search("one", A, B, limit=1)], "options.limit is 1"),
+        ([make_search("one", A, offset=1)], "results of no query"),
+        ([make_search("one", make_item("a", 0.5))], "semantic or graph"),
+        ([make_search("one", B, on="s")], "relevance.keyword must"),
+        ([make_search("one", A, rerankEnabled=False)], "relevance.rerank must"),
+        ([make_search("one", A), make_search("one", A, query_type="global")], "'one' was searched"),
     ],
 )
 def test_what_a_log_may_not_hold(tmp_path: Path, lines: list[Any], says: str) -> None:
@@ -368,9 +365,9 @@ def test_what_a_log_may_not_hold(tmp_path: Path, lines: list[Any], says: str) ->
 @pytest.mark.parametrize(
     ("queries", "qrels", "says"),
     [
-        ('{"id": "x", "text": "other"}', None, "no query has the text 'one'"),
-        ('{"id": "x", "text": "one"}\n{"id": "y", "text": "one"}', None, "have one text, 'one'"),
-        (None, "x 0 a 1", "no query of the log is judged (for example 'x' here, 'q1' in the log)"),
+        ('{"id": "x", "text": "other"}', None, "text 'one'"),
+        ('{"id": "x", "text": "one"}\n{"id": "y", "text": "one"}', None, "one text, 'one'"),
+        (None, "x 0 a 1", "'x' here, 'q1' in the"),
         (None, "x 0 a", "qrels.txt:1: "),
     ],
 )
