@@ -82,7 +82,7 @@ def test_too_few_addresses_are_refused(kilobytes: int, tmp_path: Path) -> None:
 
     outcome = run_in_child(("--version",), tmp_path, prepare=limit)
     assert outcome.code == 2, outcome
-    assert outcome.err.startswith("error: not enough memory: "), outcome
+    assert outcome.err.startswith("error: not enough"), outcome
     assert outcome.err.count("\n") == 1
 
 

@@ -15,5 +15,5 @@ def test_the_line_to_change_stands_there_once(mutant: Mutant) -> None:
 
 
 def test_a_line_that_is_not_there_is_an_error() -> None:
-    with pytest.raises(ValueError, match=r"gone: gate/verdict.py has 'no such line' not once"):
+    with pytest.raises(ValueError, match=r"gate/verdict.py .*such line"):
         try_mutant(Mutant("gone", "gate/verdict.py", "no such line", ""), runs=1)

@@ -22,7 +22,7 @@ def test_a_row_for_each_fusion(tmp_path: Path) -> None:
         "`dbsf`",
     ]
     for row in rows:
-        assert row[2] == "the engine as a library"
+        assert row[2].endswith("as a library")
         assert row[3].startswith("bm25 ")
         assert sum(map(int, row[5:8])) == len(CORPUS.queries)
         assert row[8] == "0"

@@ -18,6 +18,7 @@ import yaml
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, renew_baseline
 from tests.git_project import commit_all, run_git
+from tests.texts import names_in_order
 from tests.tiny import edit
 
 ROOT = Path(__file__).parent.parent.parent
@@ -128,7 +129,7 @@ def test_the_page_is_linked(
 ) -> None:
     post(tmp_path, environment | {"PAGE_URL": url})
     [body] = bodies()
-    assert (f"]({url}) · [Log of this run](https://" in body) == is_linked
+    assert (f"]({url}) · [Log of" in body) == is_linked
     assert body.count("](") == 1 + is_linked
 
 
@@ -175,7 +176,7 @@ def test_what_cannot_be_posted_is_a_warning(
     Comments.status = status
     done = post(tmp_path, environment)
     assert done.returncode == 0
-    assert done.stdout.startswith("::warning::no comment posted: ")
+    assert done.stdout.startswith("::warning::no comment")
     assert words in done.stdout
     assert len(Comments.calls) == 1  # no redirect is followed
 
@@ -200,7 +201,7 @@ def test_another_environment_is_an_error(
     given = environment | changed
     done = post(tmp_path, {name: value for name, value in given.items() if value is not None})
     assert done.returncode == 2
-    assert done.stdout.startswith("::error::no comment posted: ")
+    assert done.stdout.startswith("::error::no comment")
     assert Comments.calls == []
 
 
@@ -264,15 +265,15 @@ def test_the_steps_check_comment_and_end_with_the_gates_code(
     assert code == 1
     [body] = bodies()
     assert "**regressed: 4 checks" in body
-    assert "| 1.0000 → 0.5208 | -0.4792, allowed -0.0100 | 0 better, 45 worse of 60 |" in body
+    assert names_in_order(body, "1.0000 → 0.5208", "-0.4792", "-0.0100", "45 worse of 60")
     assert body.count("█│") + body.count("┊│") == 4
     assert summary.strip() in body
     assert (root / "gate.xml").exists()
     assert (root / "reports/ci/gate.json").exists()
     code, summary = run_steps(root, environment, "exit 2")
     assert code == 2
-    assert "not checked (exit code 2)" in summary
-    assert "not checked (exit code 2)" in bodies()[0]
+    assert "(exit code 2)" in summary
+    assert "(exit code 2)" in bodies()[0]
     assert len(bodies()) == 1
 
 
@@ -293,11 +294,11 @@ def test_changed_lists_pass_against_the_baseline_that_they_start_from(
     for base in (start, later):  # the merge base of the later one is the first
         code, summary = run_steps(root, environment, base=base)
         assert code == 0
-        assert f"its file is that of {start}" in summary
+        assert f"that of {start}" in summary
     path.write_text(f"{path.read_text()}\n")
     code, summary = run_steps(root, environment, base=later)
     assert code == 3
-    assert "baseline not reproduced (mine: runs/a changed): blocked" in summary
+    assert names_in_order(summary, "(mine: runs/a changed)", "blocked")
     assert run_steps(root, environment, base="0" * 40)[0] == 3  # it is nowhere: a warning
 
 

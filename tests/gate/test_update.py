@@ -47,7 +47,7 @@ def test_updates_keep_the_history_of_reasons(root: Path) -> None:
 
 @pytest.mark.parametrize("reason", [" \n", "\ud800"])
 def test_a_reason_must_say_something(root: Path, reason: str) -> None:
-    with pytest.raises(ConfigError, match="say why the values may change"):
+    with pytest.raises(ConfigError, match="--reason"):
         renew_baseline(root, reason)
     assert not (root / "reports").exists()
 
@@ -55,7 +55,7 @@ def test_a_reason_must_say_something(root: Path, reason: str) -> None:
 def test_an_update_on_top_of_an_edited_file_is_refused(root: Path) -> None:
     path = renew_baseline(root)
     path.write_text(path.read_text().replace("first", "fake"))
-    with pytest.raises(DataError, match="its checksum does not match"):
+    with pytest.raises(DataError, match="checksum does not"):
         renew_baseline(root, "second")
 
 
@@ -109,7 +109,7 @@ def test_an_update_with_new_judgments_cannot_be_compared(root: Path) -> None:
     edit(root, "datasets/mine/qrels.txt", "q7 0 d7 1\n", "q7 0 n0 1\n")
     renew_baseline(root, "judged again", anchor=True)
     update = newest(path)
-    assert update.incomparable[0].startswith("mine: contents of qrels changed")
+    assert "contents of qrels" in update.incomparable[0]
     assert (update.verdict, update.checks) == ("", ())
     page = build_update_page(stored(path))
     [means] = page.sections[0].tables
@@ -151,7 +151,7 @@ def test_only_new_measures_cannot_be_compared(root: Path) -> None:
 def test_an_update_that_changes_nothing_needs_a_new_reason(root: Path) -> None:
     path = renew_baseline(root, "first")
     before = path.read_bytes()
-    with pytest.raises(FusionBenchError, match=r"mine\.json: nothing to update: .*--reason"):
+    with pytest.raises(FusionBenchError, match=r"json: nothing .*--reason"):
         renew_baseline(root, " first\n")
     assert path.read_bytes() == before
     old = stored(path)
@@ -200,7 +200,7 @@ def test_an_update_remembers_what_it_loosened(root: Path) -> None:
     refused = gate_verdict(root)
     assert refused.exit_code == 2
     [text] = refused.refusals
-    assert "checks.RR@10.max_drop 0.01 → 0.2 (looser)" in text
+    assert "max_drop 0.01 → 0.2 (looser)" in text
     assert "fusion-bench gate" in text
     assert "--update --reason" in text
     renew_baseline(root, "RR@10 is too noisy")

@@ -61,7 +61,7 @@ def test_each_executor_keeps_a_worker_while_there_are_enough(client: Any) -> Non
 def test_a_cluster_that_stays_without_workers_is_an_error(client: Any) -> None:  # noqa: ANN401
     scale(client, 0)
     executor = DaskExecutor(client, [None], 0, return_seconds=0.1)
-    with pytest.raises(FusionBenchError, match=r"no worker for 0\.1 seconds"):
+    with pytest.raises(FusionBenchError, match=r"worker for 0\.1 seconds"):
         executor.submit(worker_address)
 
 
@@ -69,7 +69,7 @@ def test_an_error_of_a_call_is_raised(client: Any) -> None:  # noqa: ANN401
     executor = DaskExecutor(client, [None], 0)
     with pytest.raises(ZeroDivisionError):
         executor.submit(divmod, 1, 0).result()
-    with pytest.raises(FusionBenchError, match="cluster: no such file"):
+    with pytest.raises(FusionBenchError, match=r"cluster: .*file"):
         executor.submit(raise_os_error).result()
 
 

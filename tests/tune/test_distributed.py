@@ -137,7 +137,7 @@ def test_workers_must_read_the_same_files(
     lines = (other / "bad.trec").read_text().splitlines(keepends=True)
     (other / "bad.trec").write_text("".join(["q0 Q0 d0 1 0.123456 x\n", *lines[1:]]))
     changed = replace(paths, dataset=other / "dataset.yaml")
-    with pytest.raises(FusionBenchError, match="a worker reads other data there"):
+    with pytest.raises(FusionBenchError, match="reads other data"):
         distribute_objective(objective, changed, threads).evaluate_params(TRIALS)
     gone = replace(paths, dataset=tmp_path / "nowhere" / "dataset.yaml")
     with pytest.raises(FusionBenchError, match="nowhere"):
@@ -206,9 +206,9 @@ def test_folders_of_queries_are_searched_and_judged_as_one_dataset(
 def test_folders_that_do_not_belong_together_are_refused(
     paths: ObjectivePaths, threads: WorkerPool
 ) -> None:
-    with pytest.raises(ConfigError, match="at least one folder"):
+    with pytest.raises(ConfigError, match="least one folder"):
         join_folders([], threads)
-    with pytest.raises(ConfigError, match="a query is in two folders"):
+    with pytest.raises(ConfigError, match="in two folders"):
         join_folders([paths, paths], threads)
 
 
@@ -221,7 +221,7 @@ def test_a_killed_process_is_replaced(
         expected = whole.evaluate_params(TRIALS)
         kill_worker(pool.run(os_getpid, [(1, None)]))
         assert np.array_equal(whole.evaluate_params(TRIALS), expected)
-        with pytest.raises(FusionBenchError, match="killed 2 times in a row"):
+        with pytest.raises(FusionBenchError, match="killed 2 times"):
             pool.run(os._exit, [(0, 1)])
         assert np.array_equal(whole.evaluate_params(TRIALS), expected)
     assert np.array_equal(objective.evaluate_params(TRIALS), expected)
@@ -305,7 +305,7 @@ def test_a_call_that_ends_its_workers_is_an_error(
     cluster: WorkerPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(distribution, "ATTEMPTS", 2)
-    with pytest.raises(FusionBenchError, match="killed 2 times in a row"):
+    with pytest.raises(FusionBenchError, match="killed 2 times"):
         cluster.run(os._exit, [(0, 1)])
 
 

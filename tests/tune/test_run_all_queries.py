@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
+from tests.texts import names_in_order
 from tests.tune.looks.test_run_looks import ledger, root, tune
 
 __all__ = ["root"]
@@ -61,7 +62,7 @@ def test_few_queries_are_all_used_and_the_report_says_why(
     assert report["unjudged"] is not None
     page = (root / "out" / "tuning.md").read_text()
     assert choice["reason"] in page
-    assert "Simulated with 60 queries, cross-fitting ships a true gain in 32.8 %" in page
+    assert names_in_order(page, "60 queries", "in 32.8 %")
     assert report["held_out"] == tune(root, capsys, *ALL, "--out", str(root / "b"))["held_out"]
 
 
@@ -71,7 +72,7 @@ def test_a_setting_that_excludes_cross_fitting_keeps_the_half_split(
     report = tune(root, capsys, "--set", "tune.folds=5", "--sampler", "tpe")
     choice = report["split_choice"]
     assert (choice["asked"], choice["design"]) == ("auto", "share")
-    assert choice["reason"].startswith("sampler: tpe is set, and")
+    assert choice["reason"].startswith("sampler: tpe")
     assert len(report["held_out_queries"]) == 30
     assert report["nested"] is not None
 
@@ -84,10 +85,10 @@ def test_a_datasets_own_splits_decide(root: Path, capsys: pytest.CaptureFixture[
     experiment, folders = str(root / "experiments" / "e.yaml"), str(root / "datasets")
     options = ["--out", str(root / "out"), "--no-plots", "--datasets", folders]
     assert main(["tune", experiment, *options, *ALL]) == 2
-    assert "tune.held_out: all: the dataset has splits dev and test" in capsys.readouterr().err
+    assert names_in_order(capsys.readouterr().err, "held_out: all", "dev and test")
     report = tune(root, capsys, "--set", "tune.folds=5")
     assert report["split_choice"]["design"] == "dataset"
-    assert report["split_choice"]["reason"] == "the dataset has splits dev and test"
+    assert report["split_choice"]["reason"].endswith("dev and test")
 
 
 def test_four_groups_are_four_folds_where_the_experiment_names_none(
@@ -98,9 +99,9 @@ def test_four_groups_are_four_folds_where_the_experiment_names_none(
     experiment.write_text(experiment.read_text().replace("  folds: 0\n", ""))
     report = tune(root, capsys, "--trials", "8")
     assert report["settings"]["folds"] == 4
-    assert report["split"].endswith("4 folds instead of 5, as there are only 4 groups")
+    assert names_in_order(report["split"], "4 folds instead of 5", "4 groups")
     assert len(report["held_out_queries"]) == 60
     queries.write_text("".join(f'{{"id": "q{n}", "group": "{n % 3}"}}\n' for n in range(60)))
     folders = ["--datasets", str(root / "datasets"), "--out", str(root / "out")]
     assert main(["tune", str(experiment), *folders]) == 2
-    assert "60 queries of 3 groups are too few to tune on" in capsys.readouterr().err
+    assert "60 queries of 3 groups" in capsys.readouterr().err

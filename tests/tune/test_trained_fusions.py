@@ -57,5 +57,5 @@ def test_workers_refuse_what_learns_from_all_queries() -> None:
     values: Any = {item.name: getattr(whole, item.name) for item in fields(TuningObjective)}
     distributed = DistributedObjective(**values, pool=WorkerPool([]), parts=())
     assert "--workers 1" in str(distributed.failure_reason(whole.default_params))
-    with pytest.raises(ConfigError, match=r"^what is trained learns from all queries.*workers 1"):
+    with pytest.raises(ConfigError, match=r"all queries.*workers 1"):
         distributed.evaluate_params([whole.default_params])

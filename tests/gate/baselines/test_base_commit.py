@@ -14,6 +14,7 @@ from fusion_bench.gate.run import run_gate
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, renew_baseline
 from tests.git_project import commit_all
+from tests.texts import names_in_order
 from tests.tiny import edit
 
 BASELINE = baseline_path(Path(EXPERIMENT))
@@ -37,16 +38,13 @@ def test_changed_lists_block_without_a_commit_that_holds_the_baseline(root: Path
     verdict = gate_against(root, None)
     assert verdict.exit_code == 3
     assert {check.status for check in verdict.checks} == {"unchanged"}
-    assert verdict.headline == (
-        "baseline not reproduced (mine: runs/a changed): blocked: 4 checks (4 unchanged); "
-        "lists changed"
+    assert names_in_order(
+        verdict.headline, "(mine: runs/a changed)", "blocked", "(4 unchanged)", "lists changed"
     )
     commit_all(root)
     accepted = gate_against(root, "main~1")
     assert (accepted.exit_code, accepted.unreproduced_accepted_by) == (0, "base")
-    assert accepted.headline.startswith(
-        "baseline not reproduced (mine: runs/a changed; its file is that of main~1): passed: "
-    )
+    assert names_in_order(accepted.headline, "(mine: runs/a changed;", "that of main~1)", "passed")
 
 
 def test_a_baseline_that_came_with_the_lists_blocks(root: Path) -> None:
@@ -66,7 +64,7 @@ def test_a_baseline_that_was_edited_without_an_update_is_refused(root: Path, fie
     newest = old.history[-1].model_copy(update={"is_anchor": False})
     write_baseline(edited.model_copy(update={"history": (newest,)}), path)
     edit(root, EXPERIMENT, "dataset: mine", f"dataset: mine\nseed: {edited.seed}")
-    assert "it differs without an update" in gate_against(root, "main").refusals[0]
+    assert "without an update" in gate_against(root, "main").refusals[0]
 
 
 def test_a_reason_may_be_added_and_the_anchor_blessed(root: Path) -> None:
@@ -102,7 +100,7 @@ def test_an_older_baseline_is_refused(root: Path) -> None:
     commit_all(root)
     shutil.copy(old, path)
     [refusal] = gate_against(root, "main").refusals
-    assert refusal.startswith("the baseline does not follow that of main: its history lacks")
+    assert names_in_order(refusal, "that of main", "its history lacks")
     path.unlink()
     renew_baseline(root, "written anew")
     baseline = read_baseline(path)

@@ -20,6 +20,7 @@ from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.gate.test_run import swap
 from tests.git_project import commit_all
+from tests.texts import names_in_order
 from tests.tiny import edit
 
 
@@ -48,7 +49,7 @@ def test_different_candidates_are_counted_and_the_last_is_refused(root: Path) ->
     swap(root, "{runs: [b], depth: 2}")
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks) == (2, ())
-    assert "2 different candidates were checked since the last update" in verdict.refusals[0]
+    assert "2 different candidates" in verdict.refusals[0]
     assert [line.system for line in read_candidates(candidates_path(path))] == ["live"] * 3
 
 
@@ -71,14 +72,14 @@ def test_the_earlier_name_is_the_same_policy(root: Path) -> None:
         gate_verdict(root)
     both = "always_valid: {runs: 2}\n  candidates: {max: 2}"
     edit(root, EXPERIMENT, "always_valid: {runs: 3, max: 3}", both)
-    with pytest.raises(ConfigError, match="an earlier name of candidates"):
+    with pytest.raises(ConfigError, match="name of candidates"):
         gate_verdict(root)
 
 
 def test_a_broken_file_is_an_error(root: Path) -> None:
     path = candidates_path(renew_baseline(root))
     path.write_text("no json\n")
-    with pytest.raises(DataError, match=r"mine\.candidates\.jsonl: not a list of checked"):
+    with pytest.raises(DataError, match=r"mine\.candidates\.jsonl: not"):
         try_candidate(root, "{runs: [b]}")
 
 
@@ -100,13 +101,13 @@ def test_a_ledger_that_was_deleted_or_cut_before_the_update_is_missed(root: Path
     verdict = gate_verdict(root)
     assert verdict.candidate_line is not None
     assert verdict.candidate_line.line == 4
-    assert "candidate 1 of at most 2 (line 4 of the ledger)" in format_text(verdict)
+    assert names_in_order(format_text(verdict), "candidate 1 of", "most 2", "(line 4")
     for keep in (2, 0):
         cut(ledger, keep)
-        with pytest.raises(DataError, match="line 3, on which the baseline relies, is missing"):
+        with pytest.raises(DataError, match=r"line 3, .*missing"):
             gate_verdict(root)
     ledger.unlink()
-    with pytest.raises(DataError, match="line 3, on which the baseline relies, is missing"):
+    with pytest.raises(DataError, match=r"line 3, .*missing"):
         gate_verdict(root)
 
 
@@ -117,7 +118,7 @@ def test_a_line_that_was_removed_or_edited_is_missed_by_the_next(root: Path) -> 
     lines = path.read_text().splitlines(keepends=True)
     for damaged in (lines[:1] + lines[2:], [lines[0], lines[1].replace("live", "dead"), lines[2]]):
         path.write_text("".join(damaged))
-        with pytest.raises(DataError, match="follows a line that was removed or edited"):
+        with pytest.raises(DataError, match="follows a line"):
             try_candidate(root, "{runs: [b]}")
         edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
 
@@ -131,7 +132,7 @@ def test_a_cut_since_the_commit_of_the_base_is_missed(root: Path) -> None:
     swap(root, "{runs: [b], depth: 2}")
     assert gate_verdict(root).candidate_number == 1  # nothing in the file tells
     cut(candidates_path(path), 1)
-    with pytest.raises(DataError, match="line 2, on which the baseline relies, is missing"):
+    with pytest.raises(DataError, match=r"line 2, .*missing"):
         run_gate(gate_inputs(root), path, "main")
 
 
@@ -146,5 +147,5 @@ def test_lines_of_an_earlier_version_are_counted(root: Path) -> None:
     assert try_candidate(root, "{runs: [b]}") == (1, 1)
     assert [line.line for line in read_candidates(ledger)] == [None, 2]
     ledger.write_text(ledger.read_text().replace("2026", "2027", 1))
-    with pytest.raises(DataError, match="candidate 2 follows a line that was removed or edited"):
+    with pytest.raises(DataError, match="candidate 2 follows a line"):
         try_candidate(root, "{runs: [b], depth: 2}")

@@ -14,6 +14,7 @@ from fusion_bench.gate.page import build_gate_page, describe_check, format_text
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import CheckResult, GoldenResult, GuardResult
 from fusion_bench.report.markdown import render_page
+from tests.texts import names_in_order
 
 GOLDEN = Path(__file__).parent / "gate.golden.md"
 BLOCKING = ("regressed", "unjudged decide", "fell", "inconclusive")
@@ -175,11 +176,9 @@ def test_a_refusal_is_an_error() -> None:
     assert cases_of(refused) == {"passed": [], "error": ["comparable"]}
     page = build_gate_page(refused)
     assert page.headline is not None
-    assert (page.headline.tone, page.headline.text) == (
-        "failed",
-        "refused: other split; other ties",
-    )
-    assert format_text(refused).endswith("refused: other split; other ties")
+    assert page.headline.tone == "failed"
+    for text in (page.headline.text, format_text(refused)):
+        assert names_in_order(text, "refused: ", *refused.refusals)
 
 
 @pytest.mark.parametrize(("code", "tone"), [(0, "passed"), (1, "failed"), (3, "inconclusive")])
@@ -198,11 +197,9 @@ def test_no_name_becomes_markup() -> None:
 
 
 def test_the_headline_counts_everything() -> None:
-    assert FULL.headline == (
-        "regressed: 5 checks (1 pass, 1 pass on these queries, 1 regressed, 2 inconclusive, "
-        "2 guards violated, 3 errors)"
-        "; lists and configuration changed"
-    )
+    counts = ("1 pass", "1 pass on these", "1 regressed", "2 inconclusive", "2 guards", "3 errors")
+    changed = ("lists and configuration", "changed")
+    assert names_in_order(FULL.headline, "regressed: 5 checks", *counts, *changed)
 
 
 def test_a_page_has_a_finding_for_whatever_did_not_pass() -> None:
@@ -305,20 +302,18 @@ def describe_documents(
 
 def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
     details = describe_documents((1, None, 27), (2, None, None), (3, 3, None), (None, None, 30))
-    assert details == (
-        "d (grade 3) 1 → 27 (below top_k 10): why",
-        "e (grade 3) 2 → –: why",
-        "2 more relevant documents: same rank, or in neither list",
-    )
+    assert len(details) == 3
+    assert names_in_order(details[0], "d (grade 3) 1 → 27", "top_k 10): why")
+    assert details[1] == "e (grade 3) 2 → –: why"
+    assert details[2].startswith("2 more relevant documents")
 
 
 def test_a_loss_without_old_ranks_says_where_its_documents_are() -> None:
     changes = ((None, 2, None), (None, None, 27), (None, None, None))
-    assert describe_documents(*changes, has_old_ranks=False) == (
-        "d (grade 3) now at rank 2",
-        "e (grade 3) now at rank 27 (below top_k 10)",
-        "f (grade 3) now not in the list",
-    )
+    ranked, cut, absent = describe_documents(*changes, has_old_ranks=False)
+    assert names_in_order(ranked, "d (grade 3)", "rank 2")
+    assert names_in_order(cut, "e (grade 3)", "rank 27", "top_k 10)")
+    assert names_in_order(absent, "f (grade 3)", "not in")
 
 
 def test_the_page_is_the_golden_page() -> None:

@@ -18,6 +18,7 @@ from fusion_bench.gate.self_test.whole_command import make_cases
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import t_quantile
 from tests.gate import cases
+from tests.texts import names_in_order
 from tests.tiny import edit
 
 RUNS = 300
@@ -81,7 +82,7 @@ def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPa
     wrong = {f.kind for f in result.error_rates if not f.agrees}
     assert "single test" in wrong
     assert not result.agrees
-    assert "disagree with the stated rate" in result.headline
+    assert "disagree with" in result.headline
 
 
 def test_a_bound_that_is_too_low_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -95,14 +96,14 @@ def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
     still = [c for c in make_checks() if c.measure == "still"]
     result = measure_error_rates(still, runs=100)
     assert not result.agrees
-    assert result.headline.startswith("no check can be tested: the two systems differ on 3")
+    assert names_in_order(result.headline, "no check can", "differ on 3")
 
 
 def test_too_few_groups_are_said_to_be_too_few() -> None:
     one, _, _ = make_checks()
     packed = Check("c", None, "one", 0.01, one.baseline, one.candidate, np.arange(60) // 20)
     result = measure_error_rates([packed], runs=100)
-    assert result.skipped == {"c / one": "3 groups: too few for the test to reject"}
+    assert result.skipped["c / one"].startswith("3 groups: too few")
     assert not result.agrees
 
 
@@ -149,9 +150,9 @@ def test_on_the_command_line(
     out, err = capsys.readouterr()
     assert code == 0
     assert all(line.startswith("progress: ") for line in err.splitlines())  # on a busy machine
-    assert "100 runs each: all agree" in out
-    assert "3 answers of the whole command: all right" in " ".join(out.split())
-    assert "Differences of live and plain." in out
+    assert "100 runs each:" in out
+    assert names_in_order(out, "3 answers", "all right")
+    assert "live and plain." in out
     for name in ("md", "json", "png"):
         assert (tmp_path / f"reports/mine/self-test.{name}").exists()
     monkeypatch.setattr(self_test, "run_cases", tuple)  # they know no systems
@@ -169,4 +170,4 @@ def test_it_needs_two_systems(
     edit(tmp_path, cases.EXPERIMENT, "  plain: {runs: [a, b]}\n", "")
     edit(tmp_path, cases.EXPERIMENT, "baseline: plain", "baseline: live")
     assert main(["gate", cases.EXPERIMENT, "--self-test"]) == 2
-    assert "needs two different systems" in capsys.readouterr()[1]
+    assert "two different systems" in capsys.readouterr()[1]

@@ -109,9 +109,9 @@ def test_the_self_test_of_an_experiment_knows_the_trials(
     assert result.list_trials == 3
     designs = [row.design for row in result.trial_alarms]
     assert designs == ["new trials", "one new trial", "observed pairs"]
-    assert "rates of alarms between trials: none above the level" in result.headline
+    assert "none above" in result.headline
     text = render_page(build_self_test_page(result, "Self-test"))
-    assert "All other tables take the means over 3 trials as the values of one trial." in text
+    assert "means over 3 trials" in text
 
 
 def test_a_rate_above_the_level_fails_the_self_test() -> None:

@@ -34,6 +34,7 @@ from tests.gate.self_test.slow_rule import (
     right_checks,
     right_exit_code,
 )
+from tests.texts import names_in_order
 from tests.util.worker_functions import exit_at_once
 
 values = st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.0, 0.5]), min_size=4, max_size=12)
@@ -115,16 +116,18 @@ def check(**changed: object) -> dict[str, object]:
 
 def test_a_wrong_chance_and_a_missing_check_are_faults() -> None:
     found = [*find_faults(five_lost(), 1, [check(false_pass_rate=0.02)])]
-    assert found == ["RR@10 (baseline): P(passes at −m) of 0.0200, not 0.1139"]
+    assert len(found) == 1
+    assert names_in_order(found[0], "RR@10 (baseline)", "0.0200", "0.1139")
     stated = replace(five_lost(), checks=[*five_lost().checks, {"status": "pass"}])
-    assert [*find_faults(stated, 1, [check()])] == ["1 checks, and 2 are right"]
+    [missing] = find_faults(stated, 1, [check()])
+    assert missing.startswith("1 checks, and 2")
 
 
 def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(whole_command, "_run_command", exit_at_once)
     with (
         WorkerProcess() as process,
-        pytest.raises(FusionBenchError, match="0 of 1 commands ended, then: a worker process"),
+        pytest.raises(FusionBenchError, match="0 of 1 commands"),
     ):
         whole_command.run_commands([(Path(), ["gate"])], process)
 

@@ -12,7 +12,7 @@ from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.baseline_files import read_baseline, write_baseline
 from fusion_bench.gate.page import format_text
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.verdict import CheckTrialsResult
+from fusion_bench.gate.verdict import ANCHOR_SUFFIX, CheckTrialsResult
 from tests.gate.cases import (
     EXPERIMENT,
     QUERIES,
@@ -22,6 +22,7 @@ from tests.gate.cases import (
     run_lines,
 )
 from tests.gate.trials.cases import draw_places, make_trials, move_places, write_trials
+from tests.texts import names_in_order
 from tests.tiny import edit
 
 
@@ -87,9 +88,9 @@ def test_an_effect_of_trials_is_no_regression(tmp_path: Path) -> None:
     assert {"regressed", "unchanged"} <= set(trials.single)
     assert not trials.one_can_tell
     text = format_text(verdict)
-    assert "one trial cannot tell (9 pairs of single trials:" in text
-    assert "baseline 3 (sd of their means 0.1000)" in text
-    assert "more trials are needed, as queries alone never remove their effect, to pass" in text
+    assert names_in_order(text, "cannot tell", "(9 pairs")
+    assert names_in_order(text, "baseline 3", "0.1000)")
+    assert "more trials are" in text
 
 
 def test_another_last_trial_is_a_changed_list(tmp_path: Path) -> None:
@@ -109,7 +110,7 @@ def test_the_same_fall_in_every_trial_is_one(tmp_path: Path) -> None:
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks[0].status) == (1, "regressed")
     assert trials_of(verdict).single == {"regressed": 9}
-    assert "single trials agree (9 pairs: 9 regressed)" in format_text(verdict)
+    assert "(9 pairs: 9 regressed)" in format_text(verdict)
 
 
 def test_the_same_trials_under_another_configuration_are_paired(tmp_path: Path) -> None:
@@ -129,7 +130,7 @@ def test_one_trial_borrows_the_spread_of_the_others(tmp_path: Path) -> None:
     renew_baseline(root)
     write_trials(root, *move_places(0.0, 0.1, 0.2))
     [refusal] = gate_verdict(root).refusals
-    assert refusal.startswith("mine: runs/a has 3 repeats, and the baseline 1: ")
+    assert names_in_order(refusal, "mine: runs/a", "3 repeats", "baseline 1: ")
     renew_baseline(root, "three runs of the agent")
     write_trials(root, *move_places(0.1, 0.3, 0.5))
     verdict = gate_verdict(root)
@@ -139,7 +140,7 @@ def test_one_trial_borrows_the_spread_of_the_others(tmp_path: Path) -> None:
     assert (trials.baseline, trials.candidate, trials.is_borrowed) == (1, 3, True)
     assert sum(trials.single.values()) == 3
     assert check.status == "inconclusive"
-    assert "the side of one trial counts as unsteady as the other" in format_text(verdict)
+    assert "as unsteady as" in format_text(verdict)
 
 
 def test_the_number_of_repeats_is_sealed(tmp_path: Path) -> None:
@@ -150,7 +151,7 @@ def test_the_number_of_repeats_is_sealed(tmp_path: Path) -> None:
     (root / "datasets/mine/a-4.trec").write_text("q0 Q0 n0 1 1.0 a\n")
     verdict = gate_verdict(root)
     assert verdict.exit_code == 2
-    assert verdict.refusals[0].startswith("mine: runs/a has 4 repeats, and the baseline 3: ")
+    assert names_in_order(verdict.refusals[0], "mine: runs/a", "4 repeats", "baseline 3: ")
 
 
 def test_lists_keep_each_their_own_number_of_repeats(tmp_path: Path) -> None:
@@ -173,9 +174,7 @@ def test_lists_keep_each_their_own_number_of_repeats(tmp_path: Path) -> None:
     assert (trials.baseline, trials.candidate, trials.is_paired) == (2, 3, False)
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a, b], top_k: 3}")
     (root / "datasets/mine/b-2.trec").unlink()
-    assert (
-        gate_verdict(root).refusals[0].startswith("mine: runs/b has 1 repeat, and the baseline 2: ")
-    )
+    assert names_in_order(gate_verdict(root).refusals[0], "mine: runs/b", "1 repeat", "baseline 2")
 
 
 def test_a_new_list_has_as_many_repeats_as_the_baseline_or_one(tmp_path: Path) -> None:
@@ -184,7 +183,7 @@ def test_a_new_list_has_as_many_repeats_as_the_baseline_or_one(tmp_path: Path) -
     renew_baseline(root)
     edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
     [refusal] = gate_verdict(root).refusals
-    assert refusal.startswith("mine: runs/a has 3 repeats, and the baseline 1: ")
+    assert names_in_order(refusal, "mine: runs/a", "3 repeats", "baseline 1: ")
     renew_baseline(root, "an agent")
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     assert gate_verdict(root).refusals == ()
@@ -216,7 +215,7 @@ def test_a_loss_shows_the_ranks_of_the_trial_in_which_it_is_largest(tmp_path: Pa
     assert (loss.query, loss.trial) == ("q7", 2)
     assert loss.value_after == pytest.approx((1 + 0.2 + 1) / 3)
     assert loss.documents[0].rank_after == 5
-    assert "(mean over trials; ranks of trial 2)" in format_text(verdict)
+    assert "ranks of trial 2)" in format_text(verdict)
 
 
 def test_an_empty_trial_is_refused(tmp_path: Path) -> None:
@@ -225,7 +224,7 @@ def test_an_empty_trial_is_refused(tmp_path: Path) -> None:
     renew_baseline(root)
     (root / "datasets/mine/a-2.trec").write_text("q0 Q0 d0 1 1 a\n", encoding="utf-8")
     [refusal] = gate_verdict(root).refusals
-    assert "run 'a' has no result for any evaluated query in trial 2" in refusal
+    assert names_in_order(refusal, "'a' has no result", "in trial 2")
 
 
 def test_an_update_keeps_the_trials_of_the_anchor(tmp_path: Path) -> None:
@@ -245,7 +244,7 @@ def test_an_update_keeps_the_trials_of_the_anchor(tmp_path: Path) -> None:
     assert anchor.trials["RR@10"] == first["RR@10"] != record.trials["RR@10"]
     assert anchor.trials["P@1"] == record.trials["P@1"]
     names = [check.name for check in gate_verdict(root).checks]
-    assert "mine / RR@10 since the anchor" in names
+    assert f"mine / RR@10{ANCHOR_SUFFIX}" in names
 
 
 @pytest.mark.parametrize(

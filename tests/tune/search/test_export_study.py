@@ -34,7 +34,7 @@ def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
     assert found.best_params == study.best_trial.params
     assert found.direction == optuna.study.StudyDirection.MAXIMIZE
     other = run_search(OBJECTIVE, KEEP, SETTINGS.model_copy(update={"seed": 8}))
-    with pytest.raises(ConfigError, match="has another study 'mine' already"):
+    with pytest.raises(ConfigError, match="another study 'mine'"):
         export_search(other, OBJECTIVE, sqlite, "mine")
 
 
@@ -132,13 +132,13 @@ def test_a_damaged_database_is_one_line(damage: str, tmp_path: Path) -> None:
     export_search(found, OBJECTIVE, url, "mine")
     with closing(sqlite3.connect(path)) as database, database:
         assert database.execute(damage).rowcount
-    with pytest.raises(ConfigError, match=r"study\.db: its study is damaged"):
+    with pytest.raises(ConfigError, match=r"study\.db: .*damaged"):
         search_shared_study(OBJECTIVE, KEEP, SETTINGS, url)
-    with pytest.raises(ConfigError, match=r"its study is damaged|has another study 'mine'"):
+    with pytest.raises(ConfigError, match=r"damaged|another study"):
         export_search(found, OBJECTIVE, url, "mine")
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite+pysqlite://"])
 def test_a_database_in_memory_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="in memory: name a file"):
+    with pytest.raises(ConfigError, match="in memory:"):
         search_shared_study(OBJECTIVE, KEEP, SETTINGS, url)

@@ -140,7 +140,7 @@ def test_gaussian_processes_repeat_themselves_and_go_on_where_they_were(tmp_path
 
 def test_gaussian_processes_need_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(search, "find_spec", lambda _: None)
-    with pytest.raises(MissingExtraError, match="the sampler gp needs the package 'torch'"):
+    with pytest.raises(MissingExtraError, match=r"sampler gp .*'torch'"):
         go(problem(ranges=NUMBERS, runs=RUNS), sampler="gp")
 
 
@@ -161,7 +161,7 @@ def test_a_trial_that_cannot_be_computed_is_noted_and_the_search_goes_on() -> No
 
 def test_a_default_that_cannot_be_computed_is_an_error() -> None:
     one = problem(system(blend={**BLEND, "reranker": "blunt"}), NUMBERS, runs=RUNS)
-    with pytest.raises(ConfigError, match=r"the default cannot be computed: .*unknown reranker"):
+    with pytest.raises(ConfigError, match=r"default .*: .*unknown reranker"):
         go(one)
 
 
@@ -200,7 +200,7 @@ def test_a_search_goes_on_where_its_log_ends(
 
 def test_a_log_knows_its_search(tmp_path: Path) -> None:
     go(log=tmp_path / "log")
-    with pytest.raises(ConfigError, match="belongs to another search"):
+    with pytest.raises(ConfigError, match="another search"):
         go(log=tmp_path / "log", seed=8)
 
 

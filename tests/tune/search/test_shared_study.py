@@ -29,6 +29,7 @@ from fusion_bench.tune.search import Trial
 from fusion_bench.tune.shared_study import search_shared_study
 from tests.child_processes import running_child
 from tests.postgres import running_postgres
+from tests.texts import names_in_order
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 
@@ -91,9 +92,8 @@ def test_a_study_of_other_data_is_left_alone_and_the_difference_is_named(
     seen: list[Trial] = []
     search_shared_study(other, KEEP, settings(3), sqlite, on_trial=lambda t, _: seen.append(t))
     assert len(seen) == 2  # beside the default
-    assert caplog.messages == [
-        "storage: a new study begins; not as in an earlier one: qrels: was not there"
-    ]
+    [message] = caplog.messages
+    assert names_in_order(message, "a new study", "qrels: ")
 
 
 def test_a_search_by_one_process_repeats_itself(tables: Path, tmp_path: Path) -> None:
@@ -200,10 +200,10 @@ def test_an_unreachable_database_is_one_line_without_a_password(url: str, messag
 
 
 def test_what_cannot_be_shared_is_refused(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match="sampler grid: cannot be shared"):
+    with pytest.raises(ConfigError, match="sampler grid: "):
         search_shared_study(OBJECTIVE, KEEP, SearchSettings(sampler="grid"), sqlite)
     broken = problem(system(blend={**BLEND, "reranker": "blunt"}), {"fusion.k": "own"}, runs=RUNS)
-    with pytest.raises(ConfigError, match="the default cannot be computed"):
+    with pytest.raises(ConfigError, match="the default cannot"):
         search_shared_study(broken, KEEP, SETTINGS, sqlite)
     monkeypatch.setitem(sys.modules, "psycopg2", None)
     with pytest.raises(MissingExtraError, match="psycopg2"):

@@ -75,7 +75,7 @@ def test_without_a_file_trials_are_kept_in_memory() -> None:
 
 def test_a_log_of_another_search_is_refused(tmp_path: Path) -> None:
     TrialLog(tmp_path / "t", SAME)
-    with pytest.raises(ConfigError, match=r"belongs to another search \(seed: 8, was 7\)"):
+    with pytest.raises(ConfigError, match=r"search \(seed: 8, was 7\)"):
         TrialLog(tmp_path / "t", Fingerprint({"seed": "8"}))
 
 
@@ -84,7 +84,7 @@ def test_a_line_without_its_digest_is_an_error_with_its_number(tmp_path: Path, l
     path = tmp_path / "t"
     write(path, FIRST)
     path.write_text(f"{path.read_text()}{line}\n")
-    with pytest.raises(DataError, match=r"t:3: not as a search wrote it"):
+    with pytest.raises(DataError, match=r"t:3: .*digest"):
         TrialLog(path, SAME)
 
 
@@ -109,7 +109,7 @@ def test_an_edited_line_is_refused_with_its_number(tmp_path: Path, number: int) 
     lines = path.read_text().splitlines(keepends=True)
     lines[number] = re.sub(r"(?<=[:,])\d", "9", lines[number], count=1)
     path.write_text("".join(lines))
-    with pytest.raises(DataError, match=rf"t:{number + 1}: not as a search wrote it"):
+    with pytest.raises(DataError, match=rf"t:{number + 1}: .*digest"):
         TrialLog(path, SAME)
 
 
@@ -121,12 +121,12 @@ def test_a_line_of_another_log_is_refused(tmp_path: Path) -> None:
     line = (tmp_path / "u").read_text().splitlines()[1]
     with (tmp_path / "t").open("a") as file:
         file.write(f"{line}\n")
-    with pytest.raises(DataError, match=r"t:3: not as a search wrote it"):
+    with pytest.raises(DataError, match=r"t:3: .*digest"):
         TrialLog(tmp_path / "t", SAME)
 
 
 def test_a_log_of_an_earlier_version_is_refused_with_the_command(tmp_path: Path) -> None:
     path = tmp_path / "t"
     path.write_text('{"version": 1, "search": "0a"}\n')
-    with pytest.raises(ConfigError, match=r"t:1: an earlier version .* \(rm .*t\)"):
+    with pytest.raises(ConfigError, match=r"t:1: .*version .* \(rm .*t\)"):
         TrialLog(path, SAME)

@@ -40,15 +40,15 @@ def test_a_number_of_one_intent_is_read_and_set() -> None:
     ["by_intent.other.fusion.k", "by_query_type.meta.fusion.k", "by_query_type.local.blend.x"],
 )
 def test_a_class_that_the_system_does_not_have(path: str) -> None:
-    with pytest.raises(ConfigError, match=r"no such (intent|query type) in the system"):
+    with pytest.raises(ConfigError, match=r"such (intent|query)"):
         apply_parameters(SYSTEM, {path: 20}, ROLES)
 
 
 def test_a_path_of_all_queries_is_refused() -> None:
-    with pytest.raises(ConfigError, match=r"each intent: name one, such as by_intent\.default"):
+    with pytest.raises(ConfigError, match=r"intent: .* by_intent\.default"):
         build_search_space(SYSTEM, {"fusion.k": ParameterRange(low=1, high=9, int=True)}, ROLES)
 
 
 def test_only_one_kind_of_classes_is_tuned() -> None:
-    with pytest.raises(ValueError, match="by_query_type and by_intent exclude each other"):
+    with pytest.raises(ValueError, match=r"by_query_type .*by_intent"):
         TuneSettings(system="s", by_query_type=True, by_intent=True)

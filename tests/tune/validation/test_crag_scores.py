@@ -116,9 +116,9 @@ def test_scores_that_mean_something_within_a_query_only_are_refused(
         system_evidence(RERANKED, replace(base.runs, spaces={"sharp": space}), CragRule()) is None
     )
     assert absolute_rerankers({"sharp": space, "a": "log_prob"}) == ["a"]
-    with pytest.raises(ConfigError, match=f"crag: d has no rerank list .*'sharp' is {space}"):
+    with pytest.raises(ConfigError, match=f"crag: d .*'sharp' is {space}"):
         require_absolute("d", {"sharp": space})
-    with pytest.raises(ConfigError, match="it has no rerank list"):
+    with pytest.raises(ConfigError, match="no rerank list"):
         require_absolute("d", {})
 
 

@@ -21,7 +21,7 @@ from fusion_bench.tune.trial_selection import assign_folds, fit_default_folds
 @settings(max_examples=40, deadline=None)
 def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, salt: str) -> None:
     if len(set(groups)) < folds:
-        with pytest.raises(ConfigError, match="at most the number of groups to tune on"):
+        with pytest.raises(ConfigError, match="number of groups"):
             assign_folds(groups, [None] * len(groups), folds=folds, split_seed=salt)
         return
     fold = assign_folds(groups, [None] * len(groups), folds=folds, split_seed=salt)
@@ -40,7 +40,7 @@ def test_every_type_is_dealt_to_every_fold() -> None:
 
 
 def test_one_fold_is_refused() -> None:
-    with pytest.raises(ConfigError, match="folds: must be at least 2"):
+    with pytest.raises(ConfigError, match="at least 2"):
         assign_folds(["a", "b"], [None, None], folds=1, split_seed="s")
 
 
@@ -69,5 +69,5 @@ def test_default_folds_fit_few_groups_and_those_of_the_user_stay(
 
 
 def test_too_few_groups_are_refused_before_the_search() -> None:
-    with pytest.raises(ConfigError, match="6 queries of 3 groups are too few to tune on"):
+    with pytest.raises(ConfigError, match="6 queries of 3 groups"):
         fit_default_folds("aabbcc", split_all(6), TuneSettings(system="tuned"))

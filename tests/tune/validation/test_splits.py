@@ -19,6 +19,7 @@ from fusion_bench.tune.splits import (
     hashed_split,
     split_queries,
 )
+from tests.texts import names_in_order
 from tests.tune.cases import aligned
 
 QUERIES = [(f"q{i}", f"g{i // 3}", "ab"[i // 3 % 2]) for i in range(300)]
@@ -89,7 +90,7 @@ def test_a_group_counts_under_its_most_common_type_the_first_by_name_when_level(
 
 
 def test_a_part_without_queries_is_refused() -> None:
-    with pytest.raises(ConfigError, match="no query is left to judge on"):
+    with pytest.raises(ConfigError, match="to judge on"):
         hashed_split(["g"], [None], split_seed="s", held_out=0.1)
 
 
@@ -101,7 +102,7 @@ def test_the_datasets_own_split_wins() -> None:
     assert split.tune.tolist() == [s == "dev" for s in splits]
     assert split.held_out.tolist() == [s == "test" for s in splits]
     assert split.split_seed is None
-    assert "tuned on dev, judged on test" in split.origin
+    assert names_in_order(split.origin, "on dev", "on test")
 
 
 def test_without_both_of_them_the_hash_decides() -> None:
@@ -111,7 +112,7 @@ def test_without_both_of_them_the_hash_decides() -> None:
     split = split_queries(runs, known, split_seed="s", held_out=0.25)
     assert split.held_out.sum() == 2
     assert split.split_seed == "s"
-    assert split.origin == "25% of each query type held out by the hash of the query id"
+    assert names_in_order(split.origin, "25% of each", "query id")
 
 
 def test_a_group_in_both_of_the_datasets_own_splits_is_refused() -> None:
@@ -120,17 +121,17 @@ def test_a_group_in_both_of_the_datasets_own_splits_is_refused() -> None:
         q: Query(q, split=s)
         for q, s in zip(runs.queries, ["dev", "test", "dev", "dev"], strict=True)
     }
-    with pytest.raises(ConfigError, match="group 'g' has queries in dev and in test"):
+    with pytest.raises(ConfigError, match=r"'g' .*dev and in test"):
         split_queries(runs, known, split_seed="s")
 
 
 def test_a_query_in_both_parts_is_refused() -> None:
     both = np.array([True, False])
-    with pytest.raises(ConfigError, match="a query stands in both parts"):
+    with pytest.raises(ConfigError, match="in both parts"):
         QuerySplit(both, both, "by hand")
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0, -0.1, float("nan")])
 def test_a_share_out_of_range_is_refused(share: float) -> None:
-    with pytest.raises(ConfigError, match="held_out: must be above 0 and below 1"):
+    with pytest.raises(ConfigError, match=r"held_out: .*below 1"):
         hashed_split(GROUPS, TYPES, split_seed="s", held_out=share)

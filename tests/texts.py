@@ -1,0 +1,10 @@
+"""What a message names, whatever the words between."""
+
+from __future__ import annotations
+
+import re
+
+
+def names_in_order(text: str, *parts: str) -> bool:
+    """Whether a text has all parts, one after the other."""
+    return re.search(".*".join(map(re.escape, parts)), text, re.DOTALL) is not None
