@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.cli import main
 from tests.texts import names_in_order
-from tests.tune.looks.test_run_looks import ledger, root, tune
+from tests.tune.test_run_looks import ledger, root, tune
 
 __all__ = ["root"]
 ALL = ("--set", "tune.held_out=all", "--set", "tune.folds=5")

@@ -1,0 +1,418 @@
+"""The page of a verdict, for the terminal, a browser, a pull request and JUnit."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.gate.baseline import DocumentChange, ListChange, QueryRegression
+from fusion_bench.gate.formats import MAX_BARS, gate_html, render_comment, render_junit
+from fusion_bench.gate.page import build_gate_page, describe_check, format_text
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import CheckResult, GoldenResult, GuardResult
+from fusion_bench.report.markdown import render_page
+from tests.report.html.pages import page_data, parse_page
+from tests.texts import names_in_order
+
+GOLDEN = Path(__file__).parent / "gate.golden.md"
+BLOCKING = ("regressed", "unjudged decide", "fell", "inconclusive")
+NASTY = '<b>|`x`|</b>\x1b[31m\n& "q"'
+
+
+NEAR_DUPLICATES = NearDuplicates(
+    dataset="c",
+    queries=30,
+    linked=4,
+    groups=2,
+    largest=2,
+    links={"same text": 2},
+    is_too_large=False,
+)
+
+
+def check(**changed: object) -> CheckResult:
+    given = {
+        "collection": "mine",
+        "slice": None,
+        "measure": "nDCG@10",
+        "max_drop": 0.005,
+        "status": "pass",
+        "error": None,
+        "queries": 400,
+        "groups": 400,
+        "changed": 140,
+        "losses": 10,
+        "baseline_mean": 0.5,
+        "candidate_mean": 0.51,
+        "difference": 0.01,
+        "t_bound": 0.001,
+        "betting_bound": -0.002,
+        "p_fell": 1.0,
+        "p_regressed": 1.0,
+        "min_detectable_drop": 0.03,
+        "pass_rate": 0.1,
+        "small_pass_rate": 0.3,
+        "alarm_rate": 0.01,
+        "false_pass_rate": 0.049,
+        "needed": {"queries": 15000, "low": 12000, "high": 19000, "at_least": False},
+    }
+    return CheckResult.model_validate(given | changed)
+
+
+def guard(*, holds: bool, error: str | None = None) -> GuardResult:
+    return GuardResult(
+        collection="mine",
+        measure="nDCG@10",
+        max_loss=0.5,
+        max_share=0.01,
+        violations=3,
+        share=0.03,
+        error=error,
+        holds=holds,
+    )
+
+
+def golden(*, holds: bool, place: int | None, error: str | None = None) -> GoldenResult:
+    return GoldenResult(
+        collection="mine", query=NASTY, document="d", top=3, rank=place, error=error, holds=holds
+    )
+
+
+def result(**changed: object) -> GateVerdict:
+    given = {"experiment": NASTY, "baseline": "b.json", "system": NASTY, "exit_code": 0}
+    given["blocking"] = BLOCKING
+    return GateVerdict.model_validate(given | changed)
+
+
+def list_change(change: str, before: object, after: object) -> ListChange:
+    return ListChange(collection=NASTY, part="runs/a", change=change, before=before, after=after)
+
+
+FULL = result(
+    baseline_experiment="before",
+    baseline_system="old",
+    baseline_reason=NASTY,
+    config_changes={NASTY: (None, ["a"])},
+    list_changes=(
+        list_change("contents", "1" * 64, "2" * 64),
+        list_change("missing", "1" * 64, None),
+        list_change("roles", [], ["keyword"]),
+    ),
+    checks=(
+        check(),
+        check(status="regressed", difference=-0.1, slice=NASTY),
+        check(status="inconclusive", measure="RR"),
+        check(
+            status="inconclusive", error="an empty slice", measure="AP", p_fell=None, t_bound=None
+        ),
+        check(
+            status="pass on these queries",
+            changed=9,
+            measure="P@5",
+            min_detectable_drop=None,
+            false_pass_rate=None,
+        ),
+    ),
+    guards=(guard(holds=True), guard(holds=False), guard(holds=False, error="no query")),
+    golden=(
+        golden(holds=True, place=1),
+        golden(holds=False, place=None),
+        golden(holds=False, place=None, error="no such query"),
+    ),
+    regressions=(
+        QueryRegression(
+            collection="mine",
+            query=NASTY,
+            text=NASTY,
+            measure="nDCG@10",
+            value_before=1.0,
+            value_after=0.0,
+            documents=(
+                DocumentChange(
+                    document=NASTY, title=NASTY, grade=2, rank_before=1, rank_after=None, cause="x"
+                ),
+            ),
+        ),
+    ),
+    exit_code=1,
+)
+
+
+def cases_of(verdict: GateVerdict) -> dict[str, list[str]]:
+    """Names of the JUnit cases by outcome."""
+    [suite] = ET.fromstring(render_junit(verdict))  # noqa: S314 - made by the code under test
+    names: dict[str, list[str]] = {"passed": []}
+    for case in suite:
+        kinds = [child.tag for child in case if child.tag != "system-out"] or ["passed"]
+        assert len(kinds) == 1
+        names.setdefault(kinds[0], []).append(str(case.get("name")))
+    counts = {"failure": "failures", "error": "errors", "skipped": "skipped"}
+    for kind, attribute in counts.items():
+        assert suite.get(attribute) == str(len(names.get(kind, [])))
+    return names
+
+
+def test_junit_separates_failures_from_errors() -> None:
+    names = cases_of(FULL)
+    assert len(names["passed"]) == 4
+    assert len(names["failure"]) == 4  # one regressed, one inconclusive, a guard, a golden query
+    assert len(names["error"]) == 3
+    warned = cases_of(FULL.model_copy(update={"blocking": ("regressed",)}))
+    assert warned["skipped"] == ["mine / RR"]
+    assert len(warned["failure"]) == 3
+
+
+def test_near_duplicate_queries_are_a_warning() -> None:
+    given = result(checks=(check(),), near_duplicates=(NEAR_DUPLICATES,))
+    findings = [f for section in build_gate_page(given).sections for f in section.findings]
+    [warning] = [finding for finding in findings if finding.key == "near-duplicate queries"]
+    assert warning.tone == "warning"
+
+
+def test_a_refusal_is_an_error() -> None:
+    refused = result(refusals=("other split", "other ties"), exit_code=2)
+    assert cases_of(refused) == {"passed": [], "error": ["comparable"]}
+    page = build_gate_page(refused)
+    assert page.headline is not None
+    assert page.headline.tone == "failed"
+    for text in (page.headline.text, format_text(refused)):
+        assert names_in_order(text, "refused: ", *refused.refusals)
+
+
+@pytest.mark.parametrize(("code", "tone"), [(0, "passed"), (1, "failed"), (3, "inconclusive")])
+def test_the_headline_has_the_tone_of_the_exit_code(code: int, tone: str) -> None:
+    headline = build_gate_page(FULL.model_copy(update={"exit_code": code})).headline
+    assert headline is not None
+    assert headline.tone == tone
+
+
+def test_no_name_becomes_markup() -> None:
+    text = render_page(build_gate_page(FULL))
+    assert "<b>" not in text
+    assert "\x1b" not in text + format_text(FULL) + render_junit(FULL)
+    rows = [line for line in text.splitlines() if line.startswith("| ✅ mine")]
+    assert len(rows) == 2
+
+
+def test_the_headline_counts_everything() -> None:
+    counts = ("1 pass", "1 pass on these", "1 regressed", "2 inconclusive", "2 guards", "3 errors")
+    changed = ("lists and configuration", "changed")
+    assert names_in_order(FULL.headline, "regressed: 5 checks", *counts, *changed)
+
+
+def test_a_page_has_a_finding_for_whatever_did_not_pass() -> None:
+    page = build_gate_page(FULL)
+    by_title = {section.title: section for section in page.sections}
+    findings, losses = by_title["Findings"], by_title["Queries that lost most"]
+    assert [(finding.key, finding.tone) for finding in findings.findings] == [
+        ("power", "warning"),
+        ("regressed", "failed"),
+        ("inconclusive", "inconclusive"),
+        ("inconclusive", "inconclusive"),
+        ("pass on these queries", "passed"),
+        ("few changes", "warning"),
+        ("guard", "passed"),
+        ("guard", "failed"),
+        ("guard", "inconclusive"),
+        ("golden", "passed"),
+        ("golden", "failed"),
+        ("golden", "inconclusive"),
+    ]
+    assert len(losses.findings) == 1
+    checks, lists, changes = (table for section in page.sections for table in section.tables)
+    assert [row.cells[1:] for row in lists.rows] == [
+        ("contents", "1" * 12, "2" * 12),
+        ("missing", "1" * 12, "–"),
+        ("roles", "[]", "['keyword']"),
+    ]
+    assert len(changes.rows) == 1
+    assert [row.tone for row in checks.rows] == [
+        "passed",
+        "failed",
+        "inconclusive",
+        "inconclusive",
+        "passed",
+    ]
+    assert all(len(row.cells) == len(checks.columns) for row in checks.rows)
+
+
+@pytest.mark.parametrize(
+    ("given", "key"),
+    [
+        (check(min_detectable_drop=0.0074), None),
+        (check(min_detectable_drop=None), None),
+        (check(min_detectable_drop=0.0074, changed=99), "few changes"),
+        (check(min_detectable_drop=0.03), "power"),
+        (check(status="regressed"), "regressed"),
+    ],
+)
+def test_the_power_warning_is_for_checks_that_pass(given: CheckResult, key: str | None) -> None:
+    sections = build_gate_page(result(checks=(given,))).sections
+    findings = [finding.key for section in sections for finding in section.findings]
+    assert findings == ([] if key is None else [key])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (check(error="NaN", status="inconclusive"), "not checked: NaN"),
+        (check(status="inconclusive"), "where nothing is lost (80 % power)"),
+        (check(status="regressed"), "140 of 400 queries changed, 10 for the worse"),
+    ],
+)
+def test_a_check_in_words(given: CheckResult, words: str) -> None:
+    assert describe_check(given).endswith(words)
+
+
+def describe_documents(
+    *changes: tuple[int | None, int | None, int | None], has_old_ranks: bool = True
+) -> tuple[str, ...]:
+    """What the page says of the documents d, e, f, … of one query's loss.
+
+    Args:
+        changes: The rank before and after, and the rank that ``top_k`` cut off.
+        has_old_ranks: Whether the baseline's lists are at hand.
+    """
+    documents = tuple(
+        DocumentChange(
+            document=name,
+            grade=3,
+            rank_before=before,
+            rank_after=after,
+            cut_rank_after=cut,
+            cause="why",
+        )
+        for name, (before, after, cut) in zip("defghi", changes, strict=False)
+    )
+    lost = QueryRegression(
+        collection="mine",
+        query="q",
+        measure="nDCG@10",
+        value_before=1.0,
+        value_after=0.0,
+        top_k=(None, 10),
+        documents=documents,
+        has_old_ranks=has_old_ranks,
+    )
+    [finding] = build_gate_page(result(regressions=(lost,))).sections[-1].findings
+    return finding.details
+
+
+def test_documents_of_a_loss_name_the_rank_below_the_cut() -> None:
+    details = describe_documents((1, None, 27), (2, None, None), (3, 3, None), (None, None, 30))
+    assert len(details) == 3
+    assert names_in_order(details[0], "d (grade 3) 1 → 27", "top_k 10): why")
+    assert details[1] == "e (grade 3) 2 → –: why"
+    assert details[2].startswith("2 more relevant documents")
+
+
+def test_a_loss_without_old_ranks_says_where_its_documents_are() -> None:
+    changes = ((None, 2, None), (None, None, 27), (None, None, None))
+    ranked, cut, absent = describe_documents(*changes, has_old_ranks=False)
+    assert names_in_order(ranked, "d (grade 3)", "rank 2")
+    assert names_in_order(cut, "e (grade 3)", "rank 27", "top_k 10)")
+    assert names_in_order(absent, "f (grade 3)", "not in")
+
+
+def test_the_page_is_the_golden_page() -> None:
+    assert render_page(build_gate_page(FULL)) == GOLDEN.read_text(encoding="utf-8")
+
+
+def code_block(text: str) -> list[str]:
+    match = re.search(r"^(`{3,})text\n(.*?)\n\1$", text, re.DOTALL | re.MULTILINE)
+    assert match is not None
+    return match[2].splitlines()
+
+
+def test_the_numbers_are_of_the_check_that_decides() -> None:
+    regressed = check(status="regressed", measure="RR", difference=-0.1, losses=90)
+    verdict = result(checks=(check(), regressed), exit_code=1)
+    text = render_comment(verdict)
+    lines = text.splitlines()
+    assert lines[0].startswith("# ❌ fusion-bench gate: ")
+    assert lines[2] == f"**{verdict.headline}**"
+    assert lines[4].endswith("RR (MRR): regressed")
+    [row] = [line for line in lines if "90 worse" in line]
+    assert names_in_order(row, "0.5000 → 0.5100", "-0.1000", "-0.0050", "50 better", "of 400")
+    names = [line.split("  ")[0] for line in code_block(text)[:-1]]
+    assert names == ["mine / RR (MRR)", "mine / nDCG@10"]
+
+
+def test_where_all_passed_the_first_check_has_the_numbers() -> None:
+    text = render_comment(result(checks=(check(), check(measure="RR", difference=-0.001))))
+    assert text.splitlines()[0].startswith("# ✅ ")
+    assert "mine / nDCG@10: pass\n" in text
+
+
+def test_a_check_without_numbers_has_no_bar() -> None:
+    failed = check(status="inconclusive", error="an empty slice", difference=None)
+    text = render_comment(result(checks=(failed, check(measure="RR")), exit_code=2))
+    assert len(code_block(text)) == 2
+    assert "an empty slice" in text
+
+
+def test_a_refusal_has_its_reason_and_no_numbers() -> None:
+    text = render_comment(result(refusals=("no baseline <b>",), exit_code=2))
+    assert r"**refused: no baseline \<b\>**" in text
+    assert "```" not in text
+
+
+def test_many_checks_are_counted() -> None:
+    checks = tuple(check(measure=f"P@{n}") for n in range(1, MAX_BARS + 4))
+    text = render_comment(result(checks=checks))
+    assert len(code_block(text)) == MAX_BARS + 1
+    assert "3 more checks" in text
+
+
+@pytest.mark.parametrize("name", [NASTY, "```\n# x", "a````b", "</details><script>"])
+def test_names_stay_text(name: str) -> None:
+    text = render_comment(FULL.model_copy(update={"checks": (check(slice=name),)}))
+    fence = re.search(r"^(`+)text$", text, re.MULTILINE)
+    assert fence is not None
+    code = "\n".join(code_block(text))
+    assert fence[1] not in code
+    outside = text.replace(code, "")
+    assert "<script" not in outside.replace(r"\<script", "")
+    assert outside.count("</details>") == outside.count("<details>")
+    assert not set(text) & {"\x1b"}
+
+
+def html_of(verdict: GateVerdict) -> str:
+    return gate_html(verdict, build_gate_page(verdict))
+
+
+def test_the_number_counts_the_checks_that_passed() -> None:
+    verdict = result(checks=(check(), check(measure="RR", status="fell")), exit_code=1)
+    page = parse_page(html_of(verdict))
+    assert "1 of 2 checks passed" in page.text
+    assert verdict.headline in page.text
+
+
+def test_each_check_with_numbers_is_drawn() -> None:
+    failed = check(measure="AP", status="inconclusive", error="an empty slice", difference=None)
+    fell = check(measure="RR", status="fell", difference=-0.1, t_bound=None)
+    checks = page_data(html_of(result(checks=(check(), fell, failed))))["checks"]
+    assert [(each["name"], each["tone"], each["status"]) for each in checks] == [
+        ("mine / nDCG@10", "passed", "pass"),
+        ("mine / RR (MRR)", "failed", "fell"),
+    ]
+    assert [(each["difference"], each["bound"], each["max_drop"]) for each in checks] == [
+        (0.01, 0.001, 0.005),
+        (-0.1, None, 0.005),
+    ]
+
+
+def test_a_refusal_has_no_picture() -> None:
+    html = html_of(result(refusals=("no baseline",)))
+    assert "refused: no baseline" in parse_page(html).text
+    assert page_data(html)["checks"] == []
+
+
+def test_no_name_becomes_markup_in_a_browser() -> None:
+    page = parse_page(html_of(result(checks=(check(collection=NASTY),), baseline_reason=NASTY)))
+    assert [tag for tag, _ in page.tags].count("b") == 0
+    assert '<b>|`x`|</b>\\x1b[31m\\n& "q"' in page.text

@@ -1,0 +1,285 @@
+"""Gains by hand, over the default and over what nobody tuned, and the verdicts of one run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.run_experiment import run_experiment
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.report.tuning_records import FloorKind
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_terms
+from fusion_bench.tune.cross_fitting import CrossFit, cross_fit, widen_fit
+from fusion_bench.tune.gains import (
+    PairedValues,
+    UntunedSystem,
+    estimate_needed,
+    evaluate_untuned,
+    judge_family,
+    judge_floor,
+    load_all_lists,
+    paired_gain,
+)
+from fusion_bench.tune.objective import create_objective, load_tuning_dataset
+from fusion_bench.tune.trial_selection import decide_verdict
+from fusion_bench.util.formatting import ignore_progress
+from tests import counts_project, tiny
+
+RNG = np.random.default_rng(2)
+DEFAULT, TUNED = RNG.random(40), RNG.random(40)
+NAMES = tuple(f"q{i}" for i in range(40))
+
+
+def test_the_gain_is_the_paired_t_interval_without_groups() -> None:
+    result = paired_gain(TUNED, DEFAULT)
+    d = TUNED - DEFAULT
+    reach = stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
+    assert (result.low, result.high) == pytest.approx((d.mean() - reach, d.mean() + reach))
+    assert result.sd == pytest.approx(d.std(ddof=1))
+    assert (result.wins, result.losses) == ((d > 0).sum(), (d < 0).sum())
+    assert result.queries == result.groups == 40
+    assert result.p >= stats.ttest_1samp(d, 0).pvalue - 1e-12
+
+
+def test_a_few_large_gains_have_no_smaller_p_than_students() -> None:
+    tuned = np.zeros(30)
+    tuned[:6] = [0.9, 0.01, 0.01, 0.01, 0.01, 0.01]
+    result = paired_gain(tuned, np.zeros(30))
+    assert result.p == pytest.approx(stats.ttest_1samp(tuned, 0).pvalue)
+    assert result.p > 0.25, "all six are wins, which the signs alone would call .03"
+
+
+def test_repeated_queries_in_a_group_tell_nothing_new() -> None:
+    alone = paired_gain(TUNED[:30], np.zeros(30))
+    repeated = paired_gain(np.repeat(TUNED[:30], 4), np.zeros(120), np.repeat(np.arange(30), 4))
+    assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high))
+    assert alone.sd is not None
+    assert repeated.sd == pytest.approx(2 * alone.sd), "four of them count as one"
+    assert repeated.p == pytest.approx(alone.p)
+
+
+def test_float_noise_is_no_gain() -> None:
+    base = np.full(10, 0.3)
+    result = paired_gain(base + 1e-15, base)
+    assert (result.difference, result.p, result.ties) == (0.0, 1.0, 10)
+    assert decide_verdict(result) == "too few queries", "nothing changed"
+
+
+def test_the_verdicts_of_one_run_are_one_family() -> None:
+    row = PairedValues(DEFAULT + 0.02 + 0.05 * (TUNED - 0.5), DEFAULT, NAMES)
+    other = PairedValues(TUNED, DEFAULT, NAMES)
+    [alone] = judge_family([row])
+    first, second = judge_family([row, other])
+    assert alone.low is not None
+    assert first.low is not None
+    assert (alone.p <= 0.05) == (alone.low > 0)
+    assert alone.p <= first.p
+    assert first.low < alone.low < alone.difference == first.difference
+    assert second.difference == pytest.approx((TUNED - DEFAULT).mean())
+
+
+def test_the_needed_queries_are_those_of_the_rule() -> None:
+    row = PairedValues(TUNED, DEFAULT, NAMES)
+    [result] = judge_family([row])
+    needed = estimate_needed(row, result, 0.01)
+    assert needed is not None
+    d = TUNED - DEFAULT
+    assert needed.queries == pytest.approx((2.8 * d.std(ddof=1) / 0.01) ** 2, rel=0.1)
+    assert needed.low is not None
+    assert needed.high is not None
+    assert needed.low < needed.queries < needed.high
+    assert estimate_needed(row, result, 0.0) is None
+    same = PairedValues(DEFAULT, DEFAULT, NAMES)
+    assert estimate_needed(same, judge_family([same])[0], 0.01) is None
+
+
+@pytest.mark.parametrize("is_bounded", [False, True])
+def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool) -> None:
+    tuned, default = np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
+    result = paired_gain(tuned, default, is_bounded=is_bounded)
+    assert result.low is not None
+    assert result.high is not None
+    assert (result.low >= -1, result.high <= 1) == (is_bounded, is_bounded)
+    names = tuple("abcdefghijkl")
+    wide = PairedValues(np.tile([1.0, 0.0], 6), np.tile([0.0, 1.0], 6), names, is_bounded)
+    [judged] = judge_family([wide], alpha=0.001)
+    assert judged.low is not None
+    assert (judged.low >= -1) == is_bounded
+
+
+def test_of_a_few_changed_queries_no_interval_is_finite() -> None:
+    tuned = DEFAULT.copy()
+    tuned[:4] += 0.2
+    [result] = judge_family([PairedValues(tuned, DEFAULT, NAMES)])
+    assert (result.low, result.high, result.changed) == (None, None, 4)
+    assert result.p == pytest.approx(2 / 16)
+    assert decide_verdict(result) == "too few queries"
+
+
+VALUES = np.random.default_rng(3).random(40)
+KINDS: tuple[FloorKind, ...] = ("source",) * 6
+NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
+
+
+def judge(*values: FloatArray, min_gain: float = 0.005) -> dict[str, str]:
+    untuned = [UntunedSystem(*each) for each in zip("abcdef", KINDS, values, strict=False)]
+    rows = judge_floor(untuned, VALUES, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
+    assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
+    return {row.name: row.answer for row in rows}
+
+
+def test_answers() -> None:
+    answers = judge(VALUES + 0.1 + NOISE, VALUES - 0.1 + NOISE, VALUES + NOISE, VALUES, 1 - VALUES)
+    assert answers == {
+        "a": "better",
+        "b": "worse",
+        "c": "equivalent",
+        "d": "identical",
+        "e": "not shown",
+    }
+    assert judge(VALUES + NOISE, min_gain=0.0) == {"a": "not shown"}
+    assert judge() == {}
+
+
+def test_the_values_are_those_of_eval(tmp_path: Path) -> None:
+    root = tiny.make(tmp_path)
+    experiment, source = read_experiment(root / tiny.EXPERIMENT)
+    folders = [root / "datasets"]
+    report = run_experiment(experiment, source, folders=folders, split="all", cache=False)
+    [collection] = report.collections
+    settings = TuneSettings(system="two")
+    path = root / "datasets" / "tiny" / "dataset.yaml"
+    narrow = load_tuning_dataset(experiment, source, settings, path)
+    objective = create_objective(experiment, source, settings, narrow)
+    whole = load_all_lists(experiment, narrow, path, ignore_progress)
+    untuned = evaluate_untuned(experiment, source, whole, objective)
+    by_name = {each.name: each.values.tolist() for each in untuned}
+    assert objective.runs.queries == collection.queries
+    expected = {
+        row.name: list(row.measures[objective.measure.name].values)
+        for row in collection.systems
+        if row.kind == "system" and row.name != "two"
+    }
+    assert {name: by_name[name] for name in expected} == expected
+    assert "two" not in by_name
+    assert {each.kind for each in untuned} <= {"system", "source"}
+    for each in untuned:
+        held_out = each.select_queries(np.array([True, False, True, True]))
+        assert held_out.values.tolist() == each.values[[0, 2, 3]].tolist()
+
+
+def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path) -> None:
+    path = counts_project.make(tmp_path)
+    experiment, source = read_experiment(tmp_path / "experiments/e.yaml")
+    settings = TuneSettings(system="ab")
+    narrow = load_tuning_dataset(experiment, source, settings, path)
+    objective = create_objective(experiment, source, settings, narrow)
+    by_trial = objective.evaluate_by_trial(objective.system)
+    assert by_trial is not None
+    report = run_experiment(experiment, source, folders=[tmp_path / "datasets"])
+    results = {row.name: row.measures["RR@10"] for row in report.collections[0].systems}
+    assert by_trial.tolist() == [*map(list, results["ab"].trials)]
+    whole = load_all_lists(experiment, narrow, path, ignore_progress)
+    untuned = evaluate_untuned(experiment, source, whole, objective)
+    trials = {each.name: each.trials for each in untuned}
+    assert {name: 1 if t is None else len(t) for name, t in trials.items()} == {
+        "a": 3,
+        "b": 2,
+        "c": 1,
+        "abc": 2,
+    }
+    tuned = by_trial.mean(axis=0)
+    rows = [each.select_queries(np.ones(len(tuned), dtype=bool)) for each in untuned]
+    judged = judge_floor(
+        rows, tuned, objective.runs.queries, min_gain=0, alpha=0.05, seed=0, tuned_trials=by_trial
+    )
+    assert {row.name for row in judged} == {"a", "b", "c", "abc"}
+
+
+QUERIES = 40
+RANDOM = np.random.default_rng(11)
+BEFORE = RANDOM.uniform(0.2, 0.6, QUERIES)
+GAIN = RANDOM.normal(0.03, 0.02, QUERIES)
+GROUPS = [f"q{n:02d}" for n in range(QUERIES)]
+CODES = np.arange(QUERIES)
+#: Whole trials move by this: a main effect, which no number of queries averages out.
+MOVES = np.array([-0.03, 0.0, 0.03])[:, None]
+
+
+def moved(scale: float) -> FloatArray:
+    """(T, Q) differences with the mean ``GAIN``."""
+    return np.asarray(GAIN + scale * MOVES)
+
+
+def test_a_gain_without_a_trial_effect_is_the_plain_one() -> None:
+    plain = paired_gain(BEFORE + GAIN, BEFORE)
+    assert paired_gain(BEFORE + GAIN, BEFORE, trials=moved(0.0)) == plain
+    row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
+    assert judge_family([replace(row, trials=moved(0.0))]) == judge_family([row])
+
+
+def test_a_trial_effect_widens_gains_by_its_variance() -> None:
+    terms = make_trial_terms([moved(1.0)], CODES)
+    expected = add_trial_variance(estimate_mean(GAIN, CODES), terms)
+    gain = paired_gain(BEFORE + GAIN, BEFORE, CODES, trials=moved(1.0))
+    assert (gain.low, gain.high) == pytest.approx((expected.low, expected.high))
+    row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
+    [plain] = judge_family([row])
+    [judged] = judge_family([replace(row, trials=moved(1.0))])
+    assert judged.difference == plain.difference
+    assert judged.p > plain.p
+    assert judged.low is not None
+    assert plain.low is not None
+    assert judged.low < plain.low
+
+
+def make_fit(gain: float, level: float = 0.025) -> CrossFit:
+    differences = np.stack([GAIN - GAIN.mean() + gain, RANDOM.normal(0, 0.02, QUERIES)])
+    return cross_fit(differences, CODES % 4, GROUPS, level=level, flips=999, rule="best")
+
+
+def test_a_cross_fitted_gain_is_widened_too() -> None:
+    fit = make_fit(0.03)
+    assert widen_fit(fit, (), CODES) is fit
+    wide = widen_fit(fit, make_trial_terms([moved(1.0)], CODES), CODES)
+    assert wide.mean == fit.mean
+    assert wide.p > fit.p
+    assert wide.interval[0] < fit.interval[0] < fit.interval[1] < wide.interval[1]
+
+
+@pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
+def test_p_and_interval_of_a_widened_fit_agree(scale: float) -> None:
+    terms = make_trial_terms([moved(scale)], CODES)
+    answers = set()
+    for gain in np.linspace(0.001, 0.12, 12):
+        wide = widen_fit(make_fit(float(gain)), terms, CODES)
+        excludes = wide.interval[0] > 0
+        # One flip of 1,000 on either side is the step between the two.
+        assert wide.p <= 0.05 if excludes else wide.p >= 0.048
+        answers.add(excludes)
+    assert answers == {True, False}
+
+
+def test_the_floor_knows_which_trials_are_shared() -> None:
+    tuned = BEFORE + MOVES
+    untuned = UntunedSystem("one", "system", BEFORE + GAIN, tuned + GAIN, is_shared=True)
+
+    def width(system: UntunedSystem) -> float:
+        [row] = judge_floor(
+            [system], BEFORE, GROUPS, min_gain=0.005, alpha=0.05, seed=0, tuned_trials=tuned
+        )
+        assert row.low is not None
+        assert row.high is not None
+        return row.high - row.low
+
+    shared, nested = width(untuned), width(replace(untuned, is_shared=False))
+    assert nested > 2 * shared
+    assert width(replace(untuned, trials=None)) > shared

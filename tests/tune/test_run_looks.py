@@ -1,0 +1,114 @@
+r"""Looks of whole runs of \`\`tune\`\`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fusion_bench.cli import main
+from tests.texts import names_in_order
+from tests.tune import made
+
+#: Not needed here, and slow.
+EXTRAS = (
+    "  by_query_type: true\n",
+    "  crag: {top: 3}\n",
+    "  effort: {price: 2.0}\n",
+    "  front: {trials: 8}\n",
+    "    blend: {method: linear, reranker: sharp, beta: 0.5}\n",
+    ", blend.beta: own",
+)
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    folder = made.make(tmp_path)
+    experiment = folder / "experiments" / "e.yaml"
+    text = experiment.read_text()
+    for extra in EXTRAS:
+        text = text.replace(extra, "")
+    experiment.write_text(text.replace("folds: 2", "folds: 0\n  choose: best"))
+    return folder
+
+
+def tune(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[str, Any]:
+    experiment, out = str(root / "experiments" / "e.yaml"), str(root / "out")
+    folders = ["--datasets", str(root / "datasets")]
+    assert main(["tune", experiment, "--out", out, "--no-plots", "--json", *folders, *options]) == 0
+    report: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return report
+
+
+def ledger(root: Path) -> list[dict[str, Any]]:
+    (path,) = (root / "datasets").rglob("looks.jsonl")
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_each_look_is_counted_and_a_repeated_run_is_no_new_look(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = ("--set", "tune.split_seed=other", "--out", str(root / "other"))
+    reports = [tune(root, capsys, *options) for options in ((), (), other, ())]
+    assert [report["look"]["number"] for report in reports] == [1, 1, 2, 1]
+    assert [report["look"]["is_repeated"] for report in reports] == [False, True, False, True]
+    assert [report["level"] for report in reports] == pytest.approx([0.02, 0.02, 0.0025, 0.02])
+    assert [report["look"]["next_number"] for report in reports] == [2, 2, 3, 3]
+    first, second = ledger(root)
+    assert (first["number"], second["number"]) == (1, 2)
+    assert (first["verdict"], second["verdict"]) == (reports[0]["verdict"], reports[2]["verdict"])
+    assert first["queries"] != second["queries"]
+    assert names_in_order((root / "out" / "tuned.yaml").read_text(), "(look 1,", "level 0.02)")
+
+
+def test_the_default_itself_is_no_look(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(root, capsys, "--trials", "1")["look"] is None
+    assert not list(root.rglob("looks.jsonl"))
+
+
+@pytest.mark.parametrize(
+    ("looks", "file", "number"),
+    [("{file: mine.jsonl}", "experiments/mine.jsonl", 1), ("{count: false}", None, None)],
+)
+def test_looks_are_counted_where_the_experiment_says(
+    root: Path, capsys: pytest.CaptureFixture[str], looks: str, file: str | None, number: int | None
+) -> None:
+    report = tune(root, capsys, "--set", f"tune.looks={looks}")
+    assert report["look"]["number"] == number
+    assert report["level"] == (0.025 if number is None else pytest.approx(0.02))
+    assert file is None or (root / file).is_file()
+    assert not list((root / "datasets").rglob("looks.jsonl"))
+
+
+def test_later_looks_of_a_plan_are_at_frozen_numbers_on_more_queries(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries, qrels = (root / "datasets" / "made" / name for name in ("queries.jsonl", "qrels.txt"))
+    every_query, every_grade = queries.read_text(), qrels.read_text()
+    planned = ("--set", "tune.looks={max_queries: 35}")
+    first_half = [line for line in every_grade.splitlines() if int(line.split()[0][1:]) < 40]
+    qrels.write_text("\n".join(first_half) + "\n")
+    queries.write_text("\n".join(every_query.splitlines()[:40]) + "\n")
+    first = tune(root, capsys, *planned)
+    qrels.write_text(every_grade)
+    queries.write_text(every_query)
+    second = tune(root, capsys, *planned)
+    assert second["choice"]["params"] == first["choice"]["params"]
+    assert [trial["origin"] for trial in second["trials"]] == ["default", "frozen"]
+    assert set(first["held_out_queries"]) < set(second["held_out_queries"])
+    assert len(second["held_out_queries"]) == len(first["held_out_queries"]) + 20
+    assert first["level"] < second["level"] < 0.025
+    assert [look["number"] for look in ledger(root)] == [1, 2]
+    assert second["look"]["next_number"] is None
+
+
+def test_a_plan_after_the_first_look_is_an_error(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tune(root, capsys)
+    experiment, folders = str(root / "experiments" / "e.yaml"), str(root / "datasets")
+    options = ["--out", str(root / "out"), "--no-plots", "--datasets", folders]
+    assert main(["tune", experiment, *options, "--set", "tune.looks.max_queries=90"]) == 2
+    assert "tune.looks.max_queries: " in capsys.readouterr().err

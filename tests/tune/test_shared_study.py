@@ -1,0 +1,390 @@
+"""A search that many processes share, and finished searches in a database."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from wsgiref.util import setup_testing_defaults
+
+import numpy as np
+import optuna
+import psycopg2  # type: ignore[import-untyped]
+import pytest
+from optuna.trial import TrialState
+
+from fusion_bench.config.parameters import Params
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError, MissingExtraError
+from fusion_bench.experiment.settings import SearchSettings
+from fusion_bench.io.fingerprints import Fingerprint
+from fusion_bench.tune import search, shared_study
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.search import SearchResult, Trial, run_search
+from fusion_bench.tune.shared_study import export_search, search_shared_study
+from tests.child_processes import running_child
+from tests.postgres import running_postgres
+from tests.texts import names_in_order
+from tests.tune.cases import aligned
+from tests.tune.problems import BLEND, problem, system
+
+RUNS = aligned(24)
+KEEP = np.ones(24, dtype=bool)
+OBJECTIVE = problem(system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"}), runs=RUNS)
+SETTINGS = SearchSettings(trials=10)
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def postgres() -> Iterator[str]:
+    """The address of a real PostgreSQL."""
+    with running_postgres() as url:
+        yield url
+
+
+def load_study(url: str) -> optuna.Study:
+    storage = optuna.storages.RDBStorage(url.replace("postgresql://", "postgresql+psycopg2://"))
+    (name,) = [study.study_name for study in storage.get_all_studies()]
+    return optuna.load_study(study_name=name, storage=storage)
+
+
+def count_orphans(url: str) -> int:
+    """Trials that run and have no heartbeat: nobody would take them up."""
+    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
+        (count,) = database.execute(
+            "SELECT count(*) FROM trials WHERE state = 'RUNNING' AND trial_id NOT IN "
+            "(SELECT trial_id FROM trial_heartbeats)"
+        ).fetchone()
+    return int(count)
+
+
+def settings(trials: int) -> SearchSettings:
+    return SETTINGS.model_copy(update={"trials": trials})
+
+
+def test_a_later_process_continues_the_search(sqlite: str) -> None:
+    first = search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
+    seen: list[Trial] = []
+    both = search_shared_study(
+        OBJECTIVE, KEEP, SETTINGS, sqlite, on_trial=lambda t, _: seen.append(t)
+    )
+    assert (len(first.trials), len(both.trials), len(seen)) == (6, 10, 4)
+    assert both.trials[:6] == first.trials
+    assert [t.origin for t in both.trials[:4]] == ["default", "seed", "seed", "seed"]
+    assert [t.number for t in both.trials] == list(range(10))
+    for trial in both.trials:
+        assert trial.value == OBJECTIVE.evaluate_params([trial.params])[0].mean()
+
+
+def test_a_study_of_other_data_is_left_alone_and_the_difference_is_named(
+    sqlite: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    search_shared_study(OBJECTIVE, KEEP, settings(3), sqlite)
+    fold = SearchSettings(trials=2, seed=8)
+    search_shared_study(OBJECTIVE, np.arange(24) > 3, fold, sqlite)
+    assert not caplog.messages
+    other = replace(OBJECTIVE, contents=Fingerprint({"qrels": "0" * 64}))
+    seen: list[Trial] = []
+    search_shared_study(other, KEEP, settings(3), sqlite, on_trial=lambda t, _: seen.append(t))
+    assert len(seen) == 2  # beside the default
+    [message] = caplog.messages
+    assert names_in_order(message, "a new study", "qrels: ")
+
+
+def test_a_search_by_one_process_repeats_itself(tables: Path, tmp_path: Path) -> None:
+    objective = problem(ranges={"fusion.weights": "own"}, runs=RUNS)
+    urls = [f"sqlite:///{shutil.copy(tables, tmp_path / name)}" for name in ("a", "b", "c")]
+    # The sampler's first ten trials are random.
+    first, second = (search_shared_study(objective, KEEP, settings(13), url) for url in urls[:2])
+    assert first.trials == second.trials
+    other = SearchSettings(trials=3, seed=8)
+    assert search_shared_study(objective, KEEP, other, urls[2]).trials[1:] != first.trials[1:3]
+
+
+def test_trials_that_cannot_be_computed_count(sqlite: str) -> None:
+    weights = {f"fusion.weights.{name}": {"choices": [0]} for name in ("good", "bad")}
+    objective = problem(ranges=weights, runs=RUNS)
+    result = search_shared_study(objective, KEEP, settings(4), sqlite)
+    assert [trial.is_failed for trial in result.trials] == [False, True, True, True]
+
+
+def test_ctrl_c_keeps_the_finished_trials(sqlite: str) -> None:
+    def stop(trial: Trial, best: Trial) -> None:
+        assert best.value >= trial.value
+        if trial.number == 3:
+            raise KeyboardInterrupt
+
+    result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, sqlite, on_trial=stop)
+    assert result.interrupted
+    assert 1 < len(result.trials) < 10
+
+
+def test_the_timeout_starts_no_trial(sqlite: str) -> None:
+    hurried = SETTINGS.model_copy(update={"timeout": 1e-9})
+    assert len(search_shared_study(OBJECTIVE, KEEP, hurried, sqlite).trials) == 1
+
+
+def test_no_trial_runs_without_a_heartbeat(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Optuna's own first heartbeat comes some time after a trial is started."""
+    orphans = []
+    evaluate = TuningObjective.evaluate_params
+
+    def look(self: TuningObjective, trials: Sequence[Params]) -> FloatArray:
+        orphans.append(count_orphans(sqlite))
+        return evaluate(self, trials)
+
+    monkeypatch.setattr(optuna.storages._heartbeat.HeartbeatThread, "start", lambda _: None)
+    monkeypatch.setattr(optuna.storages._heartbeat.HeartbeatThread, "join", lambda _: None)
+    monkeypatch.setattr(TuningObjective, "evaluate_params", look)
+    search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
+    assert orphans[1:] == [0] * 5  # presets and new ones; the first evaluation is the default's
+
+
+def test_a_database_that_stays_locked_is_an_error(
+    sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search_shared_study(OBJECTIVE, KEEP, settings(4), sqlite)
+    monkeypatch.setattr(shared_study, "LOCK_TIMEOUT", 0.01)
+    with closing(sqlite3.connect(sqlite.removeprefix("sqlite:///"))) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(ConfigError, match="database is locked"):
+            search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
+
+
+@pytest.mark.parametrize("moment", ["evaluate_params", "suggest_params"])
+def test_a_suspended_process_goes_on_after_others_failed_its_trial(
+    moment: str, sqlite: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    calls = iter(range(100))
+
+    def fail_trial() -> None:
+        if next(calls) == 3:
+            study = load_study(sqlite)
+            (running,) = study.get_trials(states=(TrialState.RUNNING,))
+            study.tell(running.number, state=TrialState.FAIL)
+
+    suspend(monkeypatch, moment, fail_trial)
+    result = search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
+    assert len(result.trials) == 6
+    assert len(load_study(sqlite).get_trials(states=(TrialState.FAIL,))) == 1
+
+
+def suspend(monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], None]) -> None:
+    """Do something before trials are evaluated, or before values are suggested to them."""
+    place: Any = TuningObjective if moment == "evaluate_params" else search
+    original = getattr(place, moment)
+
+    def first_act(*arguments: Any) -> Any:  # noqa: ANN401 - as the function
+        act()
+        return original(*arguments)
+
+    monkeypatch.setattr(place, moment, first_act)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("postgresql://me:secret@127.0.0.1:1/none", r"psycopg2://127.0.0.1:1/none: .*refused"),
+        ("nonsense", "storage .not shown.: .*an address reads postgresql://"),
+    ],
+)
+def test_an_unreachable_database_is_one_line_without_a_password(url: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message) as caught:
+        search_shared_study(OBJECTIVE, KEEP, SETTINGS, url)
+    assert "secret" not in str(caught.value)
+
+
+def test_what_cannot_be_shared_is_refused(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="sampler grid: "):
+        search_shared_study(OBJECTIVE, KEEP, SearchSettings(sampler="grid"), sqlite)
+    broken = problem(system(blend={**BLEND, "reranker": "blunt"}), {"fusion.k": "own"}, runs=RUNS)
+    with pytest.raises(ConfigError, match="the default cannot"):
+        search_shared_study(broken, KEEP, SETTINGS, sqlite)
+    monkeypatch.setitem(sys.modules, "psycopg2", None)
+    with pytest.raises(MissingExtraError, match="psycopg2"):
+        search_shared_study(OBJECTIVE, KEEP, SETTINGS, "postgresql://x")
+
+
+PROCESS = """
+import sys, time
+from tests.tune import test_shared_study as case
+from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.shared_study import search_shared_study
+from tests.postgres import running_postgres
+
+evaluate = TuningObjective.evaluate_params
+def slow(self, trials):
+    if trials[0] != self.default_params:
+        print("working", flush=True)
+        time.sleep(float(sys.argv[2]))
+    return evaluate(self, trials)
+TuningObjective.evaluate_params = slow
+heartbeat = case.HEARTBEAT
+search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1], heartbeat=heartbeat)
+"""
+#: Seconds between two heartbeats, and after which a trial is given up: no stall takes so long.
+HEARTBEAT = (1, 600)
+
+
+@contextmanager
+def searching(url: str, pause: float) -> Iterator[subprocess.Popen[str]]:
+    """A process that takes part, at work on its first trial."""
+    with running_child(
+        [sys.executable, "-c", PROCESS, url, str(pause)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "working\n"
+        yield process
+
+
+def test_processes_share_a_postgresql_and_one_is_killed(postgres: str) -> None:
+    with searching(postgres, 60.0) as killed:
+        killed.send_signal(signal.SIGKILL)
+        killed.communicate()
+    with closing(psycopg2.connect(postgres)) as database, database, database.cursor() as cursor:
+        cursor.execute("UPDATE trial_heartbeats SET heartbeat = heartbeat - interval '1 hour'")
+        assert cursor.rowcount == 1
+    with searching(postgres, 0.05) as other:
+        result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=HEARTBEAT)
+        other.communicate(timeout=240)
+    assert other.returncode == 0
+    assert len(result.trials) >= 10
+    trials = load_study(postgres).get_trials()
+    (failed,) = (t for t in trials if t.state == TrialState.FAIL)
+    finished = [t.params for t in trials if t.state == TrialState.COMPLETE]
+    assert failed.params in finished  # another process repeated it
+    assert all(finished.count(params) == 1 for params in finished)
+
+
+IN_BATCHES = SearchSettings(trials=10, batch=4)
+
+
+def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
+    study = run_search(OBJECTIVE, KEEP, IN_BATCHES)
+    assert export_search(study, OBJECTIVE, sqlite, "mine") == 10
+    found = optuna.load_study(study_name="mine", storage=sqlite)
+    assert found.best_value == study.best_trial.value
+    assert found.best_params == study.best_trial.params
+    assert found.direction == optuna.study.StudyDirection.MAXIMIZE
+    other = run_search(OBJECTIVE, KEEP, IN_BATCHES.model_copy(update={"seed": 8}))
+    with pytest.raises(ConfigError, match="another study 'mine'"):
+        export_search(other, OBJECTIVE, sqlite, "mine")
+
+
+def test_an_export_that_was_interrupted_goes_on(sqlite: str) -> None:
+    one, study = everything()
+    export_search(replace(study, trials=study.trials[:5]), one, sqlite, "mine")
+    for _ in range(2):
+        assert export_search(study, one, sqlite, "mine") == len(study.trials)
+        stored = optuna.load_study(study_name="mine", storage=sqlite).get_trials()
+        assert [t.user_attrs["number"] for t in stored] == [t.number for t in study.trials]
+
+
+def everything() -> tuple[TuningObjective, SearchResult]:
+    """Conditions, a default outside the space, and trials that could not be computed."""
+    ranges = {
+        "fusion.method": {"choices": ["rrf", "weighted_score"]},
+        "fusion.k": {"low": 1, "high": 9, "when": {"fusion.method": "rrf"}},
+        "fusion.weights.bad": {"low": 0, "high": 2, "when": {"fusion.method": "rrf"}},
+        "blend.method": {"choices": ["none", "linear"]},
+        "blend.min_score": {"low": 0, "high": 0.5, "when": {"blend.method": "linear"}},
+    }
+    one = problem(system({"method": "rrf"}, BLEND), ranges, runs=RUNS)
+    found = run_search(one, KEEP, SearchSettings(trials=12, batch=4))
+    failed = Trial(len(found.trials), found.trials[5].params, float("nan"), "sampler")
+    refused = Trial(
+        failed.number + 1, {**one.default_params, "fusion.k": -5.0}, float("nan"), "sampler"
+    )
+    return one, replace(found, trials=(*found.trials, failed, refused))
+
+
+def test_an_exported_study_holds_every_trial_with_its_origin_and_configuration(sqlite: str) -> None:
+    one, study = everything()
+    assert export_search(study, one, sqlite, "all of it") == len(study.trials)
+    trials = optuna.load_study(study_name="all of it", storage=sqlite).get_trials()
+    assert [t.user_attrs["number"] for t in trials] == [t.number for t in study.trials]
+    assert [t.user_attrs["origin"] for t in trials] == [t.origin for t in study.trials]
+    assert {"default", "seed", "sampler"} == {t.origin for t in study.trials}
+    assert trials[0].params["fusion.k"] == 60  # outside the space, and shown all the same
+    assert "blend.min_score" not in trials[0].params  # not set
+    for trial, mine in zip(trials[1:-1], study.trials[1:-1], strict=True):
+        assert trial.params == {p: v for p, v in mine.params.items() if v is not None}
+        assert trial.user_attrs["config"] == one.build_system(mine.params).resolved_config
+        assert trial.value == (None if mine.is_failed else mine.value)
+    assert [t.state.name for t in trials[-2:]] == ["FAIL", "FAIL"]
+    assert "config" not in trials[-1].user_attrs
+    assert any("fusion.weights.bad" not in t.params for t in trials)  # it takes no part there
+
+
+def test_optuna_dashboard_shows_it(sqlite: str) -> None:
+    dashboard = pytest.importorskip("optuna_dashboard")
+    one, study = everything()
+    export_search(study, one, sqlite, "all of it")
+    storage = optuna.storages.RDBStorage(sqlite)
+    application = dashboard.wsgi(storage)
+
+    def get(path: str) -> Any:  # noqa: ANN401 - JSON
+        environ: dict[str, Any] = {"PATH_INFO": path}
+        setup_testing_defaults(environ)
+        said: list[str] = []
+        body = b"".join(application(environ, lambda status, *_: said.append(status)))
+        assert said == ["200 OK"], (said, body)
+        return json.loads(body)
+
+    (summary,) = get("/api/studies")["study_summaries"]
+    assert summary["study_name"] == "all of it"
+    shown = get(f"/api/studies/{summary['study_id']}")["trials"]
+    assert len(shown) == len(study.trials)
+    assert [t["state"] for t in shown] == [
+        "Fail" if t.is_failed else "Complete" for t in study.trials
+    ]
+    assert shown[0]["values"] == [study.default_trial.value]
+    for trial, mine in zip(shown, study.trials, strict=True):
+        notes = {note["key"]: note["value"] for note in trial["user_attrs"]}
+        assert notes["origin"] == mine.origin
+    storage.remove_session()
+    storage.engine.dispose()
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE trial_values SET value = NULL",
+        "UPDATE trial_params SET param_value = NULL",
+        "UPDATE trial_params SET distribution_json = '{'",
+        "UPDATE trial_params SET param_name = 'other' WHERE param_id IN "
+        "(SELECT min(param_id) FROM trial_params GROUP BY trial_id)",
+        "UPDATE trials SET number = NULL",
+        "UPDATE trials SET state = 'X'",
+    ],
+)
+def test_a_damaged_database_is_one_line(damage: str, tmp_path: Path) -> None:
+    path, url = tmp_path / "study.db", f"sqlite:///{tmp_path}/study.db"
+    search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, url)
+    found = run_search(OBJECTIVE, KEEP, IN_BATCHES)
+    export_search(found, OBJECTIVE, url, "mine")
+    with closing(sqlite3.connect(path)) as database, database:
+        assert database.execute(damage).rowcount
+    with pytest.raises(ConfigError, match=r"study\.db: .*damaged"):
+        search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, url)
+    with pytest.raises(ConfigError, match=r"damaged|another study"):
+        export_search(found, OBJECTIVE, url, "mine")
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite+pysqlite://"])
+def test_a_database_in_memory_is_refused(url: str) -> None:
+    with pytest.raises(ConfigError, match="in memory:"):
+        search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, url)

@@ -1,0 +1,289 @@
+"""Which trial is taken, what the choice is worth, against the slow obvious way."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad
+from scipy.stats import norm
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.report.tuning_records import Gain, TuningVerdict
+from fusion_bench.tune.splits import QuerySplit
+from fusion_bench.tune.trial_selection import (
+    ChosenTrial,
+    assign_folds,
+    decide_verdict,
+    fit_default_folds,
+    one_standard_error,
+    shrink_gain,
+    shrunken_gains,
+    within_one_error,
+)
+from tests.report.tuning_cases import gain
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    trials=st.integers(1, 5),
+    groups=st.integers(2, 6),
+    each=st.integers(1, 3),
+)
+@settings(max_examples=40, deadline=None)
+def test_shrinkage_is_the_mean_with_ten_more_groups_that_lose(
+    seed: int, trials: int, groups: int, each: int
+) -> None:
+    random = np.random.default_rng(seed)
+    default = random.random(groups * each).round(1)
+    values = random.random((trials, groups * each)).round(1)
+    codes = np.repeat(np.arange(groups), each)
+    for row, found in zip(values, shrunken_gains(values, default, codes), strict=True):
+        real = [float(np.mean((row - default)[codes == g])) for g in range(groups)]
+        prior = [-statistics.stdev(real)] * 10
+        assert found == pytest.approx(statistics.fmean([*real, *prior]), abs=1e-12)
+
+
+def test_what_changes_nothing_gains_nothing_and_one_group_tells_nothing() -> None:
+    default = np.array([0.1, 0.5, 0.9])
+    values = np.stack([default, default + 0.2, default + np.array([0.0, 0.3, 0.0])])
+    assert shrunken_gains(values, default)[:2].tolist() == pytest.approx([0.0, 0.2 * 3 / 13])
+    assert shrunken_gains(values, default)[2] < 0, "one query alone is luck"
+    one_group = np.zeros(3, dtype=np.int64)
+    assert shrunken_gains(values, default, one_group).tolist() == [0.0, -math.inf, -math.inf]
+
+
+def test_more_queries_of_the_same_let_the_greater_gain_win() -> None:
+    steady, swinging = np.array([0.01, 0.012] * 4), np.array([0.3, -0.2] * 4)
+    few, many = (
+        shrunken_gains(np.stack([np.tile(steady, n), np.tile(swinging, n)]), np.zeros(8 * n))
+        for n in (2, 100)
+    )
+    assert few.argmax() == 0
+    assert few[1] < 0
+    assert many.argmax() == 1
+
+
+@given(seed=st.integers(0, 10_000), trials=st.integers(1, 8), queries=st.integers(2, 20))
+@settings(max_examples=40, deadline=None)
+def test_level_means_within_one_error_of_the_paired_difference(
+    seed: int, trials: int, queries: int
+) -> None:
+    values = np.random.default_rng(seed).random((trials, queries)).round(1)
+    best = values[values.mean(axis=1).argmax()]
+    for row, level in zip(values, within_one_error(values, best), strict=True):
+        difference = best - row
+        error = difference.std(ddof=1) / math.sqrt(queries)
+        if abs(difference.mean() - error) > 1e-12:
+            assert level == (difference.mean() < error)
+
+
+def test_the_error_is_of_the_difference_not_of_the_best() -> None:
+    base = np.array([0.0, 1.0, 0.0, 1.0])
+    values = np.stack([base, base - 0.01])
+    assert within_one_error(values, base).tolist() == [True, False]
+
+
+def test_the_nearest_to_the_default_wins_among_the_level() -> None:
+    best = np.array([0.5, 0.6, 0.7, 0.8])
+    near = best + np.array([0.05, -0.06, 0.05, -0.06])
+    poor = best - 0.3
+    points = np.array([[0.9, 0.9], [0.2, 0.3], [0.0, 0.0]])
+    default = np.array([0.0, 0.0])
+    assert one_standard_error(np.stack([best, near, poor]), points, default) == 1
+    assert one_standard_error(np.stack([best, near, poor]), points, np.array([1.0, 1.0])) == 0
+
+
+def test_of_equally_near_trials_the_better_then_the_first_is_taken() -> None:
+    best = np.array([0.5, 0.6, 0.7, 0.8])
+    wobble = np.array([0.05, -0.06, 0.05, -0.06])
+    values = np.stack([best + 2 * wobble, best + wobble, best + wobble, best])
+    points = np.array([[0.5], [0.5], [0.5], [0.9]])
+    assert one_standard_error(values, points, np.array([0.0])) == 1
+
+
+def test_a_dimension_that_only_one_has_counts_as_far() -> None:
+    values = np.tile(np.array([0.1, 0.9]), (3, 1))
+    points = np.array([[0.0, math.nan], [0.0, 0.9], [0.5, math.nan]])
+    assert one_standard_error(values, points, np.array([0.0, math.nan])) == 0
+    assert one_standard_error(values, points, np.array([0.0, 0.0])) == 1
+
+
+def test_the_plateau_is_a_share() -> None:
+    best = np.array([0.5, 0.6, 0.7, 0.8])
+    sample = np.stack([best, best - 0.3, best + 0.01, best - 0.2])
+    assert within_one_error(sample, best).mean() == 0.5
+    one_group = np.zeros(4, dtype=np.int64)
+    assert within_one_error(sample, best, one_group).mean() == 0.5, (
+        "no error: only those at least as good"
+    )
+
+
+@given(
+    groups=st.lists(st.sampled_from("abcdefghij"), min_size=8, max_size=40),
+    folds=st.integers(2, 5),
+    salt=st.text(max_size=3),
+)
+@settings(max_examples=40, deadline=None)
+def test_groups_stay_whole_and_no_fold_is_empty(groups: list[str], folds: int, salt: str) -> None:
+    if len(set(groups)) < folds:
+        with pytest.raises(ConfigError, match="number of groups"):
+            assign_folds(groups, [None] * len(groups), folds=folds, split_seed=salt)
+        return
+    fold = assign_folds(groups, [None] * len(groups), folds=folds, split_seed=salt)
+    assert set(fold.tolist()) == set(range(folds))
+    assert len(set(zip(groups, fold.tolist(), strict=True))) == len(set(groups))
+
+
+def test_every_type_is_dealt_to_every_fold() -> None:
+    names = [f"q{i}" for i in range(30)]
+    types = ["ab"[i % 2] for i in range(30)]
+    fold = assign_folds(names, types, folds=5, split_seed="s")
+    for name in "ab":
+        counts = np.bincount(fold[[t == name for t in types]], minlength=5)
+        assert counts.tolist() == [3] * 5
+    assert (fold != assign_folds(names, types, folds=5, split_seed="t")).any()
+
+
+def test_one_fold_is_refused() -> None:
+    with pytest.raises(ConfigError, match="at least 2"):
+        assign_folds(["a", "b"], [None, None], folds=1, split_seed="s")
+
+
+def split_all(count: int) -> QuerySplit:
+    part = np.ones(count, dtype=bool)
+    return QuerySplit(part, part.copy(), "all", is_cross_fitted=True)
+
+
+@pytest.mark.parametrize(
+    ("groups", "given", "folds", "origin"),
+    [
+        ("abcde", {}, 5, "all"),
+        ("abcd", {}, 4, "all; 4 folds instead of 5, as there are only 4 groups"),
+        ("aabbccdd", {}, 4, "all; 4 folds instead of 5, as there are only 4 groups"),
+        ("abcd", {"folds": 5}, 5, "all"),
+        ("abc", {"folds": 2}, 2, "all"),
+        ("abc", {"folds": 0}, 0, "all"),
+    ],
+)
+def test_default_folds_fit_few_groups_and_those_of_the_user_stay(
+    groups: str, given: dict[str, int], folds: int, origin: str
+) -> None:
+    tuning = TuneSettings.model_validate({"system": "tuned", **given})
+    lowered, split = fit_default_folds(groups, split_all(len(groups)), tuning)
+    assert (lowered.folds, split.origin) == (folds, origin)
+
+
+def test_too_few_groups_are_refused_before_the_search() -> None:
+    with pytest.raises(ConfigError, match="6 queries of 3 groups"):
+        fit_default_folds("aabbcc", split_all(6), TuneSettings(system="tuned"))
+
+
+def passed(difference: float, error: float, critical: float) -> Gain:
+    """A gain with an interval of ``critical`` standard errors to each side."""
+    width = critical * error
+    return gain(difference, difference - width, difference + width, sd=error * 10, queries=100)
+
+
+@pytest.mark.parametrize("z", [2.9, 3.5, 4.5])
+def test_the_gain_is_the_mean_of_what_passes_under_the_shrunken_one(z: float) -> None:
+    error, critical = 0.01, 2.1
+    shrunken = shrink_gain(passed(z * error, error, critical))
+    assert shrunken is not None
+    true = norm(shrunken, error)
+    above, _ = quad(lambda d: d * true.pdf(d), critical * error, shrunken + 12 * error)
+    assert above / true.sf(critical * error) == pytest.approx(z * error, abs=1e-8)
+
+
+@given(error=st.floats(1e-4, 0.2), critical=st.floats(1.96, 40), margin=st.floats(0, 40))
+def test_it_lies_between_the_lower_end_and_the_gain(
+    error: float, critical: float, margin: float
+) -> None:
+    found = passed((critical + margin) * error, error, critical)
+    shrunken = shrink_gain(found)
+    assert shrunken is not None
+    assert found.low is not None
+    assert found.low <= shrunken <= found.difference
+
+
+def test_a_gain_at_the_critical_value_is_shrunken_to_the_end_of_the_interval() -> None:
+    assert shrink_gain(gain(0.05, 0.0, 0.1)) == 0.0
+
+
+def test_a_sure_gain_stays() -> None:
+    assert shrink_gain(passed(0.2, 0.02, 2.1)) == pytest.approx(0.2, abs=1e-6)
+
+
+def test_a_sure_gain_of_few_queries_keeps_its_size() -> None:
+    """The mean of 24 cross-fitted queries, +.212 [+.128, +.297], once became +.097."""
+    found = gain(0.212, 0.128, 0.297, sd=0.041 * math.sqrt(24), queries=24, groups=24)
+    assert shrink_gain(found) == pytest.approx(0.21, abs=0.005)
+
+
+def test_without_an_interval_nothing_is_shrunken() -> None:
+    assert shrink_gain(gain(0.1, None, None)) is None
+    assert shrink_gain(gain(0.1, 0.05, 0.15, sd=None)) is None
+
+
+def test_a_gain_that_is_the_same_on_every_query_is_not_shrunken() -> None:
+    assert shrink_gain(gain(0.1, 0.1, 0.1, sd=0.0)) == 0.1
+
+
+def test_linked_queries_that_nobody_declared_withhold_ship_alone() -> None:
+    shown, lost = gain(0.1, 0.05, 0.15, p=0.001), gain(-0.1, -0.15, -0.05, p=0.001)
+    assert decide_verdict(shown, groups_decide=True) == "groups decide"
+    assert decide_verdict(lost, groups_decide=True) == "worse"
+    assert decide_verdict(shown, groups_decide=True, unjudged_decide=True) == "unjudged decide"
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "changed", "verdict"),
+    [
+        (0.001, 0.9, {"p": 0.05}, "ship"),
+        (0.001, 0.9, {"p": 0.0501}, "too few queries"),
+        (0.006, 0.9, {"p": 0.001, "wins": 6, "losses": 0}, "ship"),
+        (0.001, 0.0049, {"p": 0.001}, "keep"),
+        (0.001, 0.0049, {"p": 0.001, "wins": 9, "losses": 0}, "ship"),
+        (-0.01, 0.0049, {"p": 0.5}, "keep"),
+        (-0.01, 0.0049, {"p": 0.5, "wins": 5, "losses": 4}, "too few queries"),
+        (-0.01, 0.0049, {"p": 0.5, "wins": 5, "losses": 5}, "keep"),
+        (-0.01, 0.0049, {"p": 0.5, "groups": 19}, "too few queries"),
+        (-0.01, 0.005, {"p": 0.5}, "too few queries"),
+        (-0.01, -0.001, {"p": 0.01}, "worse"),
+        (-0.01, -0.001, {"p": 0.01, "wins": 0, "losses": 6}, "worse"),
+        (-0.01, 0.0, {"p": 0.05}, "keep"),
+        (0.0, 0.0, {"p": 1, "wins": 0, "losses": 0}, "too few queries"),
+        (None, None, {"p": 1}, "too few queries"),
+    ],
+)
+def test_the_held_out_queries_decide(
+    low: float | None, high: float | None, changed: dict[str, Any], verdict: TuningVerdict
+) -> None:
+    middle = 0.0 if low is None or high is None else (low + high) / 2
+    assert decide_verdict(gain(middle, low, high, **changed)) == verdict
+
+
+@pytest.mark.parametrize(
+    ("options", "verdict"),
+    [
+        ({"min_gain": 0.03}, "keep"),
+        ({"min_gain": 0.0}, "ship"),
+        ({"level": 0.02}, "too few queries"),
+        ({"chosen": "default over better trials"}, "too few tuning queries"),
+        ({"chosen": "default"}, "keep"),
+        ({"unjudged_decide": True, "chosen": "default over better trials"}, "unjudged decide"),
+    ],
+)
+def test_what_else_counts(options: dict[str, Any], verdict: TuningVerdict) -> None:
+    assert decide_verdict(gain(0.01, 0.001, 0.02, p=0.045), **options) == verdict
+
+
+@pytest.mark.parametrize(("chosen", "verdict"), [("tuned", "ship"), ("default", "keep")])
+def test_the_choice_of_the_default_is_no_gain(chosen: ChosenTrial, verdict: TuningVerdict) -> None:
+    assert decide_verdict(gain(0.02, 0.01, 0.03), chosen=chosen) == verdict
