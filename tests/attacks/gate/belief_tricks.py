@@ -37,7 +37,8 @@ WARN: Final = and_then(
 )
 BUDGET: Final = policy("  lists:", "  candidates: {max: 2}\n  lists:")
 UNPROVED: Final = ("baseline not reproduced (mine: runs/a changed): blocked",)
-AT_HEAD: Final = (*GATE, "--base", "HEAD")
+TO_HEAD: Final = ("--base", "HEAD")
+AT_HEAD: Final = (*GATE, *TO_HEAD)
 
 
 def accepted(*changes: Edit, then: Edit = BY_NAME) -> Edit:
@@ -193,41 +194,58 @@ def _other_ledger(root: Path) -> None:
     shutil.rmtree(other)
 
 
+def unproved(name: str, edit: Edit, *arguments: str) -> Trick:
+    """A trick after which nobody can compute the baseline's values again."""
+    return Trick(name, edit, code=3, says=UNPROVED, arguments=(*GATE, *arguments))
+
+
+def compared(*then: Edit) -> Edit:
+    """Lists are compared; what is done once the better one is accepted."""
+    return accepted(COMPARE, then=and_then(*then))
+
+
+def from_cache(name: str, edit: Edit, **environment: str) -> Trick:
+    """A trick with a cache: the lists themselves are read."""
+    variables = {**ENVIRONMENT, **environment}
+    return Trick(name, edit, code=1, says=("regressed",), environment=variables)
+
+
+def of_repeats(name: str, before: Edit, then: Edit, says: str) -> Trick:
+    """A trick with the number of a list's repeats."""
+    return Trick(name, accepted(WARN, before, then=then), says=(says,))
+
+
+def from_ledger(name: str, then: Edit, says: str, *arguments: str) -> Trick:
+    """A trick with the ledger of two candidates."""
+    return Trick(name, tried(*TWO, then=then), says=(says,), arguments=(*GATE, *arguments))
+
+
+FORGED_COMMIT: Final = compared(commit, BY_FILE, AS_UPDATE)
+NOT_OF_HEAD: Final = ("the baseline does not follow that of HEAD",)
+NO_UPDATE: Final = ("it differs without an update in its history",)
+NO_COMMIT: Final = "git finds no such commit here"
+LOST_LINE: Final = "line 1, on which the baseline relies, is missing"
+GOOD_PAIR: Final = repeats("a", "good", "good")
+
 VALUES_AND_LISTS: Final = [
     Trick(
         "the worse list in the better one's file, compared",
-        accepted(COMPARE, then=BY_FILE),
+        compared(BY_FILE),
         code=1,
         says=("baseline not reproduced (mine: runs/a changed): regressed",),
     ),
-    Trick(
-        "lower values, and another file of the list",
-        accepted(COMPARE, then=and_then(BY_FILE, LOWER)),
-        code=3,
-        says=UNPROVED,
-    ),
-    Trick(
+    unproved("lower values, and another file of the list", compared(BY_FILE, LOWER)),
+    unproved(
         "lower values, and one more row in the list",
-        accepted(
-            COMPARE,
-            then=and_then(BY_NAME, LOWER, lines(RUN, lambda rows: [*rows, "q0 Q0 x 9 0.1 a\n"])),
-        ),
-        code=3,
-        says=UNPROVED,
+        compared(BY_NAME, LOWER, lines(RUN, lambda rows: [*rows, "q0 Q0 x 9 0.1 a\n"])),
     ),
-    Trick(
+    unproved(
         "lower values, and another digest of the list",
-        accepted(
-            COMPARE,
-            then=and_then(
-                BY_NAME,
-                forge(lambda d: d["collections"][0]["digests"].update({"runs/a": "0" * 64})),
-            ),
+        compared(
+            BY_NAME, forge(lambda d: d["collections"][0]["digests"].update({"runs/a": "0" * 64}))
         ),
-        code=3,
-        says=UNPROVED,
     ),
-    Trick(
+    unproved(
         "lower values, and the accepted list removed",
         accepted(
             COMPARE,
@@ -239,23 +257,14 @@ VALUES_AND_LISTS: Final = [
                 replaced(DATASET, "  a: {path: a.trec, roles: [keyword]}\n", ""),
             ),
         ),
-        code=3,
-        says=UNPROVED,
     ),
-    Trick(
+    unproved(
         "lower values, and another role of the list",
-        accepted(
-            COMPARE,
-            then=and_then(BY_NAME, LOWER, replaced(DATASET, "roles: [keyword]", "roles: [graph]")),
-        ),
-        code=3,
-        says=UNPROVED,
+        compared(BY_NAME, LOWER, replaced(DATASET, "roles: [keyword]", "roles: [graph]")),
     ),
     Trick(
         "lower values, and no list that the baseline read",
-        accepted(
-            COMPARE, then=and_then(BY_NAME, forge(lambda d: d["collections"][0]["lists"].clear()))
-        ),
+        compared(BY_NAME, forge(lambda d: d["collections"][0]["lists"].clear())),
         says=("does not reproduce",),
     ),
     Trick(
@@ -267,76 +276,46 @@ VALUES_AND_LISTS: Final = [
 COMMITS: Final = [
     Trick(
         "lower values in the newest update",
-        accepted(COMPARE, then=and_then(commit, BY_FILE, LOWER)),
-        says=("the baseline does not follow that of HEAD",),
+        compared(commit, BY_FILE, LOWER),
+        says=NOT_OF_HEAD,
         arguments=AT_HEAD,
     ),
-    Trick(
-        "lower values as a new update, against `--base HEAD`",
-        accepted(COMPARE, then=and_then(commit, BY_FILE, AS_UPDATE)),
-        code=3,
-        says=UNPROVED,
-        arguments=AT_HEAD,
-    ),
-    Trick(
+    unproved("lower values as a new update, against `--base HEAD`", FORGED_COMMIT, *TO_HEAD),
+    unproved(
         "the same committed, against the commit before",
-        accepted(COMPARE, then=and_then(commit, BY_FILE, AS_UPDATE, commit)),
-        code=3,
-        says=UNPROVED,
-        arguments=(*GATE, "--base", "HEAD~1"),
+        and_then(FORGED_COMMIT, commit),
+        *("--base", "HEAD~1"),
     ),
-    Trick(
+    unproved(
         "the same with `unreproduced: accept` in experiment and baseline",
-        accepted(
-            COMPARE,
-            then=and_then(
-                commit,
-                BY_FILE,
-                policy("  lists:", "  unreproduced: accept\n  lists:"),
-                AS_UPDATE,
-                stored(lambda d: d["policy"].update(unreproduced="accept")),
-            ),
+        compared(
+            commit,
+            BY_FILE,
+            policy("  lists:", "  unreproduced: accept\n  lists:"),
+            AS_UPDATE,
+            stored(lambda d: d["policy"].update(unreproduced="accept")),
         ),
-        code=3,
-        says=UNPROVED,
-        arguments=AT_HEAD,
+        *TO_HEAD,
     ),
-    Trick(
+    unproved(
         "the same behind a link in the baseline's place",
-        accepted(
-            COMPARE,
-            then=and_then(
-                commit,
-                BY_FILE,
-                AS_UPDATE,
-                copied(BASELINE, "forged.json"),
-                link(BASELINE, "../../forged.json"),
-            ),
+        and_then(
+            FORGED_COMMIT,
+            copied(BASELINE, "forged.json"),
+            link(BASELINE, "../../forged.json"),
         ),
-        code=3,
-        says=UNPROVED,
-        arguments=AT_HEAD,
+        *TO_HEAD,
     ),
-    Trick(
+    unproved(
         "the same in a bare repository beside the baseline",
-        accepted(
-            COMPARE,
-            then=and_then(commit, BY_FILE, AS_UPDATE, bare_repository("reports/baselines")),
-        ),
-        code=3,
-        says=UNPROVED,
-        arguments=AT_HEAD,
+        and_then(FORGED_COMMIT, bare_repository("reports/baselines")),
+        *TO_HEAD,
     ),
-    Trick(
-        "an older baseline of the repository",
-        _older,
-        says=("the baseline does not follow that of HEAD",),
-        arguments=AT_HEAD,
-    ),
+    Trick("an older baseline of the repository", _older, says=NOT_OF_HEAD, arguments=AT_HEAD),
     Trick(
         "a baseline written anew for the worse list",
         _written_anew,
-        says=("the baseline does not follow that of HEAD",),
+        says=NOT_OF_HEAD,
         arguments=AT_HEAD,
     ),
     Trick(
@@ -346,7 +325,7 @@ COMMITS: Final = [
             max_drop("0.9"),
             stored(lambda d: d["policy"]["checks"]["RR@10"].update(max_drop=0.9)),
         ),
-        says=("it differs without an update in its history",),
+        says=NO_UPDATE,
         arguments=AT_HEAD,
     ),
     Trick(
@@ -362,159 +341,108 @@ COMMITS: Final = [
                 )
             ),
         ),
-        says=("it differs without an update in its history",),
+        says=NO_UPDATE,
         arguments=AT_HEAD,
     ),
     Trick(
         "a commit that is nowhere",
         commit,
-        says=("--base nowhere: reports/baselines/mine.json: git finds no such commit here",),
+        says=(f"--base nowhere: reports/baselines/mine.json: {NO_COMMIT}",),
         arguments=(*GATE, "--base", "nowhere"),
     ),
     Trick(
         "an option of git as the commit",
         commit,
-        says=("git finds no such commit here",),
+        says=(NO_COMMIT,),
         arguments=(*GATE, "--base=--all"),
     ),
-    Trick(
-        "a commit without a repository", says=("git finds no such commit here",), arguments=AT_HEAD
-    ),
+    Trick("a commit without a repository", says=(NO_COMMIT,), arguments=AT_HEAD),
 ]
 REPEATS: Final = [
-    Trick(
+    of_repeats(
         "a new list of three repeats: worse, accepted, and one row",
-        accepted(WARN, then=and_then(repeats("b", "worse", "good", "row"), BY_NAME)),
-        says=("runs/b has 3 repeats, and the baseline 1",),
+        nothing,
+        and_then(repeats("b", "worse", "good", "row"), BY_NAME),
+        "runs/b has 3 repeats, and the baseline 1",
     ),
-    Trick(
+    of_repeats(
         "the accepted list with two repeats more",
-        accepted(WARN, then=repeats("a", "good", "worse", "row")),
-        says=("runs/a has 3 repeats, and the baseline 1",),
+        nothing,
+        repeats("a", "good", "worse", "row"),
+        "runs/a has 3 repeats, and the baseline 1",
     ),
-    Trick(
+    of_repeats(
         "one repeat more, of one row",
-        accepted(WARN, repeats("a", "good", "good"), then=repeats("a", "worse", "worse", "row")),
-        says=("runs/a has 3 repeats, and the baseline 2",),
+        GOOD_PAIR,
+        repeats("a", "worse", "worse", "row"),
+        "runs/a has 3 repeats, and the baseline 2",
     ),
-    Trick(
+    of_repeats(
         "repeats removed, so that one is left",
-        accepted(WARN, repeats("a", "good", "good"), then=repeats("a", "worse")),
-        says=("runs/a has 1 repeat, and the baseline 2",),
+        GOOD_PAIR,
+        repeats("a", "worse"),
+        "runs/a has 1 repeat, and the baseline 2",
     ),
-    Trick(
+    unproved(
         "one poor repeat in the place of another",
-        accepted(WARN, repeats("a", "good", "good"), then=repeats("a", "worse", "row")),
-        code=3,
-        says=UNPROVED,
+        accepted(WARN, GOOD_PAIR, then=repeats("a", "worse", "row")),
     ),
 ]
 CACHES: Final = [
-    Trick(
-        "the better list in a committed cache",
-        cached(commit),
-        code=1,
-        says=("regressed",),
-        environment=ENVIRONMENT,
-    ),
-    Trick(
-        "the same, added and not committed",
-        cached(add),
-        code=1,
-        says=("regressed",),
-        environment=ENVIRONMENT,
-    ),
-    Trick(
-        "a cache without a repository",
-        cached(lambda root: shutil.rmtree(root / ".git")),
-        code=1,
-        says=("regressed",),
-        environment=ENVIRONMENT,
-    ),
-    Trick(
+    from_cache("the better list in a committed cache", cached(commit)),
+    from_cache("the same, added and not committed", cached(add)),
+    from_cache("a cache without a repository", cached(lambda root: shutil.rmtree(root / ".git"))),
+    from_cache(
         "a cache, and an index that git cannot read",
         cached(and_then(commit, text(".git/index", "broken"))),
-        code=1,
-        says=("regressed",),
-        environment=ENVIRONMENT,
     ),
-    Trick(
-        "a cache, and no git",
-        cached(commit),
-        code=1,
-        says=("regressed",),
-        environment={**ENVIRONMENT, "PATH": "/nowhere"},
-    ),
-    Trick(
-        "a link to a committed folder as the cache",
-        cached(linked_cache),
-        code=1,
-        says=("regressed",),
-        environment=ENVIRONMENT,
-    ),
-    Trick(
+    from_cache("a cache, and no git", cached(commit), PATH="/nowhere"),
+    from_cache("a link to a committed folder as the cache", cached(linked_cache)),
+    from_cache(
         "a committed cache whose name is a pattern",
         cached(commit, "c[ab]*e"),
-        code=1,
-        says=("regressed",),
-        environment={"FUSION_BENCH_CACHE": "c[ab]*e"},
+        FUSION_BENCH_CACHE="c[ab]*e",
     ),
-    Trick(
+    from_cache(
         "a committed cache, and `GIT_DIR` of another repository",
         cached(other_repository),
-        code=1,
-        says=("regressed",),
-        environment={**ENVIRONMENT, "GIT_DIR": "other/.git"},
+        GIT_DIR="other/.git",
     ),
-    Trick(
+    from_cache(
         "a committed cache, and `GIT_INDEX_FILE` of an empty index",
         cached(other_repository),
-        code=1,
-        says=("regressed",),
-        environment={**ENVIRONMENT, "GIT_INDEX_FILE": "absent"},
+        GIT_INDEX_FILE="absent",
     ),
 ]
 CANDIDATES: Final = [
-    Trick(
+    from_ledger(
         "one candidate more than `candidates: {max: 2}`",
-        tried(*TWO),
-        says=("2 different candidates were checked since the last update",),
+        nothing,
+        "2 different candidates were checked since the last update",
     ),
-    Trick(
-        "the ledger of candidates removed",
-        tried(*TWO, then=gone(LEDGER)),
-        says=("line 1, on which the baseline relies, is missing",),
-    ),
-    Trick(
-        "an empty ledger",
-        tried(*TWO, then=text(LEDGER, "")),
-        says=("line 1, on which the baseline relies, is missing",),
-    ),
-    Trick(
+    from_ledger("the ledger of candidates removed", gone(LEDGER), LOST_LINE),
+    from_ledger("an empty ledger", text(LEDGER, ""), LOST_LINE),
+    from_ledger(
         "a line of the ledger removed",
-        tried(*TWO, then=lines(LEDGER, lambda rows: [rows[0], rows[2]])),
-        says=("candidate 2 follows a line that was removed or edited",),
+        lines(LEDGER, lambda rows: [rows[0], rows[2]]),
+        "candidate 2 follows a line that was removed or edited",
     ),
-    Trick(
+    from_ledger(
         "a line of the ledger edited",
-        tried(*TWO, then=replaced(LEDGER, '"line":2', '"line":1')),
-        says=("candidate 3 follows a line that was removed or edited",),
+        replaced(LEDGER, '"line":2', '"line":1'),
+        "candidate 3 follows a line that was removed or edited",
     ),
-    Trick(
+    from_ledger(
         "the lines of the ledger in another order",
-        tried(*TWO, then=lines(LEDGER, lambda rows: [rows[0], rows[2], rows[1]])),
-        says=("candidate 2 follows a line that was removed or edited",),
+        lines(LEDGER, lambda rows: [rows[0], rows[2], rows[1]]),
+        "candidate 2 follows a line that was removed or edited",
     ),
-    Trick(
-        "the ledger of another baseline",
-        tried(*TWO, then=_other_ledger),
-        says=("line 1, on which the baseline relies, is missing",),
-    ),
-    Trick(
+    from_ledger("the ledger of another baseline", _other_ledger, LOST_LINE),
+    from_ledger(
         "the last lines cut off, against `--base HEAD`",
-        tried(*TWO, then=and_then(commit, lines(LEDGER, lambda rows: rows[:1]))),
-        says=("line 2, on which the baseline relies, is missing",),
-        arguments=AT_HEAD,
+        and_then(commit, lines(LEDGER, lambda rows: rows[:1])),
+        "line 2, on which the baseline relies, is missing",
+        *TO_HEAD,
     ),
     Trick(
         "`always_valid: {runs: 10000}`, the earlier name",
