@@ -1,4 +1,4 @@
-r"""Looks of whole runs of \`\`tune\`\`."""
+"""Looks of whole runs of ``tune``."""
 
 from __future__ import annotations
 
