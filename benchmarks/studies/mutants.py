@@ -1,8 +1,8 @@
 """Whether the gate's self-test notices a broken gate: renews docs/studies/gate-mutants.md.
 
-Each mutant is the package with one line changed. The parts of the self-test run on it one after the
-other until one notices: the whole command on made cases, the error rates, and the printed chances
-on other queries. Tests run the same made cases, so whatever they notice fails a test, too.
+Each mutant is the package with one line changed. What tries the gate runs on it, one after the
+other until one notices: the whole command on the made cases of the tests, the error rates, and the
+printed chances on other queries.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ SECONDS = 900
 
 HEAD = """# Mutants of the gate
 
-A self-test that cannot fail proves nothing. Here one line of the gate is changed at a time, and
-`gate --self-test` runs on the changed package. `python -m benchmarks.studies.mutants` renews this
-page.
+A self-test that cannot fail proves nothing. Here one line of the gate is changed at a time, and the
+self-test and its made cases run on the changed package. `python -m benchmarks.studies.mutants`
+renews this page.
 
-"Made cases" means the whole command, from files to exit code, on lists whose right answer is known.
-"Error rates" and "other queries" are the simulations of the self-test. `tests/gate/self_test` runs
-the same parts, so what they notice also fails a test. One mutant changes no answer, and its row
-says why.
+"Made cases" means the whole command, from files to exit code, on lists whose right answer is known;
+they stand in `tests/gate/self_test`. "Error rates" and "other queries" are the simulations of
+`gate --self-test`, which the tests run, too: what any of them notices fails a test. One mutant
+changes no answer, and its row says why.
 
 """
 
@@ -48,7 +48,7 @@ from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test.error_rates import measure_error_rates
 from fusion_bench.gate.self_test.simulation import compare_halves
 from fusion_bench.gate.self_test.error_rates import compare_two_systems
-from fusion_bench.gate.self_test.whole_command import run_cases
+from tests.gate.self_test.made_cases import run_cases
 
 root, runs = Path(sys.argv[1]), int(sys.argv[2])
 for case in run_cases():
@@ -315,7 +315,7 @@ def try_mutant(mutant: Mutant, runs: int) -> str:
         file.write_text(text.replace(mutant.old, mutant.new), encoding="utf-8")
         done = subprocess.run(  # noqa: S603 - this package, by this interpreter
             [sys.executable, "-c", PARTS, str(ROOT), str(runs)],
-            env={**os.environ, "PYTHONPATH": place},
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([place, str(ROOT)])},
             cwd=place,
             capture_output=True,
             text=True,

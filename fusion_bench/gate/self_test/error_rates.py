@@ -43,7 +43,7 @@ from fusion_bench.gate.self_test.simulation import (
     resample_groups,
     simulated_p_values,
 )
-from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_cases, run_damaged_lists
+from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_damaged_lists
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
 from fusion_bench.stats.intervals import POWER
 from fusion_bench.util.formatting import Progress, ignore_progress
@@ -306,7 +306,7 @@ def run_self_test(
     progress("halves", 0, 1)
     halves = compare_halves(checks, seed=seed)
     progress("whole command", 0, 1)
-    return rates.with_answers(halves, [*run_damaged_lists(inputs), *run_cases()])
+    return rates.with_answers(halves, [*run_damaged_lists(inputs)])
 
 
 def check_power(inputs: GateInputs) -> tuple[str, ...]:

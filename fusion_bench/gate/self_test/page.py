@@ -80,9 +80,8 @@ CASES: tuple[Column[CaseOutcome], ...] = (
     Column("right", _format_faults, is_text=True),
 )
 CASE_NOTES = (
-    "The command as a whole, from files to exit code, on made lists and on damaged copies of the "
-    "gated system's lists. The right answer comes from the construction, or from a second, slow "
-    "form of the rule.",
+    "The command as a whole, from files to exit code, on damaged copies of the gated system's "
+    "lists. The right answer comes from the construction.",
 )
 
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from fusion_bench.gate.self_test.whole_command import Checks, MadeCase
+from fusion_bench.gate.self_test.whole_command import Checks
+from tests.gate.self_test.made_cases import MadeCase
 
 RR, HIT = "RR@10", "Success@5"
 #: Their statuses come from the construction: documents or repeats decide, of which the rule knows

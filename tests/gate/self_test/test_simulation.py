@@ -149,7 +149,7 @@ def test_the_self_test_of_an_experiment_knows_the_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = make_trials(tmp_path, *draw_places(3))
-    for name in ("run_damaged_lists", "run_cases", "compare_halves"):
+    for name in ("run_damaged_lists", "compare_halves"):
         monkeypatch.setattr(self_test, name, lambda *_, **__: ())
     result = self_test.run_self_test(gate_inputs(root), runs=60)
     assert result.list_trials == 3

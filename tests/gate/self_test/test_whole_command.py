@@ -14,18 +14,13 @@ from hypothesis import strategies as st
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test import whole_command
-from fusion_bench.gate.self_test.whole_command import (
-    Checks,
-    MadeCase,
-    MadeProject,
-    find_faults,
-    make_cases,
-    run_damaged_lists,
-)
+from fusion_bench.gate.self_test.whole_command import Checks, run_damaged_lists
 from fusion_bench.stats.corrections import adjust_holm, randomization_p_values
 from fusion_bench.stats.intervals import betting_bound, estimate_mean, t_quantile
 from fusion_bench.util.worker_processes import WorkerProcess
 from tests.gate import cases
+from tests.gate.self_test import made_cases
+from tests.gate.self_test.made_cases import MadeCase, MadeProject, find_faults, make_cases
 from tests.gate.self_test.slow_rule import (
     CONSTRUCTED,
     PLAIN_POLICY,
@@ -48,8 +43,8 @@ def test_every_answer_of_the_command_is_right(monkeypatch: pytest.MonkeyPatch) -
         judged.append((case, checks))
         return find_faults(case, code, checks)
 
-    monkeypatch.setattr(whole_command, "find_faults", spy)
-    outcomes = [*whole_command.run_cases()]
+    monkeypatch.setattr(made_cases, "find_faults", spy)
+    outcomes = [*made_cases.run_cases()]
     for case, checks in judged:
         assert right_checks(case, checks) == list(case.checks), case.name
         if case.project.policy.keys() <= PLAIN_POLICY and case.name not in CONSTRUCTED and checks:
