@@ -8,7 +8,7 @@ import json
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -31,8 +31,8 @@ class Shape:
     """One dialect as its documentation has it."""
 
     path: str
-    required: frozenset[str]
-    optional: frozenset[str] = frozenset()
+    required: Set[str]
+    optional: Set[str] = frozenset()
     documents: str = "documents"
     top: str | None = None
     results: str | None = "results"
@@ -40,36 +40,20 @@ class Shape:
     wants_key: bool = True
 
 
+BASE = {"model", "query", "documents"}
+TOP_N = {"top_n", "return_documents"}
+MORE = {"max_chunks_per_doc", "rank_fields"}
 SHAPES = {
-    "cohere": Shape(
-        "/v2/rerank",
-        frozenset({"model", "query", "documents"}),
-        frozenset({"top_n", "max_tokens_per_doc", "priority"}),
-        top="top_n",
-    ),
-    "cohere_v1": Shape(
-        "/v1/rerank",
-        frozenset({"query", "documents"}),
-        frozenset({"model", "top_n", "return_documents", "max_chunks_per_doc", "rank_fields"}),
-        top="top_n",
-    ),
+    "cohere": Shape("/v2/rerank", BASE, {"top_n", "max_tokens_per_doc", "priority"}, top="top_n"),
+    "cohere_v1": Shape("/v1/rerank", BASE - {"model"}, {"model"} | TOP_N | MORE, top="top_n"),
     "voyage": Shape(
-        "/v1/rerank",
-        frozenset({"query", "documents", "model"}),
-        frozenset({"top_k", "return_documents", "truncation"}),
-        top="top_k",
-        results="data",
+        "/v1/rerank", BASE, {"top_k", "return_documents", "truncation"}, top="top_k", results="data"
     ),
-    "jina": Shape(
-        "/v1/rerank",
-        frozenset({"model", "query", "documents"}),
-        frozenset({"top_n", "return_documents"}),
-        top="top_n",
-    ),
+    "jina": Shape("/v1/rerank", BASE, TOP_N, top="top_n"),
     "mixedbread": Shape(
         "/v1/reranking",
-        frozenset({"model", "query", "input"}),
-        frozenset({"rank_fields", "top_k", "return_input", "rewrite_query"}),
+        {"model", "query", "input"},
+        {"rank_fields", "top_k", "return_input", "rewrite_query"},
         documents="input",
         top="top_k",
         results="data",
@@ -77,32 +61,21 @@ SHAPES = {
     ),
     "tei": Shape(
         "/rerank",
-        frozenset({"query", "texts"}),
-        frozenset({"raw_scores", "return_text", "truncate", "truncation_direction"}),
+        {"query", "texts"},
+        {"raw_scores", "return_text", "truncate", "truncation_direction"},
         documents="texts",
         results=None,
         score="score",
         wants_key=False,
     ),
-    "infinity": Shape(
-        "/rerank",
-        frozenset({"model", "query", "documents"}),
-        frozenset({"top_n", "return_documents", "raw_scores"}),
-        top="top_n",
-        wants_key=False,
-    ),
+    "infinity": Shape("/rerank", BASE, TOP_N | {"raw_scores"}, top="top_n", wants_key=False),
     "vllm": Shape(
-        "/v1/rerank",
-        frozenset({"model", "query", "documents"}),
-        frozenset({"top_n", "truncate_prompt_tokens", "use_activation"}),
+        *("/v1/rerank", BASE, {"top_n", "truncate_prompt_tokens", "use_activation"}),
         top="top_n",
         wants_key=False,
     ),
     "chat": Shape(
-        "/chat/completions",
-        frozenset({"model", "messages", "max_tokens"}),
-        frozenset({"temperature"}),
-        results="choices",
+        "/chat/completions", {"model", "messages", "max_tokens"}, {"temperature"}, results="choices"
     ),
 }
 
@@ -208,8 +181,8 @@ class ChatServer(Loopback):
     def shape(self) -> Shape:
         return Shape(
             "/chat/completions",
-            frozenset({"model", "messages"}),
-            frozenset({"temperature", "max_tokens", "max_completion_tokens"}),
+            {"model", "messages"},
+            {"temperature", "max_tokens", "max_completion_tokens"},
         )
 
     def write_content(self, prompt: str) -> object:

@@ -56,13 +56,31 @@ async def sessions(
 
 
 def score(
-    servers: Sequence[Loopback], settings: RerankSettings = PATIENT, deadline: float | None = None
+    servers: Sequence[Loopback],
+    settings: RerankSettings = PATIENT,
+    deadline: float | None = None,
+    documents: Sequence[str] = DOCUMENTS,
 ) -> RerankAnswer:
     async def go() -> RerankAnswer:
         async with sessions(servers, settings) as opened:
-            return await ProviderChain(opened, settings).score_documents("q", DOCUMENTS, deadline)
+            return await ProviderChain(opened, settings).score_documents("q", documents, deadline)
 
     return asyncio.run(go())
+
+
+def ask(
+    state: Loopback,
+    work: Callable[[ProviderSession], Awaitable[T]],
+    settings: RerankSettings = PATIENT,
+    config: Mapping[str, object] | None = None,
+    **options: object,
+) -> T:
+    async def go() -> T:
+        async with sessions([state], settings, config, **options) as opened:
+            return await work(opened[0])
+
+    with serving(state):
+        return asyncio.run(go())
 
 
 def answered_by(
@@ -145,21 +163,17 @@ def test_a_rate_limit_whose_wait_takes_the_time_is_no_timeout(
 def test_a_query_that_waits_for_a_slot_says_nothing_about_the_provider(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with serving(Loopback("jina", fail=StandingClock(monkeypatch).hang)) as state:
+    settings = PATIENT.model_copy(update={"breaker": BreakerRules(failures=2)})
 
-        async def go() -> tuple[list[str], str]:
-            settings = PATIENT.model_copy(update={"breaker": BreakerRules(failures=2)})
-            async with sessions([state], settings, {"concurrency": 1}) as opened:
-                chain = ProviderChain(opened, settings)
-                limits = [2.0, *[0.2] * 4]  # the first query holds the only slot for longer
-                calls = [
-                    chain.score_documents(f"q{i}", DOCUMENTS, limit)
-                    for i, limit in enumerate(limits)
-                ]
-                answers = await asyncio.gather(*calls)
-                return [a.failures[0][1] for a in answers], opened[0].breaker.phase
+    async def work(session: ProviderSession) -> tuple[list[str], str]:
+        chain = ProviderChain([session], settings)
+        limits = [2.0, *[0.2] * 4]  # the first query holds the only slot for longer
+        calls = [chain.score_documents(f"q{i}", DOCUMENTS, each) for i, each in enumerate(limits)]
+        answers = await asyncio.gather(*calls)
+        return [a.failures[0][1] for a in answers], session.breaker.phase
 
-        kinds, phase = asyncio.run(go())
+    hanging = Loopback("jina", fail=StandingClock(monkeypatch).hang)
+    kinds, phase = ask(hanging, work, settings, {"concurrency": 1})
     assert kinds == ["timeout", *["rate_limit"] * 4]
     assert phase == "closed"
 
@@ -178,16 +192,14 @@ def test_all_providers_share_one_deadline(monkeypatch: pytest.MonkeyPatch) -> No
 def test_one_query_asked_twice_at_once_keeps_the_deadline_of_each(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    with serving(Loopback("jina", fail=StandingClock(monkeypatch).hang)) as state:
+    state = Loopback("jina", fail=StandingClock(monkeypatch).hang)
 
-        async def go() -> list[str]:
-            async with sessions([state], PATIENT) as opened:
-                chain = ProviderChain(opened, PATIENT)
-                calls = [chain.score_documents("q", DOCUMENTS, 1.0) for _ in range(10)]
-                answers = await asyncio.gather(*calls)
-                return [answer.failures[0][1] for answer in answers]
+    async def work(session: ProviderSession) -> list[str]:
+        chain = ProviderChain([session], PATIENT)
+        calls = [chain.score_documents("q", DOCUMENTS, 1.0) for _ in range(10)]
+        return [answer.failures[0][1] for answer in await asyncio.gather(*calls)]
 
-        kinds = asyncio.run(go())
+    kinds = ask(state, work)
     assert kinds[0] == "timeout"
     # A waiting call may get its turn in the last moment, too late to be sent.
     assert set(kinds) <= {"timeout", "rate_limit"}
@@ -231,13 +243,8 @@ def test_scores_of_two_providers_are_never_mixed() -> None:
         serving(Loopback("tei", fail={1: "close", 2: "close", 3: "close"}.get)) as first,
         serving(Loopback("jina", score=lambda _, d: [0.5] * len(d))) as second,
     ):
-
-        async def go() -> RerankAnswer:
-            settings = RerankSettings(retry=RetryRules(attempts=1))
-            async with sessions([first, second], settings) as opened:
-                return await ProviderChain(opened, settings).score_documents("q", documents)
-
-        found = asyncio.run(go())
+        once = RerankSettings(retry=RetryRules(attempts=1))
+        found = score([first, second], once, documents=documents)
     assert found.provider_label == "jina/resolved-model"
     assert found.scores == (0.5,) * 70
 
@@ -246,20 +253,19 @@ def test_the_breaker_spares_a_dead_provider_and_tries_it_again() -> None:
     now = [0.0]
     dead = [True]
     settings = RerankSettings(retry=RetryRules(attempts=1), breaker=BreakerRules(failures=2))
-    with serving(Loopback("jina", fail=lambda _: "503" if dead[0] else None)) as state:
+    state = Loopback("jina", fail=lambda _: "503" if dead[0] else None)
 
-        async def go() -> list[str]:
-            async with sessions([state], settings, clock=lambda: now[0]) as opened:
-                chain = ProviderChain(opened, settings)
-                seen: list[str] = []
-                for i in range(6):
-                    if i == 4:
-                        now[0], dead[0] = 30.0, False
-                    answer = await chain.score_documents(f"q{i}", DOCUMENTS)
-                    seen.append(answer.failures[0][1] if answer.failures else "answered")
-                return seen
+    async def work(session: ProviderSession) -> list[str]:
+        chain, seen = ProviderChain([session], settings), list[str]()
+        for i in range(6):
+            if i == 4:
+                now[0], dead[0] = 30.0, False
+            answer = await chain.score_documents(f"q{i}", DOCUMENTS)
+            seen.append(answer.failures[0][1] if answer.failures else "answered")
+        return seen
 
-        assert asyncio.run(go()) == ["server", "server", "breaker", "breaker"] + ["answered"] * 2
+    kinds = ask(state, work, settings, clock=lambda: now[0])
+    assert kinds == ["server", "server", "breaker", "breaker", "answered", "answered"]
     assert len(state.requests) == 4
 
 
@@ -271,22 +277,18 @@ def test_many_queries_at_once() -> None:
             together.wait()
         return "429 retry-after-ms=5" if number % 7 == 0 else None
 
-    with serving(Loopback("jina", fail=fail)) as s:
-        store = ScoreStore()
+    s, store = Loopback("jina", fail=fail), ScoreStore()
+    rules = RetryRules(attempts=9, wait_initial=0.001)
+    settings = PATIENT.model_copy(update={"retry": rules})
 
-        async def go() -> list[RerankAnswer]:
-            settings = PATIENT.model_copy(
-                update={"retry": RetryRules(attempts=9, wait_initial=0.001)}
-            )
-            async with sessions([s], settings, store=store, run="r") as opened:
-                chain = ProviderChain(opened, settings)
-                asks = (chain.score_documents(f"q{i}", DOCUMENTS) for i in range(80))
-                return await asyncio.gather(*asks)
+    async def work(session: ProviderSession) -> list[RerankAnswer]:
+        chain = ProviderChain([session], settings)
+        asks = (chain.score_documents(f"q{i}", DOCUMENTS) for i in range(80))
+        return await asyncio.gather(*asks)
 
-        found = asyncio.run(go())
-    assert [list(a.scores or ()) for a in found] == [
-        plain_score(f"q{i}", DOCUMENTS) for i in range(80)
-    ]
+    found = ask(s, work, settings, store=store, run="r")
+    for i, answer in enumerate(found):
+        assert list(answer.scores or ()) == plain_score(f"q{i}", DOCUMENTS)
     assert s.complaints == []
     assert set(s.paid.values()) == {1}
     assert 32 <= s.most_at_once <= 64
@@ -299,21 +301,6 @@ def test_many_queries_at_once() -> None:
 
 
 # ── one session
-
-
-def ask(
-    state: Loopback,
-    work: Callable[[ProviderSession], Awaitable[T]],
-    settings: RerankSettings = PATIENT,
-    config: Mapping[str, object] | None = None,
-    **options: object,
-) -> T:
-    async def go() -> T:
-        async with sessions([state], settings, config, **options) as opened:
-            return await work(opened[0])
-
-    with serving(state):
-        return asyncio.run(go())
 
 
 def test_what_is_stored_is_not_asked_again() -> None:
