@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Final, TypeAlias
 
 from fusion_bench.engines.dialects._sums import RankConstant
@@ -303,6 +304,12 @@ def _common_window(system: System) -> int:
             f"system {system.name!r}: depth: all lists have one window here: set one number"
         )
     return windows.pop()
+
+
+def read_template(name: str) -> str:
+    """A template of text: of a file in ``templates``, which is named after what it writes."""
+    path = Path(__file__).with_name("templates") / f"{name}.template"
+    return path.read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)

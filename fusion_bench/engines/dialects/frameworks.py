@@ -11,7 +11,7 @@ from pydantic import Field
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, read_template
 from fusion_bench.engines.dialects._sums import (
     GREATEST_K,
     NormalizedWeights,
@@ -101,28 +101,6 @@ class ReciprocalRankFusion(ReciprocalRanks, NormalizedWeights):
         return (self.fixed_constant + 1) * super().term_at(ranks, weight)
 
 
-HAYSTACK_CODE = """\
-from haystack.components.joiners import DocumentJoiner
-
-# List -> how many documents are fetched.
-WINDOWS = $windows!r
-TOP_K = $top_k
-
-
-def retrieve(name: str, query: str, top_k: int):
-    raise NotImplementedError("return the documents of this list")
-
-
-joiner = DocumentJoiner(
-    join_mode=$method!r,
-    weights=$weights!r,
-    top_k=TOP_K,
-)
-lists = [retrieve(name, "QUERY", top_k) for name, top_k in WINDOWS.items()]
-documents = joiner.run(documents=lists)["documents"]
-"""
-
-
 @dialects.register
 class Haystack(EngineDialect):
     """Haystack 2.20."""
@@ -141,7 +119,7 @@ class Haystack(EngineDialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    forms = (Form({"pipeline.py": HAYSTACK_CODE}),)
+    forms = (Form({"pipeline.py": read_template("haystack.py")}),)
     notes = (
         "Fill in retrieve, for example by RETRIEVERS[name].run(...)['documents'].",
         "Weights go by the order of the lists. In a Pipeline, check in which order the lists reach "
@@ -181,28 +159,6 @@ class WeightedReciprocalRank(ReciprocalRanks, WeightedFusion):
         return weights if self.weights else np.full(len(sources), 1 / len(sources))
 
 
-LANGCHAIN_CODE = """\
-from langchain_classic.retrievers import EnsembleRetriever
-
-# List -> how many documents are fetched.
-WINDOWS = $windows!r
-TOP_K = $top_k
-
-
-def make_retriever(name: str, k: int):
-    raise NotImplementedError("return the retriever of this list; it returns k documents")
-
-
-retriever = EnsembleRetriever(
-    retrievers=[make_retriever(name, k) for name, k in WINDOWS.items()],
-    weights=$weights!r,
-    c=$c,
-    id_key="id",
-)
-documents = retriever.invoke("QUERY")[:TOP_K]
-"""
-
-
 @dialects.register
 class LangChain(EngineDialect):
     """LangChain 1.0, package langchain-classic."""
@@ -223,7 +179,7 @@ class LangChain(EngineDialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    forms = (Form({"retriever.py": LANGCHAIN_CODE}),)
+    forms = (Form({"retriever.py": read_template("langchain.py")}),)
     notes = (
         'Fill in make_retriever, for example by VECTOR_STORE.as_retriever(search_kwargs={"k": k}).',
         "id_key names the metadata that identifies a document; without it, the text does.",
@@ -332,29 +288,6 @@ class DistanceBasedScore(ScoreMode):
     method: str = "dist_based_score"
 
 
-LLAMAINDEX_CODE = """\
-from llama_index.core.retrievers import QueryFusionRetriever
-
-# List -> how many documents are fetched.
-WINDOWS = $windows!r
-TOP_K = $top_k
-
-
-def make_retriever(name: str, similarity_top_k: int):
-    raise NotImplementedError("return the retriever of this list")
-
-
-retriever = QueryFusionRetriever(
-    [make_retriever(name, k) for name, k in WINDOWS.items()],
-    mode=$method!r,
-    similarity_top_k=TOP_K,
-    num_queries=1,
-    retriever_weights=$weights!r,
-)
-nodes = retriever.retrieve("QUERY")
-"""
-
-
 @dialects.register
 class LlamaIndex(EngineDialect):
     """LlamaIndex 0.14."""
@@ -375,7 +308,7 @@ class LlamaIndex(EngineDialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    forms = (Form({"retriever.py": LLAMAINDEX_CODE}),)
+    forms = (Form({"retriever.py": read_template("llamaindex.py")}),)
     notes = (
         "Fill in make_retriever, for example by INDEX.as_retriever(similarity_top_k=k).",
         "num_queries=1 keeps it from asking a language model for more queries.",

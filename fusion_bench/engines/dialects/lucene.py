@@ -12,7 +12,7 @@ from pydantic import Field, model_validator
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, share
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, read_template, share
 from fusion_bench.engines.dialects._sums import CanonicalRRF
 from fusion_bench.engines.dialects._translation import (
     LONGEST_WINDOW,
@@ -154,39 +154,6 @@ class LuceneRRF(CanonicalRRF):
     k: Annotated[int, Field(ge=1, le=1000)] = 60
 
 
-CODE = """\
-import java.io.IOException;
-import java.util.List;
-import java.util.Map;
-import org.apache.lucene.search.*;
-
-public final class Search {
-  public static TopDocs search(IndexSearcher searcher, Map<String, Query> queries)
-      throws IOException {
-%s  }
-}
-"""
-RRF_CODE = """\
-    TopDocs[] hits = {
-$[        searcher.search(queries.get($name!j), $window),
-$]    };
-    return TopDocs.rrf($top_k, $k, hits);
-"""
-LOG_ODDS_CODE = """\
-    Query fused =
-        new LogOddsFusionQuery(
-            List.of($[queries.get($name!j)$|, $]),
-            $alpha_float!t,
-            $weight_floats!t,
-            $least_floats!t,
-            $most_floats!t,
-            LogOddsFusionQuery.Gating.$gating_name,
-            $rate_floats!t,
-            $base_rate_float!t);
-    return searcher.search(fused, $top_k);
-"""
-
-
 @dialects.register
 class Lucene(EngineDialect):
     """Apache Lucene 10, and LogOddsFusionQuery of the main branch."""
@@ -202,8 +169,10 @@ class Lucene(EngineDialect):
     )
 
     forms = (
-        Form({"Search.java": CODE % RRF_CODE}, {"method": "rrf"}),
-        Form({"Search.java": CODE % LOG_ODDS_CODE}, {"method": "LogOddsFusionQuery"}),
+        Form({"Search.java": read_template("lucene_rrf.java")}, {"method": "rrf"}),
+        Form(
+            {"Search.java": read_template("lucene_log_odds.java")}, {"method": "LogOddsFusionQuery"}
+        ),
     )
     notes = ("Give it the query of each list by its name.",)
     lists = (2, 1000)

@@ -12,7 +12,7 @@ from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, share
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, read_template, share
 from fusion_bench.engines.dialects._sums import (
     GREATEST_K,
     PairFusion,
@@ -125,21 +125,6 @@ class LinearCombinationReranker(LanceFusion, TermSum):
         return terms
 
 
-LANCEDB_CODE = """\
-from lancedb.rerankers import $method
-
-# table = lancedb.connect("URI").open_table("TABLE")
-results = (
-    table.search(query_type="hybrid", vector_column_name=$vector!r, fts_columns=$other!r)
-    .vector([0.0])
-    .text("QUERY")
-    .rerank($method($arguments!t))
-    .limit($window)
-    .to_list()
-)[:$top_k]
-"""
-
-
 @dialects.register
 class LanceDB(EngineDialect):
     """LanceDB, Python client, after the corrections of 2026."""
@@ -156,7 +141,7 @@ class LanceDB(EngineDialect):
         "A bonus for top ranks, and a depth of its own for each list, cannot be said.",
     )
 
-    forms = (Form({"search.py": LANCEDB_CODE}),)
+    forms = (Form({"search.py": read_template("lancedb.py")}),)
     notes = ("Replace vector_column_name and fts_columns by your columns, [0.0] by the vector.",)
     is_pair = True
     windows: ClassVar[Mapping[str, bool]] = {"cut_to_window": True}
@@ -254,25 +239,6 @@ class SemcheRRF(PairFusion, ReciprocalRanks):
         return (*RankConstant.space(self, sources), *weights)
 
 
-SEMCHE_CODE = """\
-from semche.hybrid_retriever import HybridRetriever
-
-# What each search is called in the benchmark.
-DENSE = $vector!r
-SPARSE = $other!r
-
-# chroma_manager = ChromaDBManager(...)
-retriever = HybridRetriever(
-    chroma_manager,
-    dense_weight=$dense_weight,
-    sparse_weight=$sparse_weight,
-)
-results = retriever.search("QUERY", top_k=$half, rrf_constant=$rrf_constant)
-TOP_K = $top_k
-results = results[:TOP_K]
-"""
-
-
 @dialects.register
 class Semche(EngineDialect):
     """semche 0.4.0."""
@@ -290,7 +256,7 @@ class Semche(EngineDialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    forms = (Form({"search.py": SEMCHE_CODE}),)
+    forms = (Form({"search.py": read_template("semche.py")}),)
     notes = ("Each search fetches twice top_k. BM25 appends documents of score 0 up to there.",)
     is_pair = True
     windows: ClassVar[Mapping[str, bool]] = {}
@@ -376,19 +342,6 @@ class RankedFusion(WeaviateFusion, ReciprocalRanks):
 
 
 SERVER = f"{WINDOW}=$window\n"
-WEAVIATE_CODE = """\
-from weaviate.classes.query import HybridFusion
-
-# client = weaviate.connect_to_local()
-response = client.collections.use("COLLECTION").query.hybrid(
-    query="QUERY",
-    query_properties=[$other!r],
-    target_vector=$vector!r,
-    alpha=$alpha!r,
-    fusion_type=HybridFusion.$client_name,
-    limit=$top_k,
-)
-"""
 
 
 @dialects.register
@@ -411,7 +364,7 @@ class Weaviate(EngineDialect):
     forms = tuple(
         Form(
             {
-                "search.py": WEAVIATE_CODE.replace("$client_name", name),
+                "search.py": read_template("weaviate.py").replace("$client_name", name),
                 "weaviate.env": f"{WINDOW}=$window\n",
             },
             {"method": method},

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, name_of
+from fusion_bench.engines.dialects._dialect import (
+    EngineDialect,
+    Form,
+    Values,
+    name_of,
+    read_template,
+)
 from fusion_bench.engines.dialects._translation import Draft, EngineFusion, check_blend, fit_blend
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects
@@ -17,15 +23,6 @@ from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 
 #: What is written of ``position_aware``, beside its reranker.
 WRITABLE = frozenset({"depth", "tiers", "rest"})
-#: The constants of either engine.
-BLEND = "{ reranker: string; depth: number; tiers: number[][]; rest: number } | null"
-CONSTANTS = f"""\
-export const WINDOWS: Record<string, number> = $windows!j;
-export const WEIGHTS: Record<string, number> = $weights_by_name!j;
-export const K: number = $k!j;
-BONUSexport const BLEND: {BLEND} = $blend!j;
-export const TOP_K: number = $top_k!j;
-"""
 
 
 class BonusFusion(EngineFusion, RRFv2):
@@ -155,52 +152,6 @@ def find_bonus_sum(draft: Draft) -> dict[str, Any]:
 
 #: In the code of qmd: best rank up to which → what is added.
 QMD_BONUS = {1: 0.05, 3: 0.02}
-QMD_CODE = f"""\
-// Ranks count from 1.
-import {{ reciprocalRankFusion, type RankedResult }} from "qmd/src/store";
-
-{CONSTANTS.replace("BONUS", "")}
-// Each list has at most WINDOWS[name] results; the result is what the reranker gets.
-export function fuse(lists: Record<string, RankedResult[]>): RankedResult[] {{
-  const names = Object.keys(WINDOWS);
-  const cut = names.map((name) => (lists[name] ?? []).slice(0, WINDOWS[name]));
-  return reciprocalRankFusion(cut, names.map((name) => WEIGHTS[name]), K);
-}}
-
-// As in hybridQuery: the retrieval's share goes by fused rank.
-export function blend(rank: number, rerankScore: number): number {{
-  const share = BLEND?.tiers.find(([limit]) => rank <= limit)?.[1] ?? BLEND?.rest ?? 1;
-  return share * (1 / rank) + (1 - share) * rerankScore;
-}}
-"""
-ADR_CODE = f"""\
-// Ranks count from 1. Where {V2_VARIABLE} is false, weights are 1, there is no bonus, and \
-the reranker's
-// score replaces the fused one.
-{CONSTANTS.replace("BONUS", "export const BONUS: number[][] = $bonus_pairs!j;" + chr(10))}
-// Documents of each list, best first -> documents and fused scores, best first.
-export function fuse(lists: Record<string, string[]>): [string, number][] {{
-  const scores = new Map<string, number>();
-  const best = new Map<string, number>();
-  for (const [name, window] of Object.entries(WINDOWS)) {{
-    (lists[name] ?? []).slice(0, window).forEach((document, index) => {{
-      const term = WEIGHTS[name] / (K + index + 1);
-      scores.set(document, (scores.get(document) ?? 0) + term);
-      best.set(document, Math.min(best.get(document) ?? Infinity, index + 1));
-    }});
-  }}
-  for (const [document, rank] of best) {{
-    const bonus = BONUS.find(([limit]) => rank <= limit)?.[1] ?? 0;
-    scores.set(document, (scores.get(document) ?? 0) + bonus);
-  }}
-  return [...scores].sort((a, b) => b[1] - a[1]);
-}}
-
-export function blend(rank: number, fusedScore: number, rerankScore: number): number {{
-  const share = BLEND?.tiers.find(([limit]) => rank <= limit)?.[1] ?? BLEND?.rest ?? 1;
-  return share * fusedScore + (1 - share) * rerankScore;
-}}
-"""
 
 
 class ReciprocalRankFusion(BonusFusion):
@@ -235,7 +186,7 @@ class Qmd(BonusDialect):
         "The blend reads 1/(fused rank), not the fused score, so that rank 1 cannot move.",
     )
 
-    forms = (Form({"search.ts": QMD_CODE}),)
+    forms = (Form({"search.ts": read_template("qmd.ts")}),)
     notes = (
         "qmd has no settings for these numbers: change them in its src/store.ts, or call its "
         "functions as written here.",
@@ -300,7 +251,7 @@ class Adr005(BonusDialect):
         "The blend reads raw fused scores, at most about 0.12, so that its shares protect little.",
     )
 
-    forms = (Form({"fusion.ts": ADR_CODE, ".env": f"{V2_VARIABLE}=$is_v2!j\n"}),)
+    forms = (Form({"fusion.ts": read_template("adr_005.ts"), ".env": f"{V2_VARIABLE}=$is_v2!j\n"}),)
     notes = (
         "Only the first BLEND.depth fused documents are reranked, and only they are returned, "
         "TOP_K of them.",

@@ -10,7 +10,15 @@ from pydantic import Field
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.engines.dialects._dialect import Each, EngineDialect, Form, Maybe, Slot, Values
+from fusion_bench.engines.dialects._dialect import (
+    Each,
+    EngineDialect,
+    Form,
+    Maybe,
+    Slot,
+    Values,
+    read_template,
+)
 from fusion_bench.engines.dialects._sums import GREATEST_K, CanonicalRRF, ReciprocalRanks
 from fusion_bench.engines.dialects._translation import (
     CanonicalFusion,
@@ -298,20 +306,6 @@ class VespaNormalizeLinear(CanonicalFusion):
         return RRF(weights=self.weights).space(sources)[1:]
 
 
-PROFILE_CODE = """\
-rank-profile fused {
-$[    # $name!j
-    function list_$n() {
-        expression: FEATURE
-    }
-$]    global-phase {
-        rerank-count: $window
-        expression: $[$weight * $method(list_$n$(, $k$))$| + $]
-    }
-}
-"""
-
-
 @dialects.register
 class Vespa(EngineDialect):
     """Vespa 8."""
@@ -331,7 +325,7 @@ class Vespa(EngineDialect):
     forms = (
         Form(
             {
-                PROFILE: PROFILE_CODE,
+                PROFILE: read_template("vespa.sd"),
                 QUERY: {"yql": "YQL", "ranking": "fused", "hits": Slot("top_k")},
             }
         ),

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values
+from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, read_template
 from fusion_bench.engines.dialects._sums import (
     GREATEST_K,
     RankConstant,
@@ -87,17 +87,6 @@ def _dense_ranks(scores: FloatArray, query: IntArray) -> IntArray:
     return ranks
 
 
-COSMOS_CODE = """\
-SELECT $(TOP $top_k $)*
-FROM c
-ORDER BY RANK RRF(
-$[    FullTextScore(c[$name!j], "QUERY")$|,
-$]$(,
-    $signed!j$)
-)
-"""
-
-
 @dialects.register
 class CosmosDB(EngineDialect):
     """Azure Cosmos DB for NoSQL, SDKs of May 2025 and later."""
@@ -115,7 +104,7 @@ class CosmosDB(EngineDialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    forms = (Form({"query.sql": COSMOS_CODE}),)
+    forms = (Form({"query.sql": read_template("cosmos.sql")}),)
     notes = (
         'Replace c["NAME"] by the property of each list, and FullTextScore by '
         "VectorDistance(c.vector, [...]) for a vector search.",
@@ -166,37 +155,6 @@ class CosmosDB(EngineDialect):
 
 
 PGVECTOR_FILE = "search.sql"
-RANK = 'ROW_NUMBER() OVER (lists ORDER BY score DESC, id COLLATE "C" DESC) AS rank'
-SCALED = """\
-COALESCE(
-            (score - MIN(score) OVER lists)
-            / NULLIF(MAX(score) OVER lists - MIN(score) OVER lists, 0),
-            1
-        ) AS scaled"""
-STATEMENT = """\
-WITH weights (list, weight) AS (VALUES
-$[    ($name!q, $weight::double precision)$|,
-$]
-),
-hits AS (
-$[    (SELECT $name!q::text AS list, id::text AS id, score::double precision AS score FROM "LIST_$n"
-     ORDER BY score DESC, id::text COLLATE "C" DESC LIMIT $window)$|
-    UNION ALL
-$]
-),
-ranked AS (
-    SELECT list, id,
-        %s
-    FROM hits
-    WINDOW lists AS (PARTITION BY list)
-)
-SELECT id, SUM(%s) AS score
-FROM ranked JOIN weights USING (list)
-GROUP BY id
-ORDER BY score DESC, id COLLATE "C" DESC
-LIMIT $top_k;
-"""
-RECIPROCAL = "weight / ($k::double precision + rank)"
 
 
 class PgvectorRRF(ReciprocalRanks, WeightedFusion):
@@ -238,8 +196,8 @@ class Pgvector(EngineDialect):
     ignores = ("A bonus for top ranks is not written.",)
 
     forms = (
-        Form({PGVECTOR_FILE: STATEMENT % (RANK, RECIPROCAL)}, {"method": "rrf"}),
-        Form({PGVECTOR_FILE: STATEMENT % (SCALED, "weight * scaled")}, {"method": "convex"}),
+        Form({PGVECTOR_FILE: read_template("pgvector_rrf.sql")}, {"method": "rrf"}),
+        Form({PGVECTOR_FILE: read_template("pgvector_convex.sql")}, {"method": "convex"}),
     )
     notes = (
         "Make a view or a subquery with an alias of each LIST_n, with columns id and score, the "

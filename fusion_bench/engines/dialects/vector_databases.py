@@ -12,7 +12,15 @@ from pydantic import Field
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.engines.dialects._dialect import Each, EngineDialect, Form, Maybe, Slot, Values
+from fusion_bench.engines.dialects._dialect import (
+    Each,
+    EngineDialect,
+    Form,
+    Maybe,
+    Slot,
+    Values,
+    read_template,
+)
 from fusion_bench.engines.dialects._sums import (
     GREATEST_K,
     CanonicalRRF,
@@ -94,22 +102,6 @@ class ChromaRRF(ReciprocalRanks, WeightedFusion):
         return super().equivalent(weights) if is_negligible else None
 
 
-CHROMA_CODE = """\
-from chromadb import Knn, Rrf, Search
-
-rank = Rrf(
-    ranks=[
-$[        Knn(query="QUERY", key=$name!r, limit=$window, $(default=$default!r, $)return_rank=True),
-$]    ],
-    k=$k,
-    weights=$weights!r,
-    normalize=$normalize!r,
-)
-# collection = chromadb.CloudClient().get_collection("COLLECTION")
-results = collection.search(Search().rank(rank).limit($top_k))
-"""
-
-
 @dialects.register
 class Chroma(EngineDialect):
     """Chroma 1.x, search API."""
@@ -127,7 +119,7 @@ class Chroma(EngineDialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    forms = (Form({"search.py": CHROMA_CODE}),)
+    forms = (Form({"search.py": read_template("chroma.py")}),)
     notes = (
         "Replace each key by the embedding of its list, and QUERY by its text or vector.",
         "return_rank=True is needed: without it, Rrf adds distances to k.",
@@ -224,23 +216,6 @@ def _scale(scores: FloatArray, metric: Metric) -> FloatArray:
     return 2 * arc if metric == "BM25" else 1 + 2 * arc  # of a negative distance
 
 
-MILVUS_CODE = """\
-from pymilvus import AnnSearchRequest, $ranker
-
-# client = MilvusClient("URI")
-requests = [
-$[    AnnSearchRequest(data=["QUERY"], anns_field=$name!r, param={"metric_type": $metric!r}, \
-limit=$window),
-$]]
-results = client.hybrid_search(
-    collection_name="COLLECTION",
-    reqs=requests,
-    ranker=$ranker($(k=$constant$)$($factors!t, norm_score=$norm_score!r$)),
-    limit=$top_k,
-)
-"""
-
-
 @dialects.register
 class Milvus(EngineDialect):
     """Milvus 2.6."""
@@ -257,7 +232,7 @@ class Milvus(EngineDialect):
         "A bonus for top ranks cannot be said.",
     )
 
-    forms = (Form({"search.py": MILVUS_CODE}),)
+    forms = (Form({"search.py": read_template("milvus.py")}),)
     notes = (
         'Replace each "QUERY" by the vector or text of its list, anns_field by its field, and '
         "metric_type by the field's metric.",
