@@ -78,7 +78,7 @@ KINDS = (
         "Policies by name",
         "Policy",
         "A policy picks weights, a fusion or the reranker for each query. "
-        "[Per-query policies](../studies/policies.md) says whether that pays.",
+        "[Per-query policies](../studies/policies.md) says what each was worth.",
         policies,
     ),
 )
