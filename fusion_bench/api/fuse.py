@@ -14,7 +14,7 @@ from fusion_bench.api.inputs import (
     read_runs,
     require_judgments,
 )
-from fusion_bench.config.models import Location, parse_model
+from fusion_bench.config.models import parse_model
 from fusion_bench.data.records import ScoreSpace, drop_final
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
@@ -134,11 +134,7 @@ def build_system(name: str, given: SystemLike, runs: RunNames) -> System:
     keys = system_keys(name, given, runs)
     if isinstance(keys, System):
         return apply_switch(keys)
-
-    def where(location: Location) -> str:
-        return ".".join((name, *map(str, location)))
-
-    return apply_switch(parse_model(System, {**keys, "name": name}, where))
+    return apply_switch(parse_model(System, {**keys, "name": name}, name))
 
 
 def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any]:  # noqa: ANN401

@@ -57,9 +57,8 @@ def fuse_experiment(
     file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
     refuse_inputs(spec.file_paths(file.parent))
-    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
     alone = experiment.model_copy(update={"systems": {system: chosen}})
-    alone.check_datasets(roles, spec.rerank, source)
+    alone.check_datasets(spec.run_roles, spec.rerank, source)
     loaded = select_trial(
         load_dataset(
             file,

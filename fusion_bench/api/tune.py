@@ -19,7 +19,7 @@ from fusion_bench.api.inputs import (
     read_dataset,
 )
 from fusion_bench.api.results import ResultView
-from fusion_bench.config.models import Location, parse_model
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.export import ExportData, export_experiment, export_system
@@ -198,15 +198,9 @@ def tune(
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
-    settings = _parse_settings({"trials": trials, "system": chosen.name, **options})
+    given = {"trials": trials, "system": chosen.name, **options}
+    settings = parse_model(TuneSettings, given, "tune")
     return _run(experiment, source, settings, dataset, dataset_folder(qrels))
-
-
-def _parse_settings(given: Mapping[str, object]) -> TuneSettings:
-    def where(location: Location) -> str:
-        return ".".join(("tune", *map(str, location)))
-
-    return parse_model(TuneSettings, given, where)
 
 
 def _run(

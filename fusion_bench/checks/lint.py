@@ -275,7 +275,7 @@ def make_facts(spec: DatasetSpec, queries: Collection[Query] | None = None) -> D
     types = None if queries is None else {q.type for q in queries if q.type is not None}
     return DatasetFacts(
         spec.name,
-        {name: frozenset(run.roles) for name, run in spec.runs.items()},
+        spec.run_roles,
         {name: rerank.score_space for name, rerank in spec.rerank.items()},
         None if types is None else frozenset(types),
         {

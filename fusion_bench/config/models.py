@@ -232,14 +232,14 @@ def _describe_unknown_key(key: object, model: type[StrictModel]) -> str:
 
 
 def parse_model(
-    model: type[Model], data: object, where: Callable[[Location], str] | None = None
+    model: type[Model], data: object, where: Callable[[Location], str] | str = ""
 ) -> Model:
     """Build ``model`` from ``data``; the first thing wrong becomes a one-line error.
 
     Args:
         model: A strict model.
         data: What was read.
-        where: Turns the path of a value into the prefix of the message.
+        where: Turns the path of a value into the prefix of the message; or stands before the path.
 
     Raises:
         ConfigError: Says where, what rule, what was given, what is allowed.
@@ -251,11 +251,14 @@ def parse_model(
 
 
 def make_config_error(
-    error: ValidationError, data: object, where: Callable[[Location], str] | None = None
+    error: ValidationError, data: object, where: Callable[[Location], str] | str = ""
 ) -> ConfigError:
     """The first thing wrong in one line; arguments as for :func:`parse_model`."""
     location, first = _first_error(error, data)
-    prefix = where(location) if where else ".".join(str(part) for part in location)
+    if isinstance(where, str):
+        prefix = ".".join(map(str, (where, *location) if where else location))
+    else:
+        prefix = where(location)
     message = _format_message(first)
     return ConfigError(f"{prefix}: {message}" if prefix else message)
 

@@ -54,8 +54,7 @@ def open_session(
         raise UnknownNameError("dataset", name, names, where="--dataset")
     start = _choose_system(experiment, system)
     spec, _ = read_spec(names[name])
-    roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
-    experiment.check_datasets(roles, spec.rerank, source)
+    experiment.check_datasets(spec.run_roles, spec.rerank, source)
     used = {run for each in experiment.systems.values() for run in each.base_runs}
     loaded = load_dataset(names[name], runs=used)
     return make_session(experiment, source, loaded, name=name, file=names[name], system=start)
@@ -132,7 +131,7 @@ def _tune_settings(experiment: Experiment, system: str) -> TuneSettings:
     data |= {"system": system}
     data.setdefault("seed", experiment.seed)
     data.setdefault("min_gain", experiment.min_gain)
-    return parse_model(TuneSettings, data, lambda place: "tune." + ".".join(map(str, place)))
+    return parse_model(TuneSettings, data, "tune")
 
 
 def _order_measures(

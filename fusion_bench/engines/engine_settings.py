@@ -57,7 +57,7 @@ def build_connector(engine: str, settings: Mapping[str, Any]) -> Connector:
     """
     model = connectors.find_plugin(engine)
     data = {"method": engine, **settings}
-    return parse_model(model, data, lambda path: ".".join([engine, *map(str, path)]))
+    return parse_model(model, data, engine)
 
 
 def _is_changed(path: Location, changes: Sequence[str]) -> bool:

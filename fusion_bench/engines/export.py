@@ -522,9 +522,8 @@ def _find_data(
     is_judged = True
     for spec in read_distinct_specs(paths):
         is_judged = is_judged and spec.qrels is not None
-        known = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        experiment.check_datasets(known, spec.rerank, source)
-        roles = known | roles  # of the first dataset that has the run
+        experiment.check_datasets(spec.run_roles, spec.rerank, source)
+        roles = spec.run_roles | roles  # of the first dataset that has the run
         conditions = {name: run.when for name, run in spec.runs.items() if run.when} | conditions
 
     def load(systems: Collection[System]) -> Iterator[Dataset]:

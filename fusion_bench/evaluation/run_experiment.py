@@ -97,8 +97,7 @@ def run_experiment(
 def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:
     """Check every dataset before the first is computed."""
     for spec in read_distinct_specs(paths):
-        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        experiment.check_datasets(roles, spec.rerank, source)
+        experiment.check_datasets(spec.run_roles, spec.rerank, source)
         experiment.parse_measures(spec.binary_relevance, source)
 
 

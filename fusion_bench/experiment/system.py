@@ -243,9 +243,7 @@ class System(StrictModel):
                 super().__init__(**settings)
             except ValidationError as error:
                 name = str(settings.get("name") or "system")
-                raise make_config_error(
-                    error, settings, lambda location: ".".join((name, *map(str, location)))
-                ) from None
+                raise make_config_error(error, settings, name) from None
 
         # As of the base class: validation builds systems without calling it.
         __init__.__pydantic_base_init__ = True

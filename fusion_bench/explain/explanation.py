@@ -495,10 +495,9 @@ def explain_query(
     chosen = _select_system(experiment, system)
     file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
-    roles = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
     changed = {"systems": {chosen.name: chosen}, **ALL_JUDGED}
     alone = experiment.model_copy(update=changed)
-    alone.check_datasets(roles, spec.rerank, source)
+    alone.check_datasets(spec.run_roles, spec.rerank, source)
     every = load_dataset(
         file,
         runs=chosen.base_runs,

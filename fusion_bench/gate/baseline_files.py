@@ -57,7 +57,7 @@ REQUIRED_DIGESTS: Final = ("qrels",)
 def find_inconsistencies(baseline: Baseline) -> Iterator[str]:
     """What no version of this package would have written; nothing where all parts agree."""
     try:
-        parse_model(GatePolicy, baseline.policy, lambda path: ".".join(map(str, ("policy", *path))))
+        parse_model(GatePolicy, baseline.policy, "policy")
     except ConfigError as error:
         yield str(error)
     for place, collections in (

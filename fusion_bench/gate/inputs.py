@@ -151,9 +151,8 @@ class GateInputs:
         spec, _ = read_spec(path)
         stored = committed and committed.by_collection.get(spec.name)
         groups = stored.groups if stored else None if committed is None else {}
-        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
-        candidate.check_datasets(roles, spec.rerank, self.source)
+        candidate.check_datasets(spec.run_roles, spec.rerank, self.source)
         cache = open_own_cache(path) or False
         dataset = load_lists(path, systems, self.progress, cache=cache, groups=groups)
         self._check_slices(dataset)

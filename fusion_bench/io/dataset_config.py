@@ -354,6 +354,11 @@ class DatasetSpec(StrictModel):
         paths = (qrels, self.queries, self.group_file, self.documents, *listed)
         return tuple(path for path in paths if path is not None)
 
+    @property
+    def run_roles(self) -> dict[str, frozenset[str]]:
+        """Roles of each run, by name."""
+        return {name: frozenset(run.roles) for name, run in self.runs.items()}
+
     def file_paths(self, folder: Path) -> tuple[Path, ...]:
         """The same files, each trial of a list by itself; they need not exist.
 

@@ -141,8 +141,7 @@ def load_graded_dataset(
     _refuse_trained(chosen, source)
     ((_, path),) = find_datasets(chosen, source, folders)
     for spec in read_distinct_specs([path]):
-        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        chosen.check_datasets(roles, spec.rerank, source)
+        chosen.check_datasets(spec.run_roles, spec.rerank, source)
     progress(f"reading {path.parent.name}", 0, 1)
     loaded = load_dataset(
         path,

@@ -97,8 +97,7 @@ def read_judged_systems(
     rerankers = {name for system in chosen.values() for name in system.reranker_names}
     loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None)
     kept = experiment.model_copy(update={"systems": chosen, "dataset": str(path), "datasets": ()})
-    roles = {name: frozenset(run.roles) for name, run in loaded.spec.runs.items()}
-    kept.check_datasets(roles, loaded.spec.rerank, source)
+    kept.check_datasets(loaded.spec.run_roles, loaded.spec.rerank, source)
     return JudgedSystems(path, loaded, kept, source)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from fusion_bench.config.models import Location, parse_model
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source as YamlSource
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import ScoreSpace
@@ -133,8 +133,7 @@ def load_tuned_system(
     rules = make_rules(spec, system.base_runs, experiment.ties)
     spaces = {run: facts.score_space for run, facts in spec.rerank.items()}
     alone = experiment.model_copy(update={"systems": {system.name: system}})
-    roles_of_all = {run: frozenset(facts.roles) for run, facts in spec.runs.items()}
-    alone.check_datasets(roles_of_all, spec.rerank, source)
+    alone.check_datasets(spec.run_roles, spec.rerank, source)
     if needs_fitting(system):
         loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
         aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
@@ -330,7 +329,7 @@ def check_options(options: Collection[str]) -> None:
 def _read_crag(crag: CragRule | Mapping[str, Any] | None) -> CragRule | None:
     if crag is None or isinstance(crag, CragRule):
         return crag
-    return parse_model(CragRule, crag, lambda path: ".".join(map(str, ("crag", *path))))
+    return parse_model(CragRule, crag, "crag")
 
 
 def parse_system(keys: Mapping[str, Any]) -> System:
@@ -342,11 +341,7 @@ def parse_system(keys: Mapping[str, Any]) -> System:
     if not isinstance(keys, Mapping):
         raise ConfigError(f"system: give a System or its keys as in YAML, not {keys!r:.80}")
     name = str(keys.get("name", "live"))
-
-    def where(location: Location) -> str:
-        return ".".join((name, *map(str, location)))
-
-    return parse_model(System, {**keys, "name": name}, where)
+    return parse_model(System, {**keys, "name": name}, name)
 
 
 def read_roles(roles: Mapping[str, Collection[str]] | None) -> dict[str, frozenset[str]]:

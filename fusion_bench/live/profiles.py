@@ -240,9 +240,7 @@ def read_rerank_section(
     for key in PREFIX:
         if isinstance(data, Mapping) and key in data:
             data = data[key]
-    return parse_model(
-        NablarchRerank, _underscore(data), lambda path: ".".join((where, *map(str, path)))
-    )
+    return parse_model(NablarchRerank, _underscore(data), where)
 
 
 def _underscore(data: Any) -> Any:  # noqa: ANN401 - as YAML says it

@@ -100,7 +100,7 @@ def prepare_request(
         ConfigError: The system does not fit the dataset, or there is no such split.
         DataError: A query or a document has no text.
     """
-    roles = {name: frozenset(run.roles) for name, run in read_spec(path)[0].runs.items()}
+    roles = read_spec(path)[0].run_roles
     lists = () if system.blend.reranker_name is None else (system.blend.reranker_name,)
     for location, problem in system.find_misfits(roles, lists):
         place = ".".join(str(part) for part in location)

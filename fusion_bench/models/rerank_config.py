@@ -232,7 +232,7 @@ def merge_settings(
     if start.deadline is not None:  # what a profile leaves open gives way to what is given
         base["deadline"] = start.deadline.model_dump(exclude_unset=True)
     data = merge_mappings(base, given)
-    return parse_model(RerankSettings, data, lambda path: ".".join(map(str, (where, *path))))
+    return parse_model(RerankSettings, data, where)
 
 
 def read_rerank_config(path: Path | None) -> RerankConfig:

@@ -353,8 +353,7 @@ def load_tuning_dataset(
     """
     system = experiment.systems[tuning.system]
     spec, _ = read_spec(path)
-    roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-    for location, problem in system.find_misfits(roles, tuple(spec.rerank)):
+    for location, problem in system.find_misfits(spec.run_roles, tuple(spec.rerank)):
         where = source.where(("systems", system.name, *location))
         raise ConfigError(f"{where}: {problem}")
     chosen = [

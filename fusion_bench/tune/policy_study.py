@@ -452,8 +452,7 @@ def study_experiment(
     chosen = _select(experiment, systems)
     paths = [path for _, path in find_datasets(experiment, source, folders)]
     for spec in read_distinct_specs(paths):
-        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
-        experiment.check_datasets(roles, spec.rerank, source)
+        experiment.check_datasets(spec.run_roles, spec.rerank, source)
     results = []
     warnings: list[DataWarning] = []
     for path in paths:

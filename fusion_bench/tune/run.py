@@ -287,4 +287,4 @@ def _merge_settings(
         raise UnknownNameError("system", data["system"], experiment.systems, where="--system")
     data.setdefault("seed", experiment.seed)
     data.setdefault("min_gain", experiment.min_gain)
-    return parse_model(TuneSettings, data, lambda place: "tune." + ".".join(map(str, place)))
+    return parse_model(TuneSettings, data, "tune")
