@@ -18,22 +18,14 @@ from tests.engines.connectors.loopback import DOCUMENTS, BadRequestError, Json, 
 from tests.engines.connectors.test_contract import ask, build, read
 
 
-def test_numbers_as_ids_become_texts() -> None:
-    with serving(FakeQdrant()) as engine:
-        hits = read(build("qdrant", engine, id_field=None), "words", 2)
-    assert [hit.document for hit in hits] == ["6", "4"]
-
-
-def test_the_primary_key_of_milvus_is_the_id_where_no_other_field_is_named() -> None:
-    with serving(FakeMilvus()) as engine:
-        hits = read(build("milvus", engine, id_field=None), "words", 2)
-    assert [hit.document for hit in hits] == ["6", "4"]
-
-
-def test_the_uuid_of_weaviate_is_the_id_where_no_property_is_named() -> None:
-    with serving(CASES["weaviate"].engine()) as engine:
-        hits = read(build("weaviate", engine, id_field=None), "words", 1)
-    assert hits[0].document == "00000000-0000-0000-0000-000000000006"
+@pytest.mark.parametrize(
+    ("name", "document"),
+    [("qdrant", "6"), ("milvus", "6"), ("weaviate", "00000000-0000-0000-0000-000000000006")],
+)
+def test_the_engines_own_id_is_a_text_where_no_field_is_named(name: str, document: str) -> None:
+    with serving(CASES[name].engine()) as engine:
+        hits = read(build(name, engine, id_field=None), "words", 1)
+    assert [hit.document for hit in hits] == [document]
 
 
 @pytest.mark.parametrize(

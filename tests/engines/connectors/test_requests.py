@@ -11,6 +11,8 @@ from fusion_bench.engines.connectors import PullQuery, connectors
 from fusion_bench.errors import ConfigError
 from tests.engines.connectors.cases import CASES, QUERY
 
+FOLDERS = ("qdrant", "milvus", "chroma")
+
 
 def build(name: str, **settings: object) -> Any:  # noqa: ANN401 - each connector has other methods
     return connectors.build(
@@ -55,20 +57,6 @@ def test_a_template_with_a_vector_wants_one() -> None:
     assert request["retriever"]["knn"]["query_vector"] == [1.0, 2.0]
     assert request["retriever"]["knn"]["k"] == 7
     assert request["retriever"]["knn"]["num_candidates"] == 500
-
-
-@pytest.mark.parametrize(
-    "leg",
-    [
-        {},
-        {"fields": ["a"], "vector_field": "v"},
-        {"retriever": {"knn": {}, "standard": {}}},
-        {"fields": ["a"], "num_candidates": 5},
-    ],
-)
-def test_a_leg_searches_in_one_way(leg: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match=r"\.leg: .*(needed|belongs)"):
-        elasticsearch(**leg)
 
 
 def test_opensearch_makes_the_vector_where_a_model_is_named() -> None:
@@ -127,14 +115,6 @@ def test_chromas_own_client_writes_the_same_fused_search() -> None:
     ]
     expected = operator.Rrf(ranks, k=20, weights=[2.0, 1.0]).to_dict()
     assert build("chroma").fused_request(QUERY, 5)["rank"] == expected
-
-
-def test_a_fused_answer_of_chroma_needs_the_search_api() -> None:
-    fused = {"method": "rrf"}
-    with pytest.raises(ConfigError, match="search_api: true"):
-        build("chroma", search_api=False, legs={"dense": {}}, fused=fused)
-    with pytest.raises(ConfigError, match=r"words: .*search_api"):
-        build("chroma", search_api=False, legs={"words": {"key": "words"}}, fused=None)
 
 
 def test_milvus_refuses_a_weighted_fusion_by_another_metric() -> None:
@@ -199,22 +179,12 @@ def test_weaviate_fuses_its_own_window_whatever_is_asked_for() -> None:
     connector.check_depth("", 200)
 
 
-def test_weaviate_fuses_a_pair() -> None:
-    with pytest.raises(ConfigError, match=r"keyword search .*vector"):
-        build("weaviate", legs={"a": {"vector": "v"}, "b": {"vector": "w"}})
-
-
 def test_only_the_whole_word_depth_is_replaced_in_yql() -> None:
     leg = {"yql": "select * from DEPTHS where {targetHits: DEPTH}x", "ranking": "r"}
     connector = build("vespa", legs={"leg": leg}, fused=None, fused_yql=None)
     request = connector.source_request("leg", PullQuery("q", "DEPTH"), 30)
     assert request["yql"] == "select * from DEPTHS where {targetHits: 30}x"
     assert request["query"] == "DEPTH"
-
-
-def test_fused_and_fused_yql_of_vespa_belong_together() -> None:
-    with pytest.raises(ConfigError, match="fused_yql belong"):
-        build("vespa", fused_yql=None)
 
 
 def test_azure_without_a_preview_version_fuses_1000_documents_of_the_text_query() -> None:
@@ -226,17 +196,6 @@ def test_azure_without_a_preview_version_fuses_1000_documents_of_the_text_query(
     connector = build("azure", api_version="2024-07-01", legs=legs, window=20)
     connector.check_depth("", 50)
     assert connector.describe_replay(50)["depth"] == {"words": 1000, "dense": 20}
-
-
-def test_azure_has_no_longer_answers() -> None:
-    with pytest.raises(ConfigError, match="most_documents"):
-        build("azure", most_documents=1001)
-
-
-def test_azure_fuses_one_text_query() -> None:
-    legs = {"a": {"fields": ["x"]}, "b": {"fields": ["y"]}}
-    with pytest.raises(ConfigError, match=r"text query .* a, b"):
-        build("azure", legs=legs)
 
 
 def test_a_leg_shorter_than_the_window_is_refused() -> None:
@@ -264,14 +223,6 @@ def test_a_leg_of_qdrant_is_fused_at_its_own_depth() -> None:
     assert [entry["limit"] for entry in prefetch] == [200, 100]
 
 
-@pytest.mark.parametrize("name", ["qdrant", "milvus", "chroma"])
-def test_an_engine_is_a_server_or_a_folder(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"url .* or path"):
-        build(name, path="folder")
-    with pytest.raises(ConfigError, match=r"url .* or path"):
-        connectors.build({"method": name, **CASES[name].settings})
-
-
 @pytest.mark.parametrize(
     ("name", "count"), [("elasticsearch", 1), ("qdrant", 1), ("milvus", 1), ("opensearch", 6)]
 )
@@ -292,20 +243,50 @@ def test_weights_may_name_roles() -> None:
     assert connector.describe_replay(5)["fusion"]["weights"] == {"words": 3.0, "dense": 1.0}
 
 
+def one_source(name: str, message: str, **source: object) -> tuple[str, dict[str, object], str]:
+    return name, {"legs": {"a": source}, "fused": None}, message
+
+
+WRONG = r"\.a: .*(needed|belongs)"
+PAIR = {"a": {"vector": "v"}, "b": {"vector": "w"}}
+TEXTS = {"a": {"fields": ["x"]}, "b": {"fields": ["y"]}}
+
+
 @pytest.mark.parametrize(
-    ("settings", "message"),
+    ("name", "settings", "message"),
     [
-        ({"collection": "docs"}, "begins with a capital letter"),
-        ({"id_field": "a b"}, "'a b' is no property"),
-        ({"legs": {"a": {"properties": ["b{"]}}, "fused": None}, "'b{' is no property"),
-        ({"legs": {"a": {"properties": ["b^x"]}}, "fused": None}, "a boost is a whole number"),
+        one_source("elasticsearch", WRONG),
+        one_source("elasticsearch", WRONG, fields=["a"], vector_field="v"),
+        one_source("elasticsearch", WRONG, retriever={"knn": {}, "standard": {}}),
+        one_source("elasticsearch", WRONG, fields=["a"], num_candidates=5),
+        one_source("weaviate", r"'b\{' is no property", properties=["b{"]),
+        one_source("weaviate", "a whole number", properties=["b^x"]),
+        ("weaviate", {"collection": "docs"}, "a capital letter"),
+        ("weaviate", {"id_field": "a b"}, "'a b' is no property"),
+        ("weaviate", {"legs": PAIR}, "keyword search .*vector"),
+        (
+            "chroma",
+            {"search_api": False, "legs": {"dense": {}}, "fused": {"method": "rrf"}},
+            "search_api: true",
+        ),
+        (
+            "chroma",
+            {"search_api": False, "legs": {"words": {"key": "words"}}, "fused": None},
+            "words: .*search_api",
+        ),
+        ("vespa", {"fused_yql": None}, "fused_yql belong"),
+        ("azure", {"most_documents": 1001}, "most_documents"),
+        ("azure", {"legs": TEXTS}, "text query .* a, b"),
+        ("qdrant", {"fused": {"weights": {"dense": 0}}}, r"^fused\.weights: 0 .*'dense'"),
+        *((name, {"path": "folder"}, "url .* or path") for name in FOLDERS),
     ],
 )
-def test_names_of_weaviate_fit_graphql(settings: dict[str, object], message: str) -> None:
+def test_what_no_connector_may_be(name: str, settings: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        build("weaviate", **settings)
+        build(name, **settings)
 
 
-def test_a_leg_of_weight_0_has_no_replay() -> None:
-    with pytest.raises(ConfigError, match=r"^fused\.weights: 0 .*'dense'"):
-        build("qdrant", fused={"method": "rrf", "weights": {"dense": 0}})
+@pytest.mark.parametrize("name", FOLDERS)
+def test_an_engine_is_a_server_or_a_folder(name: str) -> None:
+    with pytest.raises(ConfigError, match=r"url .* or path"):
+        connectors.build({"method": name, **CASES[name].settings})
