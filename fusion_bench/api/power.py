@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
@@ -30,60 +29,6 @@ from fusion_bench.stats.power import (
 )
 
 
-class ReportSpread(NamedTuple):
-    """The spread of one comparison of a report, and its family.
-
-    Attributes:
-        comparison: Its names.
-        spread: Of its differences on the primary measure.
-        systems: Compared systems of the family, over all collections.
-        critical_value: The report's, of its own level; None = of another level, or the report
-            has none.
-        warnings: What speaks against the judge of the collection.
-    """
-
-    comparison: PlannedComparison
-    spread: Spread
-    systems: int
-    critical_value: float | None
-    warnings: tuple[DataWarning, ...]
-
-
-def read_report_spread(
-    report: Report, collection: str | None, system: str | None, alpha: float
-) -> ReportSpread:
-    """The spread of one comparison on the primary measure.
-
-    Args:
-        report: Gives values per query.
-        collection: By default the first.
-        system: By default the compared system with the highest mean.
-        alpha: Family-wise level that is planned for.
-
-    Raises:
-        ConfigError: Nothing was compared with the baseline.
-        DataError: The two systems do not differ on any query.
-        UnknownNameError: No such collection or system.
-    """
-    part = _find_collection(report, collection)
-    candidate = _find_candidate(part, system)
-    names = [(each, name) for each in report.collections for name in _list_candidates(each)]
-    difference = _read_differences(part, candidate)
-    if not difference.any():
-        raise DataError(
-            f"collection {part.name!r}: {candidate!r} and the baseline {part.baseline!r} have the "
-            f"same {part.primary_measure} on every query, which tells no spread"
-        )
-    critical = None
-    stored = part.comparison(candidate, part.primary_measure)
-    if stored is not None and alpha == report.alpha:
-        critical = stored.critical_value
-    spread = estimate_spread(difference, number_by_appearance(part.groups)[0])
-    comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
-    warnings = tuple(find_judge_warnings(part.judge, part.runs))
-    return ReportSpread(comparison, spread, len(names), critical, warnings)
-
-
 def _find_collection(report: Report, name: str | None) -> Collection:
     by_name = {each.name: each for each in report.collections}
     if name is not None and name not in by_name:
@@ -104,6 +49,21 @@ def _list_candidates(collection: Collection) -> list[str]:
     """Compared systems, the one with the highest mean first."""
     names = (row.name for row in collection.ranked_systems)
     return [name for name in names if name != collection.baseline]
+
+
+def _read_spread(part: Collection, candidate: str) -> Spread:
+    """The spread of a comparison on the primary measure.
+
+    Raises:
+        DataError: The two systems do not differ on any query.
+    """
+    difference = _read_differences(part, candidate)
+    if not difference.any():
+        raise DataError(
+            f"collection {part.name!r}: {candidate!r} and the baseline {part.baseline!r} have the "
+            f"same {part.primary_measure} on every query, which tells no spread"
+        )
+    return estimate_spread(difference, number_by_appearance(part.groups)[0])
 
 
 def _read_differences(collection: Collection, candidate: str) -> FloatArray:
@@ -177,10 +137,15 @@ def power(
     else:
         record = report if isinstance(report, Report) else read_report(Path(report))
         level = record.alpha if alpha is None else alpha
-        source = read_report_spread(record, collection, system, level)
-        comparison, spread, family = source.comparison, source.spread, source.systems
-        warnings = source.warnings
-        critical = source.critical_value if systems in (None, family) else None
+        part = _find_collection(record, collection)
+        candidate = _find_candidate(part, system)
+        spread = _read_spread(part, candidate)
+        comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
+        warnings = tuple(find_judge_warnings(part.judge, part.runs))
+        family = sum(len(_list_candidates(each)) for each in record.collections)
+        stored = part.comparison(candidate, part.primary_measure)
+        if stored is not None and level == record.alpha and systems in (None, family):
+            critical = stored.critical_value
     count = family if systems is None else systems
     rules = _list_rules(count, critical, checks, level)
     plans = tuple(plan_rule(rule, spread, differences, power) for rule in rules)

@@ -26,33 +26,25 @@ from fusion_bench.measures.binary_relevance import (
     ReciprocalRank,
     Success,
 )
-from fusion_bench.measures.rankings import divide_or_zero, relevant_counts
+from fusion_bench.measures.rankings import GradedDocuments, divide_or_zero, relevant_counts
 
 #: For each part of the queries: their indices among the Q, a view, and positions in its lists.
 ListParts = Iterable[tuple[IntArray, AlignedRuns, IntArray]]
 
 
-@dataclass(frozen=True, eq=False)
-class TopCandidates:
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TopCandidates(GradedDocuments):
     """The m documents that one or two systems return within a cutoff, in order of the query.
 
     Attributes:
-        runs: Gives the Q queries, and the grades of all judged documents.
-        query: (m,), ascending.
         document: (m,): codes into the vocabulary of the runs.
         first: (m,): position in the first system's list, 1-based; 0 = not within the cutoff.
         second: (m,): the same in the second's; all 0 where there is no second system.
-        grade: (m,): 0 where unjudged.
-        judged: (m,).
     """
 
-    runs: AlignedRuns
-    query: IntArray
     document: IntArray
     first: IntArray
     second: IntArray
-    grade: IntArray
-    judged: BoolArray
 
     @property
     def size(self) -> int:

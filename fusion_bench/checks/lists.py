@@ -43,19 +43,7 @@ from fusion_bench.util.formatting import format_number, list_names, pluralize
 SAMPLE: Final = 1 << 17
 
 
-class RankColumn(NamedTuple):
-    """How the rank column of a file stands to its scores.
-
-    Attributes:
-        lists: Lists that were looked at: with different ranks and different scores.
-        opposed: Those of them in which documents of better rank mostly have lower scores.
-    """
-
-    lists: int
-    opposed: int
-
-
-def compare_rank_column(path: Path, layout: FileLayout) -> RankColumn | None:
+def compare_rank_column(path: Path, layout: FileLayout) -> tuple[int, int] | None:
     """Compare ranks and scores of the first lists of a file.
 
     Args:
@@ -63,8 +51,9 @@ def compare_rank_column(path: Path, layout: FileLayout) -> RankColumn | None:
         layout: How it is read.
 
     Returns:
-        None where it has no rank column, no scores, or a form of which a part cannot be read, or
-        where a temporary file cannot be written.
+        Lists with different ranks and different scores, and those of them in which documents of
+        better rank mostly have lower scores. None where the file has no rank column, no scores, or
+        a form of which a part cannot be read, or where a temporary file cannot be written.
     """
     if not path.is_file() or find_distribution(path, layout) is not None:
         return None
@@ -79,7 +68,7 @@ def compare_rank_column(path: Path, layout: FileLayout) -> RankColumn | None:
     return None
 
 
-def _compare_columns(table: RawTable) -> RankColumn | None:
+def _compare_columns(table: RawTable) -> tuple[int, int] | None:
     if table.ranks is None or table.values is None or isinstance(table.queries, CategoricalIds):
         return None
     ranks = np.array([float(rank) for rank in table.ranks])
@@ -91,7 +80,7 @@ def _compare_columns(table: RawTable) -> RankColumn | None:
     rises = same & (after > before) & (np.diff(ranks[order]) > 0)
     falls = same & (after < before) & (np.diff(ranks[order]) > 0)
     steps = [np.bincount(query[order][1:][kind], minlength=len(names)) for kind in (rises, falls)]
-    return RankColumn(int((steps[0] + steps[1] > 0).sum()), int((steps[0] > steps[1]).sum()))
+    return (int((steps[0] + steps[1] > 0).sum()), int((steps[0] > steps[1]).sum()))
 
 
 def count_constant_lists(run: Run, queries: Collection[str]) -> int:
@@ -219,7 +208,7 @@ def list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, An
     if file is not None and run.read_options.rank_from == "score":
         column = compare_rank_column(file.path, file.layout)
         if column is not None:
-            facts |= {"rank_column_lists": column.lists, "opposed_rank_lists": column.opposed}
+            facts |= zip(("rank_column_lists", "opposed_rank_lists"), column, strict=True)
     return facts
 
 

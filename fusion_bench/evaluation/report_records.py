@@ -250,14 +250,33 @@ class RefinedResult(MeanDifference):
     relevant_after: int
 
 
-class CragResult(ReportRecord):
-    """The verdicts on the lists of all queries.
+class ScoredList(ReportRecord):
+    """A list of every query whose best scores tell whether it can be answered from.
 
     Attributes:
         name: The system, or the rerank list.
         kind: ``system`` = its final lists; ``list`` = the rerank list in its own order.
         reranker: The rerank list whose scores count.
         top: So many documents of a list count.
+    """
+
+    name: str
+    kind: Literal["system", "list"]
+    reranker: str
+    top: int
+
+    @property
+    def title(self) -> str:
+        """``mine (ce)`` of a system, ``rerank list ce`` of a list."""
+        if self.kind == "list":
+            return f"rerank list {self.name}"
+        return f"{self.name} ({self.reranker})"
+
+
+class CragResult(ScoredList):
+    """The verdicts on the lists of all queries.
+
+    Attributes:
         grade: From which a document is relevant.
         upper: At or above it a best score is ``correct``.
         lower: At or below it a best score is ``incorrect``.
@@ -271,10 +290,6 @@ class CragResult(ReportRecord):
             any of them.
     """
 
-    name: str
-    kind: Literal["system", "list"]
-    reranker: str
-    top: int
     grade: int
     upper: float
     lower: float
@@ -285,13 +300,6 @@ class CragResult(ReportRecord):
     incorrect: VerdictCount
     needs_web_search: int
     refined: RefinedResult | None = None
-
-    @property
-    def title(self) -> str:
-        """``mine (ce)`` of a system, ``rerank list ce`` of a list."""
-        return (
-            f"rerank list {self.name}" if self.kind == "list" else f"{self.name} ({self.reranker})"
-        )
 
 
 def format_scope(

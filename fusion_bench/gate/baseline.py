@@ -245,30 +245,38 @@ class DocumentChange(StoredRecord):
         return self.rank_before != self.rank_after
 
 
-class QueryRegression(StoredRecord):
+class LostQuery(StoredRecord):
     """A query whose value fell.
 
     Attributes:
         collection: The dataset.
         query: Its id.
+        text: The beginning of its text; empty where the dataset has none.
         measure: The first measure of the policy.
-        value_before: Its old value.
-        value_after: Its new value.
-        top_k: Length limit of the old and of the new list; None = no limit.
-        documents: Its relevant documents: those that moved first.
-        text: The beginning of the query's text; empty where the dataset has none.
-        has_old_ranks: Whether the old ranks are known; after a change of the lists they are not.
-        trial: The candidate's trial that the ranks are of, from 1; None where it has one.
     """
 
     collection: str
     query: str
+    text: str = ""
     measure: str
+
+
+class QueryRegression(LostQuery):
+    """A query whose value fell, and which documents moved in its list.
+
+    Attributes:
+        value_before: Its old value.
+        value_after: Its new value.
+        top_k: Length limit of the old and of the new list; None = no limit.
+        documents: Its relevant documents: those that moved first.
+        has_old_ranks: Whether the old ranks are known; after a change of the lists they are not.
+        trial: The candidate's trial that the ranks are of, from 1; None where it has one.
+    """
+
     value_before: float
     value_after: float
     top_k: tuple[int | None, int | None] = (None, None)
     documents: tuple[DocumentChange, ...]
-    text: str = ""
     has_old_ranks: bool = True
     trial: int | None = None
 
@@ -321,29 +329,15 @@ def format_side(value: object) -> str:
 
 
 class CheckUpdate(CheckOutcome):
-    """What an update did to one check of the policy.
+    """What an update did to one check of the policy: the new values against the old ones.
 
     Attributes:
-        collection: The dataset.
-        slice: A query type, or ``field: value``; None = all queries.
-        measure: Its name.
-        max_drop: The tolerance.
-        status: What the gate says of the new values against the old ones.
-        error: Why it could not be checked; then the numbers are None.
-        old_mean: Mean of the replaced baseline.
-        new_mean: Mean of the new one.
-        difference: Mean of new − old.
-        changed: Queries whose value differs.
-        losses: Queries whose value is lower.
-        queries: Q.
+        old_mean: Mean of the replaced baseline; None with an error.
+        new_mean: Mean of the new one; None likewise.
     """
 
     old_mean: float | None
     new_mean: float | None
-    difference: float | None
-    changed: int
-    losses: int
-    queries: int
 
     @classmethod
     def from_result(cls, check: CheckResult) -> CheckUpdate:
@@ -352,22 +346,14 @@ class CheckUpdate(CheckOutcome):
         return cls(**kept, old_mean=check.baseline_mean, new_mean=check.candidate_mean)
 
 
-class QueryLoss(StoredRecord):
+class QueryLoss(LostQuery):
     """A query that an update made worse.
 
     Attributes:
-        collection: The dataset.
-        query: Its id.
-        text: The beginning of its text; empty where the dataset has none.
-        measure: The first measure of the policy.
         old_value: Its value in the replaced baseline.
         new_value: Its value in the new one.
     """
 
-    collection: str
-    query: str
-    text: str
-    measure: str
     old_value: float
     new_value: float
 

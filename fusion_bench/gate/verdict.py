@@ -154,7 +154,21 @@ def check_name(
 
 
 class CheckOutcome(StoredRecord):
-    """Which check it is, and how it ended; its records describe the fields."""
+    """Which check it is, and how it ended.
+
+    Attributes:
+        collection: The dataset.
+        slice: A query type, or ``field: value``; None = all queries.
+        measure: Its name.
+        reference: What the candidate is compared with: the baseline, or its anchor.
+        max_drop: Tolerance m.
+        status: What the rule decides; ``inconclusive`` with an error.
+        error: Why it could not be checked; None where it could. No policy lets an error pass.
+        queries: Q.
+        changed: Queries whose value differs.
+        losses: Queries whose value is lower.
+        difference: Mean of candidate − reference; None with an error.
+    """
 
     collection: str
     slice: str | None
@@ -163,6 +177,10 @@ class CheckOutcome(StoredRecord):
     max_drop: float
     status: CheckStatus
     error: str | None
+    queries: int
+    changed: int = 0
+    losses: int = 0
+    difference: float | None = None
 
     @property
     def name(self) -> str:
@@ -183,20 +201,9 @@ class CheckResult(CheckOutcome):
     ``gate.power``.
 
     Attributes:
-        collection: The dataset.
-        slice: A query type, or ``field: value``; None = all queries.
-        measure: Its name.
-        reference: What the candidate is compared with: the baseline, or its anchor.
-        max_drop: Tolerance m.
-        status: What the rule decides; ``inconclusive`` with an error.
-        error: Why it could not be checked; None where it could. No policy lets an error pass.
-        queries: Q.
         groups: G; Q where no groups are declared.
-        changed: Queries whose value differs.
-        losses: Queries whose value is lower.
         baseline_mean: Mean of the reference; None with an error, as every number below.
         candidate_mean: Mean of the candidate.
-        difference: Mean of candidate − reference.
         sd: Sample standard deviation of the differences by query; None with one query.
         design_effect: Variance of the difference by group ÷ by query; None = no spread is known.
         t_bound: One-sided 95 % lower bound of the difference by Student's t; None with one group.
@@ -222,13 +229,9 @@ class CheckResult(CheckOutcome):
             side.
     """
 
-    queries: int
     groups: int
-    changed: int = 0
-    losses: int = 0
     baseline_mean: float | None = None
     candidate_mean: float | None = None
-    difference: float | None = None
     sd: float | None = None
     design_effect: float | None = None
     t_bound: float | None = None

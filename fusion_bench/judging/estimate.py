@@ -91,8 +91,6 @@ class EstimatedDifference(MeanDifference):
 
     measure: str
     candidate: str
-    low: float
-    high: float
     standard_error: float
     freedom: float
     p: float

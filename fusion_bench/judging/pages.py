@@ -123,10 +123,12 @@ def _list_warnings(
 
 
 def _is_wider(each: EstimatedDifference) -> bool:
-    people = each.people
-    if people.low is None or people.high is None:
-        return False
-    return each.high - each.low > people.high - people.low
+    widths = [
+        item.high - item.low
+        for item in (each, each.people)
+        if item.low is not None and item.high is not None
+    ]
+    return len(widths) == 2 and widths[0] > widths[1]
 
 
 def _build_table(estimate: GradeEstimate, measure: str) -> Table:

@@ -45,12 +45,11 @@ class SourceHit:
     weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class LiveDocument:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveDocument(QueryHit):
     """One document of the final list.
 
     Attributes:
-        id: Its id.
         score: Its final score: blended, or the fused one where it was not reranked.
         fused_score: Its fused score.
         rerank_score: Its rerank score on the unit scale; None = it was not scored.
@@ -59,13 +58,9 @@ class LiveDocument:
         metadata: Of all lists in the order that the caller gave them; later values win.
     """
 
-    id: str
-    score: float
     fused_score: float
     rerank_score: float | None
     sources: tuple[SourceHit, ...]
-    text: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

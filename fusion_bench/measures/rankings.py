@@ -179,23 +179,32 @@ def _select_candidates(runs: AlignedRuns, keep: BoolArray) -> Candidates:
     return Candidates(index, runs.query_index[index], runs.grades[index])
 
 
-@dataclass(frozen=True, eq=False)
-class ReturnedDocuments:
-    """The m documents that one system returns for all queries, in any order.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class GradedDocuments:
+    """m documents that systems return for Q queries, with what is known of each.
 
     Attributes:
-        runs: Gives the Q queries, and the ideals of their judgments.
+        runs: Gives the Q queries, the grades of all judged documents and their ideals.
         query: (m,).
-        position: (m,), 1-based.
         grade: (m,); 0 where unjudged.
         judged: (m,): whether the grade is known; a negative grade is not, as to trec_eval.
     """
 
     runs: AlignedRuns
     query: IntArray
-    position: IntArray
     grade: IntArray
     judged: BoolArray
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ReturnedDocuments(GradedDocuments):
+    """The documents that one system returns for all queries, in any order.
+
+    Attributes:
+        position: (m,), 1-based.
+    """
+
+    position: IntArray
 
     def fill_gains(self, gains: NDArray[np.generic], cutoff: int | None) -> FloatArray:
         """The gain at every rank of every list, unjudged documents filled.
@@ -240,9 +249,8 @@ def collect_returned(
         for index, view, positions in parts
         for rows in (np.flatnonzero(positions > 0),)
     ]
-    return ReturnedDocuments(
-        runs, *(np.concatenate(column) for column in zip(*columns, strict=True))
-    )
+    query, position, grade, judged = map(np.concatenate, zip(*columns, strict=True))
+    return ReturnedDocuments(runs=runs, query=query, position=position, grade=grade, judged=judged)
 
 
 def _mean_by_rank(position: IntArray, gains: FloatArray, longest: int) -> FloatArray:

@@ -38,6 +38,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.evaluation.report_records import ScoredList
 from fusion_bench.stats.comparison import BETTER, Answer, Difference, MeanDifference
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -548,14 +549,10 @@ class CalibrationBin(ReportRecord):
     queries: int
 
 
-class ThresholdReport(ReportRecord):
+class ThresholdReport(ScoredList):
     """CRAG's thresholds and ``min_score``, fitted on tuning queries and judged held out.
 
     Attributes:
-        name: The system, or the rerank list.
-        kind: ``system`` = its final lists; ``list`` = the rerank list in its own order.
-        reranker: The rerank list whose scores count.
-        top: So many documents of the list count.
         credit: What ``ambiguous`` is worth.
         default: The thresholds as they were.
         tuned: Fitted.
@@ -565,10 +562,6 @@ class ThresholdReport(ReportRecord):
         calibration: By score, lowest first.
     """
 
-    name: str
-    kind: Literal["system", "list"]
-    reranker: str
-    top: int
     credit: float
     default: ThresholdRule
     tuned: ThresholdRule
@@ -576,13 +569,6 @@ class ThresholdReport(ReportRecord):
     gain: Gain
     verdict: TuningVerdict
     calibration: tuple[CalibrationBin, ...]
-
-    @property
-    def title(self) -> str:
-        """``today (sharp)`` of a system, ``rerank list sharp`` of a list."""
-        if self.kind == "list":
-            return f"rerank list {self.name}"
-        return f"{self.name} ({self.reranker})"
 
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"

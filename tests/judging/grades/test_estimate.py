@@ -13,6 +13,7 @@ from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError
 from fusion_bench.judging.estimate import EstimatedDifference, estimate_differences
 from fusion_bench.judging.judge_values import JudgeValues
+from fusion_bench.stats.comparison import MeanDifference
 from fusion_bench.stats.intervals import draw_queries
 from tests.gate import cases
 from tests.judging.grades.judged_project import ESTIMATE, SAMPLED, replace_in_dataset
@@ -48,6 +49,12 @@ def estimate(people: JudgeValues, machine: JudgeValues) -> list[EstimatedDiffere
     return list(estimate_differences(people, machine, "base", alpha=0.05, min_gain=0.005))
 
 
+def measure_width(item: MeanDifference) -> float:
+    assert item.low is not None
+    assert item.high is not None
+    return item.high - item.low
+
+
 def test_bias_of_the_machine_is_taken_away() -> None:
     machine = make_values("llm", 200, shift=0.15)
     people = take(machine, 30, lower=0.15)
@@ -75,7 +82,7 @@ def test_intervals_of_the_primary_measure_hold_together() -> None:
 
     assert up.p_adjusted == pytest.approx(min(1, 2 * up.p))
     assert other.p_adjusted is None
-    assert up.high - up.low > other.high - other.low
+    assert measure_width(up) > measure_width(other)
 
 
 def test_machine_that_was_hardly_ever_wrong_shows_nothing() -> None:
@@ -86,6 +93,7 @@ def test_machine_that_was_hardly_ever_wrong_shows_nothing() -> None:
 
     [up, *_] = estimate(people, machine)
 
+    assert up.low is not None
     assert up.low > 0
     assert up.few_changes
     assert (up.differing, up.answer) == (9, "not shown")
