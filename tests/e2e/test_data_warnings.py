@@ -1,15 +1,19 @@
-"""Every command that prints numbers says what speaks against the lists that it read."""
+"""Every command that prints numbers says what speaks against them."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fusion_bench
 from fusion_bench.cli import main
-from tests import warnings_project
+from tests import tiny, warnings_project
+from tests.gate import cases
+from tests.tiny import edit
 from tests.warnings_project import EXPERIMENT, KEYS, LISTS
 
 Capture = pytest.CaptureFixture[str]
@@ -86,3 +90,127 @@ def test_json_holds_key_and_text(
         warnings = record["data"]["warnings"] if command == "tune" else record[0]["warnings"]
     texts = {warning["key"]: warning["text"] for warning in warnings}
     assert [key for key in TEXTS if TEXTS[key] not in texts[key]] == []
+
+
+# ── weights by query type on a dataset without types: every command that uses them says so
+
+
+WARNING = "lint weights-by-type-untyped: mine has no query types"
+TYPED = {
+    "runs": ["a", "b"],
+    "weights_by_type": {
+        "local": {"keyword": 0.5, "semantic": 0.5},
+        "hybrid": {"keyword": 0.4, "semantic": 0.6},
+    },
+}
+
+
+@pytest.fixture
+def untyped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(cases.make_project(tmp_path))
+    queries = tmp_path / "datasets/mine/queries.jsonl"
+    queries.write_text(re.sub(r'"type": "\w+", ', "", queries.read_text()))
+    edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", f"live: {TYPED}")
+    edit(tmp_path, cases.EXPERIMENT, "  slices: [local]\n", "")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["eval", cases.EXPERIMENT, "--no-plots"],
+        ["gate", cases.EXPERIMENT, "--update", "--reason", "first"],
+    ],
+)
+def test_it_is_said_where_it_is_felt(arguments: list[str], capsys: Capture) -> None:
+    assert main(arguments) == 0
+    assert f"! {WARNING}" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("untyped")
+def test_the_gate_says_it_too(capsys: Capture) -> None:
+    assert main(["gate", cases.EXPERIMENT, "--update", "--reason", "first"]) == 0
+    capsys.readouterr()
+    assert main(["gate", cases.EXPERIMENT]) == 0
+    assert f"! {WARNING}" in capsys.readouterr().out
+
+
+def test_python_says_it(untyped: Path) -> None:
+    systems = {"plain": {"runs": ["a", "b"]}, "typed": TYPED}
+    data = str(untyped / "datasets/mine/dataset.yaml")
+    compared = fusion_bench.compare(data, None, systems, "RR@10")
+    assert compared.warnings[0].startswith(WARNING)
+    plain = fusion_bench.compare(data, None, {"a": "a", "b": "b"}, "RR@10")
+    assert not any(WARNING in text for text in plain.warnings)
+
+
+# ── ``gate`` and ``compare`` name the kill switch: off now, or off on one side only
+
+
+SWITCH = "RAG_FUSION_V2_ENABLED"
+
+
+def run_gate(capsys: Capture, *arguments: str) -> tuple[dict[str, Any], str]:
+    """The record and the page."""
+    main(["gate", cases.EXPERIMENT, "--json", *arguments])
+    record = json.loads(capsys.readouterr().out)
+    main(["gate", cases.EXPERIMENT, *arguments])
+    return record, capsys.readouterr().out
+
+
+def test_the_gate_names_the_switch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.delenv(SWITCH, raising=False)
+    monkeypatch.chdir(cases.make_project(tmp_path))
+    edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a, b], fusion: rrf_v2}")
+    update = ["gate", cases.EXPERIMENT, "--update", "--reason"]
+    assert main([*update, "on"]) == 0
+    assert SWITCH not in capsys.readouterr().out
+    record, page = run_gate(capsys)
+    assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (True, True)
+    assert SWITCH not in page
+    monkeypatch.setenv(SWITCH, "off")
+    record, page = run_gate(capsys)
+    assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (False, True)
+    assert f"! {SWITCH} was on for the baseline " in page
+    assert f"); {SWITCH} off (baseline: on)\n" in page
+    assert main([*update, "off"]) == 0
+    assert f"! {SWITCH} is off: rrf_v2 " in capsys.readouterr().out
+    record, page = run_gate(capsys)
+    assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (False, False)
+    assert f"! {SWITCH} is off: rrf_v2 " in page
+    assert f"); {SWITCH} off\n" in page
+    monkeypatch.setenv(SWITCH, "on")
+    _, page = run_gate(capsys)
+    assert f"! {SWITCH} was on for the candidate " in page
+    assert f"); {SWITCH} on (baseline: off)\n" in page
+
+
+def test_compare_names_the_switch_of_both_reports(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(tiny.make(tmp_path))
+    for value in ("on", "off"):
+        monkeypatch.setenv(SWITCH, value)
+        assert main(["eval", tiny.EXPERIMENT, "--out", value, "--no-plots"]) == 0
+    monkeypatch.delenv(SWITCH)
+    capsys.readouterr()
+    on, off = "on/report.json", "off/report.json"
+
+    def compared(*files: str) -> tuple[dict[str, bool], str]:
+        assert main(["compare", *files, "--json"]) == 0
+        record = json.loads(capsys.readouterr().out)[0]["v2_enabled"]
+        assert main(["compare", *files]) == 0
+        return record, capsys.readouterr().out
+
+    sides, page = compared(on, off)
+    assert sides == {"baseline": True, "candidates": False}
+    assert f"! {SWITCH} was on for the baseline " in page
+    sides, page = compared(off)
+    assert sides == {"baseline": False, "candidates": False}
+    assert f"! {SWITCH} is off" in page
+    sides, page = compared(on)
+    assert sides == {"baseline": True, "candidates": True}
+    assert SWITCH not in page

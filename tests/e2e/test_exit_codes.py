@@ -147,6 +147,7 @@ def test_every_command_answers_in_json(command: str, capsys: Capture) -> None:
     assert main([*command.split(), "--json", "--no-such-option"]) == 2
     error = read_error(capsys)
     assert ": --no-such-option" in error["message"]
+    assert error["file"] is error["line"] is None
 
 
 @pytest.mark.parametrize(

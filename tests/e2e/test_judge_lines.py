@@ -27,15 +27,15 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def judge_lines(text: str) -> list[str]:
-    """The commands of a page, with their last words: each stands at the end of its line."""
-    found = re.findall(r"[Jj]udge these first: (fusion-bench judge [^\n<|(]*)", html.unescape(text))
+    """What follows ``fusion-bench judge`` on a page: each stands at the end of its line."""
+    found = re.findall(r"[Jj]udge these first: fusion-bench judge ([^\n<|(]*)", html.unescape(text))
     return sorted({line.strip() for line in found})
 
 
 def paste(capsys: Capture, line: str) -> str:
     """Run a command, asking for a list in place of a sitting; what it prints."""
     capsys.readouterr()
-    assert main((*shlex.split(line)[1:], "--list")) == 0, line
+    assert main(("judge", *shlex.split(line), "--list")) == 0, line
     shown = capsys.readouterr()
     return shown.out + shown.err
 
@@ -45,8 +45,8 @@ def test_eval(root: Path, capsys: Capture) -> None:
     assert main(EVAL) == 0
     lines = judge_lines(capsys.readouterr().out)
     assert lines == [
-        f"fusion-bench judge {EXPERIMENT} --baseline pooled --candidate sum --next 50",
-        f"fusion-bench judge {EXPERIMENT} --candidate fresh --next 50",
+        f"{EXPERIMENT} --baseline pooled --candidate sum --next 50",
+        f"{EXPERIMENT} --candidate fresh --next 50",
     ]
     assert judge_lines((root / "out/report.md").read_text()) == lines
     assert set(lines) <= set(judge_lines((root / "out/report.html").read_text()))
@@ -59,7 +59,7 @@ def test_names_no_folder_of_a_machine(root: Path, capsys: Capture) -> None:
     path = str(root / EXPERIMENT)
     assert main(("eval", path, "--set", "seed=3", "--no-plots", "--out", "out")) == 0
     lines = judge_lines((root / "out/report.md").read_text())
-    assert lines[1] == f"fusion-bench judge {EXPERIMENT} --candidate fresh --next 50 --set seed=3"
+    assert lines[1] == f"{EXPERIMENT} --candidate fresh --next 50 --set seed=3"
     assert "fresh - pooled" in paste(capsys, lines[1])
     for name in ("report.md", "report.html"):
         assert str(root) not in (root / "out" / name).read_text()
@@ -70,7 +70,7 @@ def test_fusion_without_a_system_of_the_list(root: Path, capsys: Capture) -> Non
     edit(root, EXPERIMENT, "pooled: {runs: [pooled]}", "pooled: {runs: [pooled], top_k: 9}")
     assert main(EVAL) == 0
     lines = judge_lines(capsys.readouterr().out)
-    assert lines[-1] == f"fusion-bench judge {EXPERIMENT} --system sum --order pool"
+    assert lines[-1] == f"{EXPERIMENT} --system sum --order pool"
     assert "new0" in paste(capsys, lines[-1])
 
 
@@ -81,7 +81,7 @@ def test_several_datasets(root: Path, capsys: Capture) -> None:
     names = "datasets: [mine, ../datasets/mine/second.yaml]"
     edit(root, EXPERIMENT, "dataset: mine", names)
     assert main(EVAL) == 0
-    line = f"fusion-bench judge {EXPERIMENT} --dataset second --candidate fresh --next 50"
+    line = f"{EXPERIMENT} --dataset second --candidate fresh --next 50"
     assert line in judge_lines((root / "out/report.md").read_text())
     assert "fresh - pooled" in paste(capsys, line)
 
@@ -98,7 +98,7 @@ def test_compare(root: Path, capsys: Capture) -> None:
     capsys.readouterr()
     assert main(("compare", "out", "new", "--baseline", "pooled", "--candidate", "pooled")) == 0
     [line] = judge_lines(capsys.readouterr().out)
-    assert line == f"fusion-bench judge {EXPERIMENT} --system pooled --order pool"
+    assert line == f"{EXPERIMENT} --system pooled --order pool"
     assert "new0" in paste(capsys, line)
 
 
@@ -109,13 +109,10 @@ def test_files_without_an_experiment(capsys: Capture) -> None:
     options = ("--qrels", "datasets/mine/qrels.txt", *files, "--measure", "RR@10")
     assert main(("compare", *options)) == 0
     [line] = judge_lines(capsys.readouterr().out)
-    assert (
-        line
-        == f"fusion-bench judge {SAVED_EXPERIMENT} --baseline pooled --candidate fresh --next 50"
-    )
+    assert line == f"{SAVED_EXPERIMENT} --baseline pooled --candidate fresh --next 50"
     assert main(("try", *options, "--save", "mine")) == 0
     [other] = judge_lines(capsys.readouterr().out)
-    assert other.startswith(f"fusion-bench judge {SAVED_EXPERIMENT} ")
+    assert other.startswith(f"{SAVED_EXPERIMENT} ")
     paste(capsys, other)
     assert "fresh - pooled, RR@10" in paste(capsys, line)
 
@@ -133,8 +130,8 @@ def test_gate(root: Path, capsys: Capture) -> None:
     capsys.readouterr()
     junit = ("--junit", "gate.xml", "--markdown", "gate.md")
     assert main(("gate", EXPERIMENT, *junit)) == 3
-    line = f"fusion-bench judge {EXPERIMENT} --system pooled --order pool"
+    line = f"{EXPERIMENT} --system pooled --order pool"
     assert judge_lines(capsys.readouterr().out) == [line]
-    assert line in html.unescape((root / "gate.xml").read_text())
-    assert line in html.unescape((root / "gate.md").read_text())
+    for name in ("gate.xml", "gate.md"):
+        assert f"judge {line}" in html.unescape((root / name).read_text())
     assert "new0" in paste(capsys, line)

@@ -11,23 +11,13 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.gate.page import build_gate_page
 from tests.gate import cases
-from tests.tiny import EXPERIMENT, FILES, edit
+from tests.tiny import EXPERIMENT, edit
 
 #: What the rules find in the tiny experiment.
 FOUND = ["blend-not-monotone", "bonus-dominates", "rerank-swamps-retrieval"]
 
 
-@pytest.fixture
-def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    for name, text in FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize(
     ("options", "code"),
     [
@@ -48,7 +38,7 @@ def test_exit_codes(options: list[str], code: int) -> None:
     assert main(["lint", EXPERIMENT, *options]) == code
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("root")
 def test_json_holds_findings_with_their_witnesses(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["lint", EXPERIMENT, "--json"]) == 1
     record = json.loads(capsys.readouterr().out)
@@ -58,21 +48,7 @@ def test_json_holds_findings_with_their_witnesses(capsys: pytest.CaptureFixture[
     assert all(finding["witness"]["documents"] for finding in record["findings"])
 
 
-@pytest.mark.usefixtures("tiny")
-def test_the_page_shows_message_place_and_witness(capsys: pytest.CaptureFixture[str]) -> None:
-    main(["lint", EXPERIMENT])
-    page = capsys.readouterr().out
-    for part in (
-        "blend-not-monotone",
-        "docs/reference/lint.md#",
-        "systems: two",
-        "Witness: ",
-        "e.yaml:10",
-    ):
-        assert part in page
-
-
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("root")
 def test_without_the_dataset_the_page_says_what_was_not_checked(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -88,28 +64,27 @@ def run_json(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
     return record
 
 
-@pytest.mark.usefixtures("tiny")
 def test_eval_stores_the_findings_and_shows_them_first(
-    tiny: Path, capsys: pytest.CaptureFixture[str]
+    root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     record = run_json(capsys, "eval", EXPERIMENT, "--no-plots")
     assert [finding["id"] for finding in record["lint"]] == FOUND
     assert {finding["datasets"][0] for finding in record["lint"]} == {"tiny"}
-    markdown = (tiny / "reports/e/report.md").read_text()
+    markdown = (root / "reports/e/report.md").read_text()
     assert markdown.index("blend-not-monotone") < markdown.index("## tiny")
     main(["eval", EXPERIMENT, "--no-plots"])
     page = capsys.readouterr().out
     assert page.index("blend-not-monotone: ") < page.index("Primary measure")
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("root")
 def test_an_ignored_finding_is_nowhere(capsys: pytest.CaptureFixture[str]) -> None:
     ignore = ["--set", f"lint.ignore=[{', '.join(FOUND)}]"]
     assert run_json(capsys, "eval", EXPERIMENT, "--no-plots", *ignore)["lint"] == []
     assert run_json(capsys, "lint", EXPERIMENT, *ignore)["findings"] == []
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize("command", ["eval", "tune", "gate", "fuse"])
 def test_every_command_refuses_to_ignore_what_is_no_rule(
     command: str, capsys: pytest.CaptureFixture[str]
@@ -121,7 +96,7 @@ def test_every_command_refuses_to_ignore_what_is_no_rule(
     assert "rule 'rank'" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("root")
 def test_try_stores_the_findings(capsys: pytest.CaptureFixture[str]) -> None:
     folder = "datasets/tiny"
     lists = [f"a={folder}/a.trec", f"b={folder}/b.trec"]
@@ -132,7 +107,7 @@ def test_try_stores_the_findings(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(finding["severity"] in {"warning", "note"} for finding in found)
 
 
-@pytest.mark.usefixtures("tiny")
+@pytest.mark.usefixtures("root")
 def test_tune_looks_at_the_default_and_the_tuned_system(
     capsys: pytest.CaptureFixture[str],
 ) -> None:

@@ -65,13 +65,7 @@ def test_reports_say_who_judged_and_that_it_is_circular(
         assert "120 pairs of 40 queries" in plain
         assert CIRCULAR in plain
         assert plain.count(CIRCULAR) == 1
-    if words[0] in {
-        "eval",
-        "tune",
-        "compare",
-        "power",
-        "diagnose",
-    }:  # before anything but the title
+    if words[0] != "dataset":  # before anything but the title
         assert shown[0].index("machine judge") < 200
 
 
@@ -334,8 +328,7 @@ def test_grades_that_tell_no_system_from_another_are_named(
 # ── A system may declare the family of a model that works in it; the judge's own is circular
 
 
-FAMILY_GATE = ("gate", EXPERIMENT, "--no-html")
-UPDATE = (*FAMILY_GATE, "--update", "--reason", "first")
+UPDATE = (*GATE, "--update", "--reason", "first")
 CIRCULAR_SYSTEM = "The judge is of the family gpt, and so is both (system)"
 
 
@@ -367,20 +360,12 @@ def test_reports(root: Path, capsys: Capture) -> None:
     assert CIRCULAR_SYSTEM in show(capsys, *words, "both")
     assert CIRCULAR_SYSTEM in show(capsys, *words, "both", "--json")
     assert CIRCULAR_SYSTEM not in show(capsys, *words, "a")
-    assert CIRCULAR_SYSTEM not in show(
-        capsys,
-        "eval",
-        EXPERIMENT,
-        "--no-plots",
-        "--set",
-        "baseline=a",
-        "--set",
-        "systems.both.family=llama",
-    )
+    other = ("--set", "baseline=a", "--set", "systems.both.family=llama")
+    assert CIRCULAR_SYSTEM not in show(capsys, "eval", EXPERIMENT, "--no-plots", *other)
 
 
 def test_estimates_of_judges(root: Path, capsys: Capture) -> None:
-    shared = "Judge 'qrels' is of the family gpt, and so is both (system)"
+    shared = "of the family gpt, and so is both (system)"
     assert shared in show(capsys, "grades", "sensitivity", EXPERIMENT)
     edit(root, "datasets/mine/dataset.yaml", "kind: human}", "kind: human, sample: random}")
     words = ("grades", "estimate", EXPERIMENT, "--people", "people", "--machine", "qrels")
@@ -396,7 +381,7 @@ def test_the_gate_refuses_it(root: Path, capsys: Capture) -> None:
     edit(root, EXPERIMENT, "family: GPT, ", "")
     edit(root, "datasets/mine/dataset.yaml", "family: llama", "family: gpt")
     capsys.readouterr()
-    assert main(FAMILY_GATE) == 2
+    assert main(GATE) == 2
     assert CIRCULAR_SYSTEM in " ".join(capsys.readouterr().err.split())
 
 
