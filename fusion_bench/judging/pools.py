@@ -208,11 +208,6 @@ class Pool:
     depth: int
     documents: tuple[PooledDocument, ...]
 
-    def without(self, pairs: Collection[Pair]) -> Pool:
-        """The same pool without these documents."""
-        kept = tuple(each for each in self.documents if each.pair not in pairs)
-        return Pool(self.systems, self.depth, kept)
-
     def by_query(self) -> dict[str, list[PooledDocument]]:
         """The documents of each query."""
         groups: dict[str, list[PooledDocument]] = {}

@@ -23,7 +23,7 @@ from scipy import sparse
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import read_objects, require_text
-from fusion_bench.models.options import GraphRules, Tokens
+from fusion_bench.models.options import GraphRules
 from fusion_bench.models.retrieval import (
     Ranking,
     SearchContext,
@@ -42,28 +42,16 @@ class EntityLinker:
 
     Args:
         names: Entity → its name; columns of :meth:`seeds` follow its order.
-        threshold: Smallest coverage that counts as named, in (0, 1].
-        sharpness: Power of the coverage in the seed: the higher, the less half a name counts.
-        language: Stemmer and stopword list.
-        tokens: What a word is; ``bigrams`` finds names in Japanese texts.
+        rules: When a name counts as named, and what a word is; ``bigrams`` finds names in Japanese
+            texts.
 
     Raises:
         MissingExtraError: bm25s or PyStemmer is not installed.
     """
 
-    def __init__(
-        self,
-        names: Mapping[str, str],
-        *,
-        threshold: float = 0.5,
-        sharpness: float = 2.0,
-        language: str = "english",
-        tokens: Tokens = "stem",
-    ) -> None:
+    def __init__(self, names: Mapping[str, str], rules: GraphRules | None = None) -> None:
         self.entities = tuple(names)
-        self._threshold, self._sharpness = threshold, sharpness
-        self._language = language
-        self._tokens: Tokens = tokens
+        self._rules = rules or GraphRules()
         words = self._list_words(list(names.values()))
         self._columns = {w: i for i, w in enumerate(sorted({w for name in words for w in name}))}
         holds = _incidence_matrix(words, self._columns)
@@ -86,13 +74,13 @@ class EntityLinker:
             threshold. A row of zeros is a text that names none.
         """
         coverage = self.coverage(texts)
-        strength = coverage**self._sharpness * self._total
+        strength = coverage**self._rules.sharpness * self._total
         # The tolerance keeps a name of exactly half its weight in, whatever the sum's rounding.
-        return np.where(coverage >= self._threshold - 1e-12, strength, 0.0)
+        return np.where(coverage >= self._rules.threshold - 1e-12, strength, 0.0)
 
     def _list_words(self, texts: Sequence[str]) -> list[list[str]]:
         """The different words of each text, sorted."""
-        words = tokenize_texts(texts, self._tokens, language=self._language)
+        words = tokenize_texts(texts, self._rules.tokens, language=self._rules.language)
         return [sorted(set(text)) for text in words]
 
 
@@ -240,13 +228,8 @@ class GraphIndex:
         self.ids = tuple(documents)
         self._rules = rules or GraphRules()
         names = [name for known in entities.values() for name in known.names]
-        self._linker = EntityLinker(
-            {str(n): name for n, name in enumerate(names)},
-            threshold=self._rules.threshold,
-            sharpness=self._rules.sharpness,
-            language=self._rules.language,
-            tokens=self._rules.tokens,
-        )
+        by_number = {str(n): name for n, name in enumerate(names)}
+        self._linker = EntityLinker(by_number, self._rules)
         counts = [len(known.names) for known in entities.values()]
         # Names of one entity stand side by side; each has one at least.
         self._first_names = np.cumsum([0, *counts[:-1]])

@@ -7,6 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -111,8 +112,7 @@ class BM25Index:
     ) -> None:
         bm25s = import_extra("bm25s", purpose="BM25 retrieval")
         self.ids = tuple(documents)
-        self._language = language
-        self._tokens: Tokens = tokens
+        self._tokenize = partial(tokenize_texts, tokens=tokens, language=language)
         words = self._tokenize(list(documents.values()))
         if not any(words):
             raise DataError(f"no word to index in {len(self.ids)} documents")
@@ -132,9 +132,6 @@ class BM25Index:
             if known:
                 row[:] = self._index.get_scores_from_ids(known)
         return result
-
-    def _tokenize(self, texts: Sequence[str]) -> list[list[str]]:
-        return tokenize_texts(texts, self._tokens, language=self._language)
 
 
 class OkapiIndex:
@@ -166,9 +163,8 @@ class OkapiIndex:
         epsilon: float = 0.25,
     ) -> None:
         self.ids = tuple(documents)
-        self._tokens: Tokens = tokens
-        self._language = language
-        texts = tokenize_texts(list(documents.values()), tokens, language=language)
+        self._tokenize = partial(tokenize_texts, tokens=tokens, language=language)
+        texts = self._tokenize(list(documents.values()))
         self._columns = {w: i for i, w in enumerate(dict.fromkeys(w for t in texts for w in t))}
         if not self._columns:
             raise DataError(f"no word to index in {len(self.ids)} documents")
@@ -190,8 +186,7 @@ class OkapiIndex:
         Returns:
             Shape (Q, D): 0 where a document shares no word with the query.
         """
-        words = tokenize_texts(queries, self._tokens, language=self._language)
-        asked = self._count_words(words)
+        asked = self._count_words(self._tokenize(queries))
         return np.asarray((asked @ self._terms).toarray(), dtype=np.float64)
 
     def _count_words(self, texts: Sequence[Sequence[str]]) -> sparse.csr_array:

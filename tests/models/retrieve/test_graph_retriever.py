@@ -133,7 +133,7 @@ def test_coverage_is_the_share_of_the_names_weight() -> None:
 
 
 def test_seeds_weigh_by_sharpened_coverage_and_by_how_telling_the_name_is() -> None:
-    linker = EntityLinker(NAMES, threshold=0.4, sharpness=3)
+    linker = EntityLinker(NAMES, GraphRules(threshold=0.4, sharpness=3))
     whole = weight(1) + weight(2)
     partial = (weight(2) / whole) ** 3 * whole
     [row] = linker.seeds(["account discovery"])
@@ -143,8 +143,8 @@ def test_seeds_weigh_by_sharpened_coverage_and_by_how_telling_the_name_is() -> N
 
 
 def test_half_a_name_counts_from_the_threshold_on() -> None:
-    assert EntityLinker(NAMES, threshold=0.5).seeds(["task"])[0, 0] > 0
-    assert EntityLinker(NAMES, threshold=0.51).seeds(["task"])[0, 0] == 0
+    assert EntityLinker(NAMES, GraphRules(threshold=0.5)).seeds(["task"])[0, 0] > 0
+    assert EntityLinker(NAMES, GraphRules(threshold=0.51)).seeds(["task"])[0, 0] == 0
 
 
 @pytest.mark.parametrize("text", ["", "the of", "nothing known"])
