@@ -50,9 +50,7 @@ def fuse_experiment(
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    if system not in experiment.systems:
-        raise UnknownNameError("system", system, experiment.systems, where="--system")
-    chosen = experiment.systems[system]
+    chosen = experiment.find_system(system)
     name = _dataset_name(dataset, experiment.dataset_names)
     file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)

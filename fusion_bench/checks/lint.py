@@ -388,12 +388,9 @@ def make_lint_report(
         RuntimeError: A witness does not show what its finding claims, which is a bug.
     """
     names = tuple(experiment.systems) if systems is None else tuple(systems)
-    for name in names:
-        if name not in experiment.systems:
-            raise UnknownNameError("system", name, experiment.systems, where="--system")
+    chosen = [experiment.find_system(name) for name in names]
     check_ignored(experiment, source)
     ignored = experiment.lint.ignore
-    chosen = [experiment.systems[name] for name in names]
     merged = lint_systems(chosen, datasets, ignored=ignored, engine=engine)
     rules = load_rules().items()
     return LintReport(

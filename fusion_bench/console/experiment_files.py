@@ -111,9 +111,7 @@ def make_session(
 
 def _choose_system(experiment: Experiment, name: str | None) -> str:
     if name is not None:
-        if name not in experiment.systems:
-            raise UnknownNameError("system", name, experiment.systems, where="--system")
-        return name
+        return experiment.find_system(name).name
     if experiment.tune is not None:
         return experiment.tune.system
     gated = experiment.gated_system

@@ -490,9 +490,7 @@ def choose_system(experiment: Experiment, name: str | None) -> System:
         name = next((known for known in preferred if known in systems), None)
     if name is None:
         raise ConfigError(f"--system: name one of the systems: {', '.join(systems)}")
-    if name not in systems:
-        raise UnknownNameError("system", name, systems, where="--system")
-    return systems[name]
+    return experiment.find_system(name)
 
 
 def _find_data(

@@ -241,13 +241,10 @@ def select_systems(
     Raises:
         UnknownNameError: No such system or dataset.
     """
-    for name in systems:
-        if name not in experiment.systems:
-            raise UnknownNameError("system", name, experiment.systems, where="--system")
+    names = dict.fromkeys((experiment.baseline, *(systems or experiment.systems)))
+    kept = {name: experiment.find_system(name) for name in names}
     if dataset is not None and dataset not in experiment.dataset_names:
         raise UnknownNameError("dataset", dataset, experiment.dataset_names, where="--dataset")
-    names = dict.fromkeys((experiment.baseline, *(systems or experiment.systems)))
-    kept = {name: experiment.systems[name] for name in names}
     is_one = dataset is not None and experiment.dataset is None
     datasets = (dataset,) if is_one else experiment.datasets
     return experiment.model_copy(update={"systems": kept, "datasets": datasets})

@@ -234,6 +234,20 @@ class Experiment(TableView, StrictModel):
             "reranker": [", ".join(sorted(system.reranker_names)) for system in systems],
         }
 
+    def find_system(self, name: str, where: str = "--system") -> System:
+        """The system of a name.
+
+        Args:
+            name: The name.
+            where: Prefix of the message that says where the name stands.
+
+        Raises:
+            UnknownNameError: There is none.
+        """
+        if name not in self.systems:
+            raise UnknownNameError("system", name, self.systems, where=where)
+        return self.systems[name]
+
     @property
     def dataset_names(self) -> tuple[str, ...]:
         """The datasets, one or several."""

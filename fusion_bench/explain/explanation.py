@@ -526,9 +526,7 @@ def _select_system(experiment: Experiment, name: str | None) -> System:
     if name is None:
         gated = experiment.gated_system if experiment.gate is not None else None
         return gated or experiment.systems[experiment.baseline]
-    if name not in experiment.systems:
-        raise UnknownNameError("system", name, experiment.systems, where="--system")
-    return experiment.systems[name]
+    return experiment.find_system(name)
 
 
 def select_traces(

@@ -152,11 +152,8 @@ def _choose_dataset(paths: Mapping[str, Path], dataset: str | None) -> str:
 
 
 def _choose_systems(experiment: Experiment, names: Sequence[str]) -> dict[str, System]:
-    for name in names:
-        if name not in experiment.systems:
-            raise UnknownNameError("system", name, experiment.systems, where="--system")
     kept = dict.fromkeys((experiment.baseline, *names)) if names else experiment.systems
-    return {name: experiment.systems[name] for name in kept}
+    return {name: experiment.find_system(name) for name in kept}
 
 
 #: A query and a document.

@@ -166,9 +166,7 @@ def _select_system(experiment: Experiment, name: str | None, path: Path) -> Syst
     if name is None:
         names = ", ".join(map(repr, experiment.systems))
         raise ConfigError(f"{path}: several systems: choose one with system=…: {names}")
-    if name not in experiment.systems:
-        raise UnknownNameError("system", name, experiment.systems, where=str(path))
-    return experiment.systems[name]
+    return experiment.find_system(name, str(path))
 
 
 def _find_file(

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, format_yaml
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.settings import TuneSettings
@@ -283,8 +283,7 @@ def _merge_settings(
         raise ConfigError(
             f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"
         )
-    if data["system"] not in experiment.systems:
-        raise UnknownNameError("system", data["system"], experiment.systems, where="--system")
+    experiment.find_system(data["system"])
     data.setdefault("seed", experiment.seed)
     data.setdefault("min_gain", experiment.min_gain)
     return parse_model(TuneSettings, data, "tune")

@@ -18,7 +18,7 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.errors import UnknownKeyError, UnknownNameError
+from fusion_bench.errors import UnknownKeyError
 from fusion_bench.evaluation.details.relevant_ranks import (
     Observer,
     PlainTable,
@@ -335,8 +335,7 @@ class DetailsCollector:
             UnknownNameError: No such system.
         """
         for name in self.names:
-            if name not in experiment.systems:
-                raise UnknownNameError("system", name, experiment.systems, where=where)
+            experiment.find_system(name, where)
 
     def add_collection(self, task: EvaluationSet) -> Callable[[System], Observer]:
         """What gives an observer of each fitted system of the next collection."""

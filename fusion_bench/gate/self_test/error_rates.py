@@ -22,7 +22,7 @@ import numpy as np
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.checks import Check, PairedCollection, build_checks, run_checks
 from fusion_bench.gate.estimates import CheckTrials
@@ -347,10 +347,8 @@ def _choose_reference(inputs: GateInputs, against: str | None) -> System:
         ConfigError: The gated system is the only one.
     """
     experiment, candidate = inputs.experiment, inputs.candidate
-    if against is not None and against not in experiment.systems:
-        raise UnknownNameError("system", against, experiment.systems, where="--against")
     names = [against] if against else [experiment.baseline, *experiment.systems]
-    others = [experiment.systems[name] for name in names if name != candidate.name]
+    others = [experiment.find_system(name, "--against") for name in names if name != candidate.name]
     if not others:
         raise ConfigError(
             f"{inputs.source.path}: a self-test needs two different systems, and the only one is "
