@@ -183,7 +183,7 @@ TESTED_ELSEWHERE = {
     "studies.mutants",
     "studies.prediction_powered_table",
     "studies.printed_blocks",
-    "studies.trials_table",
+    "studies.repeats_table",
 }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from benchmarks.studies.trial_values import (
+from benchmarks.studies.repeat_values import (
     FIXED,
     KINDS,
     TRIALS,
@@ -13,7 +13,7 @@ from benchmarks.studies.trial_values import (
     load_agents,
     make_contrasts,
 )
-from benchmarks.studies.trials_table import (
+from benchmarks.studies.repeats_table import (
     BORROWED,
     WAYS,
     Coverage,
@@ -25,7 +25,7 @@ from benchmarks.studies.trials_table import (
     simulate,
 )
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.trial_variance import measure_trial_spread
+from fusion_bench.stats.repeat_variance import measure_repeat_spread
 from tests.parity.data import parity_data
 from tests.stats.trial_cases import crossed
 
@@ -88,7 +88,7 @@ def test_the_real_agents_have_their_published_figures() -> None:
     real = load_agents()
     for (collection, system), (mean, sd) in PUBLISHED.items():
         values = real[collection][system]
-        spread = measure_trial_spread(values)
+        spread = measure_repeat_spread(values)
         assert (f"{100 * values.mean():.1f}", f"{100 * spread.sd:.1f}") == (mean, sd)
     assert "| 0.4304 ± 0.0166 | 45 of 103 |" in format_agents(real)
     alarms, pairs = count_alarms(real)

@@ -82,9 +82,9 @@ PARTS = (
         "judging effort",
     ),
     Part(
-        "trials",
+        "repeats",
         "docs/studies/trials.md",
-        "benchmarks.studies.trials_table",
+        "benchmarks.studies.repeats_table",
         mark="trials: coverage",
     ),
     Part("choices", "docs/studies/tuning.md", "benchmarks.studies.choices", mark="choices"),

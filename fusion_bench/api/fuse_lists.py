@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.checks.dataset_facts import select_trial
+from fusion_bench.checks.dataset_facts import select_repeat
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -57,7 +57,7 @@ def fuse_experiment(
     refuse_inputs(spec.file_paths(file.parent))
     alone = experiment.model_copy(update={"systems": {system: chosen}})
     alone.check_datasets(spec.run_roles, spec.rerank, source)
-    loaded = select_trial(
+    loaded = select_repeat(
         load_dataset(
             file,
             runs=chosen.base_runs,

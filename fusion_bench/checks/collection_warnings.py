@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fusion_bench.checks.dataset_facts import (
-    FIRST_TRIAL,
+    FIRST_REPEAT,
     IGNORED_QUERIES,
-    warn_first_trial,
+    warn_first_repeat,
     warn_ignored,
 )
 from fusion_bench.checks.judges import (
@@ -36,7 +36,7 @@ BEFORE_LISTS: Final = (
 )
 #: … and of those that stand behind them.
 AFTER_LISTS: Final = (
-    *("near-duplicate queries", FIRST_TRIAL, "single trial", "unjudged", "unjudged share"),
+    *("near-duplicate queries", FIRST_REPEAT, "single trial", "unjudged", "unjudged share"),
     *("unjudged decide", "ties", "source ties"),
 )
 _V1: Final = "rrf_v2 ran as rrf without weights and bonus, and position_aware as replace."
@@ -93,7 +93,7 @@ def find_warnings(
             *warn_ignored(ignored, queries if described is None else described),
             *find_data_warnings(runs, queries, configs, measures),
             *warn_near_duplicates(near_duplicates),
-            *warn_first_trial(first_trial),
+            *warn_first_repeat(first_trial),
         )
     )
 

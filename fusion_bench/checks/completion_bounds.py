@@ -18,7 +18,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import divide_or_zero
 from fusion_bench.ranking.final_lists import list_parts
-from fusion_bench.stats.trial_variance import mean_of_known, mean_of_trials
+from fusion_bench.stats.repeat_variance import mean_of_known, mean_of_repeats
 
 #: Depth of Judged where the measure has no cutoff.
 JUDGED_DEPTH: Final = 10
@@ -127,10 +127,10 @@ def _judged_share(top: TopCandidates) -> FloatArray:
 def find_fitted_bounds(
     fitted: Iterable[tuple[System, AlignedRuns]], measures: Sequence[Measure]
 ) -> tuple[QueryBounds | None, ...]:
-    """The bounds of a system that is fitted already, as means over its trials.
+    """The bounds of a system that is fitted already, as means over its repeats.
 
     Args:
-        fitted: (T,): for each trial the system, fitted there, and the lists.
+        fitted: (T,): for each repeat the system, fitted there, and the lists.
         measures: M measures.
     """
     return mean_bounds(
@@ -138,21 +138,21 @@ def find_fitted_bounds(
     )
 
 
-def mean_bounds(trials: Sequence[Sequence[QueryBounds | None]]) -> tuple[QueryBounds | None, ...]:
-    """The means over trials, measure by measure; None where it is not known of one of them.
+def mean_bounds(repeats: Sequence[Sequence[QueryBounds | None]]) -> tuple[QueryBounds | None, ...]:
+    """The means over repeats, measure by measure; None where it is not known of one of them.
 
-    No completion gives the mean over trials a value beyond them.
+    No completion gives the mean over repeats a value beyond them.
 
     Args:
-        trials: (T,) of (M,).
+        repeats: (T,) of (M,).
     """
     means: list[QueryBounds | None] = []
-    for bounds in zip(*trials, strict=True):
+    for bounds in zip(*repeats, strict=True):
         known = [each for each in bounds if each is not None]
         if len(known) < len(bounds):
             means.append(None)
             continue
-        judged = mean_of_trials([each.judged for each in known])
+        judged = mean_of_repeats([each.judged for each in known])
         low = mean_of_known([each.low for each in known])
         high = mean_of_known([each.high for each in known])
         means.append(QueryBounds(judged, low, high, known[0].depth))

@@ -1,4 +1,4 @@
-"""What is noticed about a dataset's lists, queries, trials before any number is trusted."""
+"""What is noticed about a dataset's lists, queries, repeats before any number is trusted."""
 
 from __future__ import annotations
 
@@ -35,72 +35,72 @@ from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import list_names, pluralize
 
 
-def select_trial(dataset: Dataset, number: int) -> Dataset:
+def select_repeat(dataset: Dataset, number: int) -> Dataset:
     """The dataset with one file of each list; itself where every list has one.
 
-    No list stands there with another trial: of several numbers of files the fewest count.
+    No list stands there with another repeat: of several numbers of files the fewest count.
 
     Args:
         dataset: Any.
         number: From 1.
 
     Raises:
-        ConfigError: Its lists have fewer trials.
+        ConfigError: Its lists have fewer repeats.
     """
-    count = dataset.count_trials()
+    count = dataset.count_repeats()
     if number > count:
         raise ConfigError(
             f"--trial: {dataset.name} has {pluralize(count, 'trial')} of these lists, so "
             f"{number} is none of them: name one from 1 to {count}"
         )
-    return dataset.trials[number - 1] if number > 1 else replace(dataset, later_trials=())
+    return dataset.repeats[number - 1] if number > 1 else replace(dataset, later_repeats=())
 
 
 def describe_selection(dataset: Dataset, number: int = 1) -> str | None:
-    """Which trial of which lists is shown; None where every list has one file.
+    """Which repeat of which lists is shown; None where every list has one file.
 
     Args:
-        dataset: With every trial.
+        dataset: With every repeat.
         number: The one that is shown.
     """
-    if not dataset.later_trials:
+    if not dataset.later_repeats:
         return None
-    counts = dataset.trial_counts
+    counts = dataset.repeat_counts
     names = [key.partition("/")[2] for key in sorted(counts)]
     numbers = " or ".join(map(str, sorted({*counts.values()})))
     return f"trial {number} of {numbers} of {list_names(names)}"
 
 
-FIRST_TRIAL: Final = "first trial"
+FIRST_REPEAT: Final = "first trial"
 
 
-def describe_first_trial(dataset: Dataset, *results: str) -> tuple[str, ...]:
-    """Sentences on the results that read one trial of several.
+def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
+    """Sentences on the results that read one repeat of several.
 
     Args:
-        dataset: With every trial.
+        dataset: With every repeat.
         results: Names of such results, in the plural, beside the groups that are found.
 
     Returns:
         Empty where every list has one file.
     """
-    trial = describe_selection(dataset)
-    if trial is None:
+    repeat = describe_selection(dataset)
+    if repeat is None:
         return ()
     texts = []
     if results:
         names = " and ".join(filter(None, (", ".join(results[:-1]), results[-1])))
-        texts.append(f"{names} are those of {trial}. New trials may give others.")
-    has_runs = any(part.startswith("runs/") for part in dataset.trial_lists)
+        texts.append(f"{names} are those of {repeat}. New trials may give others.")
+    has_runs = any(part.startswith("runs/") for part in dataset.repeat_lists)
     if has_runs and (dataset.spec.grouping == "auto" or dataset.found_groups):
         grouping = f"'groups: {dataset.spec.grouping}'"
-        texts.append(f"{grouping} compared {trial}. New trials may give other groups.")
+        texts.append(f"{grouping} compared {repeat}. New trials may give other groups.")
     return tuple(texts)
 
 
-def warn_first_trial(texts: Iterable[str]) -> Iterator[DataWarning]:
-    """The sentences of :func:`describe_first_trial` as warnings."""
-    return (DataWarning(key=FIRST_TRIAL, text=text) for text in texts)
+def warn_first_repeat(texts: Iterable[str]) -> Iterator[DataWarning]:
+    """The sentences of :func:`describe_first_repeat` as warnings."""
+    return (DataWarning(key=FIRST_REPEAT, text=text) for text in texts)
 
 
 #: Key of the warning.
@@ -134,8 +134,8 @@ def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
 
 
 def find_unjudged_queries(dataset: Dataset) -> set[str]:
-    """The queries that a list of any trial answers, and that have no judgment."""
-    answered = {query for trial in dataset.trials for query in _answered_queries(trial)}
+    """The queries that a list of any repeat answers, and that have no judgment."""
+    answered = {query for repeat in dataset.repeats for query in _answered_queries(repeat)}
     return answered - set(dataset.qrels.queries)
 
 
@@ -145,26 +145,26 @@ def _answered_queries(dataset: Dataset) -> Iterator[str]:
         yield from (query for query, size in zip(run.queries, sizes, strict=True) if size)
 
 
-def list_infos(trials: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
-    """What was noticed about each input list, sources first; then about those of later trials.
+def list_infos(repeats: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
+    """What was noticed about each input list, sources first; then about those of later repeats.
 
     Args:
-        trials: Each trial of a dataset with the lists that are used, and the same lists over the
+        repeats: Each repeat of a dataset with the lists that are used, and the same lists over the
             queries that are looked at; one where every list has one file.
     """
-    several = trials[0][0].trial_counts
-    infos = _list_trial(*trials[0], dict.fromkeys(several, 1))
-    for number, (dataset, aligned) in enumerate(trials[1:], 2):
+    several = repeats[0][0].repeat_counts
+    infos = _list_repeat(*repeats[0], dict.fromkeys(several, 1))
+    for number, (dataset, aligned) in enumerate(repeats[1:], 2):
         present = [key for key, count in several.items() if number <= count]
-        every = _list_trial(dataset, aligned, dict.fromkeys(present, number))
+        every = _list_repeat(dataset, aligned, dict.fromkeys(present, number))
         infos += [info for info in every if info.trial is not None]
     return infos
 
 
-def _list_trial(
+def _list_repeat(
     dataset: Dataset, aligned: AlignedRuns, numbers: Mapping[str, int]
 ) -> list[ListInfo]:
-    """The lists of one trial, with the number of the trial by ``runs/NAME`` and ``rerank/NAME``."""
+    """The lists of one repeat, with its number by ``runs/NAME`` and ``rerank/NAME``."""
     judged = set(dataset.qrels.queries)
     documents = set(dataset.qrels.vocabulary)
     returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
@@ -241,13 +241,13 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "fields": _describe_fields(queries),
         "groups": len({query.group or query.id for query in queries}),
         "runs": [
-            _run_row(dataset, run) | _count_trials(dataset, f"runs/{run.name}")
+            _run_row(dataset, run) | _count_repeats(dataset, f"runs/{run.name}")
             for run in dataset.runs.values()
         ],
         "rerank_lists": [
             _row(run)
             | {"score_space": dataset.spaces[run.name]}
-            | _count_trials(dataset, f"rerank/{run.name}")
+            | _count_repeats(dataset, f"rerank/{run.name}")
             for run in dataset.rerankers.values()
         ],
         "judges": [_describe_judge(dataset, name) for name in dataset.spec.judges],
@@ -285,11 +285,11 @@ def _run_row(dataset: Dataset, run: Run) -> dict[str, object]:
     return _row(run) | {"when": condition or None, "on_queries": on}
 
 
-def _count_trials(dataset: Dataset, key: str) -> dict[str, int]:
+def _count_repeats(dataset: Dataset, key: str) -> dict[str, int]:
     """The files of a list, where some list has several."""
-    if not dataset.later_trials:
+    if not dataset.later_repeats:
         return {}
-    return {"trials": dataset.trial_counts.get(key, 1)}
+    return {"trials": dataset.repeat_counts.get(key, 1)}
 
 
 def _row(run: Run) -> dict[str, object]:
@@ -322,11 +322,11 @@ def dataset_notices(dataset: Dataset) -> list[str]:
             f"{dataset.name} has no ranked list yet: fusion-bench retrieve or fusion-bench pull "
             "adds one."
         ]
-    trials = [
+    repeats = [
         (each, align(each.qrels, [*each.runs.values()], rerankers=[*each.rerankers.values()]))
-        for each in dataset.trials
+        for each in dataset.repeats
     ]
-    infos, runs = list_infos(trials), trials[0][1]
+    infos, runs = list_infos(repeats), repeats[0][1]
     notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
@@ -353,7 +353,7 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         notices.append(f"{count}: synthetic, written by a model; never averaged with real ones.")
     if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
         notices.append(describe_near_duplicates(duplicates))
-    return [*notices, *describe_first_trial(dataset)]
+    return [*notices, *describe_first_repeat(dataset)]
 
 
 def _describe_list(info: ListInfo, judged: int) -> Iterator[str]:

@@ -128,7 +128,7 @@ class ListInfo(ReportRecord):
 
     @property
     def title(self) -> str:
-        """Its name, and which trial."""
+        """Its name, and which repeat."""
         return self.name if self.trial is None else f"{self.name} (trial {self.trial})"
 
 

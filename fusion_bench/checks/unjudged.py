@@ -32,7 +32,7 @@ from fusion_bench.stats.comparison import (
     unjudged_decide,
 )
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
-from fusion_bench.stats.trial_variance import mean_of_known, mean_of_trials
+from fusion_bench.stats.repeat_variance import mean_of_known, mean_of_repeats
 from fusion_bench.util.formatting import format_difference, format_number, format_percent
 
 #: Why two of the three views are missing.
@@ -192,12 +192,12 @@ def find_evidence(
     )
 
 
-def mean_evidence(trials: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
-    """The means over trials; what has no formula for filled values has none in any."""
+def mean_evidence(repeats: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
+    """The means over repeats; what has no formula for filled values has none in any."""
     return UnjudgedEvidence(
-        share=mean_of_trials([each.share for each in trials]),
-        judged_only=mean_of_trials([each.judged_only for each in trials]),
-        filled=mean_of_known([each.filled for each in trials]),
+        share=mean_of_repeats([each.share for each in repeats]),
+        judged_only=mean_of_repeats([each.judged_only for each in repeats]),
+        filled=mean_of_known([each.filled for each in repeats]),
     )
 
 

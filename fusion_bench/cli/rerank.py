@@ -86,7 +86,7 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
     usage = estimate.usage
     asked = f"{pluralize(estimate.queries, 'query')}, {pluralize(estimate.documents, 'document')}"
     echo(f"{asked}, {estimate.stored:,} stored")
-    _print_trials(estimate.trials)
+    _print_repeats(estimate.trials)
     calls = pluralize(estimate.calls, "call")
     echo(f"{calls} of {estimate.provider}, {usage.searches:g} search units")
     echo(f"about {usage.tokens} input tokens, {usage.output_tokens} output tokens")
@@ -108,7 +108,7 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
     nouns = {"calls": "call", "documents": "document", "retries": "retry"}
     done = ", ".join(pluralize(ledger[key], noun) for key, noun in nouns.items())
     echo(f"{done}, price {'not known' if cost is None else f'{cost:.4f}'}")
-    _print_trials(ledger.get("trials", 1))
+    _print_repeats(ledger.get("trials", 1))
     p50, p95 = ledger["query_ms"].values()
     if p50 is not None:  # nothing was asked where every score was stored
         echo(f"latency per query: median {p50:.0f} ms, 95th percentile {p95:.0f} ms")
@@ -128,10 +128,10 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
         echo(line)
 
 
-def _print_trials(trials: int) -> None:
-    """Print that a query has the candidates of several trials, where it has."""
-    if trials > 1:
-        echo(f"candidates of a query: those of {trials} trials of the lists, each document once")
+def _print_repeats(repeats: int) -> None:
+    """Print that a query has the candidates of several repeats, where it has."""
+    if repeats > 1:
+        echo(f"candidates of a query: those of {repeats} trials of the lists, each document once")
 
 
 def _print_unread(written: WrittenList) -> None:

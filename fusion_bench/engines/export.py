@@ -161,16 +161,16 @@ def replay_system(
     """
     task = prepare_dataset(_select_pair(experiment, system, exported), source, dataset)
     fitted = [task.fit_system(item) for item in (system, exported)]
-    assessments = {item.name: _assess_trials(task, item) for item in (system, exported)}
+    assessments = {item.name: _assess_repeats(task, item) for item in (system, exported)}
     names = tuple(measure.name for measure in task.measures)
-    trials = {name: each.trials for name, each in assessments.items() if each.trials is not None}
+    repeats = {name: each.repeats for name, each in assessments.items() if each.repeats is not None}
     contrast = Contrast(
         names,
         task.experiment.baseline,
         {name: assessment.values for name, assessment in assessments.items()},
         task.runs.groups,
-        trials,
-        {name: task.trial_lists(task.experiment.systems[name]) for name in trials},
+        repeats,
+        {name: task.repeat_lists(task.experiment.systems[name]) for name in repeats},
     )
     settings = task.experiment.model_dump(include=set(INFERENCE_KEYS))
     ((comparison,),) = compare_contrasts([contrast], settings)
@@ -197,12 +197,12 @@ def replay_system(
     )
 
 
-def _assess_trials(task: EvaluationSet, system: System) -> Assessment:
-    """What was measured of a system, over the trials of its lists."""
+def _assess_repeats(task: EvaluationSet, system: System) -> Assessment:
+    """What was measured of a system, over the repeats of its lists."""
     return mean_assessment(
         [
-            assess_system(trial.fit_system(system), trial.runs, trial.measures)
-            for trial in task.trials[: task.count_trials(system)]
+            assess_system(repeat.fit_system(system), repeat.runs, repeat.measures)
+            for repeat in task.repeats[: task.count_repeats(system)]
         ]
     )
 

@@ -1,4 +1,4 @@
-"""Everything measured of one system, trial by trial: values, ties, unjudged documents."""
+"""Everything measured of one system, repeat by repeat: values, ties, unjudged documents."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from fusion_bench.data.ordering import FloatArray, cut_positions, positions
 from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.details.relevant_ranks import Observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.evaluation.report_records import TrialsResult
+from fusion_bench.evaluation.report_records import RepeatsResult
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
@@ -30,11 +30,11 @@ from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.comparison_family import ComparedValues
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.trial_variance import (
+from fusion_bench.stats.repeat_variance import (
     NarrowingPlan,
     count_disagreements,
-    mean_of_trials,
-    measure_trial_spread,
+    mean_of_repeats,
+    measure_repeat_spread,
     plan_narrowing,
     split_variance,
 )
@@ -52,8 +52,8 @@ class Assessment:
         candidates: Documents returned over all queries.
         bounds: (M,): what completions of the judgments make of each measure; None = complete
             judgments.
-        trials: Shape (T, M, Q): the values of each trial, where everything else is the mean over
-            T trials; None = there is one.
+        repeats: Shape (T, M, Q): the values of each repeat, where everything else is the mean over
+            T repeats; None = there is one.
         source_ties: What ties inside the lists that it reads could make of the values; None = not
             asked.
     """
@@ -63,13 +63,13 @@ class Assessment:
     unjudged: UnjudgedEvidence
     candidates: int
     bounds: tuple[QueryBounds | None, ...]
-    trials: FloatArray | None = None
+    repeats: FloatArray | None = None
     source_ties: SourceTies | None = None
 
     @property
     def first_values(self) -> FloatArray:
-        """(Q,): the primary measure on the first trial."""
-        values: FloatArray = self.values[0] if self.trials is None else self.trials[0, 0]
+        """(Q,): the primary measure on the first repeat."""
+        values: FloatArray = self.values[0] if self.repeats is None else self.repeats[0, 0]
         return values
 
 
@@ -117,42 +117,42 @@ def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> Floa
     return measure.compute_measures(measures, runs, placed)
 
 
-def find_trial_bounds(
+def find_repeat_bounds(
     task: EvaluationSet, system: System, measures: Sequence[Measure]
 ) -> tuple[QueryBounds | None, ...]:
-    """(M,): what completions make of a system, as means over trials; None = complete judgments.
+    """(M,): what completions make of a system, as means over repeats; None = complete judgments.
 
     Args:
         task: The evaluated queries.
-        system: Any system; trained parts are fitted on each trial by itself.
+        system: Any system; trained parts are fitted on each repeat by itself.
         measures: M measures.
     """
     if bool(task.runs.judged.all()):  # nothing needs to be ranked
         return (None,) * len(measures)
-    trials = task.trials[: task.count_trials(system)]
-    fitted = ((trial.fit_system(system), trial.runs) for trial in trials)
+    repeats = task.repeats[: task.count_repeats(system)]
+    fitted = ((repeat.fit_system(system), repeat.runs) for repeat in repeats)
     return find_fitted_bounds(fitted, measures)
 
 
-def describe_trials(
+def describe_repeats(
     task: EvaluationSet, system: System, assessment: Assessment
-) -> TrialsResult | None:
-    """How far the trials of a system lie apart on the primary measure; None = there is one.
+) -> RepeatsResult | None:
+    """How far the repeats of a system lie apart on the primary measure; None = there is one.
 
     Args:
         task: What was evaluated.
         system: The system.
         assessment: What was measured of it.
     """
-    if assessment.trials is None:
+    if assessment.repeats is None:
         return None
-    values = assessment.trials[:, 0]
-    spread = measure_trial_spread(values, task.groups)
+    values = assessment.repeats[:, 0]
+    spread = measure_repeat_spread(values, task.groups)
     components = split_variance(values, spread)
     shares = (None, None, None) if components is None else components.shares
     pair, disagreeing = count_disagreements(values, noise=NOISE)
-    return TrialsResult(
-        lists=tuple(sorted(task.trial_lists(system))),
+    return RepeatsResult(
+        lists=tuple(sorted(task.repeat_lists(system))),
         means=spread.means,
         sd=spread.sd,
         query_share=shares[0],
@@ -166,7 +166,7 @@ def describe_trials(
 def describe_narrowing(
     table: ComparedValues, candidate: str, *, alpha: float
 ) -> NarrowingPlan | None:
-    """What one more trial, or more queries, would make of the interval of a difference.
+    """What one more repeat, or more queries, would make of the interval of a difference.
 
     Args:
         table: The compared values.
@@ -174,42 +174,42 @@ def describe_narrowing(
         alpha: 1 − coverage.
 
     Returns:
-        None where neither system has trials, or no spread over queries is known.
+        None where neither system has repeats, or no spread over queries is known.
     """
-    both = table.trial_sides(candidate)
+    both = table.repeat_sides(candidate)
     sides = [side for side in both if side is not None]
     if not sides:
         return None
     groups = number_by_appearance(table.keys)[0]
     difference = paired_difference(table.values[candidate], table.values[table.baseline])
     estimate = estimate_mean(difference, groups, alpha=alpha)
-    spreads = [measure_trial_spread(side, groups) for side in sides]
+    spreads = [measure_repeat_spread(side, groups) for side in sides]
     return plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))
 
 
-def assess_trials(
+def assess_repeats(
     task: EvaluationSet, progress: Progress, details: DetailsCollector | None
 ) -> dict[str, Assessment]:
-    """Assess the systems of an experiment; those of several trials on each, as means.
+    """Assess the systems of an experiment; those of several repeats on each, as means.
 
-    Trained fusions are fitted on each trial by itself.
+    Trained fusions are fitted on each repeat by itself.
 
     Args:
         task: The experiment on one dataset.
         progress: Called as the work goes on.
-        details: Collects what stands behind the values of the first trial; None = nobody asks.
+        details: Collects what stands behind the values of the first repeat; None = nobody asks.
     """
     systems = task.experiment.systems
     parts: dict[str, list[Assessment]] = {name: [] for name in systems}
-    for number, trial in enumerate(task.trials, 1):
-        present = {n: each for n, each in systems.items() if number <= task.count_trials(each)}
+    for number, repeat in enumerate(task.repeats, 1):
+        present = {n: each for n, each in systems.items() if number <= task.count_repeats(each)}
         observer = details if number == 1 else None
-        for name, each in _assess_trial(trial, present, progress, observer).items():
+        for name, each in _assess_repeat(repeat, present, progress, observer).items():
             parts[name].append(each)
-    return {name: mean_assessment(trials) for name, trials in parts.items()}
+    return {name: mean_assessment(repeats) for name, repeats in parts.items()}
 
 
-def _assess_trial(
+def _assess_repeat(
     task: EvaluationSet,
     systems: Mapping[str, System],
     progress: Progress,
@@ -239,38 +239,38 @@ def _assess_trial(
     return {n: replace(each, source_ties=source_ties[n]) for n, each in assessments.items()}
 
 
-def mean_assessment(trials: Sequence[Assessment]) -> Assessment:
-    """The means over trials, with the values of each; of one trial itself."""
-    if len(trials) == 1:
-        return trials[0]
-    values = np.stack([part.values for part in trials])
-    inside = [part.source_ties for part in trials if part.source_ties is not None]
+def mean_assessment(repeats: Sequence[Assessment]) -> Assessment:
+    """The means over repeats, with the values of each; of one repeat itself."""
+    if len(repeats) == 1:
+        return repeats[0]
+    values = np.stack([part.values for part in repeats])
+    inside = [part.source_ties for part in repeats if part.source_ties is not None]
     return Assessment(
-        values=mean_of_trials(values),
-        ties=_mean_ties([part.ties for part in trials]),
-        unjudged=mean_evidence([part.unjudged for part in trials]),
-        bounds=mean_bounds([part.bounds for part in trials]),
-        candidates=round(sum(part.candidates for part in trials) / len(trials)),
-        trials=values,
+        values=mean_of_repeats(values),
+        ties=_mean_ties([part.ties for part in repeats]),
+        unjudged=mean_evidence([part.unjudged for part in repeats]),
+        bounds=mean_bounds([part.bounds for part in repeats]),
+        candidates=round(sum(part.candidates for part in repeats) / len(repeats)),
+        repeats=values,
         source_ties=_mean_source_ties(inside) if inside else None,
     )
 
 
-def _mean_source_ties(trials: Sequence[SourceTies]) -> SourceTies:
-    sampled = [each.settlements for each in trials if each.settlements is not None]
+def _mean_source_ties(repeats: Sequence[SourceTies]) -> SourceTies:
+    sampled = [each.settlements for each in repeats if each.settlements is not None]
     return SourceTies(
-        ties=_mean_ties([each.ties for each in trials]),
+        ties=_mean_ties([each.ties for each in repeats]),
         settlements=max(sampled, default=None),
-        unknown=frozenset().union(*(each.unknown for each in trials)),
+        unknown=frozenset().union(*(each.unknown for each in repeats)),
     )
 
 
-def _mean_ties(trials: Sequence[TieSensitivity]) -> TieSensitivity:
-    """Bounds of the mean over trials; a query is affected where it is in any trial."""
+def _mean_ties(repeats: Sequence[TieSensitivity]) -> TieSensitivity:
+    """Bounds of the mean over repeats; a query is affected where it is in any repeat."""
     low, high = (
-        np.stack([getattr(each, name) for each in trials]) for name in ("minimum", "maximum")
+        np.stack([getattr(each, name) for each in repeats]) for name in ("minimum", "maximum")
     )
     differs = (low != high) & ~(np.isnan(low) & np.isnan(high))
-    expected = mean_of_trials([each.expected for each in trials])
+    expected = mean_of_repeats([each.expected for each in repeats])
     affected = differs.any(axis=0).sum(axis=1)
-    return TieSensitivity(affected, mean_of_trials(low), mean_of_trials(high), expected)
+    return TieSensitivity(affected, mean_of_repeats(low), mean_of_repeats(high), expected)

@@ -50,24 +50,30 @@ class Contrast(NamedTuple):
         baseline: Name of the baseline.
         values: By system, the baseline included, shape (M, Q).
         keys: (Q,): the group id of each query.
-        trials: By system of several trials, shape (T, M, Q): what its values are the means of.
-        trial_lists: By the same systems the lists that differ between their trials.
+        repeats: By system of several repeats, shape (T, M, Q): what its values are the means of.
+        repeat_lists: By the same systems the lists that differ between their repeats.
     """
 
     measures: tuple[str, ...]
     baseline: str
     values: Mapping[str, FloatArray]
     keys: tuple[str, ...]
-    trials: Mapping[str, FloatArray] = {}
-    trial_lists: Mapping[str, frozenset[str]] = {}
+    repeats: Mapping[str, FloatArray] = {}
+    repeat_lists: Mapping[str, frozenset[str]] = {}
 
     def table(self, index: int) -> ComparedValues:
         """The values of one measure."""
         measure = self.measures[index]
         values = {name: array[index] for name, array in self.values.items()}
-        trials = {name: array[:, index] for name, array in self.trials.items()}
+        repeats = {name: array[:, index] for name, array in self.repeats.items()}
         return ComparedValues(
-            measure, values, self.baseline, self.keys, is_bounded(measure), trials, self.trial_lists
+            measure,
+            values,
+            self.baseline,
+            self.keys,
+            is_bounded(measure),
+            repeats,
+            self.repeat_lists,
         )
 
     def first_group(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
@@ -160,14 +166,14 @@ def _read_evidence(row: SystemResult) -> UnjudgedEvidence:
     return UnjudgedEvidence(share, np.array(row.judged_only, dtype=np.float64), filled)
 
 
-SINGLE_TRIAL = "single trial"
+SINGLE_REPEAT = "single trial"
 
 
-def match_trial_lists(left: Collection, right: Collection) -> dict[str, frozenset[str]]:
-    """By system of the second report the lists that differ between its trials.
+def match_repeat_lists(left: Collection, right: Collection) -> dict[str, frozenset[str]]:
+    """By system of the second report the lists that differ between its repeats.
 
     A list whose files are others than in the first report has another name here, because its
-    trials are new ones: they do not move together with those of the first.
+    repeats are new ones: they do not move together with those of the first.
 
     Args:
         left: The collection in the first report.
@@ -178,21 +184,21 @@ def match_trial_lists(left: Collection, right: Collection) -> dict[str, frozense
             name if _list_digests(left, name) == _list_digests(right, name) else f"{name} (second)"
             for name in lists
         )
-        for system, lists in right.trial_lists.items()
+        for system, lists in right.repeat_lists.items()
     }
 
 
 def _list_digests(collection: Collection, name: str) -> dict[str, str]:
-    """The digest of each trial of a list, by part."""
+    """The digest of each repeat of a list, by part."""
     later = f"{name} trial "
     parts = collection.digests.items()
     return {part: digest for part, digest in parts if part == name or part.startswith(later)}
 
 
-def warn_single_trial(
+def warn_single_repeat(
     row: SystemResult, names: Iterable[str], others: Iterable[SystemResult]
 ) -> Iterator[DataWarning]:
-    """Whether a system of one trial reads a list that has several in the other report.
+    """Whether a system of one repeat reads a list that has several in the other report.
 
     Args:
         row: The system.
@@ -207,7 +213,7 @@ def warn_single_trial(
             "counts as fixed, so its intervals are too narrow where trials differ: make several "
             "trials of both."
         )
-        yield DataWarning(key=SINGLE_TRIAL, text=text)
+        yield DataWarning(key=SINGLE_REPEAT, text=text)
 
 
 def find_compared_warnings(
@@ -231,8 +237,8 @@ def find_compared_warnings(
     if not two:
         return tuple(_find_row_warnings(left, [*sides[0], *sides[1]]))
     baseline, candidates = sides
-    first = (*_find_row_warnings(left, baseline), *_find_single_trials(baseline, candidates))
-    second = (*_find_row_warnings(right, candidates), *_find_single_trials(candidates, baseline))
+    first = (*_find_row_warnings(left, baseline), *_find_single_repeats(baseline, candidates))
+    second = (*_find_row_warnings(right, candidates), *_find_single_repeats(candidates, baseline))
     return (
         *(each for each in first if each in second),
         *prefix_warnings("In the first report: ", (each for each in first if each not in second)),
@@ -262,11 +268,11 @@ def _find_row_warnings(collection: Collection, rows: Sequence[SystemResult]) -> 
     )
 
 
-def _find_single_trials(
+def _find_single_repeats(
     rows: Sequence[SystemResult], others: Sequence[SystemResult]
 ) -> Iterator[DataWarning]:
     for row in rows:
-        yield from warn_single_trial(row, _list_texts(row.config or {}), others)
+        yield from warn_single_repeat(row, _list_texts(row.config or {}), others)
 
 
 def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
@@ -454,8 +460,8 @@ def _plan(
         chosen,
         values,
         left.groups,
-        _of_sides(left.trial_values(), right.trial_values(), chosen, titles),
-        _of_sides(left.trial_lists, match_trial_lists(left, right), chosen, titles),
+        _of_sides(left.repeat_values(), right.repeat_values(), chosen, titles),
+        _of_sides(left.repeat_lists, match_repeat_lists(left, right), chosen, titles),
     )
     rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
     return _Plan(contrast, tuple(titles[name] for name in wanted), rows)
@@ -550,7 +556,7 @@ def _contrast(old: Collection, new: Collection) -> Contrast:
     measure = new.primary_measure
     before = old.competitors
     values = {THEN: np.zeros((1, len(new.queries)))}
-    trials = {}
+    repeats = {}
     for row in new.competitors.values():
         if row.name not in before:
             continue
@@ -562,27 +568,27 @@ def _contrast(old: Collection, new: Collection) -> Contrast:
         difference = paired_difference(now, then)
         if np.isfinite(difference).all():
             values[row.name] = difference[np.newaxis]
-            moved = _trial_differences(
+            moved = _repeat_differences(
                 np.array(new_result.trials, np.float64),
                 np.array(old_result.trials, np.float64),
                 now,
                 then,
             )
             if moved is not None:
-                trials[row.name] = moved[:, np.newaxis]
-    return Contrast((measure,), THEN, values, new.groups, trials)
+                repeats[row.name] = moved[:, np.newaxis]
+    return Contrast((measure,), THEN, values, new.groups, repeats)
 
 
-def _trial_differences(
+def _repeat_differences(
     now: FloatArray, then: FloatArray, now_mean: FloatArray, then_mean: FloatArray
 ) -> FloatArray | None:
-    """(T, Q): the trials of now - those of then; None where both have one.
+    """(T, Q): the repeats of now - those of then; None where both have one.
 
-    A side of one trial counts as fixed. Of two numbers of trials the smaller one counts, so that
-    the variance over trials is not too small.
+    A side of one repeat counts as fixed. Of two numbers of repeats the smaller one counts, so that
+    the variance over repeats is not too small.
 
     Args:
-        now: Shape (T, Q); empty = one trial.
+        now: Shape (T, Q); empty = one repeat.
         then: Likewise.
         now_mean: Shape (Q,).
         then_mean: Shape (Q,).

@@ -258,7 +258,7 @@ def judge_lists(task: EvaluationSet, values: Mapping[str, FloatArray]) -> tuple[
 
     Args:
         task: With every rerank list that has absolute scores, and the refined lists.
-        values: System → the primary measure by query, shape (Q,), on the first trial.
+        values: System → the primary measure by query, shape (Q,), on the first repeat.
 
     Returns:
         One result a list; empty where the experiment has no ``crag``.

@@ -1,4 +1,4 @@
-"""One dataset of an experiment: aligned once a trial, cut to the judged queries, evaluated."""
+"""One dataset of an experiment: aligned once a repeat, cut to the judged queries, evaluated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats.comparison import JudgmentKind
-from fusion_bench.stats.trial_variance import mean_of_trials
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: The split that means every judged query.
 ALL_QUERIES = "all"
@@ -58,7 +58,7 @@ class EvaluationSet:
         measures: As the dataset resolves them, the primary one first.
         training: Aligned, the queries that trained fusions learn from: every judged one where some
             system is trained. A query is never scored by what was learned from it.
-        later_trials: The same for the second, third, … file of each list that has so many; all
+        later_repeats: The same for the second, third, … file of each list that has so many; all
             else is of the first. Empty = every list has one file.
         samples_ties: Whether the ties inside lists are settled at random to see what they move.
     """
@@ -70,21 +70,21 @@ class EvaluationSet:
     split: str | None
     measures: tuple[Measure, ...]
     training: AlignedRuns
-    later_trials: tuple[EvaluationSet, ...] = ()
+    later_repeats: tuple[EvaluationSet, ...] = ()
     samples_ties: bool = True
 
     @property
-    def trials(self) -> tuple[EvaluationSet, ...]:
-        """The collection once a trial; alone where every list has one file."""
-        return (self, *self.later_trials)
+    def repeats(self) -> tuple[EvaluationSet, ...]:
+        """The collection once a repeat; alone where every list has one file."""
+        return (self, *self.later_repeats)
 
-    def count_trials(self, system: System) -> int:
-        """How many trials of a system there are: the fewest files of its lists with several."""
-        return self.dataset.count_trials(system.list_keys)
+    def count_repeats(self, system: System) -> int:
+        """How many repeats of a system there are: the fewest files of its lists with several."""
+        return self.dataset.count_repeats(system.list_keys)
 
-    def trial_lists(self, system: System) -> frozenset[str]:
+    def repeat_lists(self, system: System) -> frozenset[str]:
         """The lists with several files that a system reads: ``runs/NAME`` and ``rerank/NAME``."""
-        return self.dataset.trial_lists & system.list_keys
+        return self.dataset.repeat_lists & system.list_keys
 
     def fit_system(self, system: System) -> System:
         """The system with its trained fusions fitted, as every command fits them."""
@@ -112,7 +112,7 @@ class EvaluationSet:
 
 
 def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
-    """Align a dataset once, or once a trial, and select its queries.
+    """Align a dataset once, or once a repeat, and select its queries.
 
     Args:
         experiment: What is compared, on which split and queries.
@@ -123,17 +123,17 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         UnknownNameError: No such split, field or value.
         ConfigError: No query is left.
     """
-    task = _prepare_trial(experiment, source, dataset)
+    task = _prepare_repeat(experiment, source, dataset)
     later = []
-    for number, trial in enumerate(dataset.later_trials, 2):
+    for number, repeat in enumerate(dataset.later_repeats, 2):
         try:
-            later.append(_prepare_trial(experiment, source, trial))
+            later.append(_prepare_repeat(experiment, source, repeat))
         except AlignmentError as error:
             raise AlignmentError(f"{dataset.name}, trial {number}: {error}") from None
-    return replace(task, later_trials=tuple(later)) if later else task
+    return replace(task, later_repeats=tuple(later)) if later else task
 
 
-def _prepare_trial(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
+def _prepare_repeat(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
     used = dict.fromkeys(
         name for system in experiment.systems.values() for name in system.base_runs
     )
@@ -261,49 +261,49 @@ def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> 
     raise UnknownNameError(title, value, known, where=where)
 
 
-def evaluate_trials(
+def evaluate_repeats(
     task: EvaluationSet,
     systems: Sequence[System],
     measures: Sequence[Measure] | None = None,
     *,
     is_choice: bool = False,
 ) -> tuple[Scores, ...]:
-    """Evaluate systems on every trial of the lists that they read.
+    """Evaluate systems on every repeat of the lists that they read.
 
     Args:
         task: A prepared dataset.
-        systems: Any systems. Trained ones that are not fitted are fitted on each trial by itself.
+        systems: Any systems. Trained ones that are not fitted are fitted on each repeat by itself.
         measures: M measures; by default those of ``task``.
         is_choice: On the queries that choices are made on.
 
     Returns:
-        One ``Scores`` a system, in the same order. Values are means over the trials that this
+        One ``Scores`` a system, in the same order. Values are means over the repeats that this
         system has; of a system that reads no list with several files they are those of its one
-        trial.
+        repeat.
     """
     chosen = task.measures if measures is None else measures
     parts: list[list[Scores]] = [[] for _ in systems]
-    for number, trial in enumerate(task.trials, 1):
-        present = [n for n, system in enumerate(systems) if number <= task.count_trials(system)]
-        fitted = [trial.fit_system(systems[n]) for n in present]
-        runs = trial.tuning if is_choice and trial.tuning is not None else trial.runs
+    for number, repeat in enumerate(task.repeats, 1):
+        present = [n for n, system in enumerate(systems) if number <= task.count_repeats(system)]
+        fitted = [repeat.fit_system(systems[n]) for n in present]
+        runs = repeat.tuning if is_choice and repeat.tuning is not None else repeat.runs
         results = evaluate_systems(fitted, runs, chosen) if present else ()
         for n, scores in zip(present, results, strict=True):
             parts[n].append(scores)
-    return tuple(_mean_scores(trials) for trials in parts)
+    return tuple(_mean_scores(repeats) for repeats in parts)
 
 
-def _mean_scores(trials: Sequence[Scores]) -> Scores:
-    """The means over trials, with the values of each; of one trial itself."""
-    if len(trials) == 1:
-        return trials[0]
-    values = np.stack([scores.values for scores in trials])
-    return replace(trials[0], values=mean_of_trials(values), trials=values)
+def _mean_scores(repeats: Sequence[Scores]) -> Scores:
+    """The means over repeats, with the values of each; of one repeat itself."""
+    if len(repeats) == 1:
+        return repeats[0]
+    values = np.stack([scores.values for scores in repeats])
+    return replace(repeats[0], values=mean_of_repeats(values), repeats=values)
 
 
-def trials_of(trials: FloatArray | None, measure: int) -> FloatArray | None:
-    """(T, Q): the values of one measure, of (T, M, Q); None = there is one trial."""
-    return None if trials is None else trials[:, measure]
+def repeats_of(repeats: FloatArray | None, measure: int) -> FloatArray | None:
+    """(T, Q): the values of one measure, of (T, M, Q); None = there is one repeat."""
+    return None if repeats is None else repeats[:, measure]
 
 
 def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:
@@ -336,7 +336,7 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
 
 def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
     """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
-    return list_infos([(trial.dataset, trial.runs) for trial in task.trials])
+    return list_infos([(repeat.dataset, repeat.runs) for repeat in task.repeats])
 
 
 def collection_facts(task: EvaluationSet) -> dict[str, Any]:

@@ -280,9 +280,9 @@ def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> It
     yield from check_column("values", result.values, count, is_bounded=is_bounded)
     values = _make_array(result.values)
     yield from _check_mean(result.mean, values)
-    for number, trial in enumerate(result.trials):
-        yield from check_column(f"trials.{number}", trial, count, is_bounded=is_bounded)
-    yield from _check_trials(result, values)
+    for number, repeat in enumerate(result.trials):
+        yield from check_column(f"trials.{number}", repeat, count, is_bounded=is_bounded)
+    yield from _check_repeats(result, values)
     if result.bounds is not None:
         yield from _check_bounds("bounds", result.bounds, is_bounded=is_bounded)
     ends = {"low": result.low, "high": result.high}
@@ -314,11 +314,11 @@ def _check_mean(mean: float | None, values: FloatArray) -> Iterator[str]:
         )
 
 
-def _check_trials(result: MeasureResult, values: FloatArray) -> Iterator[str]:
-    """The values are the means over the trials."""
-    if not result.trials or any(len(trial) != len(values) for trial in result.trials):
+def _check_repeats(result: MeasureResult, values: FloatArray) -> Iterator[str]:
+    """The values are the means over the repeats."""
+    if not result.trials or any(len(repeat) != len(values) for repeat in result.trials):
         return
-    means = np.mean([_make_array(trial) for trial in result.trials], axis=0)
+    means = np.mean([_make_array(repeat) for repeat in result.trials], axis=0)
     if not np.allclose(means, values, rtol=0, atol=ROUNDING, equal_nan=True):
         yield f"trials: their means are not the values (tolerance {ROUNDING:g})"
 

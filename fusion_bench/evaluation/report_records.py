@@ -1,4 +1,4 @@
-"""What a report holds of one collection: its systems, comparisons, trials, verdicts of CRAG."""
+"""What a report holds of one collection: its systems, comparisons, repeats, verdicts of CRAG."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from fusion_bench.stats.comparison import (
     name_kind,
 )
 from fusion_bench.stats.comparison_family import FusionAnswer
-from fusion_bench.stats.trial_variance import NarrowingPlan
+from fusion_bench.stats.repeat_variance import NarrowingPlan
 from fusion_bench.util.formatting import Columns, TableView, format_difference, pluralize
 
 
-class TrialsResult(ReportRecord):
+class RepeatsResult(ReportRecord):
     """The trials of one system, on the primary measure.
 
     Attributes:
@@ -152,7 +152,7 @@ class SystemResult(ReportRecord):
     unjudged_share: OptionalFloat = None
     slice_bounds: tuple[SliceBounds, ...] = ()
     returned_documents: int = 0
-    trials: TrialsResult | None = None
+    trials: RepeatsResult | None = None
 
 
 class ComparisonResult(SystemDifference):
@@ -161,8 +161,8 @@ class ComparisonResult(SystemDifference):
     Attributes:
         unjudged: What unjudged documents could change in the difference (primary measure); None
             with complete judgments.
-        narrowing: What one more trial, or more queries, would make of the interval (primary
-            measure); None where both systems have one trial.
+        narrowing: What one more repeat, or more queries, would make of the interval (primary
+            measure); None where both systems have one repeat.
     """
 
     unjudged: UnjudgedResult | None = None
@@ -428,8 +428,8 @@ class Collection(TableView, CollectionFacts):
             values[row.name] = np.array(rows, np.float64)
         return values
 
-    def trial_values(self) -> dict[str, FloatArray]:
-        """By system of several trials, (T, M, Q): the values of each."""
+    def repeat_values(self) -> dict[str, FloatArray]:
+        """By system of several repeats, (T, M, Q): the values of each."""
         return {
             row.name: np.array(
                 [row.measures[name].trials for name in self.measures], np.float64
@@ -439,8 +439,8 @@ class Collection(TableView, CollectionFacts):
         }
 
     @property
-    def trial_lists(self) -> dict[str, frozenset[str]]:
-        """By system of several trials the lists that differ between these."""
+    def repeat_lists(self) -> dict[str, frozenset[str]]:
+        """By system of several repeats the lists that differ between these."""
         rows = self.competitors.items()
         return {name: frozenset(row.trials.lists) for name, row in rows if row.trials is not None}
 

@@ -22,8 +22,8 @@ from fusion_bench.data.records import drop_final, sort_field_values
 from fusion_bench.evaluation.assessment import (
     Assessment,
     describe_narrowing,
-    describe_trials,
-    find_trial_bounds,
+    describe_repeats,
+    find_repeat_bounds,
     perfect_order_values,
 )
 from fusion_bench.evaluation.compared_reports import (
@@ -35,9 +35,9 @@ from fusion_bench.evaluation.compared_reports import (
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_QUERIES,
     EvaluationSet,
-    evaluate_trials,
+    evaluate_repeats,
+    repeats_of,
     slice_values,
-    trials_of,
 )
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -56,11 +56,11 @@ from fusion_bench.ranking.system_scores import Scores
 from fusion_bench.stats.comparison import Comparison, Direction
 from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
-from fusion_bench.stats.trial_variance import (
-    TrialTerm,
-    add_trial_variance,
-    make_trial_terms,
-    mean_of_trials,
+from fusion_bench.stats.repeat_variance import (
+    RepeatTerm,
+    add_repeat_variance,
+    make_repeat_terms,
+    mean_of_repeats,
     paired_sides,
 )
 
@@ -93,7 +93,7 @@ def compare_fusions(
         {name: scores.values[0] for name, scores in sources.items()},
         task.runs.groups,
         is_bounded=is_bounded(task.measures[0].name),
-        trial_terms=_list_trial_terms(task, assessments, sources),
+        repeat_terms=_list_repeat_terms(task, assessments, sources),
         **options,
     )
     pair, unjudged = _find_contradiction(task, answer, assessments, list(sources)) or ((), None)
@@ -110,21 +110,21 @@ def compare_fusions(
     )
 
 
-def _list_trial_terms(
+def _list_repeat_terms(
     task: EvaluationSet, fusions: Mapping[str, Assessment], sources: Mapping[str, Scores]
-) -> dict[tuple[str, str], tuple[TrialTerm, ...]]:
-    """What trials add to the variance of each fusion's difference from each source."""
-    terms: dict[tuple[str, str], tuple[TrialTerm, ...]] = {}
-    if not task.later_trials:
+) -> dict[tuple[str, str], tuple[RepeatTerm, ...]]:
+    """What repeats add to the variance of each fusion's difference from each source."""
+    terms: dict[tuple[str, str], tuple[RepeatTerm, ...]] = {}
+    if not task.later_repeats:
         return terms
     for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
         system = task.experiment.systems[name]
         sides = paired_sides(
-            trials_of(fusion.trials, 0),
-            trials_of(scores.trials, 0),
-            is_shared=f"runs/{source}" in task.trial_lists(system),
+            repeats_of(fusion.repeats, 0),
+            repeats_of(scores.repeats, 0),
+            is_shared=f"runs/{source}" in task.repeat_lists(system),
         )
-        terms[name, source] = make_trial_terms(sides, task.groups)
+        terms[name, source] = make_repeat_terms(sides, task.groups)
     return terms
 
 
@@ -160,8 +160,8 @@ def _find_contradiction(
 def _measure_source(task: EvaluationSet, name: str) -> UnjudgedEvidence:
     alone = System(name=name, runs=(name,))
     values = [
-        measure_unjudged(alone, trial.runs, task.measures[:1])
-        for trial in task.trials[: task.count_trials(alone)]
+        measure_unjudged(alone, repeat.runs, task.measures[:1])
+        for repeat in task.repeats[: task.count_repeats(alone)]
     ]
     return mean_evidence([evidence for [evidence] in values])
 
@@ -200,7 +200,7 @@ def _measure_result(
     task: EvaluationSet,
     measure: str,
     values: FloatArray,
-    trials: FloatArray | None,
+    repeats: FloatArray | None,
     ties: TieResult | None = None,
     source_ties: SourceTieResult | None = None,
     bounds: QueryBounds | None = None,
@@ -208,9 +208,9 @@ def _measure_result(
     """The record of one measure; ``trials``, (T, Q), are what ``values`` are the means of."""
     alpha = task.experiment.alpha
     estimate = estimate_mean(values, task.groups, alpha=alpha)
-    if trials is not None:
-        terms = make_trial_terms([trials], task.groups)
-        estimate = add_trial_variance(estimate, terms, alpha=alpha)
+    if repeats is not None:
+        terms = make_repeat_terms([repeats], task.groups)
+        estimate = add_repeat_variance(estimate, terms, alpha=alpha)
     if is_bounded(measure):
         estimate = estimate.clip(0.0, 1.0)
     return MeasureResult(
@@ -218,7 +218,7 @@ def _measure_result(
         low=estimate.low,
         high=estimate.high,
         values=tuple(values.tolist()),
-        trials=() if trials is None else tuple(map(tuple, trials.tolist())),
+        trials=() if repeats is None else tuple(map(tuple, repeats.tolist())),
         ties=ties,
         source_ties=source_ties,
         bounds=None if bounds is None else bounds.record,
@@ -260,9 +260,9 @@ def _system_result(
         if inside is not None and measure.name not in inside.unknown:
             fields = _tie_fields(inside.ties, m)
             source_ties = SourceTieResult(**fields, settlements=inside.settlements)
-        trials, bounds = trials_of(assessment.trials, m), assessment.bounds[m]
+        repeats, bounds = repeats_of(assessment.repeats, m), assessment.bounds[m]
         results[measure.name] = _measure_result(
-            task, measure.name, assessment.values[m], trials, final, source_ties, bounds
+            task, measure.name, assessment.values[m], repeats, final, source_ties, bounds
         )
     unjudged, primary = assessment.unjudged, assessment.bounds[0]
     return SystemResult(
@@ -279,14 +279,14 @@ def _system_result(
             if primary is not None
         ),
         returned_documents=assessment.candidates,
-        trials=describe_trials(task, system, assessment),
+        trials=describe_repeats(task, system, assessment),
     )
 
 
 def score_sources(task: EvaluationSet) -> dict[str, Scores]:
     """Every source alone, by name: of equally good ones the order of systems must not choose."""
     names = sorted(drop_final(task.runs.sources, task.runs.roles))
-    scores = evaluate_trials(task, [System(name=name, runs=(name,)) for name in names])
+    scores = evaluate_repeats(task, [System(name=name, runs=(name,)) for name in names])
     return dict(zip(names, scores, strict=True))
 
 
@@ -314,20 +314,20 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     """
     alone = [System(name=name, runs=(name,)) for name in sources]
     scores = [*sources.values()]
-    tuned = evaluate_trials(task, alone, task.measures[:1], is_choice=True)
+    tuned = evaluate_repeats(task, alone, task.measures[:1], is_choice=True)
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
-    bounds = find_trial_bounds(task, alone[chosen], task.measures)
+    bounds = find_repeat_bounds(task, alone[chosen], task.measures)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray, FloatArray | None]] = [
         (
             f"best source (chosen on {where})",
             "floor",
             alone[chosen].name,
             scores[chosen].values,
-            scores[chosen].trials,
+            scores[chosen].repeats,
         ),
         ("best source per query (oracle)", "ceiling", oracle, best, None),
         ("perfect order", "ceiling", order, _perfect_order(task), None),
@@ -336,24 +336,26 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
         systems = task.experiment.systems.values()
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
-    for name, kind, note, values, trials in rows:
+    for name, kind, note, values, repeats in rows:
         judged = bounds if kind == "floor" else (None,) * len(bounds)
         measures = {
-            m.name: _measure_result(task, m.name, values[i], trials_of(trials, i), bounds=judged[i])
+            m.name: _measure_result(
+                task, m.name, values[i], repeats_of(repeats, i), bounds=judged[i]
+            )
             for i, m in enumerate(task.measures)
         }
         yield SystemResult(name=name, kind=kind, note=note, measures=measures)
 
 
 def _perfect_order(task: EvaluationSet) -> FloatArray:
-    """Values of all candidates in the order of their grades; the mean over trials.
+    """Values of all candidates in the order of their grades; the mean over repeats.
 
-    Of lists with different numbers of files the greatest of the means over so many trials: no
+    Of lists with different numbers of files the greatest of the means over so many repeats: no
     system passes that over its own number.
     """
-    values = np.stack([perfect_order_values(trial.runs, task.measures) for trial in task.trials])
-    counts = {*task.dataset.trial_counts.values()} or {1}
-    best: FloatArray = np.max([mean_of_trials(values[:count]) for count in counts], axis=0)
+    values = np.stack([perfect_order_values(repeat.runs, task.measures) for repeat in task.repeats])
+    counts = {*task.dataset.repeat_counts.values()} or {1}
+    best: FloatArray = np.max([mean_of_repeats(values[:count]) for count in counts], axis=0)
     return best
 
 
@@ -374,8 +376,8 @@ def add_comparisons(
             each.baseline,
             each.system_values(),
             each.groups,
-            each.trial_values(),
-            each.trial_lists,
+            each.repeat_values(),
+            each.repeat_lists,
         )
         for each in collections
     ]

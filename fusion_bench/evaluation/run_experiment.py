@@ -13,11 +13,11 @@ from pathlib import Path
 
 from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
-from fusion_bench.checks.dataset_facts import describe_first_trial
+from fusion_bench.checks.dataset_facts import describe_first_repeat
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.assessment import assess_trials
+from fusion_bench.evaluation.assessment import assess_repeats
 from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
 from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -179,7 +179,7 @@ def _collection(
     task: EvaluationSet, progress: Progress, details: DetailsCollector | None
 ) -> CollectionRecord:
     dataset, systems = task.dataset, task.experiment.systems
-    assessed = assess_trials(task, progress, details)
+    assessed = assess_repeats(task, progress, details)
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
     sources = score_sources(task)
     spec = dataset.spec
@@ -203,7 +203,7 @@ def _collection(
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
         crag=judge_lists(task, {name: each.first_values for name, each in assessed.items()}),
-        first_trial=describe_first_trial(
+        first_trial=describe_first_repeat(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),
     )

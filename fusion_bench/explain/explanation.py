@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.checks.dataset_facts import describe_selection, select_trial
+from fusion_bench.checks.dataset_facts import describe_selection, select_repeat
 from fusion_bench.checks.judges import find_dataset_warnings
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
@@ -504,7 +504,7 @@ def explain_query(
         rerankers=chosen.reranker_names,
         every_query=False if needs_fitting(chosen) else None,  # what is trained needs judgments
     )
-    loaded = select_trial(every, trial)
+    loaded = select_repeat(every, trial)
     task = prepare_dataset(alone, source, loaded)
     if query not in task.runs.queries:
         raise ConfigError(

@@ -38,31 +38,33 @@ from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckOutcome, CheckResult, 
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import name_kind
-from fusion_bench.stats.trial_variance import mean_of_trials
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 
-#: The collection with the lists of one trial, and a system whose fusions are fitted on it alone.
-FittedTrial: TypeAlias = tuple[EvaluationSet, System]
+#: The collection with the lists of one repeat, and a system whose fusions are fitted on it alone.
+FittedRepeat: TypeAlias = tuple[EvaluationSet, System]
 
 
-def fit_trials(task: EvaluationSet, system: System) -> list[FittedTrial]:
-    """A system on each of its trials; on one where each list that it reads has one file."""
-    trials = task.trials[: task.count_trials(system)]
-    return [(trial, trial.fit_system(system)) for trial in trials]
+def fit_repeats(task: EvaluationSet, system: System) -> list[FittedRepeat]:
+    """A system on each of its repeats; on one where each list that it reads has one file."""
+    repeats = task.repeats[: task.count_repeats(system)]
+    return [(repeat, repeat.fit_system(system)) for repeat in repeats]
 
 
 def evaluate_fitted(
-    fitted: Sequence[FittedTrial], measures: Sequence[Measure]
+    fitted: Sequence[FittedRepeat], measures: Sequence[Measure]
 ) -> dict[str, dict[str, tuple[Any, ...]]]:
-    """The values that a baseline stores: their means over trials, and those of each trial."""
+    """The values that a baseline stores: their means over repeats, and those of each repeat."""
     values = np.stack(
         [evaluate_systems([system], task.runs, measures)[0].values for task, system in fitted]
     )
     names = [measure.name for measure in measures]
-    means = zip(names, mean_of_trials(values).tolist(), strict=True)
-    trials = zip(names, np.swapaxes(values, 0, 1).tolist() if len(values) > 1 else (), strict=False)
+    means = zip(names, mean_of_repeats(values).tolist(), strict=True)
+    repeats = zip(
+        names, np.swapaxes(values, 0, 1).tolist() if len(values) > 1 else (), strict=False
+    )
     return {
         "values": {name: tuple(row) for name, row in means},
-        "trials": {name: tuple(map(tuple, rows)) for name, rows in trials},
+        "trials": {name: tuple(map(tuple, rows)) for name, rows in repeats},
     }
 
 
@@ -140,18 +142,18 @@ class PairedUnjudged:
         )
 
 
-def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> StoredUnjudged | None:
-    """What a baseline stores of a system, as means over trials; None with complete judgments.
+def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> StoredUnjudged | None:
+    """What a baseline stores of a system, as means over repeats; None with complete judgments.
 
     Args:
         task: The collection.
-        fitted: The system on each of its trials.
+        fitted: The system on each of its repeats.
     """
     if task.judgment_kind == "complete":
         return None
     names = [measure.name for measure in task.measures]
-    trials = [measure_unjudged(system, trial.runs, task.measures) for trial, system in fitted]
-    values = dict(zip(names, map(mean_evidence, zip(*trials, strict=True)), strict=True))
+    repeats = [measure_unjudged(system, repeat.runs, task.measures) for repeat, system in fitted]
+    values = dict(zip(names, map(mean_evidence, zip(*repeats, strict=True)), strict=True))
     known = values if task.has_irrelevant_judgments else {}
     stored = StoredUnjudged(
         share=tuple(values[names[0]].share.tolist()),
@@ -162,9 +164,9 @@ def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> Stored
     return stored
 
 
-def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedTrial]) -> dict[str, QueryBounds]:
+def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> dict[str, QueryBounds]:
     """By measure; empty with complete judgments."""
-    lists = ((system, trial.runs) for trial, system in fitted)
+    lists = ((system, repeat.runs) for repeat, system in fitted)
     means = find_fitted_bounds(lists, task.measures)
     names = [measure.name for measure in task.measures]
     return {name: each for name, each in zip(names, means, strict=True) if each is not None}
@@ -477,8 +479,8 @@ class CollectionBaseline(StoredRecord):
         order = self.find_rows(self.queries if queries is None else queries)
         return {name: np.array(values)[order] for name, values in self.values.items()}
 
-    def trial_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
-        """The values of each trial by measure, each (T, Q); as :meth:`value_arrays`."""
+    def repeat_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
+        """The values of each repeat by measure, each (T, Q); as :meth:`value_arrays`."""
         order = self.find_rows(self.queries if queries is None else queries)
         return {name: np.array(values)[:, order] for name, values in self.trials.items()}
 
@@ -581,7 +583,7 @@ class Baseline(StoredRecord):
 
     @property
     def stored_data(self) -> dict[str, Any]:
-        """What its file holds; an empty ``where``, no ``unjudged`` and one trial are left out."""
+        """What its file holds; an empty ``where``, no ``unjudged`` and one repeat are left out."""
         data = self.model_dump(mode="json")
         if self.ledger is None:
             del data["ledger"]

@@ -85,20 +85,20 @@ def _check_collection(record: CollectionBaseline) -> Iterator[str]:
     if record.values.keys() != record.definitions.keys():
         yield "values: the measures are not those of the definitions"
     yield from _check_columns("values", record.values, len(queries))
-    yield from _check_trials(record)
+    yield from _check_repeats(record)
     if record.unjudged is not None:
         yield from _check_unjudged(record.unjudged, record.values.keys(), len(queries))
 
 
-def _check_trials(record: CollectionBaseline) -> Iterator[str]:
-    """The values are the means over the trials; a measure has at least 2, or none."""
-    for name, trials in record.trials.items():
-        for row in trials:
+def _check_repeats(record: CollectionBaseline) -> Iterator[str]:
+    """The values are the means over the repeats; a measure has at least 2, or none."""
+    for name, repeats in record.trials.items():
+        for row in repeats:
             yield from _check_columns("trials", {name: row}, len(record.queries))
         values = record.values.get(name)
-        if values is None or len(trials) < 2 or any(len(row) != len(values) for row in trials):
+        if values is None or len(repeats) < 2 or any(len(row) != len(values) for row in repeats):
             yield f"trials.{name}: at least 2 trials of a measure with values are needed"
-        elif not np.allclose(np.mean(trials, axis=0), values, rtol=0, atol=ROUNDING):
+        elif not np.allclose(np.mean(repeats, axis=0), values, rtol=0, atol=ROUNDING):
             yield f"trials.{name}: their means are not the values"
 
 

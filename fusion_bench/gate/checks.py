@@ -20,14 +20,14 @@ from fusion_bench.gate.baseline import (
     CollectionBaseline,
     PairedUnjudged,
     decides_status,
-    fit_trials,
+    fit_repeats,
 )
 from fusion_bench.gate.estimates import (
     CheckEstimates,
-    CheckTrials,
+    CheckRepeats,
     SingleRule,
-    compute_trial_power,
-    describe_trials,
+    compute_repeat_power,
+    describe_repeats,
     estimate_check,
 )
 from fusion_bench.gate.inputs import GateInputs
@@ -44,7 +44,7 @@ from fusion_bench.gate.verdict import (
 from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.corrections import adjust_holm, default_resamples, randomization_p_values
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.stats.trial_variance import TrialTerm
+from fusion_bench.stats.repeat_variance import RepeatTerm
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Check:
         reference: What ``baseline`` holds: the baseline's values, or those of its anchor.
         unjudged: What unjudged documents could change in the difference; None = nothing.
         bounds: What they could make of the candidate's mean; None = not known.
-        trials: The values of each trial, of which those above are the means; None = one a side.
+        repeats: The values of each repeat, of which those above are the means; None = one a side.
     """
 
     collection: str
@@ -75,7 +75,7 @@ class Check:
     reference: Reference = "baseline"
     unjudged: UnjudgedDifference | None = None
     bounds: CompletionBounds | None = None
-    trials: CheckTrials | None = None
+    repeats: CheckRepeats | None = None
 
     @property
     def name(self) -> str:
@@ -99,9 +99,9 @@ class Check:
         return paired_difference(self.candidate, self.baseline)
 
     @cached_property
-    def trial_terms(self) -> tuple[TrialTerm, ...]:
-        """What trials add to the variance of the mean difference."""
-        return () if self.trials is None else self.trials.make_terms(self.groups)
+    def repeat_terms(self) -> tuple[RepeatTerm, ...]:
+        """What repeats add to the variance of the mean difference."""
+        return () if self.repeats is None else self.repeats.make_terms(self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,7 +113,7 @@ class PairedCollection:
         before: By measure, shape (Q,): the values of the baseline, or of its anchor.
         after: By measure, shape (Q,): the values of the candidate.
         unjudged: What unjudged documents could change; None with complete judgments.
-        trials: By measure, the values of each trial, of which the others are the means; a measure
+        repeats: By measure, the values of each repeat, of which the others are the means; a measure
             with one a side is left out.
         record: The candidate's record, with these values; None = it has none.
     """
@@ -122,7 +122,7 @@ class PairedCollection:
     before: Mapping[str, FloatArray]
     after: Mapping[str, FloatArray]
     unjudged: PairedUnjudged | None = None
-    trials: Mapping[str, CheckTrials] = field(default_factory=dict)
+    repeats: Mapping[str, CheckRepeats] = field(default_factory=dict)
     record: CollectionBaseline | None = None
 
 
@@ -131,7 +131,7 @@ def build_checks(policy: GatePolicy, pair: PairedCollection) -> Iterator[Check]:
     task, before, after, unjudged = pair.task, pair.before, pair.after, pair.unjudged
     # The policy's measures begin with those of the checks.
     for (name, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
-        trials = pair.trials.get(measure.name)
+        repeats = pair.repeats.get(measure.name)
         for slice_name in policy.slices_of(name):
             keep = _queries_in(task, slice_name)
             yield Check(
@@ -148,7 +148,7 @@ def build_checks(policy: GatePolicy, pair: PairedCollection) -> Iterator[Check]:
                 bounds=unjudged.candidate.select_bounds(measure.name, keep)
                 if unjudged is not None and keep.any()
                 else None,
-                trials=trials and trials.select_queries(keep),
+                repeats=repeats and repeats.select_queries(keep),
             )
 
 
@@ -189,15 +189,15 @@ def run_checks(
         p_fell[members] = randomization_p_values(
             rows, groups, resamples=resamples, seed=seed, alternative="less"
         )
-        plain = [n for n, i in enumerate(members) if not checks[i].trial_terms]
+        plain = [n for n, i in enumerate(members) if not checks[i].repeat_terms]
         max_drops = [checks[members[n]].max_drop for n in plain]
         if plain:
             plain_power = compute_power(rows[plain], groups, max_drops, **levels, seed=seed + 1)
             power |= zip([members[n] for n in plain], plain_power, strict=True)
     for i, (check, estimates) in enumerate(zip(checks, statistics, strict=True)):
-        if estimates is not None and check.trial_terms:
+        if estimates is not None and check.repeat_terms:
             p_fell[i] = max(p_fell[i], estimates.p_at_zero)
-            power[i] = compute_trial_power(estimates, check.max_drop, **levels)
+            power[i] = compute_repeat_power(estimates, check.max_drop, **levels)
     p_regressed = np.array([1.0 if each is None else each.p_regressed for each in statistics])
     p_values = {"p": p_fell} | {
         name: np.minimum(1, runs * adjust_holm(p))
@@ -234,7 +234,7 @@ def _estimate(check: Check, runs: int) -> CheckEstimates | None:
     return estimate_check(
         check.difference,
         check.groups,
-        check.trial_terms,
+        check.repeat_terms,
         max_drop=check.max_drop,
         alpha=ALPHA / runs,
     )
@@ -304,8 +304,8 @@ def _build_result(
         "alarm_rate": power.alarm_rate,
         "false_pass_rate": power.false_pass_rate,
         "needed": estimates.needed,
-        "trials": check.trials
-        and describe_trials(check.trials, means, check.groups, estimate=estimate, rule=rule),
+        "trials": check.repeats
+        and describe_repeats(check.repeats, means, check.groups, estimate=estimate, rule=rule),
     }
     return _describe(check).model_copy(update=numbers)
 
@@ -362,10 +362,10 @@ def check_golden_queries(
 
 
 def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: str) -> int | None:
-    """The lowest place of a document over the trials; None = some trial does not return it."""
+    """The lowest place of a document over the repeats; None = some repeat does not return it."""
     worst = 0
-    for trial, fitted in fit_trials(task, system):
-        ranking = explain_ranking(fitted, trial.runs, query)
+    for repeat, fitted in fit_repeats(task, system):
+        ranking = explain_ranking(fitted, repeat.runs, query)
         trace = ranking.find_trace(document)
         if trace is None or trace.rank is None:
             return None

@@ -39,7 +39,7 @@ from fusion_bench.gate.checks import (
     run_checks,
 )
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities
-from fusion_bench.gate.estimates import CheckTrials
+from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
 from fusion_bench.io.json_objects import query_excerpt, read_titles
@@ -58,7 +58,7 @@ def find_worst_queries(
 ) -> Iterator[QueryRegression]:
     """The queries of a collection that lost most in the policy's first measure.
 
-    Of several trials the ranks are those of the trial in which a query lost most.
+    Of several repeats the ranks are those of the repeat in which a query lost most.
 
     Args:
         pair: The values of both sides.
@@ -67,14 +67,14 @@ def find_worst_queries(
     """
     task, before, after = pair.task, pair.before, pair.after
     measure = task.measures[0].name
-    trials = pair.trials.get(measure)
+    repeats = pair.repeats.get(measure)
     difference = after[measure] - before[measure]
     order = np.argsort(difference, kind="stable")[:count].tolist()
     worst = [q for q in order if difference[q] < -NOISE]
-    chosen = {q: 0 if trials is None else trials.find_worst_trial(q) for q in worst}
+    chosen = {q: 0 if repeats is None else repeats.find_worst_repeat(q) for q in worst}
     rankings = {
-        q: _explain_both(task.trials[trial], task.runs.queries[q], systems)
-        for q, trial in chosen.items()
+        q: _explain_both(task.repeats[repeat], task.runs.queries[q], systems)
+        for q, repeat in chosen.items()
     }
     grades = task.dataset.qrels.to_dict() if worst else {}
     relevance = task.dataset.spec.binary_relevance
@@ -98,7 +98,7 @@ def find_worst_queries(
             value_after=float(after[measure][q]),
             top_k=(old and old.top_k, new.top_k),
             has_old_ranks=old is not None,
-            trial=None if trials is None or trials.candidate is None else chosen[q] + 1,
+            trial=None if repeats is None or repeats.candidate is None else chosen[q] + 1,
             documents=tuple(
                 change.model_copy(update={"title": titles.get(change.document, "")})
                 for change in changes[q]
@@ -241,14 +241,14 @@ def _add_measures(anchor: CollectionBaseline, new: CollectionBaseline) -> Collec
             "filled": add(unjudged.filled, new.unjudged.filled),
         }
         unjudged = unjudged.model_copy(update=columns)
-    trials = {
+    repeats = {
         name: tuple(tuple(row[i] for i in rows) for row in each)
         for name, each in new.trials.items()
         if name not in anchor.values
     }
     changed = {
         "values": add(anchor.values, new.values),
-        "trials": trials | dict(anchor.trials),
+        "trials": repeats | dict(anchor.trials),
         "definitions": {**new.definitions, **anchor.definitions},
         "unjudged": unjudged,
     }
@@ -312,13 +312,13 @@ def pair_records(
         min(both) > 1 and old.digests[part] == new.digests[part] for part, both in counts.items()
     )
     borrows = any(min(both) == 1 < max(both) for both in counts.values())
-    sides = old.trial_arrays(new.queries), new.trial_arrays()
-    trials = {
-        name: CheckTrials(sides[0].get(name), sides[1].get(name), is_shared, borrows)
+    sides = old.repeat_arrays(new.queries), new.repeat_arrays()
+    repeats = {
+        name: CheckRepeats(sides[0].get(name), sides[1].get(name), is_shared, borrows)
         for name in sides[0] | sides[1]
     }
     before, after = old.value_arrays(new.queries), new.value_arrays()
-    return PairedCollection(task, before, after, unjudged, trials, new)
+    return PairedCollection(task, before, after, unjudged, repeats, new)
 
 
 def describe_rejected(checks: Sequence[Check]) -> list[str]:

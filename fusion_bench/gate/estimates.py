@@ -1,6 +1,6 @@
-"""The mean difference of one check with its bounds, t tests, trials.
+"""The mean difference of one check with its bounds, t tests, repeats.
 
-The t distribution stands for resampled queries, as those know nothing of trials.
+The t distribution stands for resampled queries, as those know nothing of repeats.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.gate.power import RulePower
-from fusion_bench.gate.verdict import ALPHA, CheckStatus, CheckTrialsResult, decide_status
+from fusion_bench.gate.verdict import ALPHA, CheckRepeatsResult, CheckStatus, decide_status
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import (
@@ -34,11 +34,11 @@ from fusion_bench.stats.power import (
     estimate_spread,
     upper_tail,
 )
-from fusion_bench.stats.trial_variance import (
-    TrialTerm,
-    add_trial_variance,
-    make_trial_terms,
-    measure_trial_spread,
+from fusion_bench.stats.repeat_variance import (
+    RepeatTerm,
+    add_repeat_variance,
+    make_repeat_terms,
+    measure_repeat_spread,
     paired_sides,
 )
 
@@ -48,13 +48,13 @@ class CheckEstimates:
     """What is estimated of one check at the level of one run.
 
     Attributes:
-        estimate: The mean difference, with what trials add.
+        estimate: The mean difference, with what repeats add.
         betting_bound: One-sided lower bound; NaN where there is none.
-        p_at_zero: Of the one-sided t test of "the true mean is at least 0", where trials add
+        p_at_zero: Of the one-sided t test of "the true mean is at least 0", where repeats add
             variance; 0 elsewhere, so that the sign-flip test decides alone.
         p_regressed: Of the one-sided t test of mean ≥ −m, unadjusted.
         needed: Queries with which the t bound lies above −m with probability .8, without true
-            difference; None where m is 0, no spread is known, or trials add variance, as queries
+            difference; None where m is 0, no spread is known, or repeats add variance, as queries
             alone may never suffice.
     """
 
@@ -68,7 +68,7 @@ class CheckEstimates:
 def estimate_check(
     difference: FloatArray,
     groups: IntArray,
-    terms: Sequence[TrialTerm],
+    terms: Sequence[RepeatTerm],
     *,
     max_drop: float,
     alpha: float,
@@ -78,13 +78,13 @@ def estimate_check(
     Args:
         difference: Shape (Q,), finite.
         groups: Shape (Q,): codes.
-        terms: What trials add to the variance of the mean.
+        terms: What repeats add to the variance of the mean.
         max_drop: m.
         alpha: One-sided level of the bounds.
     """
     # The lower end of the two-sided interval at 2α is the one-sided bound at α.
     estimate = estimate_mean(difference, groups, alpha=2 * alpha)
-    estimate = add_trial_variance(estimate, terms, alpha=2 * alpha)
+    estimate = add_repeat_variance(estimate, terms, alpha=2 * alpha)
     bound = betting_bound(difference, groups, alpha=alpha)
     needed, spread = None, estimate_spread(difference, groups)
     if not terms and max_drop > 0 and spread.freedom and math.isfinite(spread.freedom):
@@ -92,7 +92,7 @@ def estimate_check(
         needed = spread.needed_queries(max_drop, critical)
     return CheckEstimates(
         estimate=estimate,
-        betting_bound=add_trial_gap(estimate.mean, bound, terms, alpha=alpha),
+        betting_bound=add_repeat_gap(estimate.mean, bound, terms, alpha=alpha),
         p_at_zero=p_at_least(estimate, 0.0) if terms else 0.0,
         p_regressed=p_at_least(estimate, -max_drop),
         needed=needed,
@@ -109,10 +109,12 @@ def p_at_least(estimate: MeanEstimate, value: float) -> float:
     return float(stdtr(estimate.freedom, gap / error))
 
 
-def add_trial_gap(mean: float, bound: float, terms: Sequence[TrialTerm], *, alpha: float) -> float:
-    """A one-sided lower bound over queries, lowered by what trials can move it.
+def add_repeat_gap(
+    mean: float, bound: float, terms: Sequence[RepeatTerm], *, alpha: float
+) -> float:
+    """A one-sided lower bound over queries, lowered by what repeats can move it.
 
-    The mean is the sum of a part that queries move and an independent part that trials move. The
+    The mean is the sum of a part that queries move and an independent part that repeats move. The
     distances of their bounds are combined as √(a² + b²) (the method of variance estimates recovery:
     Zou & Donner 2008, "Construction of confidence limits about effect measures", Statistics in
     Medicine 27).
@@ -120,7 +122,7 @@ def add_trial_gap(mean: float, bound: float, terms: Sequence[TrialTerm], *, alph
     Args:
         mean: The mean difference.
         bound: Its bound over queries; NaN stays NaN.
-        terms: What the trials add to the variance of the difference.
+        terms: What the repeats add to the variance of the difference.
         alpha: Probability that the true mean lies below, at most.
     """
     variance = math.fsum(term.variance for term in terms)
@@ -128,25 +130,25 @@ def add_trial_gap(mean: float, bound: float, terms: Sequence[TrialTerm], *, alph
         return bound
     squares = math.fsum(term.squared_error for term in terms)
     freedom = variance**2 / squares if squares else math.inf  # an upper limit is no estimate
-    freedom = max(freedom, min(term.spread.trials - 1 for term in terms))
+    freedom = max(freedom, min(term.spread.repeats - 1 for term in terms))
     gap = t_quantile(freedom, 1 - alpha) * math.sqrt(variance)
     return mean - math.hypot(mean - bound, gap)
 
 
-#: The trials of a side that are compared one by one.
+#: The repeats of a side that are compared one by one.
 MOST_SINGLE = 10
 
 
 @dataclass(frozen=True, eq=False)
-class CheckTrials:
-    """The values of each trial on the queries of one check; a side of None has one trial.
+class CheckRepeats:
+    """The values of each repeat on the queries of one check; a side of None has one repeat.
 
     Attributes:
         baseline: Shape (T, Q).
         candidate: Shape (T, Q), with its own T.
-        is_shared: Both sides read the same trials of one list, so that they move together.
-        borrows: The side of one trial reads a list that has several on the other side: it is as
-            unsteady as that side. Otherwise a side of one trial counts as fixed.
+        is_shared: Both sides read the same repeats of one list, so that they move together.
+        borrows: The side of one repeat reads a list that has several on the other side: it is as
+            unsteady as that side. Otherwise a side of one repeat counts as fixed.
     """
 
     baseline: FloatArray | None
@@ -156,7 +158,7 @@ class CheckTrials:
 
     @property
     def is_paired(self) -> bool:
-        """Whether trial t of the one side belongs to trial t of the other."""
+        """Whether repeat t of the one side belongs to repeat t of the other."""
         return self.is_shared and len(self.sides) == 1
 
     @property
@@ -164,11 +166,11 @@ class CheckTrials:
         """What the variance of the difference depends on."""
         return paired_sides(self.candidate, self.baseline, is_shared=self.is_shared)
 
-    def make_terms(self, groups: IntArray) -> tuple[TrialTerm, ...]:
-        """What the trials add to the variance of the difference; ``groups`` has shape (Q,)."""
-        return make_trial_terms(self.sides, groups, borrow=self.borrows)
+    def make_terms(self, groups: IntArray) -> tuple[RepeatTerm, ...]:
+        """What the repeats add to the variance of the difference; ``groups`` has shape (Q,)."""
+        return make_repeat_terms(self.sides, groups, borrow=self.borrows)
 
-    def select_queries(self, keep: BoolArray) -> CheckTrials:
+    def select_queries(self, keep: BoolArray) -> CheckRepeats:
         """The same on the queries where ``keep``, shape (Q,), is true."""
         return replace(
             self,
@@ -176,8 +178,8 @@ class CheckTrials:
             candidate=None if self.candidate is None else self.candidate[:, keep],
         )
 
-    def find_worst_trial(self, query: int) -> int:
-        """The candidate's trial in which a query lost most, from 0; 0 where it has one."""
+    def find_worst_repeat(self, query: int) -> int:
+        """The candidate's repeat in which a query lost most, from 0; 0 where it has one."""
         before, after = self.baseline, self.candidate
         if after is None:
             return 0
@@ -187,12 +189,12 @@ class CheckTrials:
         return int(np.argmin(lost))
 
     def single_differences(self, means: tuple[FloatArray, FloatArray]) -> FloatArray:
-        """Candidate − baseline of single trials, shape (pairs, Q).
+        """Candidate − baseline of single repeats, shape (pairs, Q).
 
-        Of trials that belong together each pair, otherwise every pair of the first ten.
+        Of repeats that belong together each pair, otherwise every pair of the first ten.
 
         Args:
-            means: The baseline's and the candidate's values, for a side of one trial.
+            means: The baseline's and the candidate's values, for a side of one repeat.
         """
         before, after = (
             mean[None] if side is None else side[:MOST_SINGLE]
@@ -204,7 +206,7 @@ class CheckTrials:
 
 
 class SingleRule(NamedTuple):
-    """How single trials are decided.
+    """How single repeats are decided.
 
     Attributes:
         max_drop: m.
@@ -219,13 +221,13 @@ class SingleRule(NamedTuple):
     seed: int
 
 
-def decide_single_trials(
+def decide_single_repeats(
     differences: FloatArray, groups: IntArray, rule: SingleRule
 ) -> dict[CheckStatus, int]:
     """How often the plain rule ends in each status, the most frequent first.
 
     Args:
-        differences: Shape (pairs, Q): candidate − baseline of single trials.
+        differences: Shape (pairs, Q): candidate − baseline of single repeats.
         groups: Shape (Q,): codes.
         rule: How each pair is decided.
     """
@@ -247,47 +249,47 @@ def decide_single_trials(
     return dict(statuses.most_common())
 
 
-def describe_trials(
-    trials: CheckTrials,
+def describe_repeats(
+    repeats: CheckRepeats,
     means: tuple[FloatArray, FloatArray],
     groups: IntArray,
     *,
     estimate: MeanEstimate,
     rule: SingleRule,
-) -> CheckTrialsResult:
-    """What a verdict says of the trials of a check.
+) -> CheckRepeatsResult:
+    """What a verdict says of the repeats of a check.
 
     Args:
-        trials: The values of each trial.
+        repeats: The values of each repeat.
         means: The baseline's and the candidate's values, each (Q,).
         groups: Shape (Q,): codes.
-        estimate: The mean difference, with what trials add.
-        rule: How single trials are decided.
+        estimate: The mean difference, with what repeats add.
+        rule: How single repeats are decided.
     """
     error = estimate.standard_error
-    return CheckTrialsResult(
-        baseline=1 if trials.baseline is None else len(trials.baseline),
-        candidate=1 if trials.candidate is None else len(trials.candidate),
-        baseline_sd=_measure_sd(trials.baseline),
-        candidate_sd=_measure_sd(trials.candidate),
-        share=estimate.trial_variance / error**2 if estimate.trial_variance > 0 else 0.0,
-        is_paired=trials.is_paired,
-        is_borrowed=trials.borrows and (trials.baseline is None or trials.candidate is None),
-        single=decide_single_trials(trials.single_differences(means), groups, rule),
+    return CheckRepeatsResult(
+        baseline=1 if repeats.baseline is None else len(repeats.baseline),
+        candidate=1 if repeats.candidate is None else len(repeats.candidate),
+        baseline_sd=_measure_sd(repeats.baseline),
+        candidate_sd=_measure_sd(repeats.candidate),
+        share=estimate.repeat_variance / error**2 if estimate.repeat_variance > 0 else 0.0,
+        is_paired=repeats.is_paired,
+        is_borrowed=repeats.borrows and (repeats.baseline is None or repeats.candidate is None),
+        single=decide_single_repeats(repeats.single_differences(means), groups, rule),
     )
 
 
 def _measure_sd(values: FloatArray | None) -> float | None:
-    return None if values is None else measure_trial_spread(values).sd
+    return None if values is None else measure_repeat_spread(values).sd
 
 
-def compute_trial_power(
+def compute_repeat_power(
     estimates: CheckEstimates, max_drop: float, *, level: float, bound_level: float
 ) -> RulePower:
     """The power of the rule on one check.
 
     Args:
-        estimates: The difference and its bounds, with what trials add.
+        estimates: The difference and its bounds, with what repeats add.
         max_drop: m.
         level: Of the test of ``fell``, at the first step of Holm.
         bound_level: Of both lower bounds.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
-from fusion_bench.checks.dataset_facts import describe_first_trial
+from fusion_bench.checks.dataset_facts import describe_first_repeat
 from fusion_bench.checks.judges import (
     describe_judge,
     find_dataset_warnings,
@@ -41,7 +41,7 @@ from fusion_bench.gate.baseline import (
     ListDescription,
     PolicyChange,
     evaluate_fitted,
-    fit_trials,
+    fit_repeats,
     store_unjudged,
 )
 from fusion_bench.gate.comparability import compare_policies
@@ -56,10 +56,10 @@ from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 
-def merge_trials(dataset: Dataset) -> dict[str, str]:
-    """SHA-256 of each loaded part; of a list with several trials over those of its trials."""
+def merge_repeats(dataset: Dataset) -> dict[str, str]:
+    """SHA-256 of each loaded part; of a list with several repeats over those of its repeats."""
     digests = dataset.digests()
-    for part, count in sorted(dataset.trial_counts.items()):
+    for part, count in sorted(dataset.repeat_counts.items()):
         later = [f"{part} trial {n}" for n in range(2, count + 1)]
         each = [digests[part], *(digests.pop(name) for name in later)]
         digests[part] = hashlib.sha256("\n".join(each).encode()).hexdigest()
@@ -199,12 +199,12 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         system: With a system, only the lists that it reads, and its values; otherwise no values.
     """
     dataset = task.dataset
-    spec, digests, unjudged = dataset.spec, merge_trials(dataset), None
+    spec, digests, unjudged = dataset.spec, merge_repeats(dataset), None
     values: dict[str, Any] = {}
     if system is not None:
         used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
-        fitted = fit_trials(task, system)
+        fitted = fit_repeats(task, system)
         unjudged = store_unjudged(task, fitted)
         values = evaluate_fitted(fitted, task.measures)
     specs: dict[str, ListSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
@@ -218,7 +218,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
                 roles=tuple(sorted(specs[part].roles)),
                 read_options=asdict(specs[part].read_options),
                 score_space=getattr(specs[part], "score_space", None),
-                trials=dataset.trial_counts.get(part, 1),
+                trials=dataset.repeat_counts.get(part, 1),
             )
             for part in digests
             if part in specs
@@ -250,11 +250,11 @@ def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str
         reason = task.dataset.degradation(reranker)
         if reason is not None:
             yield f"{name}: {reason}"
-    trials = task.trials[: task.count_trials(candidate)]
-    for number, trial in enumerate(trials, 1):
-        of_trial = f" in trial {number}" if len(trials) > 1 else ""
-        for text in _find_empty_lists(trial.runs, candidate):
-            yield f"{name}: {text} for any evaluated query{of_trial}"
+    repeats = task.repeats[: task.count_repeats(candidate)]
+    for number, repeat in enumerate(repeats, 1):
+        of_repeat = f" in trial {number}" if len(repeats) > 1 else ""
+        for text in _find_empty_lists(repeat.runs, candidate):
+            yield f"{name}: {text} for any evaluated query{of_repeat}"
 
 
 def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
@@ -295,7 +295,7 @@ def find_candidate_warnings(
             binary_relevance=task.dataset.spec.binary_relevance,
             judged_lists=every,
             ignored=count_known_ignored(task),
-            first_trial=describe_first_trial(task.dataset),
+            first_trial=describe_first_repeat(task.dataset),
         )
         start = f"{task.dataset.name}: " if len(collections) > 1 else ""
         yield from prefix_warnings(start, warnings)

@@ -11,7 +11,7 @@ from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.power import SampleSize
-from fusion_bench.stats.trial_variance import ENOUGH_TRIALS, FEW_TRIALS
+from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS
 from fusion_bench.util.formatting import format_number, pluralize
 
 CheckStatus: TypeAlias = Literal[
@@ -82,7 +82,7 @@ def find_blocking(policy: GatePolicy) -> tuple[CheckStatus, ...]:
     return tuple(blocking)
 
 
-class CheckTrialsResult(StoredRecord):
+class CheckRepeatsResult(StoredRecord):
     """How far the trials of the two sides of a check lie apart, and what single trials would say.
 
     Attributes:
@@ -110,12 +110,12 @@ class CheckTrialsResult(StoredRecord):
 
     @property
     def one_can_tell(self) -> bool:
-        """Whether every pair of single trials ends in one status."""
+        """Whether every pair of single repeats ends in one status."""
         return len(self.single) == 1
 
     @property
     def description(self) -> str:
-        """The trials in words."""
+        """The repeats in words."""
         text = (
             f"trials: baseline {_describe_side(self.baseline, self.baseline_sd)}, candidate "
             f"{_describe_side(self.candidate, self.candidate_sd)}"
@@ -124,8 +124,10 @@ class CheckTrialsResult(StoredRecord):
             text += "; the side of one trial counts as unsteady as the other"
         if self.share > 0:
             text += f"; {100 * self.share:.0f} % of the variance comes from trials"
-        if not {self.baseline, self.candidate}.isdisjoint(range(2, FEW_TRIALS + 1)):
-            text += f"; {FEW_TRIALS} or fewer hardly tell their effect, {ENOUGH_TRIALS} are needed"
+        if not {self.baseline, self.candidate}.isdisjoint(range(2, FEW_REPEATS + 1)):
+            text += (
+                f"; {FEW_REPEATS} or fewer hardly tell their effect, {ENOUGH_REPEATS} are needed"
+            )
         pairs = pluralize(sum(self.single.values()), "pair")
         counts = ", ".join(f"{count} {status}" for status, count in self.single.items())
         if self.one_can_tell:
@@ -133,9 +135,9 @@ class CheckTrialsResult(StoredRecord):
         return f"{text}; one trial cannot tell ({pairs} of single trials: {counts})"
 
 
-def _describe_side(trials: int, sd: float | None) -> str:
+def _describe_side(repeats: int, sd: float | None) -> str:
     spread = "" if sd is None else f" (sd of their means {format_number(sd)})"
-    return f"{trials}{spread}"
+    return f"{repeats}{spread}"
 
 
 #: What a check compares the candidate with.
@@ -209,7 +211,7 @@ class CheckResult(CheckOutcome):
         t_bound: One-sided 95 % lower bound of the difference by Student's t; None with one group.
         betting_bound: One-sided 95 % lower bound that also holds with rare losses of up to 1;
             None where a difference is below −1.
-        p: One-sided, of the sign-flip test of "no drop", unadjusted; where trials add variance,
+        p: One-sided, of the sign-flip test of "no drop", unadjusted; where repeats add variance,
             never below Student's.
         p_fell: The same, adjusted over all checks.
         p_regressed: One-sided, of the t test of "a drop of at most m", adjusted likewise.
@@ -225,7 +227,7 @@ class CheckResult(CheckOutcome):
             judgments.
         bounds: What they could make of the candidate's mean; None likewise, and where it is not
             known.
-        trials: How far trials lie apart, and what single ones would say; None with one trial a
+        trials: How far repeats lie apart, and what single ones would say; None with one repeat a
             side.
     """
 
@@ -247,7 +249,7 @@ class CheckResult(CheckOutcome):
     needed: SampleSize | None = None
     unjudged: UnjudgedResult | None = None
     bounds: CompletionBounds | None = None
-    trials: CheckTrialsResult | None = None
+    trials: CheckRepeatsResult | None = None
 
     def without_pass(self) -> CheckResult:
         """The same where nothing may be more than ``pass on these queries``."""

@@ -243,7 +243,7 @@ class Dataset(TableView):
         files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``. Further
             judges, ``judges/NAME``, are read by ``io.judgments``.
         documents: JSON Lines with the texts of the documents; None = not named.
-        later_trials: The same with the second, third, … file of each list that has so many; this
+        later_repeats: The same with the second, third, … file of each list that has so many; this
             dataset holds the first. Empty = every list has one file.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
         has_file: Whether a ``dataset.yaml`` says all this.
@@ -260,7 +260,7 @@ class Dataset(TableView):
     provenance: Mapping[str, ListMeta] = field(default_factory=dict)
     files: Mapping[str, FileRequest] = field(default_factory=dict, repr=False)
     documents: Path | None = None
-    later_trials: tuple[Dataset, ...] = field(default=(), repr=False)
+    later_repeats: tuple[Dataset, ...] = field(default=(), repr=False)
     refined: Dataset | None = None
     has_file: bool = True
 
@@ -312,23 +312,23 @@ class Dataset(TableView):
         return self.spec.name
 
     @property
-    def trials(self) -> tuple[Dataset, ...]:
-        """The dataset once a trial; alone where every list has one file."""
-        return (self, *self.later_trials)
+    def repeats(self) -> tuple[Dataset, ...]:
+        """The dataset once a repeat; alone where every list has one file."""
+        return (self, *self.later_repeats)
 
     @property
-    def trial_lists(self) -> frozenset[str]:
+    def repeat_lists(self) -> frozenset[str]:
         """The lists with several files, as ``runs/NAME`` and ``rerank/NAME``."""
-        return frozenset(self.trial_counts)
+        return frozenset(self.repeat_counts)
 
     @property
-    def trial_counts(self) -> dict[str, int]:
+    def repeat_counts(self) -> dict[str, int]:
         """How many files each of these lists has."""
         files = self.files.items()
         return {key: len(file.later_paths) + 1 for key, file in files if file.later_paths}
 
-    def count_trials(self, lists: Collection[str] | None = None) -> int:
-        """How many trials there are of what reads some lists: the fewest files of those of several.
+    def count_repeats(self, lists: Collection[str] | None = None) -> int:
+        """How many repeats there are of what reads some lists: the fewest of several files.
 
         Args:
             lists: As ``runs/NAME`` and ``rerank/NAME``; None = every list.
@@ -336,7 +336,7 @@ class Dataset(TableView):
         Returns:
             1 where each of them has one file.
         """
-        counts = self.trial_counts.items()
+        counts = self.repeat_counts.items()
         return min((n for key, n in counts if lists is None or key in lists), default=1)
 
     @property
@@ -390,7 +390,7 @@ class Dataset(TableView):
         """
         if reranker not in self.spec.rerank:
             raise UnknownNameError("reranker", reranker, self.spec.rerank, where=self.name)
-        metas = [trial.provenance.get(reranker) for trial in self.trials]
+        metas = [repeat.provenance.get(reranker) for repeat in self.repeats]
         return tuple(
             sorted({query for meta in metas if meta is not None for query in meta.degraded})
         )
@@ -399,7 +399,7 @@ class Dataset(TableView):
         """Why nothing should be decided by a rerank list, in one line; None = nothing speaks."""
         if not self.degraded(reranker):
             return None
-        metas = (trial.provenance.get(reranker) for trial in self.trials)
+        metas = (repeat.provenance.get(reranker) for repeat in self.repeats)
         return next(m.describe_degradation(reranker) for m in metas if m is not None and m.degraded)
 
     def digests(self) -> dict[str, str]:
@@ -425,10 +425,10 @@ class Dataset(TableView):
         return {f"{key} refined": run.digest() for key, run in self._lists().items() if specs[key]}
 
     def _later_lists(self) -> Iterator[tuple[str, Run]]:
-        """The lists of later trials, each named by its list and trial: ``runs/NAME trial 2``."""
-        for number, trial in enumerate(self.later_trials, 2):
-            for key, run in trial._lists().items():
-                if number <= self.trial_counts.get(key, 1):
+        """The lists of later repeats, each named by its list and repeat: ``runs/NAME repeat 2``."""
+        for number, repeat in enumerate(self.later_repeats, 2):
+            for key, run in repeat._lists().items():
+                if number <= self.repeat_counts.get(key, 1):
                     yield f"{key} trial {number}", run
 
     @cached_property
@@ -497,7 +497,7 @@ def load_dataset(
     if cache is True:
         store = open_cache(path.parent, spec.list_paths(path.parent))
     first = [*run_files, *rerank_files]
-    requests = [*first, *(later for file in first for later in file.split_trials())]
+    requests = [*first, *(later for file in first for later in file.split_repeats())]
     tables, keys = load_tables([*qrels_files, *requests], store)
     if not qrels_files:
         tables, keys = [Qrels.without_judgments(()), *tables], [EMPTY_KEY, *keys]
@@ -524,24 +524,24 @@ def load_dataset(
         keys=tuple(zip(tables, keys, strict=True)),
         **_list_fields(lists[: len(first)], judges),
     )
-    return _add_later_trials(dataset, lists, judges)
+    return _add_later_repeats(dataset, lists, judges)
 
 
-def _add_later_trials(
+def _add_later_repeats(
     dataset: Dataset, lists: Sequence[tuple[FileRequest, Run]], judges: Mapping[str, FileRequest]
 ) -> Dataset:
-    """The dataset with its second and later trials, each a dataset of its own.
+    """The dataset with its second and later repeats, each a dataset of its own.
 
-    A list that has fewer files stands in a later trial with its first one.
+    A list that has fewer files stands in a later repeat with its first one.
 
     Args:
-        dataset: The first trial.
-        lists: What was asked for, of every trial, and the list.
+        dataset: The first repeat.
+        lists: What was asked for, of every repeat, and the list.
         judges: The other files, by key.
     """
-    first = {f.key: (replace(f, later_paths=()), run) for f, run in lists if f.trial == 0}
-    trials = []
-    for number in range(1, max((file.trial for file, _ in lists), default=0) + 1):
-        again = {file.key: (file, run) for file, run in lists if file.trial == number}
-        trials.append(replace(dataset, **_list_fields((first | again).values(), judges)))
-    return replace(dataset, later_trials=tuple(trials))
+    first = {f.key: (replace(f, later_paths=()), run) for f, run in lists if f.repeat == 0}
+    repeats = []
+    for number in range(1, max((file.repeat for file, _ in lists), default=0) + 1):
+        again = {file.key: (file, run) for file, run in lists if file.repeat == number}
+        repeats.append(replace(dataset, **_list_fields((first | again).values(), judges)))
+    return replace(dataset, later_repeats=tuple(repeats))

@@ -169,9 +169,9 @@ def is_supported(pattern: str) -> bool:
 
 
 def expand_path(folder: Path, given: str) -> tuple[Path, ...]:
-    """The file of a path, which need not exist; the files of a pattern, in the order of trials.
+    """The file of a path, which need not exist; the files of a pattern, in the order of repeats.
 
-    Hidden files, files of hidden folders and records of provenance are no trials.
+    Hidden files, files of hidden folders and records of provenance are no repeats.
 
     Args:
         folder: Of the dataset.
@@ -183,8 +183,8 @@ def expand_path(folder: Path, given: str) -> tuple[Path, ...]:
         names = [path.relative_to(folder) for path in folder.glob(given)]
     except (OSError, ValueError):
         return (folder / given,)
-    trials = sorted(filter(_is_list, names), key=lambda name: natural_key(name.as_posix()))
-    return tuple(folder / name for name in trials)
+    repeats = sorted(filter(_is_list, names), key=lambda name: natural_key(name.as_posix()))
+    return tuple(folder / name for name in repeats)
 
 
 def would_match(folder: Path, given: str, path: Path) -> bool:
@@ -360,7 +360,7 @@ class DatasetSpec(StrictModel):
         return {name: frozenset(run.roles) for name, run in self.runs.items()}
 
     def file_paths(self, folder: Path) -> tuple[Path, ...]:
-        """The same files, each trial of a list by itself; they need not exist.
+        """The same files, each repeat of a list by itself; they need not exist.
 
         Args:
             folder: Of the dataset.
@@ -520,7 +520,7 @@ class DatasetPaths:
                 self(f"{given}/{file.name}", *location)
         return path
 
-    def trials(self, given: str, *location: str) -> tuple[Path, ...]:
+    def repeats(self, given: str, *location: str) -> tuple[Path, ...]:
         """The files of a list, those of a pattern in the order of their names.
 
         Raises:
@@ -599,7 +599,7 @@ def request_lists(
 ) -> tuple[list[FileRequest], list[FileRequest]]:
     """The files of the runs and of the rerank lists, or those of refined queries in their place.
 
-    Refined queries have one trial: the first file of each list without a refined one.
+    Refined queries have one repeat: the first file of each list without a refined one.
 
     Args:
         spec: What the ``dataset.yaml`` says.
@@ -613,7 +613,7 @@ def request_lists(
         if refined and run.refined is not None:
             files = [paths.existing(run.refined, kind, name, "refined")]
         else:
-            files = [*paths.trials(run.path, kind, name, "path")]
+            files = [*paths.repeats(run.path, kind, name, "path")]
         return FileRequest(
             files[0],
             name,

@@ -55,8 +55,8 @@ class FileRequest:
     """One file and how it is read; without read options it holds judgements.
 
     Attributes:
-        later_paths: The files of the second and later trials of the same list.
-        trial: Which of its trials this file is, from 0.
+        later_paths: The files of the second and later repeats of the same list.
+        repeat: Which of its repeats this file is, from 0.
     """
 
     path: Path
@@ -66,7 +66,7 @@ class FileRequest:
     score_space: ScoreSpace | None = None
     layout: FileLayout = DEFAULT_LAYOUT
     later_paths: tuple[Path, ...] = ()
-    trial: int = 0
+    repeat: int = 0
 
     @property
     def kind(self) -> str:
@@ -132,10 +132,10 @@ class FileRequest:
             self.path, self._kind, self.read_options, self.score_space, self.layout
         )
 
-    def split_trials(self) -> list[FileRequest]:
-        """The files of the second and later trials, each alone."""
+    def split_repeats(self) -> list[FileRequest]:
+        """The files of the second and later repeats, each alone."""
         files = enumerate(self.later_paths, start=1)
-        return [replace(self, path=path, later_paths=(), trial=number) for number, path in files]
+        return [replace(self, path=path, later_paths=(), repeat=number) for number, path in files]
 
 
 @contextmanager

@@ -212,7 +212,7 @@ def _read_digests(path: Path) -> set[str]:
 def _find_dataset(path: Path, *, is_new: bool) -> Path | None:
     """The ``dataset.yaml`` of the dataset that a file belongs to; None = to none.
 
-    A new file belongs to one where it would be another trial of a list, or a judge's.
+    A new file belongs to one where it would be another repeat of a list, or a judge's.
     """
     file = resolve_path(path)
     datasets = (folder / DATASET_FILE for folder in file.parents)

@@ -386,7 +386,7 @@ def estimate_experiment(
         alpha=chosen.alpha,
         min_gain=chosen.min_gain,
         unjudged={"people": dict(by_people.unjudged), "machine": dict(by_machine.unjudged)},
-        trials=dict(by_machine.trials),
+        trials=dict(by_machine.repeats),
         related=list_related(loaded, machine, chosen.systems.values()),
         differences=tuple(differences),
         data_warnings=(

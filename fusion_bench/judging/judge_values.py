@@ -12,7 +12,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.prepared_dataset import evaluate_trials, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import evaluate_repeats, prepare_dataset
 from fusion_bench.evaluation.run_experiment import select_systems
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
@@ -44,7 +44,7 @@ class JudgeValues:
         measures: M names, the primary one first.
         values: System → (M, Q).
         unjudged: System → mean share of its top 10 that the judge did not grade.
-        trials: System → its trials, where it has several; values are means over them.
+        repeats: System → its repeats, where it has several; values are means over them.
     """
 
     judge: str
@@ -53,7 +53,7 @@ class JudgeValues:
     measures: tuple[str, ...]
     values: Mapping[str, FloatArray]
     unjudged: Mapping[str, float]
-    trials: Mapping[str, int] = field(default_factory=dict)
+    repeats: Mapping[str, int] = field(default_factory=dict)
 
 
 def measure_systems(
@@ -77,7 +77,7 @@ def measure_systems(
     scores = dict(
         zip(
             experiment.systems,
-            evaluate_trials(task, systems, (*task.measures, judged)),
+            evaluate_repeats(task, systems, (*task.measures, judged)),
             strict=True,
         )
     )
@@ -88,14 +88,14 @@ def measure_systems(
         measures=tuple(each.name for each in task.measures),
         values={name: each.values[:-1] for name, each in scores.items()},
         unjudged={name: 1 - float(each.values[-1].mean()) for name, each in scores.items()},
-        trials={n: len(each.trials) for n, each in scores.items() if each.trials is not None},
+        repeats={n: len(each.repeats) for n, each in scores.items() if each.repeats is not None},
     )
 
 
 def with_grades(dataset: Dataset, grades: Qrels) -> Dataset:
-    """The dataset, and the later trials of its lists, under other grades."""
-    trials = tuple(replace(trial, qrels=grades) for trial in dataset.later_trials)
-    return replace(dataset, qrels=grades, later_trials=trials)
+    """The dataset, and the later repeats of its lists, under other grades."""
+    repeats = tuple(replace(repeat, qrels=grades) for repeat in dataset.later_repeats)
+    return replace(dataset, qrels=grades, later_repeats=repeats)
 
 
 def list_related(dataset: Dataset, judge: str, systems: Iterable[System]) -> tuple[str, ...]:

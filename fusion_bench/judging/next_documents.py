@@ -14,7 +14,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
-    evaluate_trials,
+    evaluate_repeats,
     find_ignored_queries,
     prepare_dataset,
 )
@@ -88,8 +88,8 @@ class DecisiveDocument:
     effect: float
 
 
-class TrialExtremes(NamedTuple):
-    """The completions of one trial.
+class RepeatExtremes(NamedTuple):
+    """The completions of one repeat.
 
     Attributes:
         top: The first documents of both systems.
@@ -102,41 +102,41 @@ class TrialExtremes(NamedTuple):
     ends: Extremes
 
 
-def find_trial_extremes(
-    trial: EvaluationSet, pair: tuple[System, System], measure: Measure, scale: Sequence[int]
-) -> TrialExtremes:
-    """The completions of one trial.
+def find_repeat_extremes(
+    repeat: EvaluationSet, pair: tuple[System, System], measure: Measure, scale: Sequence[int]
+) -> RepeatExtremes:
+    """The completions of one repeat.
 
     Args:
-        trial: The evaluated queries.
+        repeat: The evaluated queries.
         pair: Baseline and candidate.
         measure: One of which completions are known.
         scale: The grades that a judge may give.
     """
-    spaces = trial.dataset.spaces
-    second, first = (list_parts(trial.fit_system(each), trial.runs, spaces) for each in pair)
-    top = collect_top(trial.runs, first, second, cutoff=measure.cutoff)
+    spaces = repeat.dataset.spaces
+    second, first = (list_parts(repeat.fit_system(each), repeat.runs, spaces) for each in pair)
+    top = collect_top(repeat.runs, first, second, cutoff=measure.cutoff)
     model = build_model(measure, top, scale)
     if model is None:
         raise AssertionError(f"{measure.name} has no model")
-    return TrialExtremes(top, model, model.find_extremes())
+    return RepeatExtremes(top, model, model.find_extremes())
 
 
-def mean_ends(trials: Sequence[TrialExtremes]) -> tuple[FloatArray, FloatArray]:
-    """(Q,) each: the least and greatest mean over trials; of several trials they are bounds."""
-    low = np.mean([each.ends.low for each in trials], axis=0)
-    high = np.mean([each.ends.high for each in trials], axis=0)
+def mean_ends(repeats: Sequence[RepeatExtremes]) -> tuple[FloatArray, FloatArray]:
+    """(Q,) each: the least and greatest mean over repeats; of several repeats they are bounds."""
+    low = np.mean([each.ends.low for each in repeats], axis=0)
+    high = np.mean([each.ends.high for each in repeats], axis=0)
     return low, high
 
 
-def rank_documents(trials: Sequence[TrialExtremes]) -> list[DecisiveDocument]:
+def rank_documents(repeats: Sequence[RepeatExtremes]) -> list[DecisiveDocument]:
     """The documents with an effect, the greatest first; of equals the highest rank.
 
-    Over several trials the effect is the mean, and a rank is the highest.
+    Over several repeats the effect is the mean, and a rank is the highest.
     """
     effects: dict[Pair, float] = {}
     ranks: dict[Pair, tuple[int, int]] = {}
-    for top, model, ends in trials:
+    for top, model, ends in repeats:
         bases = (top.grade, ends.low_grades, ends.high_grades)
         moved = np.max([model.grade_effects(grades) for grades in bases], axis=0)
         for row in np.flatnonzero(moved > NOISE).tolist():
@@ -144,7 +144,7 @@ def rank_documents(trials: Sequence[TrialExtremes]) -> list[DecisiveDocument]:
                 top.runs.queries[int(top.query[row])],
                 top.runs.vocabulary[int(top.document[row])],
             )
-            effects[pair] = effects.get(pair, 0.0) + float(moved[row]) / len(trials)
+            effects[pair] = effects.get(pair, 0.0) + float(moved[row]) / len(repeats)
             first, second = ranks.get(pair, (0, 0))
             places = int(top.first[row]), int(top.second[row])
             ranks[pair] = _highest(first, places[0]), _highest(second, places[1])
@@ -253,14 +253,14 @@ def plan_judging(
     progress(STAGE, 1, 4)
     pair = judged.systems[first], judged.systems[second]
     scale = range(greatest + 1)
-    count = _count_paired_trials(task, pair)
-    trials = [find_trial_extremes(each, pair, chosen, scale) for each in task.trials[:count]]
+    count = _count_paired_repeats(task, pair)
+    repeats = [find_repeat_extremes(each, pair, chosen, scale) for each in task.repeats[:count]]
     progress(STAGE, 2, 4)
-    low, high = mean_ends(trials)
+    low, high = mean_ends(repeats)
     now = values[second] - values[first]
     answers = [answer_of(task, chosen, values, (first, second), d) for d in (now, low, high)]
     progress(STAGE, 3, 4)
-    documents = [] if _show_same(*answers) else rank_documents(trials)
+    documents = [] if _show_same(*answers) else rank_documents(repeats)
     progress(STAGE, 4, 4)
     return JudgingPlan(
         dataset=task.dataset.name,
@@ -271,7 +271,7 @@ def plan_judging(
         difference=float(now.mean()),
         low=float(low.mean()),
         high=float(high.mean()),
-        is_exact=len(trials) == 1 and trials[0].ends.is_exact,
+        is_exact=len(repeats) == 1 and repeats[0].ends.is_exact,
         answer=answers[0],
         low_answer=answers[1],
         high_answer=answers[2],
@@ -280,13 +280,13 @@ def plan_judging(
     )
 
 
-def _count_paired_trials(task: EvaluationSet, pair: tuple[System, System]) -> int:
-    """How many trials both systems have; a system of one has it in each of the other's.
+def _count_paired_repeats(task: EvaluationSet, pair: tuple[System, System]) -> int:
+    """How many repeats both systems have; a system of one has it in each of the other's.
 
     Raises:
-        ConfigError: They have different numbers, and the ends are formed trial by trial.
+        ConfigError: They have different numbers, and the ends are formed repeat by repeat.
     """
-    counts = [task.count_trials(system) for system in pair]
+    counts = [task.count_repeats(system) for system in pair]
     if 1 < min(counts) < max(counts):
         names = " and ".join(f"{s.name} {n}" for s, n in zip(pair, counts, strict=True))
         raise ConfigError(
@@ -329,8 +329,8 @@ def _prepare(judged: JudgedSystems, grades: Mapping[Pair, int]) -> EvaluationSet
     """The evaluated queries with every grade that is known."""
     dataset = judged.dataset
     if grades:
-        later = tuple(_add_grades(trial, grades) for trial in dataset.later_trials)
-        dataset = replace(_add_grades(dataset, grades), later_trials=later)
+        later = tuple(_add_grades(repeat, grades) for repeat in dataset.later_repeats)
+        dataset = replace(_add_grades(dataset, grades), later_repeats=later)
     return prepare_dataset(judged.experiment, judged.source, dataset)
 
 
@@ -340,11 +340,11 @@ def _add_grades(dataset: Dataset, grades: Mapping[Pair, int]) -> Dataset:
 
 
 def _values(task: EvaluationSet, measure: Measure) -> dict[str, FloatArray]:
-    """By system, shape (Q,); of several trials the means."""
+    """By system, shape (Q,); of several repeats the means."""
     systems = list(task.experiment.systems.values())
-    if not task.later_trials:
+    if not task.later_repeats:
         systems = [task.fit_system(system) for system in systems]
-    scores = evaluate_trials(task, systems, [measure])
+    scores = evaluate_repeats(task, systems, [measure])
     return {each.system: each.values[0] for each in scores}
 
 

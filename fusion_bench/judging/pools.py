@@ -110,7 +110,7 @@ def align_for_judging(
 
     Args:
         judged: The systems.
-        dataset: Their dataset, or one of its later trials.
+        dataset: Their dataset, or one of its later repeats.
     """
     ties = judged.experiment.ties
     runs = align_all_queries(
@@ -168,7 +168,7 @@ class PooledDocument:
         query: Id of the query.
         document: Its id.
         ranks: (S,): its rank in the list of each system, 1-based; 0 = beyond the depth. Of several
-            trials of a system the highest.
+            repeats of a system the highest.
     """
 
     query: str
@@ -220,11 +220,11 @@ def build_pool(judged: JudgedSystems, depth: int) -> Pool:
     """
     ranks: dict[Pair, list[int]] = {}
     queries: dict[str, None] = {}
-    for number, dataset in enumerate(judged.dataset.trials, 1):
+    for number, dataset in enumerate(judged.dataset.repeats, 1):
         runs, systems = align_for_judging(judged, dataset)
         queries |= dict.fromkeys(runs.queries)
         for s, system in enumerate(systems.values()):
-            if number > judged.dataset.count_trials(system.list_keys):
+            if number > judged.dataset.count_repeats(system.list_keys):
                 continue
             parts = list_parts(system, runs, dataset.spaces)
             top = collect_top(runs, parts, cutoff=depth)

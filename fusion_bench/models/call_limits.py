@@ -271,7 +271,7 @@ class CostEstimate:
         calls: Calls to make.
         usage: What the provider would bill; tokens are estimated.
         cost: The price; None = the provider's price is not known.
-        trials: Trials whose candidates are asked for together.
+        trials: Repeats whose candidates are asked for together.
     """
 
     provider: str
@@ -309,7 +309,7 @@ def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -
             usage += provider.estimate_usage(question.text, batch)
     cost = None if provider.price is None else provider.price.cost_of(usage)
     return CostEstimate(
-        configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.trials
+        configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.repeats
     )
 
 

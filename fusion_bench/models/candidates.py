@@ -29,7 +29,7 @@ class QueryCandidates:
     Attributes:
         id: The query's id.
         text: Its text.
-        candidates: In fused order; over several trials by the best rank in any of them.
+        candidates: In fused order; over several repeats by the best rank in any of them.
     """
 
     id: str
@@ -45,10 +45,10 @@ class ScoringRequest:
         dataset: Name of the dataset.
         fingerprint: SHA-256 of the dataset.
         system: The system whose fused list gives the candidates.
-        depth: Most candidates per query and trial.
+        depth: Most candidates per query and repeat.
         split: Only queries of this split; None = all judged queries.
         queries: The queries that have candidates.
-        trials: Trials of the system's lists; a query has the candidates of all of them.
+        repeats: Repeats of the system's lists; a query has the candidates of all of them.
     """
 
     dataset: str
@@ -57,7 +57,7 @@ class ScoringRequest:
     depth: int
     split: str | None
     queries: tuple[QueryCandidates, ...]
-    trials: int = 1
+    repeats: int = 1
 
 
 def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
@@ -93,7 +93,7 @@ def prepare_request(
     Args:
         path: The dataset's ``dataset.yaml``.
         system: Its fusion gives the order; its blend is ignored.
-        depth: Most candidates per query and trial.
+        depth: Most candidates per query and repeat.
         split: Only queries of this split; None = all judged queries.
 
     Raises:
@@ -117,27 +117,27 @@ def prepare_request(
         depth,
         split,
         queries,
-        trials=dataset.count_trials(),
+        repeats=dataset.count_repeats(),
     )
 
 
 def _collect_candidates(
     dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
 ) -> Iterator[QueryCandidates]:
-    """The candidates of every trial, so that a blend has each score that a trial asks for."""
+    """The candidates of every repeat, so that a blend has each score that a repeat asks for."""
     if split is not None and split not in dataset.splits:
         where = f"--split: {dataset.name}"
         raise UnknownNameError("split", split, dataset.splits, where=where)
-    trials: dict[str, list[QueryCandidates]] = {}
-    for number, trial in enumerate(dataset.trials[: dataset.count_trials()], 1):
+    repeats: dict[str, list[QueryCandidates]] = {}
+    for number, repeat in enumerate(dataset.repeats[: dataset.count_repeats()], 1):
         try:
-            for query in _rank_candidates(trial, system, split, texts):
-                trials.setdefault(query.id, []).append(query)
+            for query in _rank_candidates(repeat, system, split, texts):
+                repeats.setdefault(query.id, []).append(query)
         except AlignmentError as error:
             if number == 1:
                 raise
             raise AlignmentError(f"{dataset.name}, trial {number}: {error}") from None
-    for several in trials.values():
+    for several in repeats.values():
         lists = [query.candidates for query in several]
         yield replace(several[0], candidates=_merge_candidates(lists))
 
@@ -154,7 +154,7 @@ def _merge_candidates(lists: Sequence[Iterable[Candidate]]) -> tuple[Candidate, 
 def _rank_candidates(
     dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
 ) -> Iterator[QueryCandidates]:
-    """The candidates of one trial."""
+    """The candidates of one repeat."""
     runs = dataset.aligned(list(dataset.runs))
     for _, ranking in rank_queries(system, runs, dataset.spaces):
         for q, query in enumerate(ranking.runs.queries):

@@ -266,9 +266,9 @@ def build_list(
         degraded=degraded,
         unread=unread,
         settings=settings,
-        # A query that has the candidates of several trials costs more.
+        # A query that has the candidates of several repeats costs more.
         ledger=summarize_events(events)
-        | ({"trials": request.trials} if request.trials > 1 else {}),
+        | ({"trials": request.repeats} if request.repeats > 1 else {}),
     )
 
 

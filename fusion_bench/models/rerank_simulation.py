@@ -31,7 +31,7 @@ from fusion_bench.models.call_limits import CircuitBreaker
 from fusion_bench.models.rerank_config import BreakerRules, RerankSettings, SimulationSettings
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.trial_variance import mean_of_trials
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
@@ -141,7 +141,7 @@ def measure_outcomes(
 ) -> SimulationInput:
     """Evaluate a system with its rerank list, with the fallback's, and without any.
 
-    Values are means over the trials of the lists.
+    Values are means over the repeats of the lists.
 
     Args:
         path: The dataset's ``dataset.yaml``.
@@ -166,17 +166,17 @@ def measure_outcomes(
     blends = [template.model_copy(update={"reranker": name}) for name in lists]
     systems = [system.model_copy(update={"blend": blend}) for blend in (*blends, NoBlend())]
     parsed = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
-    every = dataset.trials[: dataset.count_trials()]
-    trials = [_evaluate_trial(trial, systems, parsed) for trial in every]
+    every = dataset.repeats[: dataset.count_repeats()]
+    repeats = [_evaluate_repeat(repeat, systems, parsed) for repeat in every]
     origin = "the system has no blend" if configured is None else "the system's blend"
     depth = template.depth if isinstance(template, RerankBlend) else 0
     label = f"reranker {first}, {template.method} over the first {depth} ({origin})"
-    if len(trials) > 1:
-        label += f", mean over {len(trials)} trials"
-    return SimulationInput(parsed.name, mean_of_trials(np.stack(trials)), label, fallback)
+    if len(repeats) > 1:
+        label += f", mean over {len(repeats)} trials"
+    return SimulationInput(parsed.name, mean_of_repeats(np.stack(repeats)), label, fallback)
 
 
-def _evaluate_trial(dataset: Dataset, systems: Sequence[System], measure: Measure) -> FloatArray:
+def _evaluate_repeat(dataset: Dataset, systems: Sequence[System], measure: Measure) -> FloatArray:
     """(systems, Q): the values of one measure."""
     runs = dataset.aligned(systems[0].base_runs)
     scores = evaluate_systems(systems, runs, [measure], spaces=dataset.spaces, qrels=dataset.qrels)

@@ -140,8 +140,8 @@ class Scores(TableView):
         queries: The Q query ids.
         values: Shape (M, Q).
         evaluation_path: ``counted`` by the batch engine, or ``ranked`` and why.
-        trials: Shape (T, M, Q): the values of each trial, where ``values`` are the means over T
-            trials; None = there is one.
+        repeats: Shape (T, M, Q): the values of each repeat, where ``values`` are the means over T
+            repeats; None = there is one.
     """
 
     system: str
@@ -149,7 +149,7 @@ class Scores(TableView):
     queries: tuple[str, ...]
     values: FloatArray
     evaluation_path: str
-    trials: FloatArray | None = None
+    repeats: FloatArray | None = None
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Measure → query → value."""

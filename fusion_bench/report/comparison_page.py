@@ -162,7 +162,7 @@ def _build_table(item: CollectionComparison) -> Table:
     )
     few = describe_few_changes(item.comparisons, coverage)
     notes = (
-        *(note, *filter(None, [_describe_trials(item), few])),
+        *(note, *filter(None, [_describe_repeats(item), few])),
         *(*describe_columns(columns), *_judged_notes(item)),
     )
     title = f"{item.collection}: {queries}, against {baseline}"
@@ -178,8 +178,8 @@ def _judged_notes(item: CollectionComparison) -> Iterator[str]:
         yield f"The baseline {baseline}: {'; '.join(texts)}."
 
 
-def _describe_trials(item: CollectionComparison) -> str:
-    """That values are means over trials; empty = no system has several."""
+def _describe_repeats(item: CollectionComparison) -> str:
+    """That values are means over repeats; empty = no system has several."""
     if all(comparison.trial_share is None for comparison in item.comparisons):
         return ""
     return (

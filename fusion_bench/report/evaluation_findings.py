@@ -15,8 +15,8 @@ from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
     FusionResult,
+    RepeatsResult,
     SystemResult,
-    TrialsResult,
 )
 from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
@@ -35,7 +35,7 @@ from fusion_bench.report.data_warnings import (
 from fusion_bench.report.evaluation_tables import paired_difference
 from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
 from fusion_bench.stats.comparison import NOT_SHOWN, SHOWN
-from fusion_bench.stats.trial_variance import ENOUGH_TRIALS, FEW_TRIALS, NarrowingPlan
+from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS, NarrowingPlan
 from fusion_bench.util.formatting import (
     format_change,
     format_coverage,
@@ -53,23 +53,23 @@ from fusion_bench.util.formatting import (
 MOST_NAMED = 3
 
 
-def trial_findings(collection: Collection) -> Iterator[Finding]:
-    """Which systems have trials, how they disagree, and what narrows the first comparison."""
+def repeat_findings(collection: Collection) -> Iterator[Finding]:
+    """Which systems have repeats, how they disagree, and what narrows the first comparison."""
     rows = _repeated_rows(collection)
     if not rows:
         return
     queries, measure = len(collection.queries), collection.primary_measure
-    counts = sorted({len(trials.means) for _, trials in rows})
+    counts = sorted({len(repeats.means) for _, repeats in rows})
     details = [
-        f"{row.name} disagrees with itself on {trials.disagreeing_pair:,} of "
+        f"{row.name} disagrees with itself on {repeats.disagreeing_pair:,} of "
         f"{pluralize(queries, 'query')} ({measure} of trials 1 and 2)."
-        for row, trials in sorted(rows, key=lambda pair: -pair[1].disagreeing_pair)[:MOST_NAMED]
+        for row, repeats in sorted(rows, key=lambda pair: -pair[1].disagreeing_pair)[:MOST_NAMED]
     ]
-    few = [row.name for row, trials in rows if len(trials.means) <= FEW_TRIALS]
+    few = [row.name for row, repeats in rows if len(repeats.means) <= FEW_REPEATS]
     yield Finding(
         f"Values are means over {' or '.join(map(str, counts))} trials of "
         f"{list_names([row.name for row, _ in rows])}. Their intervals are for new trials and new "
-        f"queries. {describe_few_trials(list_names(few)) if few else ''}"
+        f"queries. {describe_few_repeats(list_names(few)) if few else ''}"
         f"{_describe_fixed(collection)}Documents of single queries, lists left out and "
         "depths are those of trial 1.",
         key="trials",
@@ -81,17 +81,17 @@ def trial_findings(collection: Collection) -> Iterator[Finding]:
             return
 
 
-def describe_few_trials(names: str) -> str:
-    """How many trials the named systems or lists need, as they have 2 or 3."""
+def describe_few_repeats(names: str) -> str:
+    """How many repeats the named systems or lists need, as they have 2 or 3."""
     return (
-        f"{FEW_TRIALS} trials or fewer hardly tell how far a trial moves all queries together: "
+        f"{FEW_REPEATS} trials or fewer hardly tell how far a trial moves all queries together: "
         f"against a list of one trial the intervals are wide for it, others can be too narrow. "
-        f"{ENOUGH_TRIALS} trials of {names} are needed. "
+        f"{ENOUGH_REPEATS} trials of {names} are needed. "
     )
 
 
 def _describe_fixed(collection: Collection) -> str:
-    """Which systems have one trial, and what that means; empty = none."""
+    """Which systems have one repeat, and what that means; empty = none."""
     names = [row.name for row in collection.ranked_systems if row.trials is None]
     if not names:
         return ""
@@ -102,12 +102,12 @@ def _describe_fixed(collection: Collection) -> str:
 def _advise_narrowing(item: ComparisonResult, plan: NarrowingPlan) -> Finding:
     """What narrows an interval most, for as many answers."""
     queries = f"{pluralize(plan.added_queries, 'more query')}, for as many answers,"
-    trial, others = (
+    repeat, others = (
         _describe_narrowing(plan.now, width) for width in (plan.one_trial, plan.more_queries)
     )
-    text = f"one more trial of each narrows it by {trial}, {queries} by {others}"
-    if not plan.prefers_trials:
-        text = f"{queries} narrow it by {others}, one more trial of each by {trial}"
+    text = f"one more trial of each narrows it by {repeat}, {queries} by {others}"
+    if not plan.prefers_repeats:
+        text = f"{queries} narrow it by {others}, one more trial of each by {repeat}"
     name = f"{item.candidate} - {item.baseline}"
     return Finding(f"To narrow the interval of {name}: {text}.", key="narrowing")
 
@@ -117,39 +117,39 @@ def _describe_narrowing(now: float, then: float) -> str:
     return format_percent(1 - then / now if now > 0 else 0.0)
 
 
-def trial_tables(collection: Collection) -> Iterator[Table]:
-    """A table of the systems of several trials, and one of their comparisons."""
+def repeat_tables(collection: Collection) -> Iterator[Table]:
+    """A table of the systems of several repeats, and one of their comparisons."""
     if rows := _repeated_rows(collection):
         yield _spread_table(collection, rows)
     if comparisons := [item for item in collection.ranked_comparisons if item.narrowing]:
         yield _narrowing_table(comparisons)
 
 
-def _repeated_rows(collection: Collection) -> list[tuple[SystemResult, TrialsResult]]:
-    """The systems of several trials, the best first."""
+def _repeated_rows(collection: Collection) -> list[tuple[SystemResult, RepeatsResult]]:
+    """The systems of several repeats, the best first."""
     rows = ((row, row.trials) for row in collection.ranked_systems)
-    return [(row, trials) for row, trials in rows if trials is not None]
+    return [(row, repeats) for row, repeats in rows if repeats is not None]
 
 
 def _format_share(share: float | None) -> str:
     return format_rounded(None if share is None else 100 * share)
 
 
-SPREAD_COLUMNS: tuple[Column[TrialsResult], ...] = (
-    Column("trials", lambda trials: f"{len(trials.means):,}×"),
-    Column("lowest", lambda trials: format_number(min(trials.means))),
-    Column("highest", lambda trials: format_number(max(trials.means))),
-    Column("sd of means", lambda trials: format_number(trials.sd)),
-    Column("% queries", lambda trials: _format_share(trials.query_share)),
-    Column("% trials", lambda trials: _format_share(trials.trial_share)),
-    Column("% both", lambda trials: _format_share(trials.residual_share)),
-    Column("disagree (1, 2)", lambda trials: f"{trials.disagreeing_pair:,}"),
-    Column("disagree (any)", lambda trials: f"{trials.disagreeing:,}"),
+SPREAD_COLUMNS: tuple[Column[RepeatsResult], ...] = (
+    Column("trials", lambda repeats: f"{len(repeats.means):,}×"),
+    Column("lowest", lambda repeats: format_number(min(repeats.means))),
+    Column("highest", lambda repeats: format_number(max(repeats.means))),
+    Column("sd of means", lambda repeats: format_number(repeats.sd)),
+    Column("% queries", lambda repeats: _format_share(repeats.query_share)),
+    Column("% trials", lambda repeats: _format_share(repeats.trial_share)),
+    Column("% both", lambda repeats: _format_share(repeats.residual_share)),
+    Column("disagree (1, 2)", lambda repeats: f"{repeats.disagreeing_pair:,}"),
+    Column("disagree (any)", lambda repeats: f"{repeats.disagreeing:,}"),
 )
 
 
-def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, TrialsResult]]) -> Table:
-    columns: list[Column[tuple[SystemResult, TrialsResult]]] = [
+def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, RepeatsResult]]) -> Table:
+    columns: list[Column[tuple[SystemResult, RepeatsResult]]] = [
         Column("system", lambda pair: pair[0].name, is_text=True),
         *columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
     ]
@@ -297,7 +297,7 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
         _power_finding(collection, comparisons),
         _headroom(collection),
         group_finding(report, collection),
-        *trial_findings(collection),
+        *repeat_findings(collection),
     )
     warnings = data_warnings(report, collection)
     return (*(finding for finding in findings if finding is not None), *warnings)

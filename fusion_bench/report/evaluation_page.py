@@ -33,7 +33,7 @@ from fusion_bench.report.evaluation_findings import (
     collection_findings,
     compared_findings,
     decision_finding,
-    trial_tables,
+    repeat_tables,
 )
 from fusion_bench.report.evaluation_tables import (
     input_table,
@@ -80,9 +80,9 @@ def cost_table(collection: Collection) -> Table | None:
         run = runs.get(str(blend.get("reranker"))) if isinstance(blend, dict) else None
         if run is not None:
             rows.append((row, run))
-            if trials := (run.ledger or {}).get("trials"):
+            if repeats := (run.ledger or {}).get("trials"):
                 notes.append(
-                    f"{run.name}: scored for the candidates of {trials} trials together. Latency, "
+                    f"{run.name}: scored for the candidates of {repeats} trials together. Latency, "
                     "price and tokens of one trial are lower."
                 )
     primary = collection.primary_measure
@@ -282,7 +282,7 @@ def _collection_section(
             primary_table(report, collection),
             *figures[1:],
             *(table for table in optional if table is not None),
-            *trial_tables(collection),
+            *repeat_tables(collection),
             *crag_tables(report, collection),
             validity_table(collection),
             *(secondary_table(report, collection, name) for name in collection.measures[1:]),

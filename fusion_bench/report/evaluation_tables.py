@@ -37,7 +37,7 @@ from fusion_bench.report.answer_texts import (
 from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
 from fusion_bench.report.page import Column, Table, Tone, columns_of, make_table
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_terms, paired_sides
+from fusion_bench.stats.repeat_variance import add_repeat_variance, make_repeat_terms, paired_sides
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_coverage,
@@ -101,7 +101,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
     alpha, is_primary = report.alpha, measure == collection.primary_measure
     compared, mark = _compared_systems(collection, measure), "" if is_primary else UNADJUSTED
     rows = (*collection.ranked_systems, *collection.reference_rows)
-    trials = Column[MeasureResult]("trials", lambda r: f"{len(r.trials)}×" if r.trials else "")
+    repeats = Column[MeasureResult]("trials", lambda r: f"{len(r.trials)}×" if r.trials else "")
 
     def verdict(row: SystemResult) -> str:
         if row.name in compared:
@@ -109,7 +109,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         return "baseline" if row.kind == "system" else "reference"
 
     means: tuple[Column[MeasureResult], ...] = (
-        *([trials] if any(row.trials for row in rows) else ()),
+        *([repeats] if any(row.trials for row in rows) else ()),
         Column(measure, lambda item: format_number(item.mean)),
         replace(interval_column(alpha), cell=_format_mean_interval, is_optional=True),
     )
@@ -307,7 +307,7 @@ def paired_difference(
     second: Sequence[float | None],
     *,
     mask: NDArray[np.bool_] | None = None,
-    trials: Sequence[FloatArray | None] = (),
+    repeats: Sequence[FloatArray | None] = (),
 ) -> MeanEstimate | None:
     """Mean of first - second on the primary measure; None where no query has both values.
 
@@ -319,7 +319,7 @@ def paired_difference(
         first: Shape (Q,), values by query.
         second: Likewise.
         mask: Shape (Q,), queries to use; None = all.
-        trials: From ``paired_sides``, (T, Q) each: what varies over trials.
+        repeats: From ``paired_sides``, (T, Q) each: what varies over repeats.
     """
     values = [np.array(side, dtype=np.float64) for side in (first, second)]
     difference = values[0] - values[1]
@@ -328,9 +328,9 @@ def paired_difference(
         return None
     groups = number_by_appearance(collection.groups)[0][is_used]
     estimate = estimate_mean(difference[is_used], groups, alpha=report.alpha)
-    sides = [None if side is None else side[:, is_used] for side in trials]
-    terms = make_trial_terms(sides, groups)
-    estimate = add_trial_variance(estimate, terms, alpha=report.alpha)
+    sides = [None if side is None else side[:, is_used] for side in repeats]
+    terms = make_repeat_terms(sides, groups)
+    estimate = add_repeat_variance(estimate, terms, alpha=report.alpha)
     return estimate.clip(-1.0, 1.0) if is_bounded(collection.primary_measure) else estimate
 
 
@@ -425,10 +425,10 @@ def _masked_mean(collection: Collection, name: str, mask: NDArray[np.bool_]) -> 
     return format_number(float(finite.mean()) if len(finite) else None)
 
 
-def _trial_sides(
+def _repeat_sides(
     collection: Collection, first: SystemResult, second: SystemResult
 ) -> tuple[FloatArray | None, ...]:
-    """What of two systems varies over their trials."""
+    """What of two systems varies over their repeats."""
     if first.trials is None and second.trials is None:
         return ()
     values = (
@@ -449,7 +449,7 @@ def _slice_difference_cells(
     pair = (collection.system(name), collection.system(collection.baseline))
     values = [item.measures[collection.primary_measure].values for item in pair]
     result = paired_difference(
-        report, collection, *values, mask=mask, trials=_trial_sides(collection, *pair)
+        report, collection, *values, mask=mask, repeats=_repeat_sides(collection, *pair)
     )
     if result is None:
         return ("n/a", "n/a", "")

@@ -49,8 +49,8 @@ def build_explanation_page(
     ]
     reasons = Section("Order", findings=tuple(Finding(text, key="order") for text in texts))
     text = f"“{explanation.query_text}”" if explanation.query_text else ""
-    trial = [] if explanation.trial is None else [f"This is {explanation.trial}."]
-    findings = [Finding(line, key="trial") for line in trial]
+    repeat = [] if explanation.trial is None else [f"This is {explanation.trial}."]
+    findings = [Finding(line, key="trial") for line in repeat]
     findings += [Finding(line, key="policy") for line in _list_policies(explanation)]
     findings += [Finding(line, key="switched off") for line in _list_switched_off(explanation)]
     section = Section(text=text, findings=tuple(findings), parts=tables)

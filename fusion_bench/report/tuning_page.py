@@ -17,7 +17,7 @@ from fusion_bench.report.data_warnings import (
     lint_section,
     list_findings,
 )
-from fusion_bench.report.evaluation_findings import describe_few_trials
+from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Figure, Finding, Page, Section, Tone, YamlBlock
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
@@ -32,7 +32,7 @@ from fusion_bench.report.tuning_texts import (
     recommend,
     shown_condition,
 )
-from fusion_bench.stats.trial_variance import FEW_TRIALS
+from fusion_bench.stats.repeat_variance import FEW_REPEATS
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
 #: By design, what ``held_out: auto`` did.
@@ -112,7 +112,7 @@ def _evidence(report: records.TuningReport, tuned: str) -> Iterator[Finding]:
         "recommendation": f"Recommendation: {recommend(report, tuned)}",
         "better effort": describe_better_effort(report),
         "split": describe_split(report.split_choice),
-        "list trials": _describe_list_trials(report),
+        "list trials": _describe_list_repeats(report),
         "look": describe_look(report.look),
         "groups": CHOSEN_GROUPING.get(report.grouping, ""),
         "optimism": _describe_optimism(report),
@@ -142,11 +142,11 @@ def _evidence(report: records.TuningReport, tuned: str) -> Iterator[Finding]:
         yield Finding(text, tone, "thresholds")
 
 
-def _describe_list_trials(report: records.TuningReport) -> str:
+def _describe_list_repeats(report: records.TuningReport) -> str:
     """What values and intervals mean where lists have several files; empty where they do not."""
     if report.list_trials == 1:
         return ""
-    few = describe_few_trials("the lists") if report.list_trials <= FEW_TRIALS else ""
+    few = describe_few_repeats("the lists") if report.list_trials <= FEW_REPEATS else ""
     return (
         f"Values are means over {report.list_trials:,} trials of the lists. The intervals are for "
         f"new trials of them and new queries. {few}"

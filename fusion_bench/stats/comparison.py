@@ -221,9 +221,9 @@ class SystemDifference(TableView, Difference):
             known.
         answer: What the comparison shows; None for any but the primary measure.
         skew: What stands beside an answer whose differences are skewed; None = nothing does.
-        trial_share: The part of the variance of the difference that comes from trials of all
-            queries together; 0 = the plain paired test of means over trials is right. None where
-            both systems have one trial.
+        trial_share: The part of the variance of the difference that comes from repeats of all
+            queries together; 0 = the plain paired test of means over repeats is right. None where
+            both systems have one repeat.
     """
 
     measure: str

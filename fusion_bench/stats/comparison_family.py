@@ -32,18 +32,18 @@ from fusion_bench.stats.corrections import Correction, adjust_holm, default_resa
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean, t_quantile
 from fusion_bench.stats.max_t import FIRST_DRAWS, MOST_DRAWS, FamilyRow, RowResult, judge_row, max_t
 from fusion_bench.stats.power import detectable_difference, two_sided_p
+from fusion_bench.stats.repeat_variance import (
+    RepeatTerm,
+    add_repeat_variance,
+    make_repeat_terms,
+    paired_sides,
+)
 from fusion_bench.stats.sign_flips import (
     BLOCK_NUMBERS,
     FlippedShares,
     FlippedStatistics,
     draw_flips,
     prepare_flips,
-)
-from fusion_bench.stats.trial_variance import (
-    TrialTerm,
-    add_trial_variance,
-    make_trial_terms,
-    paired_sides,
 )
 
 #: A smaller difference is not worth a change, unless an experiment says otherwise.
@@ -60,9 +60,9 @@ class ComparedValues:
         baseline: The system to compare the others with.
         keys: The group id of each query; its own id where no groups are declared.
         is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
-        trials: Of each system with several trials the values that ``values`` are the means of,
+        repeats: Of each system with several repeats the values that ``values`` are the means of,
             shape (T, Q).
-        trial_lists: Of each of these systems the lists that differ between its trials.
+        repeat_lists: Of each of these systems the lists that differ between its repeats.
     """
 
     measure: str
@@ -70,8 +70,8 @@ class ComparedValues:
     baseline: str
     keys: tuple[str, ...]
     is_bounded: bool = False
-    trials: Mapping[str, FloatArray] = field(default_factory=dict)
-    trial_lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    repeats: Mapping[str, FloatArray] = field(default_factory=dict)
+    repeat_lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def differences(self) -> dict[str, FloatArray]:
         """Per compared system, shape (Q,): candidate − baseline, float noise set to 0.
@@ -92,25 +92,25 @@ class ComparedValues:
             if name != self.baseline
         }
 
-    def trial_terms(self, name: str) -> tuple[TrialTerm, ...]:
-        """What the trials of a system and of the baseline add to the variance of its difference.
+    def repeat_terms(self, name: str) -> tuple[RepeatTerm, ...]:
+        """What the repeats of a system and of the baseline add to the variance of its difference.
 
         Raises:
-            ConfigError: Trials of other queries.
+            ConfigError: Repeats of other queries.
         """
-        sides = self.trial_sides(name)
+        sides = self.repeat_sides(name)
         if all(side is None for side in sides):
             return ()
-        return make_trial_terms(sides, number_by_appearance(self.keys)[0])
+        return make_repeat_terms(sides, number_by_appearance(self.keys)[0])
 
-    def trial_sides(self, name: str) -> tuple[FloatArray | None, ...]:
-        """The values whose spread over trials enters the difference of a system, each (T, Q)."""
+    def repeat_sides(self, name: str) -> tuple[FloatArray | None, ...]:
+        """The values whose spread over repeats enters the difference of a system, each (T, Q)."""
         first, second = (
-            self.trial_lists.get(system, frozenset()) for system in (name, self.baseline)
+            self.repeat_lists.get(system, frozenset()) for system in (name, self.baseline)
         )
         return paired_sides(
-            self.trials.get(name),
-            self.trials.get(self.baseline),
+            self.repeats.get(name),
+            self.repeats.get(self.baseline),
             is_shared=not first.isdisjoint(second),
         )
 
@@ -142,7 +142,7 @@ def compare_family(
     """
     differences = [table.differences() for table in tables]
     rows = [
-        FamilyRow(difference, table.keys, min_gain, table.trial_terms(name))
+        FamilyRow(difference, table.keys, min_gain, table.repeat_terms(name))
         for table, by_name in zip(tables, differences, strict=True)
         for name, difference in by_name.items()
     ]
@@ -172,7 +172,7 @@ def compare_alone(table: ComparedValues, *, alpha: float = 0.05) -> tuple[Compar
     comparisons = []
     for name, difference in table.differences().items():
         estimate = estimate_mean(difference, number_by_appearance(table.keys)[0], alpha=alpha)
-        estimate = add_trial_variance(estimate, table.trial_terms(name), alpha=alpha)
+        estimate = add_repeat_variance(estimate, table.repeat_terms(name), alpha=alpha)
         critical = math.nan
         if not math.isnan(estimate.freedom):
             critical = t_quantile(estimate.freedom, 1 - alpha / 2)
@@ -183,8 +183,8 @@ def compare_alone(table: ComparedValues, *, alpha: float = 0.05) -> tuple[Compar
     return tuple(comparisons)
 
 
-#: What makes two rows the same: group ids, differences, and what trials add.
-_RowContent: TypeAlias = tuple[tuple[str, ...], bytes, tuple[TrialTerm, ...]]
+#: What makes two rows the same: group ids, differences, and what repeats add.
+_RowContent: TypeAlias = tuple[tuple[str, ...], bytes, tuple[RepeatTerm, ...]]
 
 
 def _infer_family(
@@ -226,7 +226,7 @@ def _infer_family(
             most_draws=most_draws,
         )
         return family.rows, family.draws
-    contents = [(row.keys, (row.difference + 0.0).tobytes(), row.trial_terms) for row in rows]
+    contents = [(row.keys, (row.difference + 0.0).tobytes(), row.repeat_terms) for row in rows]
     distinct = dict(zip(contents, rows, strict=True))
     draws = max(resamples or 0, default_resamples(len(distinct) if correction == "holm" else 1))
     families = {
@@ -352,7 +352,7 @@ def _describe(
         losses=losses,
         effect_size=estimate.mean / estimate.sd if estimate.sd > 0 else None,
         min_detectable_difference=detectable,
-        trial_share=_trial_share(table, name, estimate),
+        trial_share=_repeat_share(table, name, estimate),
         queries=estimate.queries,
         groups=estimate.groups,
     )
@@ -366,11 +366,11 @@ def _finite_ends(row: RowResult, *, is_bounded: bool) -> tuple[float, float]:
     return low if math.isfinite(low) else math.nan, high if math.isfinite(high) else math.nan
 
 
-def _trial_share(table: ComparedValues, name: str, estimate: MeanEstimate) -> float | None:
-    """The part of the variance of a difference that trials add; None with one trial each."""
-    if not table.trials.keys() & {name, table.baseline}:
+def _repeat_share(table: ComparedValues, name: str, estimate: MeanEstimate) -> float | None:
+    """The part of the variance of a difference that repeats add; None with one repeat each."""
+    if not table.repeats.keys() & {name, table.baseline}:
         return None
-    added = estimate.trial_variance
+    added = estimate.repeat_variance
     return added / estimate.standard_error**2 if added > 0 else 0.0
 
 
@@ -425,7 +425,7 @@ def find_first_group(
     shares = np.zeros((len(names), len(names)))
     shares[first, second] = np.where(means < 0, observed, 0.0)  # that the first is worse
     shares[second, first] = np.where(means > 0, observed, 0.0)
-    size = len(first) if table.trials else 1
+    size = len(first) if table.repeats else 1
     critical = flipped.critical(alpha)
 
     def is_worse(i: int) -> bool:
@@ -440,10 +440,10 @@ def find_first_group(
 
 
 def _pair_row(table: ComparedValues, name: str, rival: str) -> FamilyRow:
-    """The difference of a system from a rival, with what their trials add."""
-    terms = replace(table, baseline=rival).trial_terms(name)
+    """The difference of a system from a rival, with what their repeats add."""
+    terms = replace(table, baseline=rival).repeat_terms(name)
     difference = paired_difference(table.values[name], table.values[rival])
-    return FamilyRow(difference, table.keys, trial_terms=terms)
+    return FamilyRow(difference, table.keys, repeat_terms=terms)
 
 
 def _pair_squares(values: FloatArray, keys: tuple[str, ...]) -> FloatArray:
@@ -510,7 +510,7 @@ def decide_fusion(
     seed: int = 0,
     alpha: float = 0.05,
     is_bounded: bool = False,
-    trial_terms: Mapping[tuple[str, str], tuple[TrialTerm, ...]] | None = None,
+    repeat_terms: Mapping[tuple[str, str], tuple[RepeatTerm, ...]] | None = None,
 ) -> FusionAnswer:
     """Compare every fusion with every single source, as one family.
 
@@ -522,14 +522,14 @@ def decide_fusion(
         seed: Seed of the flips.
         alpha: Level.
         is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
-        trial_terms: What the trials of a fusion and of a source add to the variance of their
+        repeat_terms: What the repeats of a fusion and of a source add to the variance of their
             difference; without an entry nothing.
     """
-    terms = trial_terms or {}
+    terms = repeat_terms or {}
     pairs = [(fusion, source) for fusion in fusions for source in sources]
     rows = [
         FamilyRow(
-            paired_difference(fusions[f], sources[s]), keys, trial_terms=terms.get((f, s), ())
+            paired_difference(fusions[f], sources[s]), keys, repeat_terms=terms.get((f, s), ())
         )
         for f, s in pairs
     ]

@@ -194,8 +194,8 @@ class MeanEstimate:
         groups: G; equals Q where no groups are declared.
         freedom: Degrees of freedom of the standard error: G − 1 with groups of equal size,
             fewer with unequal ones; NaN with one group.
-        trial_variance: What the trials of the systems add to the variance of the mean, see
-            ``stats.trials``; 0 with one trial.
+        repeat_variance: What the repeats of the systems add to the variance of the mean, see
+            ``stats.repeat_variance``; 0 with one trial.
     """
 
     mean: float
@@ -206,7 +206,7 @@ class MeanEstimate:
     queries: int
     groups: int
     freedom: float
-    trial_variance: float = 0.0
+    repeat_variance: float = 0.0
 
     def clip(self, least: float, most: float) -> MeanEstimate:
         """The same with an interval that stays where values can be; NaN stays NaN."""
@@ -221,7 +221,7 @@ class MeanEstimate:
         """
         if not (self.sd > 0 and self.groups > 1):
             return None
-        return (self.standard_error**2 - self.trial_variance) * self.queries / self.sd**2
+        return (self.standard_error**2 - self.repeat_variance) * self.queries / self.sd**2
 
 
 def estimate_mean(

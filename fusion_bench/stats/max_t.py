@@ -25,13 +25,13 @@ from fusion_bench.stats.intervals import (
     t_quantile,
 )
 from fusion_bench.stats.power import two_sided_p
+from fusion_bench.stats.repeat_variance import RepeatTerm, add_repeat_variance, move_quantile
 from fusion_bench.stats.sign_flips import (
     FlippedShares,
     FlippedStatistics,
     flip_family,
     prepare_flips,
 )
-from fusion_bench.stats.trial_variance import TrialTerm, add_trial_variance, move_quantile
 
 #: Whether more draws could change a decision.
 Decision: TypeAlias = Literal["clear", "open"]
@@ -49,13 +49,13 @@ class FamilyRow:
         keys: The group id of each query. Rows with the same keys object or equal keys share
             queries; the same id in other rows flips with them.
         margin: m ≥ 0: whether the interval lies inside ±m is decided too; None = not asked.
-        trial_terms: What the trials of its systems add to its variance; empty = nothing.
+        repeat_terms: What the repeats of its systems add to its variance; empty = nothing.
     """
 
     difference: FloatArray
     keys: tuple[str, ...]
     margin: float | None = None
-    trial_terms: tuple[TrialTerm, ...] = ()
+    repeat_terms: tuple[RepeatTerm, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -122,9 +122,9 @@ def max_t(
     value c belongs to the same values, so p ≤ α and an interval without 0 are the same decision. B
     doubles until every decision is 4 standard errors from α.
 
-    Flips turn queries and know nothing of trials. The t of a row whose trials add variance counts
+    Flips turn queries and know nothing of repeats. The t of a row whose repeats add variance counts
     as the t of a flip with the same Student's p, and c is carried over to its degrees of freedom
-    likewise (their single-step min-P). Nor do flips know how trials correlate, so Bonferroni's p
+    likewise (their single-step min-P). Nor do flips know how repeats correlate, so Bonferroni's p
     and critical value stand in for Student's there.
 
     Args:
@@ -178,7 +178,7 @@ def judge_row(
         share: Its t² / (1 + t²).
         flipped: The largest of the whole family after each flip.
         alpha: Level of the family.
-        size: Comparisons of the family where trials add variance to one of them, else 1.
+        size: Comparisons of the family where repeats add variance to one of them, else 1.
     """
     candidate = _prepare_candidate(row, share, alpha, size)
     return _decide_row(candidate, flipped, flipped.critical(alpha), alpha)
@@ -207,7 +207,7 @@ class _Candidate(NamedTuple):
         share: t² / (1 + t²), computed as that of the flips.
         bound: (m − |mean|) / standard error as such a share; 0 = the interval cannot lie inside
             ±m, or this is not asked.
-        student: Student's critical value, Bonferroni's where trials add variance; NaN with one
+        student: Student's critical value, Bonferroni's where repeats add variance; NaN with one
             group.
         student_p: Student's two-sided p, or Bonferroni's.
         flip_freedom: Degrees of freedom of a flip's t, which knows queries only.
@@ -237,16 +237,16 @@ def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
 
 
 def _count_distinct(rows: Sequence[FamilyRow]) -> int:
-    """The size of the family where trials add something, as Bonferroni counts; 1 elsewhere."""
-    if not any(row.trial_terms for row in rows):
+    """The size of the family where repeats add something, as Bonferroni counts; 1 elsewhere."""
+    if not any(row.repeat_terms for row in rows):
         return 1
     tested = (row for row in rows if row.difference.any())
-    return len({(row.keys, row.difference.tobytes(), row.trial_terms) for row in tested}) or 1
+    return len({(row.keys, row.difference.tobytes(), row.repeat_terms) for row in tested}) or 1
 
 
 def _prepare_candidate(row: FamilyRow, share: float, alpha: float, size: int) -> _Candidate:
     by_queries = estimate_mean(row.difference, number_by_appearance(row.keys)[0], alpha=alpha)
-    estimate = add_trial_variance(by_queries, row.trial_terms, alpha=alpha)
+    estimate = add_repeat_variance(by_queries, row.repeat_terms, alpha=alpha)
     mean, error = estimate.mean, estimate.standard_error
     if math.isnan(error):  # one group
         return _Candidate(row, estimate, 0.0, 0.0, math.nan, 1.0, math.nan)
@@ -255,7 +255,7 @@ def _prepare_candidate(row: FamilyRow, share: float, alpha: float, size: int) ->
     t = abs(mean) / error if error > 0 else math.inf
     student_p = two_sided_p(mean, error, estimate.freedom)
     student = t_quantile(estimate.freedom, 1 - alpha / 2)
-    if estimate.trial_variance > 0:
+    if estimate.repeat_variance > 0:
         student_p = min(student_p * size, 1.0)
         student = t_quantile(estimate.freedom, 1 - alpha / (2 * size))
         share, bound = (
@@ -311,7 +311,7 @@ def _decide_row(
     critical_value = math.nan
     if not math.isnan(candidate.student):
         critical_t = _to_t(critical)
-        if estimate.trial_variance > 0:
+        if estimate.repeat_variance > 0:
             critical_t = move_quantile(critical_t, candidate.flip_freedom, estimate.freedom)
         critical_value = max(critical_t, candidate.student)
     low, high = _decide_interval(estimate, critical_value, is_significant=p <= alpha)

@@ -24,8 +24,8 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import bell_mccaffrey_freedom, estimate_mean, t_quantile
 from fusion_bench.stats.power import upper_tail
+from fusion_bench.stats.repeat_variance import RepeatTerm, add_repeat_variance, move_quantile
 from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
-from fusion_bench.stats.trial_variance import TrialTerm, add_trial_variance, move_quantile
 from fusion_bench.tune.gains import clip_ends
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.search import SearchResult
@@ -250,7 +250,7 @@ def _cr2_weights(sizes: IntArray) -> FloatArray:
     return np.asarray(1 / (1 - sizes / queries) / queries**2)
 
 
-def widen_fit(fit: CrossFit, terms: Sequence[TrialTerm], groups: IntArray) -> CrossFit:
+def widen_fit(fit: CrossFit, terms: Sequence[RepeatTerm], groups: IntArray) -> CrossFit:
     """Add what the trials of the lists add to the variance of a gain.
 
     Flips turn queries and know nothing of trials. As in ``stats.max_t``, the t of the widened gain
@@ -259,12 +259,12 @@ def widen_fit(fit: CrossFit, terms: Sequence[TrialTerm], groups: IntArray) -> Cr
 
     Args:
         fit: Of the means over trials.
-        terms: From ``make_trial_terms``; empty = the fit as it is.
+        terms: From ``make_repeat_terms``; empty = the fit as it is.
         groups: Shape (Q,): codes of the groups.
     """
     by_queries = estimate_mean(fit.values, groups)
-    widened = add_trial_variance(by_queries, terms)
-    if not (widened.trial_variance > 0 and fit.standard_error > 0):
+    widened = add_repeat_variance(by_queries, terms)
+    if not (widened.repeat_variance > 0 and fit.standard_error > 0):
         return fit
     t = abs(fit.mean) / widened.standard_error
     moved = move_quantile(t, widened.freedom, by_queries.freedom)

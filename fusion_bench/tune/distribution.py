@@ -248,7 +248,7 @@ def outline_objective(
     empty: Any = {name: value[..., :0] for name, value in values if isinstance(value, np.ndarray)}
     outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary, qrels=None)
     paths = replace(paths, fingerprint=objective.fingerprint)
-    return replace(objective, runs=outline, later_trials=()), paths, known
+    return replace(objective, runs=outline, later_repeats=()), paths, known
 
 
 #: How often a call is sent before its broken process counts as an error.
@@ -351,15 +351,15 @@ class DistributedObjective(TuningObjective):
         make_readonly(values)
         return values
 
-    def evaluate_by_trial(self, system: System) -> FloatArray | None:
-        """The measure of a system on each trial of its lists, (T, Q); None = there is one.
+    def evaluate_by_repeat(self, system: System) -> FloatArray | None:
+        """The measure of a system on each repeat of its lists, (T, Q); None = there is one.
 
         Raises:
-            ConfigError: The system is trained, or the folders have different numbers of trials.
+            ConfigError: The system is trained, or the folders have different numbers of repeats.
         """
         if needs_fitting(system):
             raise ConfigError(TRAINED)
-        parts = self._call_workers(TuningObjective.evaluate_by_trial, system)
+        parts = self._call_workers(TuningObjective.evaluate_by_repeat, system)
         counts = sorted({1 if part is None else len(part) for part in parts})
         if len(counts) > 1:
             raise ConfigError(
@@ -382,8 +382,8 @@ class DistributedObjective(TuningObjective):
         stops = np.cumsum([len(rows) for _, rows in self.parts])
         kept = zip(self.parts, np.split(keep, stops[:-1]), strict=True)
         parts = tuple((paths, rows[part]) for (paths, rows), part in kept)
-        later = tuple(runs.subset(keep) for runs in self.later_trials)
-        return replace(self, runs=self.runs.subset(keep), later_trials=later, parts=parts)
+        later = tuple(runs.subset(keep) for runs in self.later_repeats)
+        return replace(self, runs=self.runs.subset(keep), later_repeats=later, parts=parts)
 
     def _is_trained(self, params: Params) -> bool:
         """Whether these values make a system that learns from all queries at once."""

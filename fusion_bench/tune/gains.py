@@ -14,12 +14,12 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
-from fusion_bench.evaluation.assessment import find_trial_bounds
+from fusion_bench.evaluation.assessment import find_repeat_bounds
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_JUDGED,
-    evaluate_trials,
+    evaluate_repeats,
     prepare_dataset,
-    trials_of,
+    repeats_of,
 )
 from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.experiment import Experiment
@@ -31,10 +31,10 @@ from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.max_t import FamilyRow, max_t
 from fusion_bench.stats.power import SampleSize, estimate_spread
-from fusion_bench.stats.trial_variance import (
-    TrialTerm,
-    add_trial_variance,
-    make_trial_terms,
+from fusion_bench.stats.repeat_variance import (
+    RepeatTerm,
+    add_repeat_variance,
+    make_repeat_terms,
     paired_sides,
 )
 from fusion_bench.tune.objective import TuningObjective
@@ -50,7 +50,7 @@ class PairedValues:
         default: Shape (Q,).
         groups: Shape (Q,): the id of each query's group, its own where none is declared.
         is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
-        trials: Shape (T, Q): the differences tuned − default on each trial of the lists; None =
+        repeats: Shape (T, Q): the differences tuned − default on each repeat of the lists; None =
             there is one.
     """
 
@@ -58,24 +58,24 @@ class PairedValues:
     default: FloatArray
     groups: Sequence[str]
     is_bounded: bool = False
-    trials: FloatArray | None = None
+    repeats: FloatArray | None = None
 
     @property
-    def trial_terms(self) -> tuple[TrialTerm, ...]:
-        """What the trials add to the variance of the gain."""
-        return list_trial_terms(self.trials, number_by_appearance(self.groups)[0])
+    def repeat_terms(self) -> tuple[RepeatTerm, ...]:
+        """What the repeats add to the variance of the gain."""
+        return list_repeat_terms(self.repeats, number_by_appearance(self.groups)[0])
 
 
-def list_trial_terms(
+def list_repeat_terms(
     differences: FloatArray | None, groups: IntArray | None
-) -> tuple[TrialTerm, ...]:
-    """What the trials of two systems that read the same lists add to the variance of a gain.
+) -> tuple[RepeatTerm, ...]:
+    """What the repeats of two systems that read the same lists add to the variance of a gain.
 
     Args:
-        differences: Shape (T, Q): tuned − default on each trial; None = there is one.
+        differences: Shape (T, Q): tuned − default on each repeat; None = there is one.
         groups: Shape (Q,), integer codes; None = every query is its own group.
     """
-    return () if differences is None else make_trial_terms([differences], groups)
+    return () if differences is None else make_repeat_terms([differences], groups)
 
 
 def paired_gain(
@@ -86,7 +86,7 @@ def paired_gain(
     is_bounded: bool = False,
     alpha: float = 0.05,
     seed: int = 0,
-    trials: FloatArray | None = None,
+    repeats: FloatArray | None = None,
 ) -> Gain:
     """The mean paired difference tuned − default, with its interval by group.
 
@@ -97,7 +97,7 @@ def paired_gain(
         is_bounded: Values lie in [0, 1].
         alpha: 1 − coverage of the t interval.
         seed: Of the randomization test.
-        trials: Shape (T, Q): the differences on each trial of the lists; None = there is one.
+        repeats: Shape (T, Q): the differences on each repeat of the lists; None = there is one.
 
     Returns:
         Its ``p`` is that of the paired randomization test by group, at least Student's; 1 where
@@ -105,7 +105,7 @@ def paired_gain(
     """
     difference = paired_difference(tuned, default)
     mean = estimate_mean(difference, groups, alpha=alpha)
-    mean = add_trial_variance(mean, list_trial_terms(trials, groups), alpha=alpha)
+    mean = add_repeat_variance(mean, list_repeat_terms(repeats, groups), alpha=alpha)
     p = 1.0
     if difference.any():
         p = float(randomization_p_values(difference[None], groups, seed=seed)[0])
@@ -152,7 +152,7 @@ def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int
         FamilyRow(
             paired_difference(row.tuned, row.default),
             tuple(row.groups),
-            trial_terms=row.trial_terms,
+            repeat_terms=row.repeat_terms,
         )
         for row in rows
     ]
@@ -232,15 +232,15 @@ class UntunedSystem:
         name: Of the system or the source.
         kind: Whether it is a system of the experiment or a single source.
         values: Shape (Q,).
-        trials: Shape (T, Q): its values on each trial of its lists; None = there is one.
-        is_shared: Whether the tuned system reads one of its lists that have several trials.
+        repeats: Shape (T, Q): its values on each repeat of its lists; None = there is one.
+        is_shared: Whether the tuned system reads one of its lists that have several repeats.
         bounds: What unjudged documents could make of its values; None with complete judgments.
     """
 
     name: str
     kind: FloorKind
     values: FloatArray
-    trials: FloatArray | None = None
+    repeats: FloatArray | None = None
     is_shared: bool = False
     bounds: QueryBounds | None = None
 
@@ -249,14 +249,14 @@ class UntunedSystem:
         return replace(
             self,
             values=self.values[queries],
-            trials=select_trials(self.trials, queries),
+            repeats=select_repeats(self.repeats, queries),
             bounds=self.bounds and self.bounds.select_queries(queries),
         )
 
 
-def select_trials(trials: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
-    """Some queries of (T, Q) values; None = there is one trial."""
-    return None if trials is None else trials[:, queries]
+def select_repeats(repeats: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
+    """Some queries of (T, Q) values; None = there is one repeat."""
+    return None if repeats is None else repeats[:, queries]
 
 
 def load_all_lists(
@@ -302,20 +302,20 @@ def evaluate_untuned(
     known = [system.resolved_config for system in (*others, objective.system)]
     sources = [system for system in alone if system.resolved_config not in known]
     systems = [*others, *sources]
-    scores = evaluate_trials(task, systems, [objective.measure])
+    scores = evaluate_repeats(task, systems, [objective.measure])
     place = {query: q for q, query in enumerate(task.runs.queries)}
     order = np.array([place[query] for query in objective.runs.queries])
     kinds: list[FloorKind] = ["system" for _ in others]
     kinds += ["source" for _ in sources]
-    tuned = task.trial_lists(objective.system)
+    tuned = task.repeat_lists(objective.system)
     return tuple(
         UntunedSystem(
             score.system,
             kind,
             score.values[0],
-            trials_of(score.trials, 0),
-            is_shared=not tuned.isdisjoint(task.trial_lists(system)),
-            bounds=find_trial_bounds(task, system, [objective.measure])[0],
+            repeats_of(score.repeats, 0),
+            is_shared=not tuned.isdisjoint(task.repeat_lists(system)),
+            bounds=find_repeat_bounds(task, system, [objective.measure])[0],
         ).select_queries(order)
         for score, kind, system in zip(scores, kinds, systems, strict=True)
     )
@@ -330,7 +330,7 @@ def judge_floor(
     min_gain: float,
     alpha: float,
     seed: int,
-    tuned_trials: FloatArray | None = None,
+    tuned_repeats: FloatArray | None = None,
 ) -> tuple[FloorRow, ...]:
     """Compare what nobody tuned with the tuned system; all of it is one family.
 
@@ -342,7 +342,7 @@ def judge_floor(
         min_gain: Differences below it are equivalent.
         alpha: Two-sided level of the family.
         seed: Of the sign flips.
-        tuned_trials: Shape (T, Q): of the tuned system on each trial; None = there is one.
+        tuned_repeats: Shape (T, Q): of the tuned system on each repeat; None = there is one.
 
     Returns:
         The highest mean first.
@@ -356,8 +356,8 @@ def judge_floor(
             paired_difference(each.values, tuned),
             keys,
             margin=min_gain,
-            trial_terms=make_trial_terms(
-                paired_sides(each.trials, tuned_trials, is_shared=each.is_shared), codes
+            repeat_terms=make_repeat_terms(
+                paired_sides(each.repeats, tuned_repeats, is_shared=each.is_shared), codes
             ),
         )
         for each in untuned

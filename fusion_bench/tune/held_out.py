@@ -97,7 +97,7 @@ class HeldOutEvaluation:
         tuned: FloatArray,
         default: FloatArray,
         mask: BoolArray,
-        trials: FloatArray | None = None,
+        repeats: FloatArray | None = None,
     ) -> Gain:
         """Tuned − default on the queries where ``mask`` is true. Not adjusted.
 
@@ -105,7 +105,7 @@ class HeldOutEvaluation:
             tuned: Shape (Q,).
             default: Shape (Q,).
             mask: Shape (Q,).
-            trials: Shape (T, Q): their differences on each trial of the lists; None = there is
+            repeats: Shape (T, Q): their differences on each repeat of the lists; None = there is
                 one.
         """
         return paired_gain(
@@ -115,24 +115,24 @@ class HeldOutEvaluation:
             is_bounded=self.is_bounded,
             alpha=2 * self.verdict_level,
             seed=self.tuning.seed,
-            trials=None if trials is None else trials[:, mask],
+            repeats=None if repeats is None else repeats[:, mask],
         )
 
     def judge_family(
         self,
         rows: Sequence[tuple[FloatArray, FloatArray]],
-        trials: Sequence[FloatArray | None] = (),
+        repeats: Sequence[FloatArray | None] = (),
     ) -> list[Gain]:
         """The held-out gains of several verdicts, adjusted for their number.
 
         Args:
             rows: Tuned and default, each of shape (held-out queries,).
-            trials: Of the first rows their differences on each trial of the lists, (T, Q) over all
-                queries; None = there is one.
+            repeats: Of the first rows their differences on each repeat of the lists, (T, Q) over
+                all queries; None = there is one.
         """
         pairs = [
             self.pair_values(tuned, default, each)
-            for (tuned, default), each in zip_longest(rows, trials)
+            for (tuned, default), each in zip_longest(rows, repeats)
         ]
         return judge_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
 
@@ -149,20 +149,20 @@ class HeldOutEvaluation:
             tuning_folds(self.objective, self.split, self.tuning)
 
     def pair_values(
-        self, tuned: FloatArray, default: FloatArray, trials: FloatArray | None = None
+        self, tuned: FloatArray, default: FloatArray, repeats: FloatArray | None = None
     ) -> PairedValues:
         """Values on the held-out queries, with their groups.
 
         Args:
             tuned: Shape (held-out queries,).
             default: Shape (held-out queries,).
-            trials: Shape (T, Q): their differences on each trial, all queries; None = there is
+            repeats: Shape (T, Q): their differences on each repeat, all queries; None = there is
                 one.
         """
         held_out = self.split.held_out
         groups = [self.objective.runs.groups[q] for q in np.flatnonzero(held_out)]
-        part = None if trials is None else trials[:, held_out]
-        return PairedValues(tuned, default, groups, is_bounded=self.is_bounded, trials=part)
+        part = None if repeats is None else repeats[:, held_out]
+        return PairedValues(tuned, default, groups, is_bounded=self.is_bounded, repeats=part)
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False

@@ -13,7 +13,7 @@ from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
 from fusion_bench.checks.dataset_facts import (
     count_known_unjudged,
-    describe_first_trial,
+    describe_first_repeat,
     list_infos,
 )
 from fusion_bench.checks.judges import describe_judge
@@ -53,8 +53,8 @@ from fusion_bench.tune.gains import (
     UntunedSystem,
     estimate_needed,
     judge_floor,
-    list_trial_terms,
-    select_trials,
+    list_repeat_terms,
+    select_repeats,
 )
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
@@ -143,34 +143,34 @@ class HeldOutGains:
         return self.chosen if self.fit is None else self.default + self.fit.values
 
     @cached_property
-    def default_by_trial(self) -> FloatArray | None:
-        """(T, Q): of the default on each trial of the lists; None = there is one."""
-        return self._objective.evaluate_by_trial(self._objective.system)
+    def default_by_repeat(self) -> FloatArray | None:
+        """(T, Q): of the default on each repeat of the lists; None = there is one."""
+        return self._objective.evaluate_by_repeat(self._objective.system)
 
     @cached_property
-    def tuned_by_trial(self) -> FloatArray | None:
+    def tuned_by_repeat(self) -> FloatArray | None:
         """(T, Q): of what is evaluated."""
-        if self.fit is None or self.default_by_trial is None:
-            return self._objective.evaluate_by_trial(self.system)
+        if self.fit is None or self.default_by_repeat is None:
+            return self._objective.evaluate_by_repeat(self.system)
         systems, codes = self._systems_by_query
-        values = self.default_by_trial.copy()
+        values = self.default_by_repeat.copy()
         for number, system in enumerate(systems):
-            by_trial = self._objective.evaluate_by_trial(system)
-            if by_trial is not None:
-                values[:, codes == number] = by_trial[:, codes == number]
+            by_repeat = self._objective.evaluate_by_repeat(system)
+            if by_repeat is not None:
+                values[:, codes == number] = by_repeat[:, codes == number]
         return values
 
     @property
-    def gain_by_trial(self) -> FloatArray | None:
+    def gain_by_repeat(self) -> FloatArray | None:
         """(T, Q): tuned − default."""
-        return _subtract(self.tuned_by_trial, self.default_by_trial)
+        return _subtract(self.tuned_by_repeat, self.default_by_repeat)
 
     @cached_property
-    def chosen_gain_by_trial(self) -> FloatArray | None:
+    def chosen_gain_by_repeat(self) -> FloatArray | None:
         """(T, Q): the chosen trial of the search − default."""
         if self.fit is None:
-            return self.gain_by_trial
-        return _subtract(self._objective.evaluate_by_trial(self.system), self.default_by_trial)
+            return self.gain_by_repeat
+        return _subtract(self._objective.evaluate_by_repeat(self.system), self.default_by_repeat)
 
     @cached_property
     def _systems_by_query(self) -> tuple[list[System], IntArray]:
@@ -207,17 +207,17 @@ class HeldOutGains:
         All verdicts of the run are one family.
         """
         mask, per_type, groups = self._held_out, self.outcome.per_type, self._objective.group_codes
-        rows, trials = [(self.tuned[mask], self.default[mask])], [self.gain_by_trial]
+        rows, repeats = [(self.tuned[mask], self.default[mask])], [self.gain_by_repeat]
         if per_type is not None:
             rows.append((per_type.values[mask], per_type.overall[mask]))
-            sides = map(self._objective.evaluate_by_trial, (per_type.system, per_type.base))
-            trials.append(_subtract(*sides))
+            sides = map(self._objective.evaluate_by_repeat, (per_type.system, per_type.base))
+            repeats.append(_subtract(*sides))
         rows += [
             (each.utilities(each.tuned), each.utilities(each.default)) for each in self.thresholds
         ]
-        gain, *others = self.evaluation.judge_family(rows, trials)
+        gain, *others = self.evaluation.judge_family(rows, repeats)
         if self.fit is not None:
-            fit = widen_fit(self.fit, list_trial_terms(self.gain_by_trial, groups), groups)
+            fit = widen_fit(self.fit, list_repeat_terms(self.gain_by_repeat, groups), groups)
             gain = adopt_fit(gain, fit, is_bounded=self.evaluation.is_bounded)
         return gain, (others.pop(0) if per_type is not None else None), others
 
@@ -256,10 +256,10 @@ class HeldOutGains:
         )
 
     def _measure_unjudged(self, system: System) -> UnjudgedEvidence:
-        """Of all queries, over the trials of the lists."""
+        """Of all queries, over the repeats of the lists."""
         measures = [self._objective.measure]
-        trials = (measure_unjudged(system, runs, measures) for runs in self._objective.trials)
-        return mean_evidence([evidence for [evidence] in trials])
+        repeats = (measure_unjudged(system, runs, measures) for runs in self._objective.repeats)
+        return mean_evidence([evidence for [evidence] in repeats])
 
 
 def _build_system(point: ParetoPoint) -> System:
@@ -308,7 +308,7 @@ class HeldOutReport(HeldOutGains):
             trials=tuple(model.TrialRecord(**vars(trial)) for trial in result.trials),
             held_out_queries=tuple(self._objective.runs.queries[q] for q in rows),
             held_out_values=tuple(values),
-            list_trials=1 if self.default_by_trial is None else len(self.default_by_trial),
+            list_trials=1 if self.default_by_repeat is None else len(self.default_by_repeat),
             interrupted=result.interrupted or bool(front and front.interrupted),
             provenance=provenance,
         )
@@ -343,7 +343,7 @@ class HeldOutReport(HeldOutGains):
         if bool(objective.runs.judged.all()):  # nothing needs to be ranked
             return None
         fitted = (
-            (fit_system(system, runs), runs.subset(self._held_out)) for runs in objective.trials
+            (fit_system(system, runs), runs.subset(self._held_out)) for runs in objective.repeats
         )
         (bounds,) = find_fitted_bounds(fitted, [objective.measure])
         return bounds
@@ -377,7 +377,7 @@ class HeldOutReport(HeldOutGains):
             yield {
                 field: name,
                 "gain": self.evaluation.measure_gain(
-                    self.tuned, self.default, mask, self.gain_by_trial
+                    self.tuned, self.default, mask, self.gain_by_repeat
                 ),
                 "bounds": {
                     system: bounds.select_queries(mask[held_out]).record
@@ -422,12 +422,12 @@ class HeldOutReport(HeldOutGains):
             of_classes = self._compare_systems([per_type.system], None, per_type.base)
             record = evaluation.class_record(per_type, self.default, over_global, of_classes)
         needed = estimate_needed(
-            evaluation.pair_values(self.tuned[mask], self.default[mask], self.gain_by_trial),
+            evaluation.pair_values(self.tuned[mask], self.default[mask], self.gain_by_repeat),
             held_out,
             evaluation.tuning.min_gain,
             factor=evaluation.next_factor,
         )
-        on_tuning = evaluation.split.tune, self.chosen_gain_by_trial
+        on_tuning = evaluation.split.tune, self.chosen_gain_by_repeat
         return {
             "tune": evaluation.measure_gain(self.chosen, self.default, *on_tuning),
             "nested": cross
@@ -458,7 +458,7 @@ class HeldOutReport(HeldOutGains):
                 min_gain=evaluation.tuning.min_gain,
                 alpha=2 * evaluation.verdict_level,
                 seed=evaluation.tuning.seed,
-                tuned_trials=select_trials(self.tuned_by_trial, mask),
+                tuned_repeats=select_repeats(self.tuned_by_repeat, mask),
             ),
             "by_type": tuple(TypeGain(**each) for each in self._gains_by("type")),
             "by_intent": tuple(IntentGain(**each) for each in self._gains_by("intent")),
@@ -485,7 +485,7 @@ class HeldOutReport(HeldOutGains):
             ranked_by_column=dataset.ranked_by_column,
             seed=self.evaluation.tuning.seed,
         )
-        infos = tuple(list_infos([*zip(dataset.trials, objective.trials, strict=False)]))
+        infos = tuple(list_infos([*zip(dataset.repeats, objective.repeats, strict=False)]))
         return DataFacts(
             runs=infos,
             warnings=tuple(self._find_warnings(infos, part.queries)),
@@ -521,5 +521,5 @@ class HeldOutReport(HeldOutGains):
             binary_relevance=dataset.spec.binary_relevance,
             ignored=count_known_unjudged(dataset),
             described=len(objective.runs.queries),
-            first_trial=describe_first_trial(dataset, *of_first),
+            first_trial=describe_first_repeat(dataset, *of_first),
         )

@@ -33,7 +33,7 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.trial_variance import mean_of_trials
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.tune.space import (
     ABSENT,
     CLASS_PATH,
@@ -172,9 +172,8 @@ class TuningObjective:
         measure: What is maximized.
         parameters: The D dimensions of the space, each after those that it depends on.
         contents: Fingerprint of the dataset that all of these come from.
-        later_trials: As ``runs``, with the second, third, … file of each list that has several, as
-            far as all of them have one. A value is the mean over these trials of the lists; a trial
-            of the search is another thing.
+        later_repeats: As ``runs``, with the second, third, … file of each list that has several, as
+            far as all of them have one. A value is the mean over these repeats of the lists.
     """
 
     system: System
@@ -182,7 +181,7 @@ class TuningObjective:
     measure: Measure
     parameters: tuple[Parameter, ...]
     contents: Fingerprint = field(kw_only=True)
-    later_trials: tuple[AlignedRuns, ...] = field(default=(), kw_only=True)
+    later_repeats: tuple[AlignedRuns, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         """The system, the measure, and how many queries and parameters."""
@@ -193,9 +192,9 @@ class TuningObjective:
         )
 
     @property
-    def trials(self) -> tuple[AlignedRuns, ...]:
-        """The lists, once with each of their trials."""
-        return (self.runs, *self.later_trials)
+    def repeats(self) -> tuple[AlignedRuns, ...]:
+        """The lists, once with each of their repeats."""
+        return (self.runs, *self.later_repeats)
 
     @cached_property
     def source_roles(self) -> SourceRoles:
@@ -312,8 +311,8 @@ class TuningObjective:
         """The same on only the queries where ``keep``, shape (Q,), is true."""
         if keep.all():
             return self
-        later = tuple(runs.subset(keep) for runs in self.later_trials)
-        return replace(self, runs=self.runs.subset(keep), later_trials=later)
+        later = tuple(runs.subset(keep) for runs in self.later_repeats)
+        return replace(self, runs=self.runs.subset(keep), later_repeats=later)
 
     def unit_points(self, trials: Sequence[Params]) -> FloatArray:
         """Positions in the unit cube, shape (T, D); NaN for a parameter that takes no part."""
@@ -324,21 +323,21 @@ class TuningObjective:
                     row[d] = parameter.unit_position(params[parameter.path])
         return points
 
-    def evaluate_by_trial(self, system: System) -> FloatArray | None:
-        """The measure of a system on each trial of its lists, (T, Q); None = there is one.
+    def evaluate_by_repeat(self, system: System) -> FloatArray | None:
+        """The measure of a system on each repeat of its lists, (T, Q); None = there is one.
 
         Raises:
             FusionBenchError: It cannot be computed.
         """
-        if not self.later_trials:
+        if not self.later_repeats:
             return None
-        return np.stack([self._evaluate_trial([system], runs)[0] for runs in self.trials])
+        return np.stack([self._evaluate_repeat([system], runs)[0] for runs in self.repeats])
 
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
-        values = [self._evaluate_trial(systems, runs) for runs in self.trials]
-        return values[0] if len(values) == 1 else mean_of_trials(np.stack(values)).copy()
+        values = [self._evaluate_repeat(systems, runs) for runs in self.repeats]
+        return values[0] if len(values) == 1 else mean_of_repeats(np.stack(values)).copy()
 
-    def _evaluate_trial(self, systems: Sequence[System], runs: AlignedRuns) -> FloatArray:
+    def _evaluate_repeat(self, systems: Sequence[System], runs: AlignedRuns) -> FloatArray:
         scores = evaluate_systems(systems, runs, [self.measure])
         return np.array([each.values[0] for each in scores])
 
@@ -415,7 +414,9 @@ def create_objective(
         measure,
         parameters,
         contents=dataset.contents,
-        later_trials=tuple(trial.runs for trial in task.trials[1 : task.dataset.count_trials()]),
+        later_repeats=tuple(
+            repeat.runs for repeat in task.repeats[1 : task.dataset.count_repeats()]
+        ),
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fusion_bench.checks.dataset_facts import describe_first_trial, warn_first_trial
+from fusion_bench.checks.dataset_facts import describe_first_repeat, warn_first_repeat
 from fusion_bench.checks.judges import find_dataset_warnings
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import (
@@ -457,8 +457,8 @@ def study_experiment(
     warnings: list[DataWarning] = []
     for path in paths:
         loaded = load_lists(path, chosen, progress)
-        texts = describe_first_trial(loaded, "Verdicts on policies")
-        warnings += [*find_dataset_warnings(loaded, chosen), *warn_first_trial(texts)]
+        texts = describe_first_repeat(loaded, "Verdicts on policies")
+        warnings += [*find_dataset_warnings(loaded, chosen), *warn_first_repeat(texts)]
         kept = {system.name: system for system in chosen}
         narrow = experiment.model_copy(update={"systems": kept})
         task = prepare_dataset(narrow, source, loaded)

@@ -15,7 +15,6 @@ from benchmarks.studies.simulations import (
     joint_coverage,
     sample_size,
     skew,
-    trials,
     undeclared_groups,
 )
 from benchmarks.studies.simulations.__main__ import find_simulations, run_simulation
@@ -141,7 +140,7 @@ def test_the_first_system_is_a_best_one_and_differences_have_one_spread(kind: st
 
 def test_trials_do_not_move_a_fixed_baseline() -> None:
     draws = [
-        trials.draw_trials(np.random.default_rng(3), sd, is_fixed=True).mean(axis=2)
+        repeats.draw_repeats(np.random.default_rng(3), sd, is_fixed=True).mean(axis=2)
         for sd in (0.0, 10.0)
     ]
     assert draws[0][0].tolist() == draws[1][0].tolist()
@@ -149,13 +148,13 @@ def test_trials_do_not_move_a_fixed_baseline() -> None:
 
 
 def test_a_fixed_baseline_is_counted_in_every_run() -> None:
-    promise = trials.run_fixed(0.0, 3, draws=3)
+    promise = repeats.run_fixed(0.0, 3, draws=3)
     assert (promise.runs, promise.limit) == (3, 0.07)
     assert promise.design == "sd of trials 0, 3 trials, a fixed baseline"
 
 
 def test_the_limit_is_at_least_as_wide_as_the_estimate() -> None:
-    limit, estimate, ratio = trials.run_few(2, 40, 0.05, draws=50)
+    limit, estimate, ratio = repeats.run_few(2, 40, 0.05, draws=50)
     assert limit.count >= estimate.count
     assert limit.limit == 0.94
     assert ratio.value > 1.2

@@ -278,7 +278,7 @@ def test_rows_have_intervals_as_json_and_as_a_frame() -> None:
     assert record["collections"][0]["systems"][1]["comparison"]["wins"] == 40
 
 
-def with_trials(report: Report, name: str, trials: np.ndarray) -> Report:
+def with_repeats(report: Report, name: str, trials: np.ndarray) -> Report:
     """The report with the values of each trial, (T, Q), of one system."""
     [collection] = report.collections
     row = collection.system(name)
@@ -298,9 +298,9 @@ def test_a_change_that_trials_explain_is_not_shown() -> None:
     new = of_values(("base", BEFORE), ("mine", BETTER))
     moves = np.array([-0.2, 0.0, 0.2])[:, None]
     assert answer_of(OLD, new) == "better"
-    assert answer_of(OLD, with_trials(new, "mine", BETTER + moves)) == "not shown"
-    assert answer_of(with_trials(OLD, "mine", BEFORE + moves), new) == "not shown"
-    before = with_trials(OLD, "mine", BEFORE - moves[:2])
-    assert answer_of(before, with_trials(new, "mine", BETTER + moves)) == "not shown"
-    steady = with_trials(new, "mine", BETTER + 0 * moves)
-    assert answer_of(with_trials(OLD, "mine", BEFORE + 0 * moves), steady) == "better"
+    assert answer_of(OLD, with_repeats(new, "mine", BETTER + moves)) == "not shown"
+    assert answer_of(with_repeats(OLD, "mine", BEFORE + moves), new) == "not shown"
+    before = with_repeats(OLD, "mine", BEFORE - moves[:2])
+    assert answer_of(before, with_repeats(new, "mine", BETTER + moves)) == "not shown"
+    steady = with_repeats(new, "mine", BETTER + 0 * moves)
+    assert answer_of(with_repeats(OLD, "mine", BEFORE + 0 * moves), steady) == "better"

@@ -13,7 +13,7 @@ from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.baseline_files import read_baseline, write_baseline
 from fusion_bench.gate.page import format_text
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.verdict import ANCHOR_SUFFIX, CheckTrialsResult
+from fusion_bench.gate.verdict import ANCHOR_SUFFIX, CheckRepeatsResult
 from tests.gate.cases import (
     EXPERIMENT,
     QUERIES,
@@ -79,7 +79,7 @@ def stored(path: Path) -> Baseline:
     return baseline
 
 
-def trials_of(verdict: GateVerdict) -> CheckTrialsResult:
+def repeats_of(verdict: GateVerdict) -> CheckRepeatsResult:
     assert verdict.refusals == ()
     trials = verdict.checks[0].trials
     assert trials is not None
@@ -98,7 +98,7 @@ def test_a_baseline_keeps_the_values_of_each_trial(tmp_path: Path) -> None:
         assert record.values["RR@10"][q] == pytest.approx(sum(values) / 3)
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks[0].status) == (0, "unchanged")
-    assert trials_of(verdict).single == {"unchanged": 3}
+    assert repeats_of(verdict).single == {"unchanged": 3}
 
 
 def test_a_baseline_of_one_trial_is_written_as_before(tmp_path: Path) -> None:
@@ -113,7 +113,7 @@ def test_new_trials_of_the_same_system_are_independent(tmp_path: Path) -> None:
     renew_baseline(root)
     write_trials(root, *draw_places(3, seed=2))
     verdict = gate_verdict(root)
-    trials = trials_of(verdict)
+    trials = repeats_of(verdict)
     assert [change.change for change in verdict.list_changes] == ["contents"]
     assert (trials.baseline, trials.candidate, trials.is_paired) == (3, 3, False)
     assert sum(trials.single.values()) == 9
@@ -126,7 +126,7 @@ def test_an_effect_of_trials_is_no_regression(tmp_path: Path) -> None:
     renew_baseline(root)
     write_trials(root, *move_places(0.2, 0.4, 0.6))
     verdict = gate_verdict(root)
-    check, trials = verdict.checks[0], trials_of(verdict)
+    check, trials = verdict.checks[0], repeats_of(verdict)
     assert check.difference == pytest.approx(-0.1)
     assert check.status == "inconclusive"
     assert trials.share > 0.5
@@ -147,7 +147,7 @@ def test_another_last_trial_is_a_changed_list(tmp_path: Path) -> None:
     write_trials(root, *places[:2], places[3])
     verdict = gate_verdict(root)
     assert [(each.part, each.change) for each in verdict.list_changes] == [("runs/a", "contents")]
-    assert not trials_of(verdict).is_paired
+    assert not repeats_of(verdict).is_paired
 
 
 def test_the_same_fall_in_every_trial_is_one(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_the_same_fall_in_every_trial_is_one(tmp_path: Path) -> None:
     write_trials(root, *draw_places(3, share=0.8, seed=4))
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks[0].status) == (1, "regressed")
-    assert trials_of(verdict).single == {"regressed": 9}
+    assert repeats_of(verdict).single == {"regressed": 9}
     assert "(9 pairs: 9 regressed)" in format_text(verdict)
 
 
@@ -165,7 +165,7 @@ def test_the_same_trials_under_another_configuration_are_paired(tmp_path: Path) 
     renew_baseline(root)
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a], top_k: 1}")
     verdict = gate_verdict(root)
-    trials = trials_of(verdict)
+    trials = repeats_of(verdict)
     assert verdict.list_changes == ()
     assert trials.is_paired
     assert sum(trials.single.values()) == 3
@@ -217,7 +217,7 @@ def test_lists_keep_each_their_own_number_of_repeats(tmp_path: Path) -> None:
     assert (verdict.exit_code, verdict.checks[0].status) == (0, "unchanged")
     # Alone the first list has three trials, two of which the baseline fused.
     edit(root, EXPERIMENT, "live: {runs: [a, b], top_k: 3}", "live: {runs: [a]}")
-    trials = trials_of(gate_verdict(root))
+    trials = repeats_of(gate_verdict(root))
     assert (trials.baseline, trials.candidate, trials.is_paired) == (2, 3, False)
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a, b], top_k: 3}")
     (root / "datasets/mine/b-2.trec").unlink()

@@ -65,15 +65,15 @@ def test_a_dataset_has_each_trial(tmp_path: Path, *, use_cache: bool) -> None:
     for _ in range(2):
         cache = Cache(tmp_path / "cache", max_bytes=10**8) if use_cache else False
         dataset = load_dataset(path, cache=cache)
-        firsts = [next(iter(t.runs["a"].to_dict()["q1"])) for t in dataset.trials]
+        firsts = [next(iter(t.runs["a"].to_dict()["q1"])) for t in dataset.repeats]
         assert firsts == ["d2", "d1", "d2"]
-        assert ["q4" in trial.runs["a"].queries for trial in dataset.trials] == [True, True, False]
-        assert all(trial.runs["b"] is dataset.runs["b"] for trial in dataset.trials)
-        assert dataset.trial_lists == {"runs/a"}
-        assert [t.files["runs/a"].path.name for t in dataset.trials] == [
+        assert ["q4" in trial.runs["a"].queries for trial in dataset.repeats] == [True, True, False]
+        assert all(trial.runs["b"] is dataset.runs["b"] for trial in dataset.repeats)
+        assert dataset.repeat_lists == {"runs/a"}
+        assert [t.files["runs/a"].path.name for t in dataset.repeats] == [
             f"a-{number}.trec" for number in (1, 2, 3)
         ]
-        aligned = [trial.aligned(["a", "b"]) for trial in dataset.trials]
+        aligned = [trial.aligned(["a", "b"]) for trial in dataset.repeats]
         assert [runs.queries for runs in aligned] == [("q1", "q2", "q3", "q4")] * 3
         assert aligned[0].ranks.tolist() != aligned[1].ranks.tolist()
 
@@ -81,12 +81,12 @@ def test_a_dataset_has_each_trial(tmp_path: Path, *, use_cache: bool) -> None:
 def test_one_match_is_one_file(tmp_path: Path) -> None:
     dataset = load_dataset(make(tmp_path, FIRST))
     plain = load_dataset(tiny.make(tmp_path / "plain") / DATASET)
-    assert dataset.trials == (dataset,)
-    assert (dataset.trial_lists, dataset.fingerprint) == (frozenset(), plain.fingerprint)
+    assert dataset.repeats == (dataset,)
+    assert (dataset.repeat_lists, dataset.fingerprint) == (frozenset(), plain.fingerprint)
 
 
 def test_lists_that_are_not_asked_for_have_no_trials(tmp_path: Path) -> None:
-    assert load_dataset(make(tmp_path, FIRST, SECOND), runs=["b"]).later_trials == ()
+    assert load_dataset(make(tmp_path, FIRST, SECOND), runs=["b"]).later_repeats == ()
 
 
 def test_every_trial_is_part_of_the_fingerprint(tmp_path: Path) -> None:
@@ -134,19 +134,19 @@ def test_each_list_has_its_own_number_of_trials(tmp_path: Path, *, use_cache: bo
     for _ in range(2):
         cache = Cache(tmp_path / "cache", max_bytes=10**8) if use_cache else False
         dataset = load_dataset(path, cache=cache)
-        assert dataset.trial_counts == {"runs/a": 3, "runs/b": 2}
-        assert [dataset.count_trials(lists) for lists in (["runs/a"], ["runs/c"], None)] == [
+        assert dataset.repeat_counts == {"runs/a": 3, "runs/b": 2}
+        assert [dataset.count_repeats(lists) for lists in (["runs/a"], ["runs/c"], None)] == [
             3,
             1,
             2,
         ]
-        files = [{key: f.path.name for key, f in each.files.items()} for each in dataset.trials]
+        files = [{key: f.path.name for key, f in each.files.items()} for each in dataset.repeats]
         assert files == [
             {"runs/a": "a-1.trec", "runs/b": "b-1.trec", "runs/c": "c-1.trec"},
             {"runs/a": "a-2.trec", "runs/b": "b-2.trec", "runs/c": "c-1.trec"},
             {"runs/a": "a-3.trec", "runs/b": "b-1.trec", "runs/c": "c-1.trec"},
         ]
-        for trial, names in zip(dataset.trials, files, strict=True):
+        for trial, names in zip(dataset.repeats, files, strict=True):
             for name, run in trial.runs.items():
                 number = int(names[f"runs/{name}"][2]) - 1
                 ranks = [
@@ -166,14 +166,14 @@ def test_a_rerank_list_may_have_trials(tmp_path: Path) -> None:
         text = tiny.FILES["datasets/tiny/r.trec"].replace("0.9", f"0.9{number}")
         (path.parent / f"r-{number}.trec").write_text(text, encoding="utf-8")
     dataset = load_dataset(path)
-    assert dataset.trial_lists == {"runs/a", "rerank/r"}
-    scores = [trial.rerankers["r"].to_dict()["q1"]["d1"] for trial in dataset.trials]
+    assert dataset.repeat_lists == {"runs/a", "rerank/r"}
+    scores = [trial.rerankers["r"].to_dict()["q1"]["d1"] for trial in dataset.repeats]
     assert scores == [0.91, 0.92]
 
 
 def test_a_switch_turns_every_trial_off(tmp_path: Path) -> None:
     path = make(tmp_path, FIRST, SECOND, options=", when: {type: local}")
-    for trial in load_dataset(path).trials:
+    for trial in load_dataset(path).repeats:
         on = [query for query, ranked in trial.runs["a"].to_dict().items() if ranked]
         assert on == ["q1", "q4"]
 

@@ -10,7 +10,7 @@ import pytest
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.evaluation_findings import trial_findings, trial_tables
+from fusion_bench.report.evaluation_findings import repeat_findings, repeat_tables
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.evaluation_tables import slice_table
 from fusion_bench.report.page import Table
@@ -41,7 +41,7 @@ def test_findings(
     report: Report, tmp_path: Path, compare_golden: Callable[[Path, str], None]
 ) -> None:
     cases = {"3 trials": report, "4 trials": run(tmp_path, *TRIALS, FIRST)}
-    findings = {name: trial_findings(each.collections[0]) for name, each in cases.items()}
+    findings = {name: repeat_findings(each.collections[0]) for name, each in cases.items()}
     compare_golden(FOLDER / "trial-findings.txt", describe_cases(findings))
 
 
@@ -55,7 +55,7 @@ def test_the_primary_table_counts_trials(report: Report) -> None:
 
 
 def test_tables_have_the_numbers_of_the_records(report: Report) -> None:
-    spread, narrowing = trial_tables(report.collections[0])
+    spread, narrowing = repeat_tables(report.collections[0])
     assert cells(spread, "lowest")["a"] == "0.5000"
     assert cells(spread, "highest")["a"] == "0.7500"
     assert cells(spread, "sd of means")["a"] == "0.1250"
@@ -94,8 +94,8 @@ def test_intervals_of_slices_hold_for_new_trials(tmp_path: Path) -> None:
 def test_without_trials_nothing_is_said_of_them(tmp_path: Path) -> None:
     report = run(tmp_path, FIRST)
     collection = report.collections[0]
-    assert [*trial_findings(collection)] == []
-    assert [*trial_tables(collection)] == []
+    assert [*repeat_findings(collection)] == []
+    assert [*repeat_tables(collection)] == []
     headers = {
         column.header
         for section in build_page(report).sections

@@ -370,7 +370,7 @@ def test_trials_that_move_all_queries_keep_a_system_in_it() -> None:
     values = np.stack([steady, trials.mean(axis=0)])
     assert find_first_group(compared(values)) == ("s0",)
     names = compared(values)
-    unsteady = ComparedValues("m", names.values, "s0", names.keys, trials={"s1": trials})
+    unsteady = ComparedValues("m", names.values, "s0", names.keys, repeats={"s1": trials})
     assert find_first_group(unsteady) == ("s0", "s1")
 
 

@@ -16,13 +16,13 @@ from fusion_bench.stats.comparison_family import ComparedValues, compare_alone, 
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.trial_variance import (
-    TrialSpread,
-    TrialTerm,
-    add_trial_variance,
+from fusion_bench.stats.repeat_variance import (
+    RepeatSpread,
+    RepeatTerm,
+    add_repeat_variance,
     count_disagreements,
-    make_trial_terms,
-    measure_trial_spread,
+    make_repeat_terms,
+    measure_repeat_spread,
     move_quantile,
     plan_narrowing,
     split_variance,
@@ -32,13 +32,13 @@ from tests.stats.trial_cases import crossed
 
 
 def test_variance_and_freedom_by_hand() -> None:
-    spread = TrialSpread(3, (0.1, 0.2, 0.3), between=0.009, within=0.003, within_freedom=60.0)
+    spread = RepeatSpread(3, (0.1, 0.2, 0.3), between=0.009, within=0.003, within_freedom=60.0)
     by_queries = MeanEstimate(0.5, 0.0, 1.0, 0.2, 0.04, 25, 25, 24.0)
-    estimate = add_trial_variance(by_queries, (TrialTerm(spread, 1 / 3),))
+    estimate = add_repeat_variance(by_queries, (RepeatTerm(spread, 1 / 3),))
     variance = 0.0016 + 0.002
     freedom = variance**2 / (0.0016**2 / 24 + 0.003**2 / 2 + 0.001**2 / 60)
     assert estimate.standard_error == pytest.approx(0.06)
-    assert estimate.trial_variance == pytest.approx(0.002)
+    assert estimate.repeat_variance == pytest.approx(0.002)
     assert estimate.freedom == pytest.approx(freedom)
     assert estimate.high - 0.5 == pytest.approx(0.06 * t_quantile(freedom, 0.975))
     assert estimate.design_effect == pytest.approx(1)  # of groups only
@@ -47,8 +47,8 @@ def test_variance_and_freedom_by_hand() -> None:
 def test_a_limit_alone_is_all_the_variance_where_queries_do_not_differ() -> None:
     sides = np.array([[0.0] * 6, [1.0] * 6]), None
     by_queries = estimate_mean(np.full(6, 0.5))
-    estimate = add_trial_variance(by_queries, make_trial_terms(sides))
-    [term] = make_trial_terms(sides)
+    estimate = add_repeat_variance(by_queries, make_repeat_terms(sides))
+    [term] = make_repeat_terms(sides)
     assert term.is_limit
     assert estimate.freedom == by_queries.freedom == 5
     assert estimate.standard_error == pytest.approx(math.sqrt(term.variance))
@@ -58,39 +58,39 @@ def test_a_limit_alone_is_all_the_variance_where_queries_do_not_differ() -> None
 def test_without_trials_or_without_their_effect_the_estimate_is_the_same_object() -> None:
     by_queries = estimate_mean(normal(30))
     steady = np.repeat(normal(1, 30, seed=2), 3, axis=0)
-    assert add_trial_variance(by_queries, make_trial_terms((None, None))) is by_queries
-    assert add_trial_variance(by_queries, make_trial_terms((steady, None))) is by_queries
-    assert make_trial_terms((normal(1, 30), None)) == ()
+    assert add_repeat_variance(by_queries, make_repeat_terms((None, None))) is by_queries
+    assert add_repeat_variance(by_queries, make_repeat_terms((steady, None))) is by_queries
+    assert make_repeat_terms((normal(1, 30), None)) == ()
 
 
 def test_a_system_of_one_trial_is_fixed_or_borrows() -> None:
     values = crossed(4, 30, trial_sd=1.0, seed=1)
     fixed, borrowed = (
-        make_trial_terms((values, None), borrow=borrow)[0] for borrow in (False, True)
+        make_repeat_terms((values, None), borrow=borrow)[0] for borrow in (False, True)
     )
     assert (fixed.factor, borrowed.factor) == (0.25, 1.25)
-    assert fixed.spread == borrowed.spread == measure_trial_spread(values)
+    assert fixed.spread == borrowed.spread == measure_repeat_spread(values)
 
 
 @pytest.mark.parametrize(("trials", "ratio"), [(2, 27.9596873), (3, 6.15312938)])
 def test_few_trials_against_a_fixed_list_add_their_upper_limit(trials: int, ratio: float) -> None:
     """(T − 1) ÷ the .15 quantile of χ² with T − 1 degrees of freedom, by tables."""
     values = crossed(trials, 30, trial_sd=0.1, seed=1)
-    [term] = make_trial_terms((None, values))
-    spread = measure_trial_spread(values)
+    [term] = make_repeat_terms((None, values))
+    spread = measure_repeat_spread(values)
     expected = ratio * spread.between / trials - spread.within / trials
     assert term.variance == pytest.approx(expected, rel=1e-6)
     by_queries = estimate_mean(values.mean(axis=0))
-    estimate = add_trial_variance(by_queries, (term,))
+    estimate = add_repeat_variance(by_queries, (term,))
     assert estimate.freedom == by_queries.freedom == 29
     assert estimate.standard_error**2 == pytest.approx(by_queries.standard_error**2 + expected)
 
 
 def test_a_chance_of_no_effect_does_not_drop_the_limit() -> None:
     values = crossed(2, 30, residual_sd=0.1, seed=4)
-    spread = measure_trial_spread(values)
+    spread = measure_repeat_spread(values)
     assert spread.variance == 0 < spread.between
-    assert make_trial_terms((values, None))[0].variance > 0
+    assert make_repeat_terms((values, None))[0].variance > 0
 
 
 @pytest.mark.parametrize(
@@ -103,22 +103,22 @@ def test_a_chance_of_no_effect_does_not_drop_the_limit() -> None:
     ],
 )
 def test_other_designs_add_the_estimate(sides: tuple[FloatArray | None], borrow: bool) -> None:
-    assert not any(term.is_limit for term in make_trial_terms(sides, borrow=borrow))
+    assert not any(term.is_limit for term in make_repeat_terms(sides, borrow=borrow))
 
 
 def test_two_systems_add_both_terms() -> None:
     first, second = (crossed(3, 30, trial_sd=1.0, seed=seed) for seed in (1, 2))
-    terms = make_trial_terms((first, second))
-    estimate = add_trial_variance(estimate_mean(normal(30)), terms)
-    assert estimate.trial_variance == pytest.approx(
-        (measure_trial_spread(first).variance + measure_trial_spread(second).variance) / 3
+    terms = make_repeat_terms((first, second))
+    estimate = add_repeat_variance(estimate_mean(normal(30)), terms)
+    assert estimate.repeat_variance == pytest.approx(
+        (measure_repeat_spread(first).variance + measure_repeat_spread(second).variance) / 3
     )
 
 
 def test_the_freedom_is_not_below_that_of_the_trials() -> None:
-    spread = TrialSpread(3, (0.0, 0.0, 0.0), between=1.0, within=0.99, within_freedom=2.0)
-    estimate = add_trial_variance(
-        MeanEstimate(0.0, 0.0, 0.0, 1.0, 1e-6, 9, 9, 8.0), (TrialTerm(spread, 1 / 3),)
+    spread = RepeatSpread(3, (0.0, 0.0, 0.0), between=1.0, within=0.99, within_freedom=2.0)
+    estimate = add_repeat_variance(
+        MeanEstimate(0.0, 0.0, 0.0, 1.0, 1e-6, 9, 9, 8.0), (RepeatTerm(spread, 1 / 3),)
     )
     assert estimate.freedom == 2
 
@@ -127,7 +127,7 @@ def test_one_group_stays_unknown() -> None:
     groups = np.zeros(5, dtype=np.int64)
     values = crossed(3, 5, trial_sd=1.0)
     estimate = estimate_mean(values.mean(axis=0), groups)
-    assert add_trial_variance(estimate, make_trial_terms((values,), groups)) is estimate
+    assert add_repeat_variance(estimate, make_repeat_terms((values,), groups)) is estimate
 
 
 @pytest.mark.parametrize("t", [0.0, math.inf])
@@ -141,8 +141,8 @@ def test_a_quantile_keeps_its_tail() -> None:
 
 def covers(values: FloatArray, truth: float, groups: IntArray | None = None) -> bool:
     """Whether the interval of the means over trials holds the true mean."""
-    terms = make_trial_terms((values,), groups)
-    estimate = add_trial_variance(estimate_mean(values.mean(axis=0), groups), terms)
+    terms = make_repeat_terms((values,), groups)
+    estimate = add_repeat_variance(estimate_mean(values.mean(axis=0), groups), terms)
     return estimate.low <= truth <= estimate.high
 
 
@@ -195,13 +195,13 @@ def slow_mean_squares(values: FloatArray) -> tuple[float, float, float]:
 def test_components_are_those_of_the_mean_squares(trials: int, queries: int) -> None:
     values = crossed(trials, queries, trial_sd=0.5, seed=trials)
     of_queries, of_trials, residual = slow_mean_squares(values)
-    spread, parts = measure_trial_spread(values), split_variance(values)
+    spread, parts = measure_repeat_spread(values), split_variance(values)
     assert parts is not None
     assert spread.between == pytest.approx(of_trials / queries)
     assert spread.within == pytest.approx(residual / queries)
     assert spread.within_freedom == (trials - 1) * (queries - 1)
     assert parts.residual == pytest.approx(residual)
-    assert parts.trials == pytest.approx(max(of_trials - residual, 0) / queries)
+    assert parts.repeats == pytest.approx(max(of_trials - residual, 0) / queries)
     assert parts.queries == pytest.approx(max(of_queries - residual, 0) / trials)
 
 
@@ -209,14 +209,14 @@ def test_many_trials_and_queries_give_the_components_they_were_drawn_from() -> N
     values = crossed(200, 400, query_sd=0.3, trial_sd=0.05, residual_sd=0.1, seed=4)
     parts = split_variance(values)
     assert parts is not None
-    sds = np.sqrt([parts.queries, parts.trials, parts.residual])
+    sds = np.sqrt([parts.queries, parts.repeats, parts.residual])
     assert sds == pytest.approx([0.3, 0.05, 0.1], rel=0.15)
     assert sum(parts.shares) == pytest.approx(1)
 
 
 def test_identical_trials_have_no_spread() -> None:
     values = np.repeat(normal(1, 50, seed=3), 3, axis=0)
-    spread, parts = measure_trial_spread(values), split_variance(values)
+    spread, parts = measure_repeat_spread(values), split_variance(values)
     assert (spread.between, spread.variance, spread.sd) == (0, 0, 0)
     assert spread.within == 0
     assert parts is not None
@@ -225,7 +225,7 @@ def test_identical_trials_have_no_spread() -> None:
 
 def test_a_negative_estimate_is_zero() -> None:
     values = np.array([[0.0, 1.0, 0.0, 1.0], [1.0, 0.0, 1.0, 0.0]])
-    spread = measure_trial_spread(values)
+    spread = measure_repeat_spread(values)
     assert spread.between == 0
     assert spread.within > 0
     assert spread.variance == 0
@@ -235,7 +235,7 @@ def test_groups_widen_what_the_queries_alone_explain() -> None:
     # Residuals that a group of 4 queries shares: four times the variance of independent ones.
     shared = np.repeat(normal(200, 30, seed=5), 4, axis=1)
     groups = np.repeat(np.arange(30), 4)
-    alone, grouped = measure_trial_spread(shared), measure_trial_spread(shared, groups)
+    alone, grouped = measure_repeat_spread(shared), measure_repeat_spread(shared, groups)
     assert grouped.within == pytest.approx(4 * alone.within, rel=0.05)
     assert grouped.within_freedom == 199 * 29
     assert grouped.variance < alone.variance
@@ -243,11 +243,11 @@ def test_groups_widen_what_the_queries_alone_explain() -> None:
 
 def test_groups_of_one_query_change_nothing() -> None:
     values = crossed(3, 20, trial_sd=0.1, seed=6)
-    assert measure_trial_spread(values, np.arange(20)) == measure_trial_spread(values)
+    assert measure_repeat_spread(values, np.arange(20)) == measure_repeat_spread(values)
 
 
 def test_one_group_tells_no_spread_over_queries() -> None:
-    spread = measure_trial_spread(normal(3, 5), np.zeros(5, dtype=np.int64))
+    spread = measure_repeat_spread(normal(3, 5), np.zeros(5, dtype=np.int64))
     assert math.isnan(spread.within)
     assert spread.variance == 0
 
@@ -268,7 +268,7 @@ def test_unusable_trials_are_refused(
     values: FloatArray, error: type[Exception], words: str
 ) -> None:
     with pytest.raises(error, match=words):
-        measure_trial_spread(values)
+        measure_repeat_spread(values)
 
 
 def test_disagreements_of_the_first_two_trials_and_of_any() -> None:
@@ -287,7 +287,7 @@ def table(systems: dict[str, FloatArray], baseline: str = "base") -> ComparedVal
     """Systems by their trials, shape (T, Q) each."""
     values = {name: trials.mean(axis=0) for name, trials in systems.items()}
     repeated = {name: trials for name, trials in systems.items() if len(trials) > 1}
-    return ComparedValues("m", values, baseline, KEYS, trials=repeated)
+    return ComparedValues("m", values, baseline, KEYS, repeats=repeated)
 
 
 def systems(trial_sd: float, *, shift: float = 0.0, seed: int = 0) -> dict[str, FloatArray]:
@@ -308,10 +308,10 @@ def compare(values: ComparedValues, correction: Correction = "max_t") -> tuple[C
 @pytest.mark.parametrize("correction", ["max_t", "holm", "none"])
 def test_trials_without_an_effect_leave_every_number_as_it_was(correction: Correction) -> None:
     steady = {name: np.repeat(v[:1], 3, axis=0) for name, v in systems(0.0, shift=0.05).items()}
-    with_trials = table(steady)
-    without = ComparedValues("m", with_trials.values, "base", KEYS)
+    with_repeats = table(steady)
+    without = ComparedValues("m", with_repeats.values, "base", KEYS)
     for row, plain in zip(
-        compare(with_trials, correction), compare(without, correction), strict=True
+        compare(with_repeats, correction), compare(without, correction), strict=True
     ):
         assert (row.trial_share, plain.trial_share) == (0.0, None)
         names = ("low", "high", "p", "p_adjusted", "critical_value", "answer", "freedom")
@@ -349,7 +349,7 @@ def test_a_measure_that_decides_nothing_has_the_same_variance() -> None:
     assert alone.standard_error == family.standard_error
     assert alone.freedom == family.freedom
     assert alone.p == family.p
-    spreads = [measure_trial_spread(values[name]) for name in ("first", "base")]
+    spreads = [measure_repeat_spread(values[name]) for name in ("first", "base")]
     mean_difference = values["first"].mean(axis=0) - values["base"].mean(axis=0)
     variance = stats.sem(mean_difference) ** 2 + sum(spread.variance for spread in spreads) / 3
     assert alone.standard_error == pytest.approx(np.sqrt(variance))
@@ -366,8 +366,8 @@ def test_the_critical_value_of_flips_is_carried_over_by_its_tail() -> None:
     """Of 32 flips the largest t decides, which lies far above Student's quantile."""
     difference = np.array([0.3, 0.1, 0.4, 0.1, 0.5])
     keys = tuple(map(str, range(5)))
-    spread = TrialSpread(3, (0.0, 0.1, 0.2), between=0.01, within=0.001, within_freedom=18.0)
-    row = FamilyRow(difference, keys, None, (TrialTerm(spread, 1 / 3),))
+    spread = RepeatSpread(3, (0.0, 0.1, 0.2), between=0.01, within=0.001, within_freedom=18.0)
+    row = FamilyRow(difference, keys, None, (RepeatTerm(spread, 1 / 3),))
     family = max_t([row], seed=1)
     [result] = family.rows
     freedom = result.estimate.freedom
@@ -389,7 +389,7 @@ def test_systems_of_the_same_means_and_other_trials_are_two_rows() -> None:
 def test_trials_of_other_queries_are_refused() -> None:
     values = systems(0.0)
     broken = ComparedValues(
-        "m", table(values).values, "base", KEYS, trials={"base": np.ones((3, 0))}
+        "m", table(values).values, "base", KEYS, repeats={"base": np.ones((3, 0))}
     )
     with pytest.raises(DataError):
         compare(broken)
@@ -406,10 +406,10 @@ def estimate(error: float) -> MeanEstimate:
 def test_the_plan_of_what_is_there_is_the_interval_that_is_there() -> None:
     values = crossed(3, 60, trial_sd=0.05, seed=2)
     by_queries = estimate_mean(values.mean(axis=0))
-    plan = plan_narrowing(by_queries, [measure_trial_spread(values)])
-    whole = add_trial_variance(by_queries, make_trial_terms((values,)))
+    plan = plan_narrowing(by_queries, [measure_repeat_spread(values)])
+    whole = add_repeat_variance(by_queries, make_repeat_terms((values,)))
     assert plan is not None
-    assert whole.trial_variance > 0
+    assert whole.repeat_variance > 0
     assert plan.now == pytest.approx((whole.high - whole.low) / 2)
 
 
@@ -417,18 +417,18 @@ def test_the_plan_of_what_is_there_is_the_interval_that_is_there() -> None:
 def test_the_plan_of_few_trials_against_a_fixed_list_has_their_upper_limit(trials: int) -> None:
     values = crossed(trials, 60, trial_sd=0.05, seed=2)
     by_queries = estimate_mean(values.mean(axis=0))
-    plan = plan_narrowing(by_queries, [measure_trial_spread(values)], is_fixed=True)
-    whole = add_trial_variance(by_queries, make_trial_terms((values, None)))
+    plan = plan_narrowing(by_queries, [measure_repeat_spread(values)], is_fixed=True)
+    whole = add_repeat_variance(by_queries, make_repeat_terms((values, None)))
     assert plan is not None
     assert plan.now == pytest.approx((whole.high - whole.low) / 2)
     assert plan.all_trials <= plan.one_trial < plan.now
 
 
 def test_an_effect_of_trials_asks_for_trials() -> None:
-    spread = TrialSpread(3, (0.0, 0.05, 0.1), between=0.0026, within=0.0001, within_freedom=198)
+    spread = RepeatSpread(3, (0.0, 0.05, 0.1), between=0.0026, within=0.0001, within_freedom=198)
     plan = plan_narrowing(estimate(0.01), [spread])
     assert plan is not None
-    assert plan.prefers_trials
+    assert plan.prefers_repeats
     assert plan.one_trial < plan.more_queries
     assert plan.more_queries == plan.all_queries == plan.now
     assert plan.all_queries > plan.all_trials > 0
@@ -436,15 +436,15 @@ def test_an_effect_of_trials_asks_for_trials() -> None:
 
 
 def test_without_an_effect_of_trials_queries_help_more() -> None:
-    spread = TrialSpread(3, (0.0, 0.0, 0.0), between=0.0, within=0.0001, within_freedom=198)
+    spread = RepeatSpread(3, (0.0, 0.0, 0.0), between=0.0, within=0.0001, within_freedom=198)
     plan = plan_narrowing(estimate(0.02), [spread])
     assert plan is not None
-    assert not plan.prefers_trials
+    assert not plan.prefers_repeats
     assert plan.all_queries == 0
 
 
 def test_one_more_trial_divides_what_trials_do_on_single_queries() -> None:
-    spread = TrialSpread(3, (0.0, 0.0, 0.0), between=0.0, within=0.0006, within_freedom=198)
+    spread = RepeatSpread(3, (0.0, 0.0, 0.0), between=0.0, within=0.0006, within_freedom=198)
     plan = plan_narrowing(estimate(0.02), [spread])
     assert plan is not None
     error = math.sqrt(0.0004 - 0.0006 / 3 + 0.0006 / 4)
@@ -454,7 +454,7 @@ def test_one_more_trial_divides_what_trials_do_on_single_queries() -> None:
 
 
 def test_two_systems_pay_for_their_trials_together() -> None:
-    spreads = [measure_trial_spread(crossed(count, 100, seed=count)) for count in (2, 4)]
+    spreads = [measure_repeat_spread(crossed(count, 100, seed=count)) for count in (2, 4)]
     plan = plan_narrowing(estimate(0.02), spreads)
     assert plan is not None
     assert plan.added_queries == 34  # 2 × 100 answers more, of 2 + 4 a query
@@ -462,7 +462,7 @@ def test_two_systems_pay_for_their_trials_together() -> None:
 
 def test_nothing_to_plan() -> None:
     assert plan_narrowing(estimate(0.02), []) is None
-    spread = measure_trial_spread(normal(3, 100))
+    spread = measure_repeat_spread(normal(3, 100))
     assert plan_narrowing(estimate(math.nan), [spread]) is None
 
 
@@ -472,10 +472,10 @@ def test_more_trials_come_close_to_the_plan() -> None:
     for seed in range(200):
         values = crossed(4, 50, query_sd=0.1, trial_sd=0.1, seed=seed)
         first = values[:3]
-        plan = plan_narrowing(estimate_mean(first.mean(axis=0)), [measure_trial_spread(first)])
+        plan = plan_narrowing(estimate_mean(first.mean(axis=0)), [measure_repeat_spread(first)])
         assert plan is not None
         planned.append(plan.one_trial)
         by_queries = estimate_mean(values.mean(axis=0))
-        whole = add_trial_variance(by_queries, make_trial_terms((values,)))
+        whole = add_repeat_variance(by_queries, make_repeat_terms((values,)))
         measured.append((whole.high - whole.low) / 2)
     assert np.median(planned) == pytest.approx(np.median(measured), rel=0.15)

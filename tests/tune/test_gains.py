@@ -16,7 +16,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.report.tuning_records import FloorKind
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_terms
+from fusion_bench.stats.repeat_variance import add_repeat_variance, make_repeat_terms
 from fusion_bench.tune.cross_fitting import CrossFit, cross_fit, widen_fit
 from fusion_bench.tune.gains import (
     PairedValues,
@@ -182,14 +182,14 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
     settings = TuneSettings(system="ab")
     narrow = load_tuning_dataset(experiment, source, settings, path)
     objective = create_objective(experiment, source, settings, narrow)
-    by_trial = objective.evaluate_by_trial(objective.system)
+    by_trial = objective.evaluate_by_repeat(objective.system)
     assert by_trial is not None
     report = run_experiment(experiment, source, folders=[tmp_path / "datasets"])
     results = {row.name: row.measures["RR@10"] for row in report.collections[0].systems}
     assert by_trial.tolist() == [*map(list, results["ab"].trials)]
     whole = load_all_lists(experiment, narrow, path, ignore_progress)
     untuned = evaluate_untuned(experiment, source, whole, objective)
-    trials = {each.name: each.trials for each in untuned}
+    trials = {each.name: each.repeats for each in untuned}
     assert {name: 1 if t is None else len(t) for name, t in trials.items()} == {
         "a": 3,
         "b": 2,
@@ -199,7 +199,7 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
     tuned = by_trial.mean(axis=0)
     rows = [each.select_queries(np.ones(len(tuned), dtype=bool)) for each in untuned]
     judged = judge_floor(
-        rows, tuned, objective.runs.queries, min_gain=0, alpha=0.05, seed=0, tuned_trials=by_trial
+        rows, tuned, objective.runs.queries, min_gain=0, alpha=0.05, seed=0, tuned_repeats=by_trial
     )
     assert {row.name for row in judged} == {"a", "b", "c", "abc"}
 
@@ -221,19 +221,19 @@ def moved(scale: float) -> FloatArray:
 
 def test_a_gain_without_a_trial_effect_is_the_plain_one() -> None:
     plain = paired_gain(BEFORE + GAIN, BEFORE)
-    assert paired_gain(BEFORE + GAIN, BEFORE, trials=moved(0.0)) == plain
+    assert paired_gain(BEFORE + GAIN, BEFORE, repeats=moved(0.0)) == plain
     row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
-    assert judge_family([replace(row, trials=moved(0.0))]) == judge_family([row])
+    assert judge_family([replace(row, repeats=moved(0.0))]) == judge_family([row])
 
 
 def test_a_trial_effect_widens_gains_by_its_variance() -> None:
-    terms = make_trial_terms([moved(1.0)], CODES)
-    expected = add_trial_variance(estimate_mean(GAIN, CODES), terms)
-    gain = paired_gain(BEFORE + GAIN, BEFORE, CODES, trials=moved(1.0))
+    terms = make_repeat_terms([moved(1.0)], CODES)
+    expected = add_repeat_variance(estimate_mean(GAIN, CODES), terms)
+    gain = paired_gain(BEFORE + GAIN, BEFORE, CODES, repeats=moved(1.0))
     assert (gain.low, gain.high) == pytest.approx((expected.low, expected.high))
     row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
     [plain] = judge_family([row])
-    [judged] = judge_family([replace(row, trials=moved(1.0))])
+    [judged] = judge_family([replace(row, repeats=moved(1.0))])
     assert judged.difference == plain.difference
     assert judged.p > plain.p
     assert judged.low is not None
@@ -249,7 +249,7 @@ def make_fit(gain: float, level: float = 0.025) -> CrossFit:
 def test_a_cross_fitted_gain_is_widened_too() -> None:
     fit = make_fit(0.03)
     assert widen_fit(fit, (), CODES) is fit
-    wide = widen_fit(fit, make_trial_terms([moved(1.0)], CODES), CODES)
+    wide = widen_fit(fit, make_repeat_terms([moved(1.0)], CODES), CODES)
     assert wide.mean == fit.mean
     assert wide.p > fit.p
     assert wide.interval[0] < fit.interval[0] < fit.interval[1] < wide.interval[1]
@@ -257,7 +257,7 @@ def test_a_cross_fitted_gain_is_widened_too() -> None:
 
 @pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
 def test_p_and_interval_of_a_widened_fit_agree(scale: float) -> None:
-    terms = make_trial_terms([moved(scale)], CODES)
+    terms = make_repeat_terms([moved(scale)], CODES)
     answers = set()
     for gain in np.linspace(0.001, 0.12, 12):
         wide = widen_fit(make_fit(float(gain)), terms, CODES)
@@ -274,7 +274,7 @@ def test_the_floor_knows_which_trials_are_shared() -> None:
 
     def width(system: UntunedSystem) -> float:
         [row] = judge_floor(
-            [system], BEFORE, GROUPS, min_gain=0.005, alpha=0.05, seed=0, tuned_trials=tuned
+            [system], BEFORE, GROUPS, min_gain=0.005, alpha=0.05, seed=0, tuned_repeats=tuned
         )
         assert row.low is not None
         assert row.high is not None
@@ -282,4 +282,4 @@ def test_the_floor_knows_which_trials_are_shared() -> None:
 
     shared, nested = width(untuned), width(replace(untuned, is_shared=False))
     assert nested > 2 * shared
-    assert width(replace(untuned, trials=None)) > shared
+    assert width(replace(untuned, repeats=None)) > shared

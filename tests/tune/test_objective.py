@@ -230,7 +230,7 @@ PARAMS = [{"fusion.weights.good": weight} for weight in (0.5, 2.0)]
 
 def objective(count: int) -> TuningObjective:
     made = problem(ranges={"fusion.weights.good": {"low": 0.0, "high": 3.0}}, runs=TRIALS[0])
-    return replace(made, later_trials=tuple(TRIALS[1:count]))
+    return replace(made, later_repeats=tuple(TRIALS[1:count]))
 
 
 def test_a_value_is_the_mean_over_trials() -> None:
@@ -246,12 +246,12 @@ def test_a_value_is_the_mean_over_trials() -> None:
 def test_each_trial_can_be_asked_for() -> None:
     repeated = objective(3)
     system = repeated.build_system(PARAMS[0])
-    values = repeated.evaluate_by_trial(system)
+    values = repeated.evaluate_by_repeat(system)
     assert values is not None
     for row, runs in zip(values, TRIALS, strict=True):
         alone = replace(objective(1), runs=runs).evaluate_params(PARAMS[:1])
         assert row.tolist() == alone[0].tolist()
-    assert objective(1).evaluate_by_trial(system) is None
+    assert objective(1).evaluate_by_repeat(system) is None
 
 
 def test_what_cannot_be_computed_on_one_trial_has_no_value() -> None:

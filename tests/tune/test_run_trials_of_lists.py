@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.checks.dataset_facts import FIRST_TRIAL
+from fusion_bench.checks.dataset_facts import FIRST_REPEAT
 from fusion_bench.cli import main
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.tuning_records import Gain
@@ -57,7 +57,7 @@ def test_equal_trials_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
     capsys.readouterr()
     page = (tmp_path / "out-equal" / "tuning.md").read_text(encoding="utf-8")
     assert "over 2 trials of" in page
-    first = [each for each in equal["data"]["warnings"] if each["key"] == FIRST_TRIAL]
+    first = [each for each in equal["data"]["warnings"] if each["key"] == FIRST_REPEAT]
     names = "Ties, unjudged documents, thresholds of CRAG and efforts"
     text = f"{names} are those of trial 1 of 2 of good. New trials may give others."
     assert [each["text"] for each in first] == [text]
@@ -80,9 +80,9 @@ def test_the_objective_is_the_mean_over_trials(
     assert other["held_out"]["default"] == pytest.approx(sum(default) / len(default))
     # The verdict, and that by type, know the trials; the thresholds of CRAG do not.
     for row in families[0][:2]:
-        assert row.trials is not None
-        assert row.trials.shape == (2, len(default))
-        assert row.trials.mean(axis=0) == pytest.approx(row.tuned - row.default, abs=1e-12)
+        assert row.repeats is not None
+        assert row.repeats.shape == (2, len(default))
+        assert row.repeats.mean(axis=0) == pytest.approx(row.tuned - row.default, abs=1e-12)
     assert {info["trial"] for info in other["data"]["runs"] if info["name"] == "good"} == {1, 2}
 
 
@@ -95,7 +95,7 @@ def test_workers_evaluate_every_trial(tmp_path: Path) -> None:
     objective = paths.open()[0]
     with closing(WorkerPool([partial(ThreadPoolExecutor, 1)] * 2)) as pool:
         whole = distribute_objective(objective, paths, pool)
-        ours, theirs = (each.evaluate_by_trial(objective.system) for each in (whole, objective))
+        ours, theirs = (each.evaluate_by_repeat(objective.system) for each in (whole, objective))
         assert ours is not None
         assert theirs is not None
         assert ours.tolist() == theirs.tolist()

@@ -286,7 +286,7 @@ class CollectedLists:
         names = dict.fromkeys((first, _best_system(collection), *rest))
         primary = collection.primary_measure
         results = {name: collection.system(name).measures[primary] for name in names}
-        values: dict[str, FloatArray] = {  # the runs are those of the first trial
+        values: dict[str, FloatArray] = {  # the runs are those of the first repeat
             name: np.array(each.trials[0] if each.trials else each.values, dtype=np.float64)
             for name, each in results.items()
         }

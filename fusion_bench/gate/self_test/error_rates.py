@@ -2,7 +2,7 @@
 
 Format history:
     3   first version with this history
-    4   ``list_trials`` and ``trial_alarms``: alarms between trials of the gated system
+    4   ``list_trials`` and ``trial_alarms``: alarms between repeats of the gated system
 
 Two real systems give the differences. In an A/A run their labels are swapped in every group (or
 query, without groups) with probability ½, so that there is no true difference. For a true drop the
@@ -25,21 +25,21 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.checks import Check, PairedCollection, build_checks, run_checks
-from fusion_bench.gate.estimates import CheckTrials
+from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.page import power_warning
 from fusion_bench.gate.self_test.simulation import (
     CountedRate,
     GroupedCheck,
     HalvesOutcome,
-    TrialAlarms,
+    RepeatAlarms,
     adjust_runs,
     compare_halves,
     count_rate,
     decide_runs,
     draw_label_swaps,
     group_check,
-    measure_trial_alarms,
+    measure_repeat_alarms,
     resample_groups,
     simulated_p_values,
 )
@@ -107,7 +107,7 @@ class SelfTestResult(StoredRecord):
     halves: tuple[HalvesOutcome, ...] = ()
     cases: tuple[CaseOutcome, ...] = ()
     list_trials: int = 1
-    trial_alarms: tuple[TrialAlarms, ...] = ()
+    trial_alarms: tuple[RepeatAlarms, ...] = ()
 
     @property
     def headline(self) -> str:
@@ -142,8 +142,8 @@ class SelfTestResult(StoredRecord):
         changes = {"halves": tuple(halves), "cases": tuple(cases)}
         return self.model_copy(update={**changes, "agrees": self.agrees and holds})
 
-    def with_trials(self, count: int, alarms: Sequence[TrialAlarms]) -> SelfTestResult:
-        """This result with the alarms between the ``count`` trials of the gated system."""
+    def with_repeats(self, count: int, alarms: Sequence[RepeatAlarms]) -> SelfTestResult:
+        """This result with the alarms between the ``count`` repeats of the gated system."""
         agrees = self.agrees and all(row.agrees for row in alarms)
         changes = {"list_trials": count, "trial_alarms": tuple(alarms), "agrees": agrees}
         return self.model_copy(update=changes)
@@ -295,14 +295,14 @@ def run_self_test(
         runs: Runs of each kind.
     """
     reference = _choose_reference(inputs, against)
-    checks, repeated, trials = _compare_systems(inputs, reference)
+    checks, repeated, repeats = _compare_systems(inputs, reference)
     systems = (reference.name, inputs.candidate.name)
     seed, progress = inputs.experiment.seed, inputs.progress
     rates = measure_error_rates(checks, systems=systems, runs=runs, seed=seed, progress=progress)
     if repeated:
         progress("new trials", 0, 1)
-        alarms = measure_trial_alarms(repeated, runs=runs, seed=seed)
-        rates = rates.with_trials(trials, alarms)
+        alarms = measure_repeat_alarms(repeated, runs=runs, seed=seed)
+        rates = rates.with_repeats(repeats, alarms)
     progress("halves", 0, 1)
     halves = compare_halves(checks, seed=seed)
     progress("whole command", 0, 1)
@@ -362,7 +362,7 @@ def _compare_systems(inputs: GateInputs, reference: System) -> tuple[list[Check]
 
     Returns:
         Every check of the policy; every check of the gated system against itself where its lists
-        have several trials; the most trials of a collection.
+        have several repeats; the most repeats of a collection.
     """
     checks: list[Check] = []
     repeated: list[Check] = []
@@ -372,10 +372,10 @@ def _compare_systems(inputs: GateInputs, reference: System) -> tuple[list[Check]
         record = describe_collection(task, inputs.candidate)
         after = record.value_arrays()
         checks += build_checks(inputs.policy, PairedCollection(task, before, after))
-        trials = {name: CheckTrials(each, each) for name, each in record.trial_arrays().items()}
-        if trials:
+        repeats = {name: CheckRepeats(each, each) for name, each in record.repeat_arrays().items()}
+        if repeats:
             repeated += build_checks(
-                inputs.policy, PairedCollection(task, after, after, None, trials)
+                inputs.policy, PairedCollection(task, after, after, None, repeats)
             )
-        counts.append(task.count_trials(inputs.candidate))
+        counts.append(task.count_repeats(inputs.candidate))
     return checks, repeated, max(counts)

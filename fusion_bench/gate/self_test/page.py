@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
-from fusion_bench.gate.self_test.simulation import HalvesOutcome, TrialAlarms
+from fusion_bench.gate.self_test.simulation import HalvesOutcome, RepeatAlarms
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Section, Table, Tone, make_table
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
 
-def _format_agreement(row: ErrorRate | HalvesOutcome | TrialAlarms) -> str:
+def _format_agreement(row: ErrorRate | HalvesOutcome | RepeatAlarms) -> str:
     return "yes" if row.agrees else "NO"
 
 
-def _agreement_tone(row: ErrorRate | HalvesOutcome | TrialAlarms) -> Tone:
+def _agreement_tone(row: ErrorRate | HalvesOutcome | RepeatAlarms) -> Tone:
     return "plain" if row.agrees else "failed"
 
 
-def _format_counted_rate(row: ErrorRate | TrialAlarms) -> str:
+def _format_counted_rate(row: ErrorRate | RepeatAlarms) -> str:
     return f"{100 * row.rate:.2f} %"
 
 
-def _format_rate_interval(row: ErrorRate | TrialAlarms) -> str:
+def _format_rate_interval(row: ErrorRate | RepeatAlarms) -> str:
     return f"[{100 * row.low:.2f}, {100 * row.high:.2f}] %"
 
 
@@ -85,7 +85,7 @@ CASE_NOTES = (
 )
 
 
-def _describe_design(row: TrialAlarms) -> str:
+def _describe_design(row: RepeatAlarms) -> str:
     kind = {
         "new trials": f"{row.trials} new trials",
         "one new trial": "1 new trial",
@@ -94,11 +94,11 @@ def _describe_design(row: TrialAlarms) -> str:
     return kind[row.design]
 
 
-def _format_limit(row: TrialAlarms) -> str:
+def _format_limit(row: RepeatAlarms) -> str:
     return "nothing" if row.limit is None else f"at most {100 * row.limit:.1f} %"
 
 
-TRIALS: tuple[Column[TrialAlarms], ...] = (
+REPEATS: tuple[Column[RepeatAlarms], ...] = (
     Column("check", lambda row: row.check, is_text=True, is_name=True),
     Column("on each side", _describe_design, is_text=True),
     Column("alarms", lambda row: f"{row.count} of {row.runs}", is_optional=True),
@@ -107,7 +107,7 @@ TRIALS: tuple[Column[TrialAlarms], ...] = (
     Column("stated", _format_limit),
     Column("agrees", _format_agreement, is_text=True),
 )
-TRIAL_NOTES = (
+REPEAT_NOTES = (
     "Both sides are trials of the gated system, so every alarm is a false one. New trials: groups "
     "are drawn with replacement, and each trial takes the answers to a group from one of the "
     "observed trials. Then a normal number moves each trial on all queries; its variance is the "
@@ -136,9 +136,9 @@ def build_self_test_page(result: SelfTestResult, title: str) -> Page:
         )
         parts.append(cases)
     if result.trial_alarms:
-        notes = (*TRIAL_NOTES, _describe_means(result.list_trials))
+        notes = (*REPEAT_NOTES, _describe_means(result.list_trials))
         alarms = result.trial_alarms
-        parts.append(make_table("Trials of one system", TRIALS, alarms, notes=notes, tone=tone))
+        parts.append(make_table("Trials of one system", REPEATS, alarms, notes=notes, tone=tone))
     if result.power_curves:
         caption = "Curves: as the gate states it. Points: as measured."
         draw = partial(draw_power_curves, result)
@@ -156,9 +156,9 @@ def build_self_test_page(result: SelfTestResult, title: str) -> Page:
     return Page(title, (section,), headline)
 
 
-def _describe_means(trials: int) -> str:
+def _describe_means(repeats: int) -> str:
     return (
-        f"All other tables take the means over {trials} trials as the values of one trial. The "
+        f"All other tables take the means over {repeats} trials as the values of one trial. The "
         "lists that are damaged are those of trial 1."
     )
 

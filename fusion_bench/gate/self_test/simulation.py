@@ -1,16 +1,16 @@
-"""Simulated runs of the gate with a known truth: one check, halves of the queries, new trials.
+"""Simulated runs of the gate with a known truth: one check, halves of the queries, new repeats.
 
 A number that is compared with the function that printed it cannot be wrong. Here the printed
 chances come from one half, and the gate's decisions on samples from the other half say how often
 it really happened: the mean over many halvings must agree within its error.
 
-Where the gated system has several trials, new ones are drawn. Groups of queries (single queries,
-without groups) are drawn with replacement, the same for both sides. Each new trial takes the
-answers to each group from one of the observed trials, drawn independently. So trials differ on
-single groups as they were seen to. Then each new trial is moved on all queries by a normal number
+Where the gated system has several repeats, new ones are drawn. Groups of queries (single queries,
+without groups) are drawn with replacement, the same for both sides. Each new repeat takes the
+answers to each group from one of the observed repeats, drawn independently. So repeats differ on
+single groups as they were seen to. Then each new repeat is moved on all queries by a normal number
 whose variance is the estimated σ²_τ. Both sides have the same true mean. Source: the bootstrap of
 crossed random effects of Owen 2007, "The pigeonhole bootstrap", Annals of Applied Statistics 1(2).
-It draws whole trials; three are too few for that, so their effect is parametric here.
+It draws whole repeats; three are too few for that, so their effect is parametric here.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from fusion_bench.errors import DataError
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.estimates import (
     MOST_SINGLE,
-    CheckTrials,
+    CheckRepeats,
     SingleRule,
-    decide_single_trials,
+    decide_single_repeats,
     p_at_least,
 )
 from fusion_bench.gate.power import RulePower, compute_power
@@ -48,7 +48,7 @@ from fusion_bench.stats.intervals import (
     log_returns,
     t_quantile,
 )
-from fusion_bench.stats.trial_variance import add_trial_variance, measure_trial_spread
+from fusion_bench.stats.repeat_variance import add_repeat_variance, measure_repeat_spread
 from fusion_bench.util.formatting import pluralize
 
 #: Resamples of the randomization test in each run; its level is exact for any number.
@@ -313,8 +313,8 @@ def _outcome(
     )
 
 
-#: New trials as many as there are on each side; one on each side; the observed ones in pairs.
-TrialDesign = Literal["new trials", "one new trial", "observed pairs"]
+#: New repeats as many as there are on each side; one on each side; the observed ones in pairs.
+RepeatDesign = Literal["new trials", "one new trial", "observed pairs"]
 
 
 class CountedRate(StoredRecord):
@@ -352,63 +352,63 @@ def count_rate(check: str, count: int, runs: int, coverage: float) -> dict[str, 
     }
 
 
-class TrialAlarms(CountedRate):
-    """How often one check alarms where both sides are trials of the gated system.
+class RepeatAlarms(CountedRate):
+    """How often one check alarms where both sides are repeats of the gated system.
 
     Each check counts by itself: Holm's correction would only lower the rate.
 
     Attributes:
         design: ``new trials`` = as many on each side as there are; ``one new trial`` on each;
-            ``observed pairs`` of single trials, the earlier one as the baseline.
-        trials: Trials on each side; ``runs`` of observed ones are pairs.
-        limit: The rate that is promised at most; None = nothing is promised. Single trials hide
-            that trials have an effect of their own, and observed pairs share trials.
+            ``observed pairs`` of single repeats, the earlier one as the baseline.
+        trials: Repeats on each side; ``runs`` of observed ones are pairs.
+        limit: The rate that is promised at most; None = nothing is promised. Single repeats hide
+            that repeats have an effect of their own, and observed pairs share repeats.
     """
 
-    design: TrialDesign
+    design: RepeatDesign
     trials: int
     limit: float | None
 
 
-def measure_trial_alarms(
+def measure_repeat_alarms(
     checks: Sequence[Check], *, runs: int, seed: int
-) -> tuple[TrialAlarms, ...]:
-    """Count the alarms of each check on trials of one system.
+) -> tuple[RepeatAlarms, ...]:
+    """Count the alarms of each check on repeats of one system.
 
     Args:
-        checks: The gated system against itself; those without several trials are left out.
+        checks: The gated system against itself; those without several repeats are left out.
         runs: Runs of each kind.
         seed: Seed of all random numbers.
     """
-    known = [check for check in checks if check.error is None and check.trials is not None]
-    coverage = 1 - 0.05 / max(len(known) * len(get_args(TrialDesign)), 1)
+    known = [check for check in checks if check.error is None and check.repeats is not None]
+    coverage = 1 - 0.05 / max(len(known) * len(get_args(RepeatDesign)), 1)
     return tuple(row for check in known for row in _count_alarms(check, runs, seed, coverage))
 
 
-def _count_alarms(check: Check, runs: int, seed: int, coverage: float) -> Iterator[TrialAlarms]:
+def _count_alarms(check: Check, runs: int, seed: int, coverage: float) -> Iterator[RepeatAlarms]:
     """One row a design."""
-    values = None if check.trials is None else check.trials.candidate
+    values = None if check.repeats is None else check.repeats.candidate
     if values is None:
         return
 
     def build_row(
-        design: TrialDesign, trials: int, count: int, runs: int, limit: float | None
-    ) -> TrialAlarms:
+        design: RepeatDesign, repeats: int, count: int, runs: int, limit: float | None
+    ) -> RepeatAlarms:
         rate = count_rate(check.name, count, runs, coverage)
         agrees = limit is None or rate["low"] <= limit
-        return TrialAlarms(**rate, design=design, trials=trials, limit=limit, agrees=agrees)
+        return RepeatAlarms(**rate, design=design, trials=repeats, limit=limit, agrees=agrees)
 
-    spread = measure_trial_spread(values, check.groups)
-    source = _TrialSource(values, check.groups, spread.variance**0.5, check.max_drop)
-    designs: dict[TrialDesign, int] = {"new trials": len(values), "one new trial": 1}
-    for design, trials in designs.items():
-        count = source.count_alarms(trials, runs, seed)
-        # One trial a side shows ε, but no τ.
-        limit = None if trials == 1 and spread.variance > 0 else ALPHA
-        yield build_row(design, trials, count, runs, limit)
+    spread = measure_repeat_spread(values, check.groups)
+    source = _RepeatSource(values, check.groups, spread.variance**0.5, check.max_drop)
+    designs: dict[RepeatDesign, int] = {"new trials": len(values), "one new trial": 1}
+    for design, repeats in designs.items():
+        count = source.count_alarms(repeats, runs, seed)
+        # One repeat a side shows ε, but no τ.
+        limit = None if repeats == 1 and spread.variance > 0 else ALPHA
+        yield build_row(design, repeats, count, runs, limit)
     pairs = [after - before for before, after in combinations(values[:MOST_SINGLE], 2)]
     rule = SingleRule(check.max_drop, tests=1, runs=1, seed=seed)
-    statuses = decide_single_trials(np.stack(pairs), check.groups, rule)
+    statuses = decide_single_repeats(np.stack(pairs), check.groups, rule)
     count = sum(statuses.get(status, 0) for status in ALARMS)
     yield build_row("observed pairs", 1, count, len(pairs), None)
 
@@ -423,21 +423,21 @@ class _DrawnRun(NamedTuple):
     p_regressed: float
 
 
-class _TrialSource:
-    """The observed trials of one check, from which new ones are drawn."""
+class _RepeatSource:
+    """The observed repeats of one check, from which new ones are drawn."""
 
     def __init__(
-        self, values: FloatArray, groups: IntArray, trial_sd: float, max_drop: float
+        self, values: FloatArray, groups: IntArray, repeat_sd: float, max_drop: float
     ) -> None:
-        self._values, self._trial_sd, self._max_drop = values, trial_sd, max_drop
+        self._values, self._repeat_sd, self._max_drop = values, repeat_sd, max_drop
         codes, count = group_codes(groups, values.shape[1])
         self._members = [np.flatnonzero(codes == code) for code in range(count)]
         self._sizes = np.bincount(codes, minlength=count)
 
-    def count_alarms(self, trials: int, runs: int, seed: int) -> int:
-        """Runs in which so many new trials a side end in an alarm."""
-        rng = np.random.Generator(np.random.PCG64([seed, trials]))
-        drawn = [self._draw_run(trials, rng) for _ in range(runs)]
+    def count_alarms(self, repeats: int, runs: int, seed: int) -> int:
+        """Runs in which so many new repeats a side end in an alarm."""
+        rng = np.random.Generator(np.random.PCG64([seed, repeats]))
+        drawn = [self._draw_run(repeats, rng) for _ in range(runs)]
         p_values = simulated_p_values(np.stack([run.sums for run in drawn]), seed + 3)
         return sum(
             decide_status(
@@ -453,16 +453,16 @@ class _TrialSource:
             for run, p in zip(drawn, p_values.tolist(), strict=True)
         )
 
-    def _draw_run(self, trials: int, rng: np.random.Generator) -> _DrawnRun:
+    def _draw_run(self, repeats: int, rng: np.random.Generator) -> _DrawnRun:
         count = len(self._members)
         drawn = rng.integers(0, count, count)
         rows = np.concatenate([self._members[group] for group in drawn])
         codes = np.repeat(np.arange(count), self._sizes[drawn])
-        before, after = (self._draw_side(trials, rows, codes, rng) for _ in range(2))
+        before, after = (self._draw_side(repeats, rows, codes, rng) for _ in range(2))
         difference = paired_difference(after.mean(axis=0), before.mean(axis=0))
-        terms = () if trials == 1 else CheckTrials(before, after).make_terms(codes)
+        terms = () if repeats == 1 else CheckRepeats(before, after).make_terms(codes)
         estimate = estimate_mean(difference, codes, alpha=2 * ALPHA)
-        estimate = add_trial_variance(estimate, terms, alpha=2 * ALPHA)
+        estimate = add_repeat_variance(estimate, terms, alpha=2 * ALPHA)
         return _DrawnRun(
             sums=np.bincount(codes, weights=difference, minlength=count).astype(np.float64),
             changed=int(np.count_nonzero(difference)),
@@ -472,10 +472,10 @@ class _TrialSource:
         )
 
     def _draw_side(
-        self, trials: int, rows: IntArray, codes: IntArray, rng: np.random.Generator
+        self, repeats: int, rows: IntArray, codes: IntArray, rng: np.random.Generator
     ) -> FloatArray:
-        """(trials, rows): new trials of the drawn queries."""
-        answers = rng.integers(0, len(self._values), (trials, len(self._members)))[:, codes]
-        moved = self._trial_sd * rng.standard_normal((trials, 1))
+        """(repeats, rows): new repeats of the drawn queries."""
+        answers = rng.integers(0, len(self._values), (repeats, len(self._members)))[:, codes]
+        moved = self._repeat_sd * rng.standard_normal((repeats, 1))
         drawn: FloatArray = self._values[answers, rows] + moved
         return drawn

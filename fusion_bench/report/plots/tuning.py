@@ -46,7 +46,7 @@ def sort_by_importance(report: records.TuningReport) -> list[records.ParameterIn
     return sorted(report.parameters, key=lambda parameter: -shares.get(parameter.path, 0.0))
 
 
-def trial_values(trials: Sequence[records.TrialRecord]) -> FloatArray:
+def repeat_values(trials: Sequence[records.TrialRecord]) -> FloatArray:
     """Shape (T,): the value of each trial; NaN = could not be computed."""
     return np.array([trial.value for trial in trials], dtype=np.float64)
 
@@ -84,7 +84,7 @@ def set_parameter_scale(axes: Axes, parameter: records.ParameterInfo) -> None:
 
 def limit_to_best(axes: Axes, report: records.TuningReport) -> None:
     """Show the better three quarters and the default: bad trials would flatten the rest."""
-    values = trial_values(report.completed_trials)
+    values = repeat_values(report.completed_trials)
     default = marked_trials(report)["default"].value
     bottom = min(float(np.quantile(values, 0.25)), *([] if default is None else [default]))
     height = max(float(values.max()) - bottom, 1e-6)
@@ -121,8 +121,8 @@ def draw_history(report: records.TuningReport) -> Drawing:
             if trials:
                 numbers = [trial.number for trial in trials]
                 size = 5 if mark == "." else 7
-                axes.plot(numbers, trial_values(trials), mark, color=color, ms=size, label=origin)
-        best = np.maximum.accumulate(trial_values(report.completed_trials))
+                axes.plot(numbers, repeat_values(trials), mark, color=color, ms=size, label=origin)
+        best = np.maximum.accumulate(repeat_values(report.completed_trials))
         numbers = [trial.number for trial in report.completed_trials]
         axes.step(numbers, best, where="post", color=base.BLUE, lw=1.4, label="best so far")
         limit_to_best(axes, report)
@@ -164,12 +164,12 @@ def draw_slices(report: records.TuningReport) -> Drawing:
 def _draw_slice(axes: Axes, report: records.TuningReport, parameter: records.ParameterInfo) -> None:
     trials = [trial for trial in report.completed_trials if parameter.path in trial.params]
     colors = [trial.number for trial in trials]
-    x, y = axis_positions(parameter, trials), trial_values(trials)
+    x, y = axis_positions(parameter, trials), repeat_values(trials)
     axes.scatter(x, y, s=9, c=colors, cmap="Blues", vmin=-len(trials) / 2, label="darker = later")
     for key, trial in marked_trials(report).items():
         if parameter.path in trial.params:
             mark, color = MARKS[key]
-            x, y = axis_positions(parameter, [trial]), trial_values([trial])
+            x, y = axis_positions(parameter, [trial]), repeat_values([trial])
             axes.plot(x, y, mark, color=color, ms=7, label=key)
     set_parameter_scale(axes, parameter)
     axes.set_title(base.plot_text(parameter.path, 32))

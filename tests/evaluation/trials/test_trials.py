@@ -12,17 +12,17 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from fusion_bench.checks.dataset_facts import (
-    FIRST_TRIAL,
+    FIRST_REPEAT,
     dataset_notices,
     describe_dataset,
-    describe_first_trial,
+    describe_first_repeat,
     describe_selection,
-    select_trial,
+    select_repeat,
 )
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation import results
 from fusion_bench.evaluation.assessment import describe_narrowing
-from fusion_bench.evaluation.compared_reports import compare_reports, match_trial_lists
+from fusion_bench.evaluation.compared_reports import compare_reports, match_repeat_lists
 from fusion_bench.evaluation.details.collector import CollectionDetails, DetailsCollector
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
@@ -39,7 +39,7 @@ from fusion_bench.stats.comparison_family import (
     compare_family,
     decide_fusion,
 )
-from fusion_bench.stats.trial_variance import make_trial_terms, mean_of_trials
+from fusion_bench.stats.repeat_variance import make_repeat_terms, mean_of_repeats
 from fusion_bench.tune.policy_study import StudyBudget, study_experiment
 from tests.counts_project import QUERIES, RANKS
 from tests.counts_project import make as make_counts
@@ -110,7 +110,7 @@ def test_one_trial_makes_the_report_of_one_list(tmp_path: Path) -> None:
 
 def test_trials_that_agree_keep_their_value_to_the_last_bit() -> None:
     values = np.array([[0.1, 0.1], [0.1, 0.4], [0.1, np.nan]])
-    mean = mean_of_trials(values)
+    mean = mean_of_repeats(values)
     assert mean[0] == 0.1
     assert np.isnan(mean[1])
     assert not mean.flags.writeable
@@ -125,7 +125,7 @@ def test_a_trained_system_learns_from_its_own_trial(tmp_path: Path) -> None:
             "both: {runs: [a, b]}",
             "both: {runs: [a, b], fusion: {method: bayes_fuse, folds: 2}}",
         )
-    trials = run(tmp_path / "repeated").collections[0].trial_values()["both"]
+    trials = run(tmp_path / "repeated").collections[0].repeat_values()["both"]
     alone = run(tmp_path / "alone").collections[0].system_values()["both"]
     assert trials[1].tolist() == alone.tolist()
 
@@ -253,11 +253,11 @@ def test_two_reports_have_each_their_own_number(project: Path, tmp_path: Path) -
 def test_one_trial_can_be_shown_where_all_lists_have_it(project: Path) -> None:
     dataset = load_dataset(project / "datasets/counts/dataset.yaml")
     assert describe_selection(dataset, 2) == "trial 2 of 2 or 3 of a, b"
-    assert select_trial(dataset, 2).files["runs/b"].path.name == "b-2.trec"
+    assert select_repeat(dataset, 2).files["runs/b"].path.name == "b-2.trec"
     with pytest.raises(ConfigError, match="counts has 2 trials "):
-        select_trial(dataset, 3)
+        select_repeat(dataset, 3)
     alone = load_dataset(project / "datasets/counts/dataset.yaml", runs=["a", "c"])
-    assert select_trial(alone, 3).files["runs/a"].path.name == "a-3.trec"
+    assert select_repeat(alone, 3).files["runs/a"].path.name == "a-3.trec"
 
 
 # ── records about trials: disagreement, shares of the variance, what narrows an interval
@@ -305,8 +305,8 @@ def make_values(*, is_shared: bool) -> ComparedValues:
         {"agent": agent.mean(axis=0), "fused": fused.mean(axis=0)},
         "agent",
         tuple(map(str, range(SIMULATED))),
-        trials={"agent": agent, "fused": fused},
-        trial_lists={"agent": lists, "fused": lists} if is_shared else {},
+        repeats={"agent": agent, "fused": fused},
+        repeat_lists={"agent": lists, "fused": lists} if is_shared else {},
     )
 
 
@@ -325,8 +325,8 @@ def test_the_plan_of_a_shared_list_is_that_of_the_differences() -> None:
     assert shared is not None
     assert nested is not None
     assert shared.now < nested.now
-    assert not shared.prefers_trials
-    assert nested.prefers_trials
+    assert not shared.prefers_repeats
+    assert nested.prefers_repeats
     assert shared.added_queries == nested.added_queries == SIMULATED / COUNT
 
 
@@ -348,12 +348,12 @@ def test_whether_fusion_pays_accounts_for_trials(
     monkeypatch.setattr(results, "decide_fusion", spy)
     make(tmp_path, *TRIALS)
     collection = run(tmp_path).collections[0]
-    values = collection.trial_values()
+    values = collection.repeat_values()
     groups = np.array([0, 0, 1, 2])  # q1 and q2 are one
     [options] = calls
     assert options["trial_terms"] == {
-        ("both", "a"): make_trial_terms([values["both"][:, 0] - values["a"][:, 0]], groups),
-        ("both", "b"): make_trial_terms([values["both"][:, 0], None], groups),
+        ("both", "a"): make_repeat_terms([values["both"][:, 0] - values["a"][:, 0]], groups),
+        ("both", "b"): make_repeat_terms([values["both"][:, 0], None], groups),
     }
 
 
@@ -399,16 +399,16 @@ def find_groups(dataset: Dataset) -> Dataset:
 
 def test_groups_that_are_found_name_the_trial(tmp_path: Path) -> None:
     path = make(tmp_path, FIRST, SECOND)
-    assert describe_first_trial(load_dataset(path)) == ()
+    assert describe_first_repeat(load_dataset(path)) == ()
     dataset = find_groups(load_dataset(path))
-    assert describe_first_trial(dataset) == (GROUPED,)
+    assert describe_first_repeat(dataset) == (GROUPED,)
     assert dataset_notices(dataset)[-1] == GROUPED
-    assert describe_first_trial(find_groups(load_dataset(path, runs=["b"]))) == ()
+    assert describe_first_repeat(find_groups(load_dataset(path, runs=["b"]))) == ()
 
 
 def test_nothing_is_said_of_lists_of_one_file(tmp_path: Path) -> None:
     dataset = find_groups(load_dataset(make_plain(tmp_path, FIRST)))
-    assert describe_first_trial(dataset, "Verdicts") == ()
+    assert describe_first_repeat(dataset, "Verdicts") == ()
 
 
 def test_policies_name_the_trial_that_they_are_judged_on(tmp_path: Path) -> None:
@@ -422,7 +422,7 @@ def test_policies_name_the_trial_that_they_are_judged_on(tmp_path: Path) -> None
     study = study_experiment(experiment, source, folders=[tmp_path / "datasets"], budget=budget)
     [warning] = study.data_warnings
     text = "Verdicts on policies are those of trial 1 of 2 of a. New trials may give others."
-    assert (warning.key, warning.text) == (FIRST_TRIAL, text)
+    assert (warning.key, warning.text) == (FIRST_REPEAT, text)
     assert text in render_page(build_policy_page(study))
 
 
@@ -446,8 +446,8 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def test_other_files_are_new_trials(first: Report, tmp_path: Path) -> None:
     second = report_of(tmp_path, *reversed(TRIALS))
     [old], [new] = first.collections, second.collections
-    assert match_trial_lists(old, old) == {"a": SAME, "both": SAME}
-    assert match_trial_lists(old, new) == {"a": NEW, "both": NEW}
+    assert match_repeat_lists(old, old) == {"a": SAME, "both": SAME}
+    assert match_repeat_lists(old, new) == {"a": NEW, "both": NEW}
     again = compare_reports(first, first, baseline=None, candidates=["a"])[0].comparisons[0]
     other = compare_reports(first, second, baseline=None, candidates=["a"])[0].comparisons[0]
     assert (again.difference, again.trial_share) == (0, 0)

@@ -10,14 +10,14 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.estimates import CheckTrials
+from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.self_test import error_rates as self_test
 from fusion_bench.gate.self_test import simulation
 from fusion_bench.gate.self_test.error_rates import SelfTestResult
 from fusion_bench.gate.self_test.page import build_self_test_page
 from fusion_bench.gate.self_test.simulation import (
-    TrialAlarms,
-    measure_trial_alarms,
+    RepeatAlarms,
+    measure_repeat_alarms,
     simulated_p_values,
 )
 from fusion_bench.gate.verdict import CheckResult
@@ -76,7 +76,9 @@ def repeat(values: FloatArray, *, group_size: int = 1, max_drop: float = 0.005) 
     """A system against itself, from values of shape (T, Q)."""
     means = values.mean(axis=0)
     groups = np.arange(values.shape[1]) // group_size
-    return Check("c", None, "m", max_drop, means, means, groups, trials=CheckTrials(values, values))
+    return Check(
+        "c", None, "m", max_drop, means, means, groups, repeats=CheckRepeats(values, values)
+    )
 
 
 def draw_values(trial_sd: float, *, queries: int = 80, trials: int = 3) -> FloatArray:
@@ -87,8 +89,8 @@ def draw_values(trial_sd: float, *, queries: int = 80, trials: int = 3) -> Float
     return drawn
 
 
-def measure(check: Check, *, runs: int = RUNS) -> dict[str, TrialAlarms]:
-    return {row.design: row for row in measure_trial_alarms([check], runs=runs, seed=5)}
+def measure(check: Check, *, runs: int = RUNS) -> dict[str, RepeatAlarms]:
+    return {row.design: row for row in measure_repeat_alarms([check], runs=runs, seed=5)}
 
 
 def test_trials_without_an_effect_of_their_own_keep_the_level() -> None:
@@ -122,7 +124,7 @@ def test_groups_are_drawn_as_a_whole() -> None:
 
 
 def test_a_rule_that_forgets_the_trials_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(CheckTrials, "make_terms", lambda *_: ())
+    monkeypatch.setattr(CheckRepeats, "make_terms", lambda *_: ())
     row = measure(repeat(draw_values(0.05)))["new trials"]
     assert not row.agrees
     assert row.rate > 0.3
@@ -142,7 +144,7 @@ def test_equal_trials_never_alarm() -> None:
 def test_a_check_that_cannot_run_is_left_out() -> None:
     values = draw_values(0.0)
     values[0, 0] = np.nan
-    assert measure_trial_alarms([repeat(values)], runs=39, seed=5) == ()
+    assert measure_repeat_alarms([repeat(values)], runs=39, seed=5) == ()
 
 
 def test_the_self_test_of_an_experiment_knows_the_trials(
@@ -161,14 +163,14 @@ def test_the_self_test_of_an_experiment_knows_the_trials(
 
 
 def test_a_rate_above_the_level_fails_the_self_test() -> None:
-    row = TrialAlarms(
+    row = RepeatAlarms(
         check="c / m", design="new trials", trials=3, count=9, runs=10,
         low=0.5, high=1.0, limit=0.05, rate=0.9, agrees=False,
     )  # fmt: skip
     whole = SelfTestResult(
         systems=("a", "b"), agrees=True, error_rates=(), power_curves={}, skipped={}
     )
-    result = whole.with_trials(3, [row])
+    result = whole.with_repeats(3, [row])
     assert not result.agrees
     page = build_self_test_page(result, "Self-test")
     assert page.sections[0].tables[-1].rows[0].tone == "failed"

@@ -55,7 +55,7 @@ def test_candidates_are_those_of_every_trial(tmp_path: Path) -> None:
         "q3": ["d1"],
         "q4": ["d5"],  # the third trial has nothing
     }
-    assert prepare_request(tmp_path / DATASET, ALONE, depth=1).trials == 3
+    assert prepare_request(tmp_path / DATASET, ALONE, depth=1).repeats == 3
     make(later := tmp_path / "later", THIRD, FIRST)
     add_texts(later)
     assert candidates(later, 1)["q4"] == ["d5"], "a later trial alone answers it"
@@ -134,7 +134,7 @@ def test_a_fusion_of_unequal_numbers_has_the_trials_of_all_its_lists(tmp_path: P
         path.write_text(text + rerank, encoding="utf-8")
         request = prepare_request(path, System(name="ab", runs=("a", "b")), depth=2)
         outcomes = measure_outcomes(path, ALONE, "RR@10")
-        assert request.trials == 2
+        assert request.repeats == 2
         assert outcomes.first.endswith("mean over 2 trials")
         found.append(([query.candidates for query in request.queries], outcomes.values.tolist()))
     assert found[0] == found[1]

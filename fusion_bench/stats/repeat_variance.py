@@ -1,23 +1,23 @@
-"""Trials, that is repeated lists of a system: how far they differ, what they add to a variance.
+"""Repeats, that is repeated lists of a system: how far they differ, what they add to a variance.
 
-The model is crossed: every trial t of a system has every query q, and trials belong to one system,
+The model is crossed: every repeat t of a system has every query q, and belongs to one system,
 
     y_tq = μ + α_q + τ_t + ε_tq,
 
-with random effects of queries, of trials, and of one trial on one query (Brennan 2001,
+with random effects of queries, of repeats, and of one repeat on one query (Brennan 2001,
 "Generalizability Theory", chapter 2; Voorhees, Samarov & Soboroff 2017, "Using Replicates in
-Information Retrieval Evaluation", ACM TOIS 36(2)). τ moves all queries of a trial together. It is
+Information Retrieval Evaluation", ACM TOIS 36(2)). τ moves all queries of a repeat together. It is
 what averaging over queries does not remove.
 
-The mean over queries and trials of system s has the variance
-(σ²_α + σ²_ε/T) / Q + σ²_τ/T. The variance over queries of the means over trials estimates its
+The mean over queries and repeats of system s has the variance
+(σ²_α + σ²_ε/T) / Q + σ²_τ/T. The variance over queries of the means over repeats estimates its
 first part, because ε is in these means. So does it for the paired difference of two systems. Only
 σ²_τ/T of each system is to be added, and where σ²_τ is 0 the plain paired test is right.
 
-Two or three trials estimate σ²_τ too unsurely where nothing else is uncertain in the same way: a
+Two or three repeats estimate σ²_τ too unsurely where nothing else is uncertain in the same way: a
 difference from a fixed list takes the upper limit of σ²_τ/T instead of its estimate.
 
-The variance of a mean or a paired difference, as expected with Q′ queries and T′ trials, is
+The variance of a mean or a paired difference, as expected with Q′ queries and T′ repeats, is
 
     V′ = (Q/Q′)·(R + Σ W_s/T′_s) + Σ σ²_τs/T′_s,
 
@@ -49,42 +49,42 @@ from fusion_bench.stats.intervals import (
 )
 
 
-def mean_of_trials(trials: FloatArray | Sequence[FloatArray]) -> FloatArray:
-    """The mean over the first axis, read-only; trials that agree keep their value to the last bit.
+def mean_of_repeats(repeats: FloatArray | Sequence[FloatArray]) -> FloatArray:
+    """The mean over the first axis, read-only; repeats that agree keep their value to the last bit.
 
     Args:
-        trials: Shape (T, …); an array becomes read-only too.
+        repeats: Shape (T, …); an array becomes read-only too.
     """
-    values = np.asarray(trials)
+    values = np.asarray(repeats)
     mean: FloatArray = np.where((values == values[0]).all(axis=0), values[0], values.mean(axis=0))
     make_readonly(values)
     make_readonly(mean)
     return mean
 
 
-def mean_of_known(trials: Sequence[FloatArray | None]) -> FloatArray | None:
-    """The same; None where that of some trial is not known."""
-    known = [each for each in trials if each is not None]
-    return mean_of_trials(known) if len(known) == len(trials) else None
+def mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
+    """The same; None where that of some repeat is not known."""
+    known = [each for each in repeats if each is not None]
+    return mean_of_repeats(known) if len(known) == len(repeats) else None
 
 
 def paired_sides(
     first: FloatArray | None, second: FloatArray | None, *, is_shared: bool
 ) -> tuple[FloatArray | None, ...]:
-    """The values whose spread over trials enters the variance of first − second.
+    """The values whose spread over repeats enters the variance of first − second.
 
-    Systems that read the same trials of a list, such as an agent and a fusion with this agent,
-    move together: trial t of the one was made from what trial t of the other was made from. Then
-    only their differences, trial by trial, are independent of each other (paired replicates;
+    Systems that read the same repeats of a list, such as an agent and a fusion with this agent,
+    move together: repeat t of the one was made from what repeat t of the other was made from. Then
+    only their differences, repeat by repeat, are independent of each other (paired replicates;
     Brennan 2001, "Generalizability Theory", chapter 4: an effect common to both cancels).
 
     Args:
-        first: Shape (T, Q); None = one trial.
-        second: Likewise, with its own number of trials.
-        is_shared: Whether both read the trials of one list.
+        first: Shape (T, Q); None = one repeat.
+        second: Likewise, with its own number of repeats.
+        is_shared: Whether both read the repeats of one list.
 
     Returns:
-        The sides for ``make_trial_terms``.
+        The sides for ``make_repeat_terms``.
     """
     if is_shared and first is not None and second is not None and len(first) == len(second):
         return (first - second,)
@@ -92,18 +92,18 @@ def paired_sides(
 
 
 @dataclass(frozen=True)
-class TrialSpread:
-    """The trials of one system, at least 2.
+class RepeatSpread:
+    """The repeats of one system, at least 2.
 
     Attributes:
-        trials: T.
-        means: The mean over queries of each trial, T numbers.
+        repeats: T.
+        means: The mean over queries of each repeat, T numbers.
         between: Sample variance of these means. It estimates σ²_τ + ``within``.
-        within: Variance of a trial's mean that ε alone causes: σ²_ε ÷ Q without groups.
+        within: Variance of a repeat's mean that ε alone causes: σ²_ε ÷ Q without groups.
         within_freedom: Degrees of freedom of ``within``; NaN with one group.
     """
 
-    trials: int
+    repeats: int
     means: tuple[float, ...]
     between: float
     within: float
@@ -119,69 +119,69 @@ class TrialSpread:
 
     @property
     def sd(self) -> float:
-        """Sample standard deviation of the means of the trials."""
+        """Sample standard deviation of the means of the repeats."""
         return float(np.sqrt(self.between))
 
 
-def measure_trial_spread(values: FloatArray, groups: IntArray | None = None) -> TrialSpread:
-    """Compare the trials of one system.
+def measure_repeat_spread(values: FloatArray, groups: IntArray | None = None) -> RepeatSpread:
+    """Compare the repeats of one system.
 
-    Residuals of a query that was asked in T trials sum to 0 over the trials, so the sum of their
-    variances is divided by T − 1. With groups the variance of a trial's mean is CR2's.
+    Residuals of a query that was asked in T repeats sum to 0 over the repeats, so the sum of their
+    variances is divided by T − 1. With groups the variance of a repeat's mean is CR2's.
 
     Args:
         values: Shape (T, Q), T ≥ 2, finite.
         groups: Shape (Q,), integer codes; None = every query is its own group.
 
     Raises:
-        ConfigError: One trial, or groups of another shape.
+        ConfigError: One repeat, or groups of another shape.
         DataError: No query, or a value that is not finite.
     """
     check_values(values, dimensions=2)
-    trials, queries = values.shape
-    if trials < 2:
-        raise ConfigError(f"trials: a spread needs at least 2, not {trials}")
+    repeats, queries = values.shape
+    if repeats < 2:
+        raise ConfigError(f"trials: a spread needs at least 2, not {repeats}")
     codes, count = group_codes(groups, queries)
     means = np.array([exact_mean(row) for row in values])
-    residuals = values - values[0]  # exactly 0 where trials are equal
+    residuals = values - values[0]  # exactly 0 where repeats are equal
     residuals -= residuals.mean(axis=0)
     residuals -= residuals.mean(axis=1, keepdims=True)
     sizes = np.bincount(codes).astype(np.int64)
     sums = np.stack(
         [np.bincount(codes, weights=row, minlength=count).astype(np.float64) for row in residuals]
     )
-    within = float((cr2_standard_error(sums, sizes) ** 2).sum() / (trials - 1))
-    return TrialSpread(
-        trials=trials,
+    within = float((cr2_standard_error(sums, sizes) ** 2).sum() / (repeats - 1))
+    return RepeatSpread(
+        repeats=repeats,
         means=tuple(means.tolist()),
         between=0.0 if (means == means[0]).all() else float(means.var(ddof=1)),
         within=within,
-        within_freedom=(trials - 1) * bell_mccaffrey_freedom(sizes),
+        within_freedom=(repeats - 1) * bell_mccaffrey_freedom(sizes),
     )
 
 
-#: With so many trials or fewer, a difference from a fixed list takes the upper limit of σ²_τ/T.
-FEW_TRIALS: Final = 3
-#: Trials of each system that keep the level of a family whatever trials do: see
+#: With so many repeats or fewer, a difference from a fixed list takes the upper limit of σ²_τ/T.
+FEW_REPEATS: Final = 3
+#: Repeats of each system that keep the level of a family whatever repeats do: see
 #: docs/studies/statistics.md.
-ENOUGH_TRIALS: Final = 6
-#: 1 − the confidence of that limit: with two or three trials, normal effects and queries, and an sd
-#: of trials from 0 to .1, it is the largest with which 95 % intervals cover: see
+ENOUGH_REPEATS: Final = 6
+#: 1 − the confidence of that limit: with two or three repeats, normal effects and queries, and an
+#: sd of repeats from 0 to .1, it is the largest with which 95 % intervals cover: see
 #: docs/studies/statistics.md.
 LIMIT_LEVEL: Final = 0.15
 
 
 @dataclass(frozen=True)
-class TrialTerm:
-    """The trials of one system, as they enter the variance of a mean or a difference.
+class RepeatTerm:
+    """The repeats of one system, as they enter the variance of a mean or a difference.
 
     Attributes:
-        spread: How far the trials lie apart.
+        spread: How far the repeats lie apart.
         factor: 1/T; where another system borrows this spread, 1/T of both.
         is_limit: The upper limit of σ²_τ/T is added, not its estimate.
     """
 
-    spread: TrialSpread
+    spread: RepeatSpread
     factor: float
     is_limit: bool = False
 
@@ -196,7 +196,7 @@ class TrialTerm:
             return self.factor * self.spread.variance
         from scipy.special import gammaincinv  # late, as it is slow
 
-        freedom = self.spread.trials - 1
+        freedom = self.spread.repeats - 1
         quantile = 2 * float(gammaincinv(freedom / 2, LIMIT_LEVEL))
         limit = freedom * self.spread.between / quantile - self.spread.within
         return self.factor * max(limit, 0.0)
@@ -207,25 +207,25 @@ class TrialTerm:
         if self.is_limit:
             return 0.0
         spread = self.spread
-        squares = spread.between**2 / (spread.trials - 1) + (
+        squares = spread.between**2 / (spread.repeats - 1) + (
             spread.within**2 / spread.within_freedom
         )
         return self.factor**2 * squares
 
 
-def make_trial_terms(
+def make_repeat_terms(
     sides: Sequence[FloatArray | None], groups: IntArray | None = None, *, borrow: bool = False
-) -> tuple[TrialTerm, ...]:
+) -> tuple[RepeatTerm, ...]:
     """The terms of a mean (one side) or of a paired difference (two sides).
 
-    The trials of a system with one trial are unknown. It counts as fixed: the interval holds for
-    its list as it is, and two or three trials of the other side add their upper limit. With
+    The repeats of a system with one repeat are unknown. It counts as fixed: the interval holds for
+    its list as it is, and two or three repeats of the other side add their upper limit. With
     ``borrow`` it is as unsteady as the other side: one system, changed.
 
     Args:
-        sides: Of each system the values of its trials, shape (T, Q); None = one trial.
+        sides: Of each system the values of its repeats, shape (T, Q); None = one repeat.
         groups: Shape (Q,), integer codes; None = every query is its own group.
-        borrow: Whether a side of one trial takes the spread of the other.
+        borrow: Whether a side of one repeat takes the spread of the other.
 
     Returns:
         Only the terms that add something.
@@ -235,16 +235,16 @@ def make_trial_terms(
     is_fixed = len(repeated) == singles == 1 and not borrow
     terms = []
     for side in repeated:
-        spread = measure_trial_spread(side, groups)
-        factor = 1 / spread.trials + (singles if borrow else 0)
-        terms.append(TrialTerm(spread, factor, is_fixed and spread.trials <= FEW_TRIALS))
+        spread = measure_repeat_spread(side, groups)
+        factor = 1 / spread.repeats + (singles if borrow else 0)
+        terms.append(RepeatTerm(spread, factor, is_fixed and spread.repeats <= FEW_REPEATS))
     return tuple(term for term in terms if term.variance > 0)
 
 
-def add_trial_variance(
-    estimate: MeanEstimate, terms: Sequence[TrialTerm], *, alpha: float = 0.05
+def add_repeat_variance(
+    estimate: MeanEstimate, terms: Sequence[RepeatTerm], *, alpha: float = 0.05
 ) -> MeanEstimate:
-    """An estimate that holds for new queries and for new trials.
+    """An estimate that holds for new queries and for new repeats.
 
     The variance is V = V_q + Σ f·σ²_τ, with V_q over queries and f of each term. Its degrees of
     freedom are Satterthwaite's, V² ÷ (V_q²/ν_q + Σ f²·(B²/(T − 1) + W²/ν_W)), where σ²_τ = B − W
@@ -253,8 +253,8 @@ def add_trial_variance(
     they are ν_q, because it is no estimate.
 
     Args:
-        estimate: Over queries, of the means over trials.
-        terms: From :func:`make_trial_terms`.
+        estimate: Over queries, of the means over repeats.
+        terms: From :func:`make_repeat_terms`.
         alpha: 1 − coverage of its interval.
 
     Returns:
@@ -270,7 +270,7 @@ def add_trial_variance(
         squares = query_variance**2 / estimate.freedom
         squares += math.fsum(term.squared_error for term in terms)
         # A difference of mean squares can leave less than its coarsest part has.
-        least = min(estimate.freedom, *(term.spread.trials - 1 for term in terms))
+        least = min(estimate.freedom, *(term.spread.repeats - 1 for term in terms))
         freedom = max(variance**2 / squares, least)
     error = math.sqrt(variance)
     half_width = t_quantile(freedom, 1 - alpha / 2) * error
@@ -280,7 +280,7 @@ def add_trial_variance(
         high=estimate.mean + half_width,
         standard_error=error,
         freedom=freedom,
-        trial_variance=added,
+        repeat_variance=added,
     )
 
 
@@ -299,29 +299,29 @@ class VarianceComponents:
 
     Attributes:
         queries: σ²_α: how far queries differ.
-        trials: σ²_τ: how far trials differ on all queries together.
-        residual: σ²_ε: how far trials differ on one query.
+        repeats: σ²_τ: how far repeats differ on all queries together.
+        residual: σ²_ε: how far repeats differ on one query.
     """
 
     queries: float
-    trials: float
+    repeats: float
     residual: float
 
     @property
     def shares(self) -> tuple[float, float, float]:
-        """Of queries, trials and residual; they sum to 1, or are 0 where nothing varies."""
-        total = self.queries + self.trials + self.residual
+        """Of queries, repeats and residual; they sum to 1, or are 0 where nothing varies."""
+        total = self.queries + self.repeats + self.residual
         if total == 0:
             return 0.0, 0.0, 0.0
-        return self.queries / total, self.trials / total, self.residual / total
+        return self.queries / total, self.repeats / total, self.residual / total
 
 
 def split_variance(
-    values: FloatArray, spread: TrialSpread | None = None
+    values: FloatArray, spread: RepeatSpread | None = None
 ) -> VarianceComponents | None:
     """Variance components by the analysis of variance; negative estimates are 0.
 
-    With the mean squares of queries, trials and residual, σ²_ε = MS_ε,
+    With the mean squares of queries, repeats and residual, σ²_ε = MS_ε,
     σ²_τ = (MS_τ − MS_ε) ÷ Q and σ²_α = (MS_α − MS_ε) ÷ T (Brennan 2001, chapter 2).
 
     Args:
@@ -331,25 +331,25 @@ def split_variance(
     Returns:
         None with one query.
     """
-    trials, queries = values.shape
+    repeats, queries = values.shape
     if queries < 2:
         return None
-    spread = spread or measure_trial_spread(values)
+    spread = spread or measure_repeat_spread(values)
     by_query = values.mean(axis=0)
-    residuals = values - values[0]  # exactly 0 where trials are equal
+    residuals = values - values[0]  # exactly 0 where repeats are equal
     residuals -= residuals.mean(axis=0)
     residuals -= residuals.mean(axis=1, keepdims=True)
-    residual = float((residuals**2).sum() / ((trials - 1) * (queries - 1)))
+    residual = float((residuals**2).sum() / ((repeats - 1) * (queries - 1)))
     between_queries = float(((by_query - exact_mean(by_query)) ** 2).sum() / (queries - 1))
     return VarianceComponents(
-        queries=max(between_queries - residual / trials, 0.0),
-        trials=spread.variance,
+        queries=max(between_queries - residual / repeats, 0.0),
+        repeats=spread.variance,
         residual=residual,
     )
 
 
 def count_disagreements(values: FloatArray, *, noise: float) -> tuple[int, int]:
-    """Queries on which the first two trials differ, and on which any two do.
+    """Queries on which the first two repeats differ, and on which any two do.
 
     Args:
         values: Shape (T, Q), T ≥ 2.
@@ -382,40 +382,40 @@ class NarrowingPlan(ReportRecord):
     all_queries: float
 
     @property
-    def prefers_trials(self) -> bool:
-        """Whether one more trial narrows the interval more than as many answers to new queries."""
+    def prefers_repeats(self) -> bool:
+        """Whether one more repeat narrows the interval more than as many answers to new queries."""
         return self.one_trial < self.more_queries
 
 
 def plan_narrowing(
     estimate: MeanEstimate,
-    spreads: Sequence[TrialSpread],
+    spreads: Sequence[RepeatSpread],
     *,
     alpha: float = 0.05,
     is_fixed: bool = False,
 ) -> NarrowingPlan | None:
-    """What one more trial, or more queries, would make of an interval.
+    """What one more repeat, or more queries, would make of an interval.
 
-    A system of one trial counts as fixed and has no spread.
+    A system of one repeat counts as fixed and has no spread.
 
     Args:
-        estimate: Over queries, of the means over trials, without what trials add.
-        spreads: Of each system with several trials.
+        estimate: Over queries, of the means over repeats, without what repeats add.
+        spreads: Of each system with several repeats.
         alpha: 1 − coverage.
-        is_fixed: The one system with trials is compared with a fixed list.
+        is_fixed: The one system with repeats is compared with a fixed list.
 
     Returns:
-        None where no system has trials, or no spread over queries is known.
+        None where no system has repeats, or no spread over queries is known.
     """
     if not spreads or math.isnan(estimate.standard_error):
         return None
-    answers = sum(spread.trials for spread in spreads)
+    answers = sum(spread.repeats for spread in spreads)
     queries = math.ceil(estimate.queries * len(spreads) / answers)
     now = _plan_half_width(estimate, spreads, 0, 0, alpha, is_fixed)
 
-    def plan(trials: float, queries: float, most: float = now) -> float:
+    def plan(repeats: float, queries: float, most: float = now) -> float:
         """With more of either an interval is no wider, though fewer degrees of freedom say so."""
-        return min(_plan_half_width(estimate, spreads, trials, queries, alpha, is_fixed), most)
+        return min(_plan_half_width(estimate, spreads, repeats, queries, alpha, is_fixed), most)
 
     one_trial = plan(1, 0)
     return NarrowingPlan(
@@ -430,28 +430,28 @@ def plan_narrowing(
 
 def _plan_half_width(
     estimate: MeanEstimate,
-    spreads: Sequence[TrialSpread],
-    trials: float,
+    spreads: Sequence[RepeatSpread],
+    repeats: float,
     queries: float,
     alpha: float,
     is_fixed: bool,
 ) -> float:
-    """The expected half width with so many trials and queries more."""
+    """The expected half width with so many repeats and queries more."""
     rate = estimate.queries / (estimate.queries + queries)
-    residual = math.fsum(spread.within / spread.trials for spread in spreads)
+    residual = math.fsum(spread.within / spread.repeats for spread in spreads)
     rest = max(estimate.standard_error**2 - residual, 0.0)
-    by_query = rest + math.fsum(spread.within / (spread.trials + trials) for spread in spreads)
+    by_query = rest + math.fsum(spread.within / (spread.repeats + repeats) for spread in spreads)
     # Without more of anything it is as measured, though R cannot be below 0.
-    query_variance = rate * (by_query if trials else estimate.standard_error**2)
+    query_variance = rate * (by_query if repeats else estimate.standard_error**2)
     freedom = (estimate.freedom + 1) / rate - 1 if rate else math.inf
     added, squares = 0.0, query_variance**2 / freedom
     for spread in spreads:
-        count = spread.trials + trials
-        if is_fixed and count <= FEW_TRIALS:
+        count = spread.repeats + repeats
+        if is_fixed and count <= FEW_REPEATS:
             within = rate * spread.within
             between = spread.between - spread.within + within
-            planned = replace(spread, trials=int(count), between=between, within=within)
-            added += TrialTerm(planned, 1 / count, is_limit=True).variance
+            planned = replace(spread, repeats=int(count), between=between, within=within)
+            added += RepeatTerm(planned, 1 / count, is_limit=True).variance
             squares = (query_variance + added) ** 2 / freedom
         elif spread.variance > 0 and math.isfinite(count):
             within = rate * spread.within

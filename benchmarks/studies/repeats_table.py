@@ -1,6 +1,6 @@
-"""Repeated trials: how often intervals hold the true difference, and what real agents show.
+"""Repeated repeats: how often intervals hold the true difference, and what real agents show.
 
-python -m benchmarks.studies.trials_table [--draws N] [--write]
+python -m benchmarks.studies.repeats_table [--draws N] [--write]
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.studies.simulations.promise import Promise
-from benchmarks.studies.trial_values import (
+from benchmarks.studies.repeat_values import (
     AGENTS,
     FIXED,
     KINDS,
@@ -24,27 +23,28 @@ from benchmarks.studies.trial_values import (
     load_agents,
     make_contrasts,
 )
+from benchmarks.studies.simulations.promise import Promise
 from benchmarks.table import replace_between_marks
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.verdict import ALARMS
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.trial_variance import (
-    add_trial_variance,
+from fusion_bench.stats.repeat_variance import (
+    add_repeat_variance,
     count_disagreements,
-    make_trial_terms,
-    measure_trial_spread,
+    make_repeat_terms,
+    measure_repeat_spread,
     plan_narrowing,
     split_variance,
 )
 
-RESULTS = Path(__file__).parent / "trials.json"
+RESULTS = Path(__file__).parent / "repeats.json"
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "trials.md"
 DRAWS = 2_000
-TRIAL_SDS = (0.0, 0.01, 0.02, 0.05)
+REPEAT_SDS = (0.0, 0.01, 0.02, 0.05)
 WAYS = ("one trial", "mean over trials", "trials counted as queries", "crossed model")
-#: Of one trial against several, as the gate has it.
+#: Of one repeat against several, as the gate has it.
 BORROWED = "crossed model, spread borrowed"
 #: What coverage is promised of the crossed model.
 LOW, HIGH = 0.93, 0.97
@@ -59,7 +59,7 @@ class Coverage:
     Attributes:
         contrast: Its name.
         kind: One of ``KINDS``.
-        trial_sd: Main effect of trials that was planted.
+        trial_sd: Main effect of repeats that was planted.
         way: One of ``WAYS``, or ``BORROWED``.
         hits: Draws whose interval held it.
         draws: All draws.
@@ -87,18 +87,18 @@ class Coverage:
 
 
 def make_intervals(first: FloatArray, second: FloatArray) -> dict[str, MeanEstimate]:
-    """The interval of the mean difference in each way, from trials of shape (T, Q)."""
+    """The interval of the mean difference in each way, from repeats of shape (T, Q)."""
     by_query = first.mean(axis=0) - second.mean(axis=0)
-    means, terms = estimate_mean(by_query), make_trial_terms((first, second))
+    means, terms = estimate_mean(by_query), make_repeat_terms((first, second))
     intervals = {
         WAYS[0]: estimate_mean(first[0] - second[0]),
         WAYS[1]: means,
         WAYS[2]: estimate_mean((first - second).ravel()),
-        WAYS[3]: add_trial_variance(means, terms),
+        WAYS[3]: add_repeat_variance(means, terms),
     }
     if len(second) == 1:
-        borrowed = make_trial_terms((first, None), borrow=True)
-        intervals[BORROWED] = add_trial_variance(means, borrowed)
+        borrowed = make_repeat_terms((first, None), borrow=True)
+        intervals[BORROWED] = add_repeat_variance(means, borrowed)
     return intervals
 
 
@@ -123,13 +123,13 @@ def _percent(share: float) -> str:
 
 
 def format_coverage(rows: Sequence[Coverage]) -> str:
-    """One line for each kind of contrast, effect of trials and way."""
+    """One line for each kind of contrast, effect of repeats and way."""
     lines = [
         "| compared | sd of trials | interval | coverage, least–most | in 93–97 % | half width |",
         "|:--|--:|:--|--:|--:|--:|",
     ]
     for kind in KINDS:
-        for trial_sd in TRIAL_SDS:
+        for trial_sd in REPEAT_SDS:
             for way in (*WAYS, BORROWED):
                 part = [r for r in rows if (r.kind, r.trial_sd, r.way) == (kind, trial_sd, way)]
                 if part:
@@ -184,13 +184,14 @@ def format_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
     ]
     for collection, systems in agents.items():
         for name, values in systems.items():
-            spread, parts = measure_trial_spread(values), split_variance(values)
+            spread, parts = measure_repeat_spread(values), split_variance(values)
             first, some = count_disagreements(values, noise=NOISE)
             sds = (
                 ""
                 if parts is None
                 else " / ".join(
-                    f"{np.sqrt(part):.3f}" for part in (parts.queries, parts.trials, parts.residual)
+                    f"{np.sqrt(part):.3f}"
+                    for part in (parts.queries, parts.repeats, parts.residual)
                 )
             )
             lines.append(
@@ -201,7 +202,7 @@ def format_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
 
 
 def describe_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
-    """What the crossed model says of the real contrasts, and the gate of pairs of trials."""
+    """What the crossed model says of the real contrasts, and the gate of pairs of repeats."""
     contrasts = [each for each in make_contrasts(agents) if each.kind != KINDS[2]]
     intervals = [make_intervals(each.first, each.second) for each in contrasts]
     same = sum(each[WAYS[1]] is each[WAYS[3]] for each in intervals)
@@ -209,29 +210,29 @@ def describe_agents(agents: dict[str, dict[str, FloatArray]]) -> str:
         (each[WAYS[3]].high - each[WAYS[3]].low) / (each[WAYS[1]].high - each[WAYS[1]].low)
         for each in intervals
     )
-    trials = sum(
-        _prefers_trials(contrast, interval[WAYS[1]])
+    repeats = sum(
+        _prefers_repeats(contrast, interval[WAYS[1]])
         for contrast, interval in zip(contrasts, intervals, strict=True)
     )
     alarms, pairs = count_alarms(agents)
     return (
         f"Of {len(contrasts)} contrasts {same} have no added variance of trials: their crossed "
         f"interval is the plain one. The widest is {wider:.2f} times as wide as the plain one. At "
-        f"equal cost one more trial narrows {trials} of the intervals most, and more queries the "
+        f"equal cost one more trial narrows {repeats} of the intervals most, and more queries the "
         f"others. Of {pairs} pairs of trials of one agent, {alarms} alarm in the gate at max_drop "
         f"{MAX_DROP:g}, where the earlier trial is the baseline."
     )
 
 
-def _prefers_trials(contrast: Contrast, by_queries: MeanEstimate) -> bool:
+def _prefers_repeats(contrast: Contrast, by_queries: MeanEstimate) -> bool:
     sides = [side for side in (contrast.first, contrast.second) if len(side) > 1]
-    spreads = [measure_trial_spread(side) for side in sides]
+    spreads = [measure_repeat_spread(side) for side in sides]
     plan = plan_narrowing(by_queries, spreads, is_fixed=len(sides) == 1)
-    return plan is not None and plan.prefers_trials
+    return plan is not None and plan.prefers_repeats
 
 
 def count_alarms(agents: dict[str, dict[str, FloatArray]]) -> tuple[int, int]:
-    """Pairs of trials of one agent that alarm in the gate, and all pairs."""
+    """Pairs of repeats of one agent that alarm in the gate, and all pairs."""
     pairs = [
         (collection, systems[name][i], systems[name][j])
         for collection, systems in agents.items()
@@ -249,7 +250,7 @@ def count_alarms(agents: dict[str, dict[str, FloatArray]]) -> tuple[int, int]:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Simulate and print; with ``--write`` renew docs/studies/trials.md and the results."""
     parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.studies.trials_table", description=__doc__
+        prog="python -m benchmarks.studies.repeats_table", description=__doc__
     )
     parser.add_argument("--draws", type=int, default=DRAWS, help="draws of each contrast")
     parser.add_argument("--write", action="store_true", help="renew docs/studies/trials.md")
@@ -258,10 +259,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     rows = [
         row
         for seed, contrast in enumerate(make_contrasts(agents))
-        for trial_sd in TRIAL_SDS
+        for trial_sd in REPEAT_SDS
         for row in simulate(contrast, trial_sd, options.draws, seed)
     ]
-    command = f"`python -m benchmarks.studies.trials_table --draws {options.draws}`"
+    command = f"`python -m benchmarks.studies.repeats_table --draws {options.draws}`"
     texts = {
         "coverage": f"{describe_coverage(rows)} ({command})\n\n{format_coverage(rows)}",
         "agents": f"{describe_agents(agents)} ({command})\n\n{format_agents(agents)}",

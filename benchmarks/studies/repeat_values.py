@@ -1,4 +1,4 @@
-"""Search agents that were asked three times, and made trials of their kind.
+"""Search agents that were asked three times, and made repeats of their kind.
 
 The agents are in ``weaviate-agents`` of the parity data; FUSION_BENCH_PARITY_DATA names its folder.
 """
@@ -21,7 +21,7 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 
 COLLECTIONS = ("biology", "economics", "robotics")
 AGENTS = ("effort-medium", "effort-high", "effort-ultrahigh")
-#: It gave the same lists in each trial.
+#: It gave the same lists in each repeat.
 FIXED = "hybrid-search"
 TRIALS = 3
 #: What is compared.
@@ -35,9 +35,9 @@ class Contrast:
 
     Attributes:
         name: ``collection: first − second``.
-        first: Shape (T, Q): an agent by trial.
+        first: Shape (T, Q): an agent by repeat.
         second: The other agent, or the fixed search, shape (1, Q).
-        seen: Trials that are drawn of the second system.
+        seen: Repeats that are drawn of the second system.
     """
 
     name: str
@@ -58,24 +58,24 @@ class Contrast:
         return KINDS[0] if self.seen > 1 else KINDS[2]
 
     def draw(self, rng: np.random.Generator, trial_sd: float) -> tuple[FloatArray, FloatArray]:
-        """New trials on new queries of the same kind.
+        """New repeats on new queries of the same kind.
 
-        Queries are drawn with replacement. Each trial of a query is one of its three, drawn
-        likewise and independently, so that trials differ on single queries as they really do. Each
-        trial of an agent is moved on all queries by a normal number.
+        Queries are drawn with replacement. Each repeat of a query is one of its three, drawn
+        likewise and independently, so that repeats differ on single queries as they really do. Each
+        repeat of an agent is moved on all queries by a normal number.
 
         Args:
             rng: Source of the random numbers.
-            trial_sd: Its standard deviation: the main effect of trials.
+            trial_sd: Its standard deviation: the main effect of repeats.
         """
         queries = self.first.shape[1]
         drawn = rng.integers(0, queries, queries)
         sides = []
         for side, most in ((self.first, TRIALS), (self.second, self.seen)):
             count = min(most, len(side))
-            trials = rng.integers(0, len(side), (count, queries))
+            repeats = rng.integers(0, len(side), (count, queries))
             moved = trial_sd * rng.standard_normal((count, 1)) * (len(side) > 1)
-            sides.append(side[trials, drawn] + moved)
+            sides.append(side[repeats, drawn] + moved)
         return sides[0], sides[1]
 
 
@@ -103,13 +103,13 @@ def _load_collection(folder: Path) -> dict[str, FloatArray]:
 def make_contrasts(agents: dict[str, dict[str, FloatArray]]) -> list[Contrast]:
     """Each pair of agents of a collection, and each agent against the fixed search.
 
-    Last come the pairs once more, with one trial of the second agent.
+    Last come the pairs once more, with one repeat of the second agent.
     """
     contrasts = []
     for collection, values in agents.items():
         for first, second in (*combinations(AGENTS[::-1], 2), *((name, FIXED) for name in AGENTS)):
-            trials = values[second][:1] if second == FIXED else values[second]
+            repeats = values[second][:1] if second == FIXED else values[second]
             name = f"{collection}: {first} − {second}"
-            contrasts.append(Contrast(name, values[first], trials))
+            contrasts.append(Contrast(name, values[first], repeats))
     once = [replace(each, seen=1) for each in contrasts if each.kind == KINDS[0]]
     return [*contrasts, *once]

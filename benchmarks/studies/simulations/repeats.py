@@ -1,4 +1,4 @@
-"""Trials: errors of a family whose systems answer differently each time."""
+"""Repeats: errors of a family whose systems answer differently each time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from benchmarks.studies.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.trial_variance import add_trial_variance, make_trial_terms
+from fusion_bench.stats.repeat_variance import add_repeat_variance, make_repeat_terms
 
 TITLE = "Repeated trials"
 DESCRIPTION = """
@@ -30,23 +30,23 @@ half widths of the two is a mean over the runs.
 DRAWS = 2_000
 SYSTEMS, QUERIES, TRIALS, FLIPS = 6, 100, 3, 2_000
 QUERY_SD, SYSTEM_SD, RESIDUAL_SD = 0.3, 0.15, 0.15
-TRIAL_SDS = (0.0, 0.01, 0.02, 0.05)
-#: Effects of trials, and trials of each system, where the baseline is fixed.
+REPEAT_SDS = (0.0, 0.01, 0.02, 0.05)
+#: Effects of repeats, and repeats of each system, where the baseline is fixed.
 FIXED_DESIGNS = ((0.02, 3), (0.05, 3), (0.05, 6))
-#: One system of so many trials, on so many queries, with such an effect of trials.
+#: One system of so many repeats, on so many queries, with such an effect of repeats.
 FEW = tuple(product((2, 3), (40, 200, 1_000), (0.0, 0.01, 0.02, 0.05, 0.1)))
 KEYS = tuple(f"q{i}" for i in range(QUERIES))
 BASELINE = "0"
 
 
 def run(*, draws: int) -> list[Promise | Estimate]:
-    """Every effect of trials, then a fixed baseline, then one system of few trials."""
+    """Every effect of repeats, then a fixed baseline, then one system of few repeats."""
     results: list[Promise | Estimate] = []
-    for trial_sd in TRIAL_SDS:
+    for trial_sd in REPEAT_SDS:
         rng = np.random.default_rng(int(1000 * trial_sd))
         false = np.zeros(2, dtype=int)
         for draw in range(draws):
-            false += find_answers(draw_trials(rng, trial_sd), seed=draw)
+            false += find_answers(draw_repeats(rng, trial_sd), seed=draw)
         design = f"sd of trials {trial_sd:g}"
         event = "any false answer"
         results += [
@@ -58,26 +58,26 @@ def run(*, draws: int) -> list[Promise | Estimate]:
 
 
 def run_few(
-    trials: int, queries: int, trial_sd: float, *, draws: int
+    repeats: int, queries: int, trial_sd: float, *, draws: int
 ) -> tuple[Promise, Promise, Estimate]:
-    """Coverage of one system of few trials against a fixed list, by limit and by estimate."""
-    rng = np.random.default_rng([trials, queries, int(1000 * trial_sd)])
+    """Coverage of one system of few repeats against a fixed list, by limit and by estimate."""
+    rng = np.random.default_rng([repeats, queries, int(1000 * trial_sd)])
     covered, ratios = np.zeros(2, dtype=int), np.empty(draws)
     for draw in range(draws):
-        moved = trial_sd * rng.standard_normal((trials, 1))
-        values = moved + RESIDUAL_SD * rng.standard_normal((trials, queries))
+        moved = trial_sd * rng.standard_normal((repeats, 1))
+        values = moved + RESIDUAL_SD * rng.standard_normal((repeats, queries))
         values += SYSTEM_SD * np.sqrt(2) * rng.standard_normal(queries)
         by_queries = estimate_mean(values.mean(axis=0))
-        limit = make_trial_terms((values, None))
+        limit = make_repeat_terms((values, None))
         estimated = [replace(term, is_limit=False) for term in limit]
         estimates = [
-            add_trial_variance(by_queries, [term for term in terms if term.variance > 0])
+            add_repeat_variance(by_queries, [term for term in terms if term.variance > 0])
             for terms in (limit, estimated)
         ]
         covered += [each.low <= 0 <= each.high for each in estimates]
         widths = [each.high - each.low for each in estimates]
         ratios[draw] = widths[0] / widths[1]
-    design = f"sd of trials {trial_sd:g}, {trials} trials, {queries} queries, a fixed list"
+    design = f"sd of trials {trial_sd:g}, {repeats} trials, {queries} queries, a fixed list"
     error = float(ratios.std(ddof=1) / np.sqrt(draws)) if draws > 1 else 0.0
     return (
         Promise(design, "interval covers, limit", int(covered[0]), draws, 0.94, "at least"),
@@ -86,45 +86,45 @@ def run_few(
     )
 
 
-def run_fixed(trial_sd: float, trials: int, *, draws: int) -> Promise:
-    """Systems of several trials against a baseline of one list."""
-    rng = np.random.default_rng([int(1000 * trial_sd), trials])
+def run_fixed(trial_sd: float, repeats: int, *, draws: int) -> Promise:
+    """Systems of several repeats against a baseline of one list."""
+    rng = np.random.default_rng([int(1000 * trial_sd), repeats])
     false = 0
     for draw in range(draws):
-        values = draw_trials(rng, trial_sd, trials, is_fixed=True)
+        values = draw_repeats(rng, trial_sd, repeats, is_fixed=True)
         repeated = {str(i): system for i, system in enumerate(values) if i}
         means = {name: system.mean(axis=0) for name, system in repeated.items()}
         table = ComparedValues(
-            "m", {BASELINE: values[0, 0], **means}, BASELINE, KEYS, trials=repeated
+            "m", {BASELINE: values[0, 0], **means}, BASELINE, KEYS, repeats=repeated
         )
         false += is_answered(table, seed=draw)
-    design = f"sd of trials {trial_sd:g}, {trials} trials, a fixed baseline"
+    design = f"sd of trials {trial_sd:g}, {repeats} trials, a fixed baseline"
     return Promise(design, "any false answer, crossed model", false, draws, 0.07, "at most")
 
 
-def draw_trials(
-    rng: np.random.Generator, trial_sd: float, trials: int = TRIALS, *, is_fixed: bool = False
+def draw_repeats(
+    rng: np.random.Generator, trial_sd: float, repeats: int = TRIALS, *, is_fixed: bool = False
 ) -> FloatArray:
-    """(systems, trials, queries): values without any true difference.
+    """(systems, repeats, queries): values without any true difference.
 
     Args:
         rng: Source of the random numbers.
-        trial_sd: The effect of trials.
-        trials: Of each system.
-        is_fixed: Whether trials have no effect on the first system.
+        trial_sd: The effect of repeats.
+        repeats: Of each system.
+        is_fixed: Whether repeats have no effect on the first system.
     """
     shared = QUERY_SD * rng.standard_normal(QUERIES)
     alone = SYSTEM_SD * rng.standard_normal((SYSTEMS, 1, QUERIES))
-    moved = trial_sd * rng.standard_normal((SYSTEMS, trials, 1))
+    moved = trial_sd * rng.standard_normal((SYSTEMS, repeats, 1))
     moved[0] *= not is_fixed
-    return shared + alone + moved + RESIDUAL_SD * rng.standard_normal((SYSTEMS, trials, QUERIES))
+    return shared + alone + moved + RESIDUAL_SD * rng.standard_normal((SYSTEMS, repeats, QUERIES))
 
 
 def find_answers(values: FloatArray, *, seed: int) -> FloatArray:
     """Whether any system is called different, by the crossed model and by the plain test."""
-    trials = {str(i): system for i, system in enumerate(values)}
-    means = {name: system.mean(axis=0) for name, system in trials.items()}
-    tables = [ComparedValues("m", means, BASELINE, KEYS, trials=each) for each in (trials, {})]
+    repeats = {str(i): system for i, system in enumerate(values)}
+    means = {name: system.mean(axis=0) for name, system in repeats.items()}
+    tables = [ComparedValues("m", means, BASELINE, KEYS, repeats=each) for each in (repeats, {})]
     return np.array([is_answered(table, seed=seed) for table in tables])
 
 

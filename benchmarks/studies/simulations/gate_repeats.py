@@ -1,4 +1,4 @@
-"""The gate on systems with trials: alarms without a drop, and passes at a drop of m."""
+"""The gate on systems with repeats: alarms without a drop, and passes at a drop of m."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 
 from benchmarks.studies.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.estimates import CheckTrials, estimate_check
+from fusion_bench.gate.estimates import CheckRepeats, estimate_check
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckStatus, decide_status
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.util.formatting import pluralize
@@ -22,14 +22,14 @@ against one nothing is promised where trials have an effect: the gate cannot see
 DRAWS = 2_000
 QUERIES, MAX_DROP, FLIPS = 200, 0.02, 1_000
 QUERY_SD, SYSTEM_SD, RESIDUAL_SD = 0.3, 0.1, 0.15
-TRIAL_SDS = (0.0, 0.01, 0.02, 0.05)
+REPEAT_SDS = (0.0, 0.01, 0.02, 0.05)
 TRIALS = ((3, 3), (3, 1), (1, 1))
 
 
 def run(*, draws: int) -> list[Promise]:
-    """Every effect of trials and every number of them."""
+    """Every effect of repeats and every number of them."""
     results = []
-    for trial_sd in TRIAL_SDS:
+    for trial_sd in REPEAT_SDS:
         for counts in TRIALS:
             rng = np.random.default_rng([int(1000 * trial_sd), *counts])
             alarms = passes = 0
@@ -52,11 +52,11 @@ def run(*, draws: int) -> list[Promise]:
     return results
 
 
-def draw_side(rng: np.random.Generator, trials: int, trial_sd: float) -> FloatArray:
+def draw_side(rng: np.random.Generator, repeats: int, trial_sd: float) -> FloatArray:
     """(T, Q): what a system's values have beside those that both systems share."""
     alone = SYSTEM_SD * rng.standard_normal(QUERIES)
-    moved = trial_sd * rng.standard_normal((trials, 1))
-    return alone + moved + RESIDUAL_SD * rng.standard_normal((trials, QUERIES))
+    moved = trial_sd * rng.standard_normal((repeats, 1))
+    return alone + moved + RESIDUAL_SD * rng.standard_normal((repeats, QUERIES))
 
 
 def decide(before: FloatArray, after: FloatArray, seed: int) -> CheckStatus:
@@ -64,7 +64,7 @@ def decide(before: FloatArray, after: FloatArray, seed: int) -> CheckStatus:
     groups = np.arange(QUERIES)
     difference = after.mean(axis=0) - before.mean(axis=0)
     sides = [side if len(side) > 1 else None for side in (before, after)]
-    terms = CheckTrials(sides[0], sides[1], borrows=True).make_terms(groups)
+    terms = CheckRepeats(sides[0], sides[1], borrows=True).make_terms(groups)
     estimates = estimate_check(difference, groups, terms, max_drop=MAX_DROP, alpha=ALPHA)
     p = randomization_p_values(
         difference[None], groups, resamples=FLIPS, seed=seed, alternative="less"
