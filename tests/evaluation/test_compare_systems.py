@@ -85,12 +85,6 @@ def test_a_candidate_keeps_the_p_value_of_its_report(tmp_path: Path) -> None:
     assert others.family == 4
 
 
-def test_one_run_file_is_measured(tmp_path: Path) -> None:
-    [collection] = files(tiny.make(tmp_path), "a.trec").collections
-    assert collection.system("a").measures["RR@10"].mean == pytest.approx(0.625)
-    assert collection.comparisons == ()
-
-
 def test_two_reports_pair_the_same_system(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     before = report(root)

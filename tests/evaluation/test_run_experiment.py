@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.report_file import Report, read_report
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
@@ -73,13 +73,6 @@ def test_two_runs_differ_in_their_date_alone(tmp_path: Path) -> None:
         update={"created": ""}
     )
     assert first.model_copy(update={"provenance": second.provenance}) == second
-
-
-def test_a_report_survives_json(tmp_path: Path) -> None:
-    found = report(tiny.make(tmp_path))
-    path = tmp_path / "report.json"
-    path.write_text(found.model_dump_json(), encoding="utf-8")
-    assert read_report(path) == found
 
 
 @pytest.mark.parametrize("ties", ["trec", "first_seen"])
@@ -202,18 +195,3 @@ def test_values_by_type_are_put_back_in_their_places(tmp_path: Path) -> None:
     found = collection(root, split="all")
     assert found.system("one").measures["RR@10"].values == (0.5, 0.5, 0.5, 0.5)
     assert np.isfinite([c.difference for c in found.comparisons]).all()
-
-
-def test_groups_decide_the_interval(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
-    grouped = collection(root).system("two").measures["nDCG@10"]
-    edit(
-        root,
-        "datasets/tiny/queries.jsonl",
-        '"q2", "type": "global", "split": "test", "group": "g1"',
-        '"q2", "type": "global", "split": "test", "group": "g9"',
-    )
-    single = collection(root).system("two").measures["nDCG@10"]
-    assert grouped.values == single.values
-    floor = collection(root).system("best source (chosen on dev)").measures["RR@10"]
-    assert floor.low is not None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, QUERIES
+from tests.schema.cases import make_result
 
 SYSTEMS = """\
 dataset: mine
@@ -68,6 +69,7 @@ def make_project(root: Path) -> Path:
         "datasets/mine/queries.jsonl": "".join(f"{json.dumps(row)}\n" for row in queries),
         "entities.jsonl": "".join(f"{json.dumps(row)}\n" for row in entities),
         "relations.jsonl": json.dumps({"source": "e0", "target": "e1"}) + "\n",
+        "results.jsonl": json.dumps(make_result()) + "\n",
         "searches.txt": "".join(f"how to open d{q % 7}\n" for q in range(20)),
     }
     for name, text in files.items():

@@ -24,6 +24,7 @@ CALLS = {
     "classify": (0, f"classify {QUERIES} --out types.jsonl"),
     "compare": (0, "compare before after --candidate live"),
     "dataset check": (0, "dataset check mine"),
+    "dataset from-logs": (0, "dataset from-logs results.jsonl --out logged"),
     "dataset list": (0, "dataset list"),
     "dataset new": (0, f"dataset new own {RUN} {OTHER} --qrels {QRELS}"),
     "dataset show": (0, "dataset show mine"),
@@ -60,7 +61,7 @@ CALLS = {
 }
 #: Commands that need a network, a model or a person, and one that prints a schema.
 WITHOUT_PAGE = {
-    *("dataset add", "dataset from-logs", "queries filter", "queries generate"),
+    *("dataset add", "queries filter", "queries generate"),
     *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
 }
 #: What differs from run to run.
