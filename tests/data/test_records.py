@@ -142,6 +142,3 @@ def test_qrels_refuse_nothing_and_ragged_columns() -> None:
         Qrels.from_dict({})
     with pytest.raises(DataError, match="1 queries, 1 documents, 2 grades"):
         Qrels.from_rows(["q"], ["a"], [1, 2])
-
-
-# Reading a run ----------------------------------------------------------------------------------

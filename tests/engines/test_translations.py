@@ -30,7 +30,6 @@ FEW = settings(
     max_examples=8, deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True
 )
 SEEDS = st.integers(0, 100_000)
-AWKWARD = "a \"'`\\ */ -- $x {y} ユ"
 
 
 @EVERY
@@ -109,16 +108,6 @@ def test_a_fusion_in_stages_is_unsupported(dialect: type[Dialect]) -> None:
         staged = System("s", ["bm25", "both"], fusion, stages={"both": stage})
         translation = dialect.translate(staged, ROLES)
         assert (translation.fidelity, translation.system) == ("unsupported", None)
-
-
-@EVERY
-def test_names_are_escaped(dialect: type[Dialect]) -> None:
-    roles = {AWKWARD: frozenset({"keyword"}), "b'\"": frozenset({"semantic", "question"})}
-    for fusion in ("rrf", "convex"):
-        translated = dialect.translate(System("s", list(roles), fusion), roles).system
-        if translated is not None:
-            files = dialect.write(translated).files
-            assert dialect.read(files)["runs"] == list(roles)
 
 
 @EVERY

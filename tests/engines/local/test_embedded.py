@@ -186,7 +186,7 @@ def test_what_is_not_there_is_named_and_not_made(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    leg = next(iter(changes.get("legs", index(name)["legs"])))
+    leg = next(iter({**index(name), **changes}["legs"]))
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=message) as caught:
         read(connect(index, name, **changes), leg)
