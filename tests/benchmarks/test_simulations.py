@@ -13,6 +13,7 @@ from benchmarks.studies.simulations import (
     first_group,
     groups,
     joint_coverage,
+    repeats,
     sample_size,
     skew,
     undeclared_groups,
