@@ -30,9 +30,6 @@ R = TypeVar("R")
 #: A line of ``Attributes:``: the name of a field and the beginning of its help.
 ATTRIBUTE = re.compile(r" {4}(\w+): (.*)")
 
-#: Attribute of a class whose options stand first.
-LEADS = "_leads"
-
 
 class Option:
     """How an option is written, beside what its field says.
@@ -74,12 +71,10 @@ Number: TypeAlias = Annotated[int, Option(min=1, metavar="N")]
 class Options:
     """Options of a command; a subclass is a frozen record with keyword arguments.
 
-    Args:
-        leads: Whether the options of a class stand before those of classes that inherit them.
+    A package that does the work has such a class, which the command inherits.
     """
 
-    def __init_subclass__(cls, *, leads: bool = False) -> None:
-        setattr(cls, LEADS, leads)
+    def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
 
     def given(self, *names: str) -> dict[str, Any]:
@@ -163,9 +158,8 @@ class OptionField(NamedTuple):
 def list_options(kind: type[Options]) -> Iterator[OptionField]:
     """The options of a class in the order of its own body, then those that it inherits."""
     hints = get_type_hints(kind, include_extras=True)
-    classes = sorted(kind.__mro__, key=lambda each: not each.__dict__.get(LEADS, False))
     names = dict.fromkeys(
-        name for each in classes for name in each.__dict__.get("__annotations__", ())
+        name for each in kind.__mro__ for name in each.__dict__.get("__annotations__", ())
     )
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):

@@ -61,7 +61,7 @@ class RerankOptions(Options):
     measure: Name = "nDCG@10"
 
 
-class RetrieveOptions(Options, leads=True):
+class RetrieveOptions(Options):
     """What is searched, and where the run goes.
 
     Attributes:

@@ -22,8 +22,8 @@ class Shared(Options):
     json: bool = False
 
 
-class First(Options, leads=True):
-    """What stands first.
+class First(Options):
+    """What another class has.
 
     Attributes:
         source: Where
@@ -52,7 +52,7 @@ def find_pair(systems: Sequence[str], json: bool, depth: int = 1) -> tuple[objec
 
 def test_options_stand_in_the_order_of_their_classes() -> None:
     names = [each.name for each in list_options(Command)]
-    assert names == ["source", "systems", "max_cost", "out", "json"]
+    assert names == ["systems", "max_cost", "out", "source", "json"]
 
 
 def test_the_help_of_an_option_is_its_line_in_the_docstring() -> None:
@@ -72,7 +72,7 @@ def test_what_has_no_default_must_be_given() -> None:
 
 def test_options_are_named_as_they_are_written() -> None:
     labels = [each.label for each in list_options(Command)]
-    assert labels == ["SOURCE", "--system", "--max-cost", "--out", "--json"]
+    assert labels == ["--system", "--max-cost", "--out", "SOURCE", "--json"]
 
 
 def test_given_options_are_those_with_another_value_than_their_default() -> None:
