@@ -10,7 +10,7 @@ from fusion_bench.cli.application.console import print_result
 from fusion_bench.config.options import Depth, Folder, Name, Option
 
 
-class DiagnoseOptions(base.ExperimentOptions):
+class DiagnoseOptions(base.ExperimentOptions, base.BriefOptions):
     """Options of ``diagnose``.
 
     Attributes:

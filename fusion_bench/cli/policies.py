@@ -8,7 +8,7 @@ from fusion_bench.config.options import Folder
 from fusion_bench.tune.options import StudyLimits
 
 
-class PolicyOptions(StudyLimits, base.NamedExperimentOptions):
+class PolicyOptions(StudyLimits, base.NamedExperimentOptions, base.BriefOptions):
     """Options of ``policies``.
 
     Attributes:

@@ -52,6 +52,8 @@ Tone: TypeAlias = Literal[
 ]
 
 
+#: Tones of findings that are marked with an exclamation mark.
+ALERTS: frozenset[Tone] = frozenset({"warning", "failed", "inconclusive"})
 #: Rows that stay in a shortened table.
 LASTING_TONES: frozenset[Tone] = frozenset({"baseline", "reference", "failed", "inconclusive"})
 
@@ -98,10 +100,17 @@ class Column(Generic[R]):
 
 @dataclass(frozen=True)
 class Row:
-    """A row: one cell a column."""
+    """A row: one cell a column.
+
+    Attributes:
+        cells: Its texts.
+        tone: What it is.
+        is_kept: It stays in a shortened table, such as a system of the first group.
+    """
 
     cells: tuple[str, ...]
     tone: Tone = "plain"
+    is_kept: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,12 +157,15 @@ class Table:
     def shorten(self, limit: int) -> Table:
         """The same table with about ``limit`` rows: the first ones and the last one.
 
-        What failed, the baseline and the reference rows stay. ``… 19 more`` stands for the others.
+        What is kept or failed, the baseline and the reference rows stay. ``… 19 more`` stands for
+        the others.
         """
         count = len(self.rows)
         if count <= limit + 1:
             return self
-        marked = [i for i, row in enumerate(self.rows) if row.tone in LASTING_TONES]
+        marked = [
+            i for i, row in enumerate(self.rows) if row.is_kept or row.tone in LASTING_TONES
+        ]
         marked = marked[: max(0, limit - 2)]
         others = [i for i in range(count) if i not in marked]
         kept = sorted({*marked, *others[: max(0, limit - len(marked) - 1)], others[-1]})
@@ -184,6 +196,7 @@ def make_table(
     *,
     notes: Iterable[str] = (),
     tone: Callable[[R], Tone] = lambda _: "plain",
+    is_kept: Callable[[R], bool] = lambda _: False,
     is_transposable: bool = False,
 ) -> Table:
     """A table with one row a record.
@@ -194,10 +207,14 @@ def make_table(
         records: What the rows are made of.
         notes: What a reader must know to read it.
         tone: The tone of a record's row.
+        is_kept: Whether a record's row stays in a shortened table.
         is_transposable: Where it is too wide, its rows become columns.
     """
     columns = tuple(columns)
-    rows = tuple(Row(tuple(each.cell(item) for each in columns), tone(item)) for item in records)
+    rows = tuple(
+        Row(tuple(each.cell(item) for each in columns), tone(item), is_kept(item))
+        for item in records
+    )
     return Table(title, columns, rows, tuple(notes), is_transposable)
 
 

@@ -1,15 +1,17 @@
-"""A page on a terminal, or through a pipe, where every table is as wide as it needs."""
+"""A page on a terminal, or through a pipe: in brief, whole, or its answer alone."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
+from typing import Literal, TypeAlias
 
 from rich.console import Console
 from rich.text import Text
 
-from fusion_bench.report.page import NextStep, Page, Row, Section, Table, Tone
+from fusion_bench.report.brief import shorten_page
+from fusion_bench.report.page import ALERTS, Finding, NextStep, Page, Row, Section, Table, Tone
 from fusion_bench.report.table import GAP, TableBlock, fit_table
 from fusion_bench.util.formatting import escape_control_chars
 
@@ -24,30 +26,62 @@ STYLES: dict[Tone, str] = {
     "failed": "red",
     "inconclusive": "yellow",
 }
-#: Tones of findings that are marked with an exclamation mark.
-ALERTS = {"warning", "failed", "inconclusive"}
 #: Begins the line that names the columns that a table lost.
 DROPPED_COLUMNS = "Left out here"
 #: Names of files that have every column of a page; a summary has not.
 FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md", "diagnosis.md")
-#: Wider than any table: a pipe has no edge.
-UNLIMITED_WIDTH = 100_000
+#: Ends of the names of pages, the first that was written is to be opened.
+PAGE_ENDS = (".html", *FULL_PAGES)
+#: Stands before the page to open.
+OPEN = "Open"
+#: Columns of output that is no terminal.
+PIPE_WIDTH = 120
+Detail: TypeAlias = Literal["brief", "full", "answer"]
 #: For output that is not Unicode.
 ASCII_SUBSTITUTES = str.maketrans(
     dict(zip("†−–×·“”", '*--x-""', strict=True)) | {"…": "..", "→": "->", "≥": ">="}
 )
 
 
-def print_page(page: Page, console: Console, *, written: Iterable[object] = ()) -> None:
+def print_page(
+    page: Page, console: Console, *, written: Iterable[object] = (), detail: Detail = "full"
+) -> None:
     """Print a page.
 
     Args:
         page: What to print.
-        console: Where to. A terminal drops optional columns that do not fit, and names them; long
-            texts wrap. Nothing is ever cut off.
-        written: The files that were written; the full page among them has every column.
+        console: Where to. Optional columns that do not fit are dropped, and named; long texts wrap.
+            Only a warning in brief is cut off at the end of its line.
+        written: The files that were written; the page among them has every column.
+        detail: ``brief`` = the answer, what speaks against it, one table, and where the page is;
+            ``full`` = every table; ``answer`` = the answer alone.
     """
     files = [str(path) for path in written]
+    if detail == "full":
+        _print_full(page, console, files)
+        return
+    brief = shorten_page(page)
+    if brief.headline is not None:
+        _print_headline(brief.headline, console)
+    if detail == "answer":
+        return
+    for section in brief.sections:
+        for finding in section.findings:
+            _print_finding_line(finding, console)
+        for table in section.tables:
+            console.print()
+            print_table(table, console)
+    if brief.next_steps:
+        console.print()
+        print_next_steps(brief.next_steps, console)
+    opened = next((name for end in PAGE_ENDS for name in files if name.endswith(end)), None)
+    if opened is not None:
+        console.print()
+        _print_text(console, f"{OPEN} {opened}")
+
+
+def _print_full(page: Page, console: Console, files: Sequence[str]) -> None:
+    """Title, sections, provenance, files, headline, next steps."""
     full_page = next((name for name in files if name.endswith(FULL_PAGES)), "")
     _print_text(console, page.title, style="bold")
     for section in page.sections:
@@ -61,12 +95,29 @@ def print_page(page: Page, console: Console, *, written: Iterable[object] = ()) 
         _print_text(console, f"Written: {', '.join(files)}")
     if page.headline is not None:
         console.print()
-        _print_text(console, page.headline.text, style=f"bold {STYLES[page.headline.tone]}")
-        for line in page.headline.details:
-            _print_text(console, f"- {line}")
+        _print_headline(page.headline, console)
     if page.next_steps:
         console.print()
         print_next_steps(page.next_steps, console)
+
+
+def _print_headline(headline: Finding, console: Console) -> None:
+    _print_text(console, headline.text, style=f"bold {STYLES[headline.tone]}")
+    for line in headline.details:
+        _print_text(console, f"- {line}")
+
+
+def _print_finding_line(finding: Finding, console: Console) -> None:
+    """A finding in one line, cut off where it is longer; the page has all of it."""
+    bullet = "!" if finding.tone in ALERTS else "-"
+    line = Text(_escape_text(f"{bullet} {finding.text}", console), style=STYLES[finding.tone])
+    line.truncate(_page_width(console), overflow="ellipsis")
+    console.print(line, soft_wrap=True)
+
+
+def _page_width(console: Console) -> int:
+    """The width of a terminal, and no more than a reader of a log has."""
+    return console.width if console.is_terminal else min(console.width, PIPE_WIDTH)
 
 
 def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
@@ -98,14 +149,11 @@ def _print_section(section: Section, console: Console, full_page: str) -> None:
 
 
 def _print_text(console: Console, text: str, *, style: str = "", indent: int = 2) -> None:
-    """A line; wrapped on a terminal, with following lines indented."""
+    """A paragraph; its following lines are indented."""
     if not text:
         return
     line = Text(_escape_text(text, console), style=style)
-    if not console.is_terminal:
-        console.print(line, soft_wrap=True)
-        return
-    for i, part in enumerate(line.wrap(console, max(20, console.width - indent))):
+    for i, part in enumerate(line.wrap(console, max(20, _page_width(console) - indent))):
         part.rstrip()
         console.print(Text(" " * indent if i else "").append_text(part), soft_wrap=True)
 
@@ -124,12 +172,11 @@ def print_table(table: Table, console: Console, full_page: str = "") -> None:
 
     Args:
         table: What to print.
-        console: Where to; a terminal drops optional columns that do not fit, and names them.
+        console: Where to; optional columns that do not fit are dropped, and named.
         full_page: The file that has every column; empty = there is none.
     """
     _print_text(console, table.title, style="bold")
-    width = console.width if console.is_terminal else UNLIMITED_WIDTH
-    layout = fit_table(_escape_table(table, console), width)
+    layout = fit_table(_escape_table(table, console), _page_width(console))
     for i, block in enumerate(layout.blocks):
         if i:
             console.print()

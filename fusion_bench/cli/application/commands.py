@@ -41,6 +41,7 @@ from fusion_bench.util.files import resolve_path
 if TYPE_CHECKING:
     from fusion_bench.config.yaml_files import Source
     from fusion_bench.experiment.experiment import Experiment
+    from fusion_bench.report.terminal import Detail
     from fusion_bench.util.formatting import Progress
 
     OpenedExperiment: TypeAlias = tuple[Experiment, Source, list[Path], Progress]
@@ -190,7 +191,26 @@ class JsonOptions(Options):
     json: bool = False
 
 
-class PageOptions(JsonOptions):
+class BriefOptions(JsonOptions):
+    """Options of a command that prints a page in brief.
+
+    Attributes:
+        verbose: Print every table of the page.
+        quiet: Print the answer alone.
+    """
+
+    verbose: Annotated[bool, Option("--verbose", "-v")] = False
+    quiet: Annotated[bool, Option("--quiet", "-q")] = False
+
+    @property
+    def detail(self) -> Detail:
+        """How much of a page is printed."""
+        if self.verbose:
+            return "full"
+        return "answer" if self.quiet else "brief"
+
+
+class PageOptions(BriefOptions):
     """Options of a command that prints a page.
 
     Attributes:
@@ -200,7 +220,9 @@ class PageOptions(JsonOptions):
     markdown: MarkdownFile | None = None
 
     def __post_init__(self) -> None:
-        """Refuse JSON and Markdown on one standard output."""
+        """Refuse JSON and Markdown on one standard output, and all of a page or its answer."""
+        if self.verbose and self.quiet:
+            raise typer.BadParameter("does not go with --quiet", param_hint="--verbose")
         if self.json and self.markdown == STDOUT:
             raise typer.BadParameter("does not go with --json", param_hint="--markdown -")
 

@@ -160,8 +160,6 @@ def _escape_property(text: str) -> str:
 
 #: Longest error; a longer one quotes something that is no id.
 MAX_ERROR_LENGTH = 2000
-#: Columns of output that is no terminal: every table fits.
-PIPE_WIDTH = 200
 
 
 def echo(line: str, *, err: bool = False) -> None:
@@ -209,11 +207,13 @@ def print_json(record: object) -> None:
 
 
 def make_console() -> Console:
-    """Standard output: colored on a terminal, otherwise plain and wide.
+    """Standard output: colored on a terminal, otherwise plain.
 
     ``COLUMNS`` sets the width of output that is no terminal.
     """
     from rich.console import Console
+
+    from fusion_bench.report.terminal import PIPE_WIDTH
 
     file = cast("IO[str]", LogOutput()) if is_on_github() else None
     if sys.stdout.isatty():
@@ -243,7 +243,7 @@ def print_result(
         FusionBenchError: The file cannot be written to.
     """
     from fusion_bench.cli.application.app import STDOUT
-    from fusion_bench.cli.application.commands import PageOptions
+    from fusion_bench.cli.application.commands import BriefOptions, PageOptions
     from fusion_bench.io.outputs import write_output
     from fusion_bench.report.markdown import render_summary
     from fusion_bench.report.terminal import print_page
@@ -260,7 +260,8 @@ def print_result(
     if options.json:
         print_json(record)
     else:
-        print_page(page, make_console(), written=written)
+        detail = options.detail if isinstance(options, BriefOptions) else "full"
+        print_page(page, make_console(), written=written, detail=detail)
 
 
 def print_steps(steps: Iterable[NextStep]) -> None:

@@ -1,0 +1,141 @@
+"""What to do after a comparison: use a system, keep the baseline, judge first, add queries.
+
+Within the first group no system is shown to be better than another, so that a higher mean is no
+reason to prefer one: the preferred system is the one that costs least to run and to explain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel
+
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult
+from fusion_bench.evaluation.results import has_idle_reranker
+from fusion_bench.experiment.system import System
+from fusion_bench.stats.comparison import BETTER
+
+#: Fields of a method that name something instead of setting a number.
+NAMING_FIELDS = frozenset({"method", "reranker"})
+
+
+class Effort(NamedTuple):
+    """What a system takes, in the order in which less of it is preferred.
+
+    Attributes:
+        calls: Documents that rerankers score for a query at most; infinite without a depth.
+        sources: Ranked lists that it reads.
+        settings: Parameters that differ from their defaults.
+    """
+
+    calls: float
+    sources: int
+    settings: int
+
+
+@dataclass(frozen=True)
+class Preference:
+    """The system to use of those shown to be better than the baseline.
+
+    Attributes:
+        comparison: It against the baseline on the primary measure.
+        reason: Why it is preferred to the others; empty = there is no other.
+    """
+
+    comparison: ComparisonResult
+    reason: str = ""
+
+
+Kind: TypeAlias = Literal["use", "keep", "judge first", "more queries"]
+
+
+def find_effort(system: System) -> Effort:
+    """What a system takes, its stages included."""
+    parts = [*_list_parts(system)]
+    depths = {
+        (part.blend.reranker, part.blend.depth)
+        for part in parts
+        if part.blend.method != "none" and not has_idle_reranker({"blend": part.blend.model_dump()})
+    }
+    calls = sum(math.inf if depth is None else depth for _, depth in depths)
+    stages = {name for part in parts for name in part.stages or {}}
+    sources = {name for part in parts for name in part.runs} - stages
+    return Effort(calls, len(sources), sum(_count_settings(part) for part in parts))
+
+
+def _list_parts(system: System) -> Iterator[System]:
+    yield system
+    for stage in (system.stages or {}).values():
+        yield from _list_parts(stage)
+
+
+def _count_settings(model: BaseModel) -> int:
+    """Fields of fusion, blend and policy, however deep, that differ from their defaults."""
+    count = 0
+    for name, field in type(model).model_fields.items():
+        value = getattr(model, name)
+        if name in NAMING_FIELDS or isinstance(model, System) and name in ("name", "runs", "stages"):
+            continue
+        if isinstance(value, BaseModel):
+            count += _count_settings(value)
+        elif field.is_required() or value != field.get_default(call_default_factory=True):
+            count += len(value) if isinstance(value, Mapping) else 1
+    return count
+
+
+def find_preference(collection: Collection) -> Preference | None:
+    """The system that its verdicts allow to recommend; None where none is shown to be better.
+
+    Of the first group, the least effort among those that are better than the baseline; where none
+    of the group is, the highest mean of the better ones.
+    """
+    better = [item for item in collection.ranked_comparisons if item.answer in BETTER]
+    if not better:
+        return None
+    grouped = [item for item in better if item.candidate in collection.first_group]
+    if len(grouped) < 2:
+        return Preference((grouped or better)[0])
+    efforts = {item.candidate: _row_effort(collection, item.candidate) for item in grouped}
+    least = min(efforts.values())
+    preferred = next(item for item in grouped if efforts[item.candidate] == least)
+    return Preference(preferred, _describe_reason(least, list(efforts.values())))
+
+
+def _row_effort(collection: Collection, name: str) -> Effort:
+    config = collection.system(name).config
+    if config is None:
+        return Effort(math.inf, 0, 0)
+    return find_effort(System.model_validate({**config, "name": name}))
+
+
+def _describe_reason(least: Effort, efforts: list[Effort]) -> str:
+    """The first kind of effort in which the preferred system is below another."""
+    kinds = ("the fewest model calls", "the fewest lists", "the fewest set parameters")
+    for i, kind in enumerate(kinds):
+        same = [each for each in efforts if each[:i] == least[:i]]
+        if any(each[i] > least[i] for each in same):
+            return f"it needs {kind}"
+    return "it takes no more than the others and stands first among them"
+
+
+def preferred_system(collection: Collection) -> str:
+    """The name of the system to use; the baseline where none is shown to be better."""
+    preference = find_preference(collection)
+    return collection.baseline if preference is None else preference.comparison.candidate
+
+
+def choose_action(collection: Collection) -> Kind:
+    """What the verdicts allow to advise."""
+    if find_preference(collection) is not None:
+        return "use"
+    comparisons = collection.ranked_comparisons
+    if any(item.answer == "unjudged decide" for item in comparisons):
+        return "judge first"
+    first = comparisons[0] if comparisons else None
+    detectable = 0.0 if first is None else first.min_detectable_difference or 0.0
+    if first is not None and 0 < first.difference <= detectable and first.answer == "not shown":
+        return "more queries"
+    return "keep"

@@ -1,0 +1,97 @@
+"""The brief form of a page, which a terminal shows by default: an answer and its reasons.
+
+The full page has every table, note and figure; the brief one leads to it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from fusion_bench.report.page import ALERTS, Finding, Page, Section, Table
+from fusion_bench.util.formatting import pluralize
+
+#: Of what speaks against an answer so much is shown; the rest is counted.
+MAX_WARNINGS = 3
+#: Columns and rows of a table.
+MAX_COLUMNS, MAX_ROWS = 7, 12
+#: Next steps.
+MAX_STEPS = 3
+#: Of several answers so many are listed.
+MAX_DETAILS = 6
+#: Keys of sections whose warnings come last: of configurations, not of what was measured.
+LAST_SECTIONS = ("lint",)
+#: A sentence ends before a blank and a capital letter, or a quotation.
+SENTENCE_END = re.compile(r"(?<=[a-z0-9%)][.]) +(?=[A-Z“'])")
+
+
+def shorten_page(page: Page) -> Page:
+    """The page with at most three warnings and one table a collection, without notes.
+
+    A table has at most seven columns and twelve rows: the required columns; the baseline, the first
+    group, what failed, then the first rows. A page whose headline passed has no table.
+    """
+    shown = [section for section in page.sections if not section.is_folded]
+    mains = [section for section in shown if section.tables] or shown[:1]
+    collections = [section for section in mains if section.key.startswith("collection")]
+    mains = collections or mains[:1]
+    others = [section for section in shown if section not in mains]
+    has_passed = page.headline is not None and page.headline.tone == "passed"
+    sections = [
+        _shorten_section(section, others if len(mains) == 1 else (), has_table=not has_passed)
+        for section in mains
+    ]
+    if len(mains) > 1:
+        sections.append(Section(findings=tuple(_limit_warnings(_list_warnings(others)))))
+    return replace(
+        page,
+        headline=None if page.headline is None else _shorten_headline(page.headline),
+        sections=tuple(sections),
+        provenance=None,
+        next_steps=page.next_steps[:MAX_STEPS],
+    )
+
+
+def _shorten_headline(headline: Finding) -> Finding:
+    more = len(headline.details) - MAX_DETAILS
+    if more <= 1:
+        return headline
+    return replace(headline, details=(*headline.details[:MAX_DETAILS], f"{more} more on the page"))
+
+
+def _shorten_section(section: Section, others: Iterable[Section], *, has_table: bool) -> Section:
+    """Warnings of a section and of others, then its first table."""
+    groups = [finding for finding in section.findings if finding.key == "first group"]
+    warnings = _limit_warnings(_list_warnings((section, *others)))
+    return Section(
+        findings=(*(_first_sentence(each) for each in groups), *warnings),
+        parts=tuple(shorten_table(table) for table in section.tables[: int(has_table)]),
+    )
+
+
+def _list_warnings(sections: Iterable[Section]) -> Iterator[Finding]:
+    """What speaks against the answer, the most serious first: who judged, data, results, lint."""
+    for section in sorted(sections, key=lambda each: (each.key in LAST_SECTIONS, each.key != "judge")):
+        yield from (finding for finding in section.findings if finding.tone in ALERTS)
+
+
+def _limit_warnings(warnings: Iterable[Finding]) -> Iterator[Finding]:
+    """The first ones, a sentence each, and how many more there are."""
+    listed = list(warnings)
+    shown = listed if len(listed) == MAX_WARNINGS + 1 else listed[:MAX_WARNINGS]
+    yield from map(_first_sentence, shown)
+    if more := len(listed) - len(shown):
+        yield Finding(f"{pluralize(more, 'more warning')} on the page", "warning")
+
+
+def _first_sentence(finding: Finding) -> Finding:
+    sentence = SENTENCE_END.split(finding.text, maxsplit=1)[0]
+    return replace(finding, text=sentence.removesuffix("."), details=())
+
+
+def shorten_table(table: Table) -> Table:
+    """A table's required columns and first rows, without reference rows and notes."""
+    rows = tuple(row for row in table.rows if row.tone != "reference")
+    required = replace(table, rows=rows, notes=()).without_optional_columns()
+    return required.select_columns(lambda i: i < MAX_COLUMNS).shorten(MAX_ROWS)
