@@ -14,12 +14,13 @@ from typing import Literal, NamedTuple, TypeAlias
 from pydantic import BaseModel
 
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
-from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.comparison import BETTER
 
 #: Fields of a method that name something instead of setting a number.
 NAMING_FIELDS = frozenset({"method", "reranker"})
+#: Fields of a system that are no parameters of it.
+SYSTEM_FIELDS = frozenset({"name", "runs", "stages"})
 
 
 class Effort(NamedTuple):
@@ -48,6 +49,11 @@ class Preference:
     comparison: ComparisonResult
     reason: str = ""
 
+    @property
+    def candidate(self) -> str:
+        """The name of the system."""
+        return self.comparison.candidate
+
 
 Kind: TypeAlias = Literal["use", "keep", "judge first", "more queries"]
 
@@ -58,7 +64,7 @@ def find_effort(system: System) -> Effort:
     depths = {
         (part.blend.reranker, part.blend.depth)
         for part in parts
-        if part.blend.method != "none" and not has_idle_reranker({"blend": part.blend.model_dump()})
+        if part.blend.method != "none" and getattr(part.blend, "beta", None) != 0
     }
     calls = sum(math.inf if depth is None else depth for _, depth in depths)
     stages = {name for part in parts for name in part.stages or {}}
@@ -77,7 +83,7 @@ def _count_settings(model: BaseModel) -> int:
     count = 0
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
-        if name in NAMING_FIELDS or isinstance(model, System) and name in ("name", "runs", "stages"):
+        if name in NAMING_FIELDS or (isinstance(model, System) and name in SYSTEM_FIELDS):
             continue
         if isinstance(value, BaseModel):
             count += _count_settings(value)
@@ -124,7 +130,7 @@ def _describe_reason(least: Effort, efforts: list[Effort]) -> str:
 def preferred_system(collection: Collection) -> str:
     """The name of the system to use; the baseline where none is shown to be better."""
     preference = find_preference(collection)
-    return collection.baseline if preference is None else preference.comparison.candidate
+    return collection.baseline if preference is None else preference.candidate
 
 
 def choose_action(collection: Collection) -> Kind:

@@ -17,7 +17,6 @@ from fusion_bench.data.query_groups import Grouping
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import Verdict
 from fusion_bench.stats.comparison import (
-    BETTER,
     CONDITION,
     JudgmentKind,
     MeanDifference,
@@ -480,17 +479,6 @@ class Collection(TableView, CollectionFacts):
         """The comparisons on the primary measure, of the best system first."""
         pairs = (self.comparison(row.name, self.primary_measure) for row in self.ranked_systems)
         return tuple(comparison for comparison in pairs if comparison is not None)
-
-    @property
-    def best_improvement(self) -> ComparisonResult | None:
-        """Of the systems shown to be better than the baseline, the one with the highest mean."""
-        return next((item for item in self.ranked_comparisons if item.answer in BETTER), None)
-
-    @property
-    def best_system(self) -> str:
-        """The name of that system; the baseline where none is shown to be better."""
-        better = self.best_improvement
-        return self.baseline if better is None else better.candidate
 
     @property
     def reference_rows(self) -> tuple[SystemResult, ...]:

@@ -22,6 +22,7 @@ from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
+from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.io.dataset import Dataset
@@ -609,7 +610,7 @@ def _describe_dataset(
 def _experiment_text(done: StarterComparison, command: str) -> str:
     """The experiment, with what it takes to tune and to gate its best system."""
     collection = done.report.collections[0]
-    best = collection.best_system
+    best = preferred_system(collection)
     data = {
         "description": f"The starter systems of {command}.",
         **done.source.data,

@@ -10,18 +10,18 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fusion_bench.report.page import ALERTS, Finding, Page, Section, Table
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.formatting import list_names, pluralize
 
 #: Of what speaks against an answer so much is shown; the rest is counted.
 MAX_WARNINGS = 3
-#: Columns and rows of a table.
+#: Columns of a table, and its rows, those that count the rest included.
 MAX_COLUMNS, MAX_ROWS = 7, 12
 #: Next steps.
 MAX_STEPS = 3
 #: Of several answers so many are listed.
 MAX_DETAILS = 6
-#: Keys of sections whose warnings come last: of configurations, not of what was measured.
-LAST_SECTIONS = ("lint",)
+#: Keys of warnings about configurations begin with it; they come last, in one line.
+LINT = "lint "
 #: A sentence ends before a blank and a capital letter, or a quotation.
 SENTENCE_END = re.compile(r"(?<=[a-z0-9%)][.]) +(?=[A-Z“'])")
 
@@ -72,8 +72,14 @@ def _shorten_section(section: Section, others: Iterable[Section], *, has_table: 
 
 def _list_warnings(sections: Iterable[Section]) -> Iterator[Finding]:
     """What speaks against the answer, the most serious first: who judged, data, results, lint."""
-    for section in sorted(sections, key=lambda each: (each.key in LAST_SECTIONS, each.key != "judge")):
-        yield from (finding for finding in section.findings if finding.tone in ALERTS)
+    lint: list[Finding] = []
+    for section in sorted(sections, key=lambda each: each.key != "judge"):
+        alerts = [finding for finding in section.findings if finding.tone in ALERTS]
+        lint += (finding for finding in alerts if finding.key.startswith(LINT))
+        yield from (finding for finding in alerts if not finding.key.startswith(LINT))
+    if lint:
+        rules = list_names([finding.key.removeprefix(LINT) for finding in lint])
+        yield Finding(f"lint: {rules}", "warning")
 
 
 def _limit_warnings(warnings: Iterable[Finding]) -> Iterator[Finding]:
@@ -94,4 +100,4 @@ def shorten_table(table: Table) -> Table:
     """A table's required columns and first rows, without reference rows and notes."""
     rows = tuple(row for row in table.rows if row.tone != "reference")
     required = replace(table, rows=rows, notes=()).without_optional_columns()
-    return required.select_columns(lambda i: i < MAX_COLUMNS).shorten(MAX_ROWS)
+    return required.select_columns(lambda i: i < MAX_COLUMNS).shorten(MAX_ROWS - 3)

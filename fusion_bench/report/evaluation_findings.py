@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
+from fusion_bench.evaluation.recommendation import Preference, find_preference
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -313,21 +314,33 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
     """Whether a system is better than the baseline, which one, and which has the highest mean."""
     comparisons = collection.ranked_comparisons
     baseline, top = collection.baseline, collection.ranked_systems[0].name
-    better = collection.best_improvement
+    preference = find_preference(collection)
     if not comparisons:
         system = _describe_system(report, collection, top)
         return Finding(f"{system} is the only system on {collection.name}.", key="decision")
-    if better is None:
+    if preference is None:
         text = (
             f"No system is shown to be better than the baseline {baseline} on {collection.name} "
             f"({pluralize(len(collection.queries), 'query')}). {_advise_on_baseline(comparisons)}"
         )
     else:
-        text = _describe_gain(report, collection, better)
-    if better is None or top != better.candidate:
+        text = describe_preference(report, collection, preference)
+    if preference is None or not {top, preference.candidate} <= {
+        preference.candidate,
+        *collection.first_group,
+    }:
         system = _describe_system(report, collection, top)
         text += f" The highest {collection.primary_measure} is that of {system}."
-    return Finding(text, "plain" if better is None else "better", "decision")
+    return Finding(text, "plain" if preference is None else "better", "decision")
+
+
+def describe_preference(report: Report, collection: Collection, preference: Preference) -> str:
+    """Which system to use, what it gains, and why it rather than another one of the first group."""
+    gain = f"Use {_describe_gain(report, collection, preference.comparison)}"
+    if not preference.reason:
+        return gain
+    others = pluralize(len(collection.first_group) - 1, "other system")
+    return f"{gain} No difference to {others} of the first group is shown; {preference.reason}."
 
 
 def _advise_on_baseline(comparisons: Sequence[ComparisonResult]) -> str:
@@ -353,7 +366,7 @@ def _describe_gain(report: Report, collection: Collection, item: ComparisonResul
     )
     small = "" if item.answer == "better" else f", by less than {format_margin(report.min_gain)},"
     return (
-        f"{item.candidate} is better than the baseline {item.baseline}{small} on "
+        f"{item.candidate}: it is better than the baseline {item.baseline}{small} on "
         f"{collection.name}{collection.condition}: "
         f"{item.measure} {before} → {after}, {_describe_change(collection, item)} "
         f"({_describe_difference(report, item)})."
@@ -394,7 +407,7 @@ def _power_finding(
     collection: Collection, comparisons: Sequence[ComparisonResult]
 ) -> Finding | None:
     """Whether there were too few queries to detect the observed difference."""
-    if not comparisons or collection.best_improvement is not None:
+    if not comparisons or find_preference(collection) is not None:
         return None
     first = comparisons[0]
     detectable = first.min_detectable_difference or 0.0

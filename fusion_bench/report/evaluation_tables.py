@@ -117,7 +117,11 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         DIFFERENCE,
         replace(interval_column(alpha, mark), is_optional=not is_primary),
         replace(p_column(alpha, f"p{mark}" if mark else "adjusted p"), is_optional=is_primary),
-        replace(COUNTS, cell=lambda item: f"{item.wins}/{item.ties}/{item.losses}"),
+        replace(
+            COUNTS,
+            cell=lambda item: f"{item.wins:,}/{item.ties:,}/{item.losses:,}",
+            is_optional=is_primary,
+        ),
     )
     columns: list[Column[SystemResult]] = [
         Column("system", lambda row: row.name, is_text=True),
@@ -130,7 +134,8 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
     else:
         columns += _tie_columns(collection, measure)
     tone = partial(_row_tone, compared)
-    return make_table(display_measure(measure), columns, rows, tone=tone)
+    title, first = display_measure(measure), collection.first_group
+    return make_table(title, columns, rows, tone=tone, is_kept=lambda row: row.name in first)
 
 
 def _format_mean_interval(result: MeasureResult) -> str:

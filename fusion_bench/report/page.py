@@ -163,9 +163,7 @@ class Table:
         count = len(self.rows)
         if count <= limit + 1:
             return self
-        marked = [
-            i for i, row in enumerate(self.rows) if row.is_kept or row.tone in LASTING_TONES
-        ]
+        marked = [i for i, row in enumerate(self.rows) if row.is_kept or row.tone in LASTING_TONES]
         marked = marked[: max(0, limit - 2)]
         others = [i for i in range(count) if i not in marked]
         kept = sorted({*marked, *others[: max(0, limit - len(marked) - 1)], others[-1]})

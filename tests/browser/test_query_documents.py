@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.evaluation.recommendation import preferred_system
 from tests.browser.conftest import open_ready
 from tests.browser.project import EVIL_DOCUMENT, EVIL_QUERY, EVIL_TEXT, Evaluation
 
@@ -69,7 +70,7 @@ def test_ranks_scores_and_terms_are_those_of_the_lists_and_of_explain(
     assert (panel.locator("h2").text_content() or "").startswith(EVIL_TEXT.partition("\u2028")[0])
     row = panel.locator(f'[data-block=relevant] tr[data-document="{EVIL_DOCUMENT}"]')
     cells = row.locator("td").all_text_contents()
-    systems = [evaluation.collection.baseline, evaluation.collection.best_system]
+    systems = [evaluation.collection.baseline, preferred_system(evaluation.collection)]
     ranks = [
         next(
             d["rank"] for d in explained(evaluation, name, capsys) if d["document"] == EVIL_DOCUMENT

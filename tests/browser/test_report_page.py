@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.report.data_warnings import judged_columns
 from fusion_bench.util.formatting import format_number
 from tests.browser.conftest import open_ready
@@ -100,7 +101,7 @@ def test_the_filter_has_a_key_and_keeps_what_matches(report_page: Page) -> None:
 
 
 def test_keys_walk_over_queries(report_page: Page, evaluation: Evaluation) -> None:
-    gains = gains_of(evaluation, evaluation.collection.best_system)
+    gains = gains_of(evaluation, preferred_system(evaluation.collection))
     report_page.keyboard.press("j")
     report_page.keyboard.press("j")
     second = shown_queries(report_page)[1]
@@ -174,7 +175,7 @@ def test_the_heat_map_is_sorted_by_the_gain_of_any_system(
 
 
 def test_one_click_shows_what_a_system_loses(report_page: Page, evaluation: Evaluation) -> None:
-    gains = sorted(gains_of(evaluation, evaluation.collection.best_system).values())
+    gains = sorted(gains_of(evaluation, preferred_system(evaluation.collection)).values())
     ends = report_page.locator("[data-view=queries] [data-end]")
     assert ends.evaluate_all("all => all.map(each => each.ariaPressed)") == ["true", "false"]
     ends.nth(1).click()

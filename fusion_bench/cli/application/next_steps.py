@@ -9,6 +9,7 @@ from shlex import join
 from typing import TYPE_CHECKING
 
 from fusion_bench.cli.application.commands import ExperimentOptions, NamedExperimentOptions
+from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.report.page import NextStep
 
 if TYPE_CHECKING:
@@ -109,7 +110,9 @@ def find_worst_query(collection: Collection) -> tuple[str, str] | None:
     None where it loses on no query, or where there is no other system.
     """
     primary, baseline = collection.primary_measure, collection.baseline
-    best = next((row for row in collection.ranked_systems if row.name != baseline), None)
+    others = (row for row in collection.ranked_systems if row.name != baseline)
+    preferred = preferred_system(collection)
+    best = next(others, None) if preferred == baseline else collection.system(preferred)
     if best is None:
         return None
     before = collection.system(baseline).measures[primary].values
@@ -208,7 +211,7 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
             format_command(*words, "--save", "mine"), "write the files for eval, tune and gate"
         )
         return
-    experiment, system = saved / EXPERIMENT_FILE, report.collections[0].best_system
+    experiment, system = saved / EXPERIMENT_FILE, preferred_system(report.collections[0])
     yield NextStep(format_command("eval", experiment), "every measure and every warning")
     if has_decided(report):
         yield next_judgments(experiment, format_command)

@@ -48,6 +48,7 @@ from fusion_bench.evaluation.details.top_documents import (
     query_texts,
 )
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.recommendation import find_preference
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.experiment.experiment import Experiment
@@ -296,7 +297,7 @@ class CollectedLists:
 
 def _best_system(collection: Collection) -> str:
     """The best system that is shown to be better, else that of the highest mean."""
-    best = collection.best_improvement
+    best = find_preference(collection)
     return collection.ranked_systems[0].name if best is None else best.candidate
 
 

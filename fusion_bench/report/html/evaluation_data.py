@@ -51,6 +51,7 @@ from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
 from fusion_bench.evaluation.details.top_documents import ShownDocuments
+from fusion_bench.evaluation.recommendation import find_preference, preferred_system
 from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
@@ -283,7 +284,7 @@ def collection_data(
     """The data of one collection; see :mod:`fusion_bench.report.html.evaluation_data`."""
     rows = (*collection.ranked_systems, *collection.reference_rows)
     return {
-        **head_data(collection, collection.measures, collection.best_system),
+        **head_data(collection, collection.measures, preferred_system(collection)),
         "systems": [_system_data(report, collection, row) for row in rows],
         "values": [
             encode_values([row.measures[name].values for row in rows])
@@ -400,7 +401,7 @@ def evaluation_data(
 
 def evaluation_number(report: Report) -> str:
     """The outcome as one number: the gain of the best system, or how many collections have one."""
-    improvements = [each.best_improvement for each in report.collections]
+    improvements = [find_preference(each) for each in report.collections]
     if len(improvements) != 1:
         better = sum(item is not None for item in improvements)
         total = pluralize(len(improvements), "collection")
@@ -409,4 +410,5 @@ def evaluation_number(report: Report) -> str:
     if item is None:
         mean = collection.system(collection.baseline).measures[collection.primary_measure].mean
         return f"{collection.primary_measure} {format_number(mean)}, no gain shown"
-    return f"{item.measure} {format_number(item.difference, signed=True)}"
+    gain = item.comparison
+    return f"{gain.measure} {format_number(gain.difference, signed=True)}"
