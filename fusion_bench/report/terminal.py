@@ -126,7 +126,7 @@ def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
     for step in steps:
         command, purpose = (_escape_text(text, console) for text in (step.command, step.purpose))
         line = Text(f"  {command}  # {purpose}")
-        if console.is_terminal and line.cell_len > console.width:
+        if line.cell_len > _page_width(console):
             _print_text(console, f"  # {purpose}", style="dim")
             line = Text(f"  {command}")
         console.print(line, soft_wrap=True)

@@ -203,7 +203,7 @@ class BriefOptions(JsonOptions):
     quiet: Annotated[bool, Option("--quiet", "-q")] = False
 
     @property
-    def detail(self) -> Detail:
+    def shown(self) -> Detail:
         """How much of a page is printed."""
         if self.verbose:
             return "full"

@@ -260,7 +260,7 @@ def print_result(
     if options.json:
         print_json(record)
     else:
-        detail = options.detail if isinstance(options, BriefOptions) else "full"
+        detail = options.shown if isinstance(options, BriefOptions) else "full"
         print_page(page, make_console(), written=written, detail=detail)
 
 

@@ -26,6 +26,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fusion_bench.config.yaml_files import format_yaml
+from fusion_bench.report.glossary import TERMS
 from fusion_bench.report.page import Figure, Finding, Page, Section, Table, YamlBlock
 from fusion_bench.util.formatting import escape_control_chars, pluralize
 
@@ -167,6 +168,7 @@ def render_html(
     script, style = page_script(), page_style()
     return _template().render(
         page=page,
+        terms=TERMS,
         number=number,
         figures={name: _data_address(name, content) for name, content in (figures or {}).items()},
         packed="" if data is None else pack_json(data),
