@@ -113,11 +113,11 @@ class PictureOptions(PageFileOptions):
     """Which files are written of a page with plots.
 
     Attributes:
-        plots: Write plots.
+        plots: Also write the plots as files; the page has them.
         plot_format: Format of plots.
     """
 
-    plots: bool = True
+    plots: Annotated[bool, Option("--plots/--no-plots")] = False
     plot_format: Literal["png", "svg"] = "png"
 
 

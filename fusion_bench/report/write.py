@@ -88,24 +88,26 @@ def write_tuning(
     """
     options = options or PictureOptions()
     figures: tuple[Figure, ...] = ()
-    if options.plots:
+    if options.plots or options.html:
         from fusion_bench.report.plots import make_figures
 
         figures = tuple(
             replace(figure, file=f"{figure.file.removesuffix('.png')}.{options.plot_format}")
             for figure in make_figures("tuning", report)
         )
-    page = tuning_page.build_page(report, figures, show_path(folder / "tuned.yaml"))
+    path = show_path(folder / "tuned.yaml")
+    page = tuning_page.build_page(report, figures, path)
     drawings = draw_figures(page)
+    text_page = page if options.plots else tuning_page.build_page(report, (), path)
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
-        "tuning.md": render_page(page),
+        "tuning.md": render_page(text_page),
         **({"tuning.html": tuning_html(report, page, drawings)} if options.html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
         **render_tables(page, "tuning", options.tables),
     }
-    return write_files(folder, texts, drawings)
+    return write_files(folder, texts, drawings if options.plots else None)
 
 
 def write_record(name: str, record: BaseModel, page: Page, folder: Path) -> list[Path]:
