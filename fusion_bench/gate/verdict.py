@@ -265,7 +265,9 @@ class CheckResult(CheckOutcome):
     @property
     def stated_status(self) -> str:
         """The status, and behind it what it needs where it claims something."""
-        claims = self.status not in {"unchanged", "inconclusive", "unjudged decide"}
+        if self.status == "unjudged decide":
+            return "judge first"
+        claims = self.status not in {"unchanged", "inconclusive"}
         return self.status + (self.unjudged.condition if claims and self.unjudged else "")
 
 

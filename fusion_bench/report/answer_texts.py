@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from fusion_bench.evaluation.report_records import ComparisonResult
 from fusion_bench.report.page import Column, Finding, Tone
@@ -66,10 +66,16 @@ def format_compared_interval(row: Any) -> str:  # noqa: ANN401 - of any record t
     return f"{text}{FEW_CHANGES}" if has_few else text
 
 
+#: The answer where unjudged documents decide; keys and JSON have the longer words.
+JUDGE_FIRST: Final = "judge first"
+
+
 def format_answer(answer: str | None, min_gain: float, *, alpha: float = 0.05) -> str:
     """``better, by less than .005``, ``equivalent within .005``, ``not shown (p = .05 …)``."""
     if answer is None:
         return ""
+    if answer == "unjudged decide":
+        return JUDGE_FIRST
     if answer == "equivalent":
         return f"equivalent within {format_margin(min_gain)}"
     if answer == SIMULATION_ERROR:

@@ -78,10 +78,16 @@ def format_apart(first: float, second: float) -> tuple[str, str]:
     return next((pair for pair in pairs if pair[0] != pair[1]), (f"{first:.4g}", f"{second:.4g}"))
 
 
+#: In place of [-1, +1].
+NO_INTERVAL = "[too few differing queries for an interval]"
+
+
 def format_interval(low: float | None, high: float | None, *, signed: bool = False) -> str:
-    """``[low, high]``, or ``n/a``."""
+    """``[low, high]``; ``n/a``; of the whole range that a difference has, that it says nothing."""
     if not (is_known(low) and is_known(high)):
         return "n/a"
+    if signed and low is not None and high is not None and low <= -1 and high >= 1:
+        return NO_INTERVAL
     return f"[{format_number(low, signed=signed)}, {format_number(high, signed=signed)}]"
 
 
