@@ -116,6 +116,43 @@ FOLDER = Path(__file__).parent.parent
 ENTRY_POINTS = "fusion_bench.commands"
 
 
+#: Commands in the order in which they are needed, under the headings of the overview.
+COMMAND_GROUPS: Final = {
+    "Compare, tune, guard": ("try", "eval", "tune", "gate"),
+    "Look closer": ("compare", "explain", "diagnose", "lint", "power", "policies", "glossary"),
+    "Take it to your engine": ("export", "fuse", "serve"),
+    "Lists and queries": ("dataset", "pull", "retrieve", "rerank", "queries", "classify"),
+    "Judgments": ("judge", "grades"),
+}
+#: The heading of all others.
+OTHER_COMMANDS: Final = "More"
+#: Words that are no commands → what to type.
+SYNONYMS: Final = {
+    **dict.fromkeys(("init", "start", "new", "quickstart"), "try --save mine, or dataset new"),
+    **dict.fromkeys(("evaluate", "evaluation", "run", "bench", "score"), "eval"),
+    **dict.fromkeys(("report", "html", "results"), "eval, which writes the page, or compare"),
+    **dict.fromkeys(("plot", "plots", "chart"), "eval --plots, or the page that eval writes"),
+    **dict.fromkeys(("optimize", "optimise", "search", "optuna"), "tune"),
+    **dict.fromkeys(("check", "regression", "guard", "ci"), "gate, lint or dataset check"),
+    **dict.fromkeys(("baseline", "update"), "gate EXPERIMENT --update"),
+    **dict.fromkeys(("metrics", "measures", "metric", "terms", "words"), "glossary"),
+    **dict.fromkeys(("rank", "merge", "combine"), "fuse"),
+    **dict.fromkeys(("import", "download", "add", "convert"), "dataset add, or dataset new"),
+    **dict.fromkeys(("list", "datasets", "ls", "show"), "dataset list, or methods"),
+    **dict.fromkeys(("annotate", "label", "qrels"), "judge"),
+    **dict.fromkeys(("ui", "console", "web", "dashboard"), "serve"),
+    "help": "--help, or COMMAND --help",
+    "version": "--version",
+    "install": "pip install, as the README says",
+}
+
+
+def _command_group(name: str) -> str:
+    """The heading under which a command stands."""
+    groups = (group for group, names in COMMAND_GROUPS.items() if name in names)
+    return next(groups, OTHER_COMMANDS)
+
+
 class LazyGroup(TyperGroup):
     """Commands are the files of :data:`FOLDER`, and entry points of other distributions.
 
@@ -124,8 +161,22 @@ class LazyGroup(TyperGroup):
     """
 
     def list_commands(self, ctx: typer.Context) -> list[str]:  # type: ignore[override] # noqa: ARG002
-        """Names of all commands."""
-        return sorted({*_command_files(), *read_entry_points(ENTRY_POINTS)})
+        """Names of all commands, in the order in which they are needed."""
+        known = {*_command_files(), *read_entry_points(ENTRY_POINTS)}
+        needed = [name for names in COMMAND_GROUPS.values() for name in names if name in known]
+        return [*needed, *sorted(known.difference(needed))]
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override] # noqa: ANN401 - vendored types
+        """Write the overview, a section a group."""
+        names = self.list_commands(ctx)
+        for group in (*COMMAND_GROUPS, OTHER_COMMANDS):
+            rows = [
+                (name, command.help or "")
+                for name in names
+                if _command_group(name) == group and (command := self.get_command(ctx, name))
+            ]
+            with formatter.section(group):
+                formatter.write_dl(rows)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override] # noqa: ARG002
         """The command with its help line only, unless it is the one to run."""
@@ -133,7 +184,8 @@ class LazyGroup(TyperGroup):
             return self.commands[cmd_name]  # type: ignore[return-value]
         if cmd_name in _command_files():
             text = (FOLDER / f"{cmd_name}.py").read_text(encoding="utf-8")
-            return TyperCommand(cmd_name, help=text.partition("\n")[0].strip('"'))
+            summary, group = text.partition("\n")[0].strip('"'), _command_group(cmd_name)
+            return TyperCommand(cmd_name, help=summary, rich_help_panel=group)
         reference = read_entry_points(ENTRY_POINTS).get(cmd_name)
         return TyperCommand(cmd_name, help=f"Added by {reference}.") if reference else None
 
@@ -146,7 +198,7 @@ class LazyGroup(TyperGroup):
             check_spelling(self.commands[name])
             guard_outputs(self.commands[name])
         elif name and not name.startswith("-"):
-            ctx.fail(str(UnknownNameError("command", name, self.list_commands(ctx))))
+            ctx.fail(_describe_unknown(name, self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - vendored types
@@ -155,6 +207,13 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise CommandInterruptedError from error
+
+
+def _describe_unknown(name: str, known: list[str]) -> str:
+    """That there is no such command; of a word that means one, what to type."""
+    if name.lower() in SYNONYMS:
+        return f"unknown command {name!r}: type fusion-bench {SYNONYMS[name.lower()]}"
+    return str(UnknownNameError("command", name, known))
 
 
 def _load_application(name: str) -> typer.Typer:
