@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 
     OpenedExperiment: TypeAlias = tuple[Experiment, Source, list[Path], Progress]
 
+#: The file of a dataset, in its folder.
+DATASET_FILE = "dataset.yaml"
 #: The default experiment.
 DEFAULT = Path("experiments/default.yaml")
 OptionsT = TypeVar("OptionsT", bound=Options)
@@ -248,6 +250,33 @@ class DatasetOptions(JsonOptions):
         return find_dataset(name, folders_for(self.datasets))
 
 
+def _find_experiment(path: Path) -> Path:
+    """The experiment's file, also of the folder that ``try --save`` wrote.
+
+    Raises:
+        ConfigError: The folder holds none, or the file is a dataset's.
+    """
+    if not path.is_dir() and path.name != DATASET_FILE:
+        return path
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.evaluation.starter import EXPERIMENT_FILE
+
+    beside = (path if path.is_dir() else path.parent) / EXPERIMENT_FILE
+    if path.is_dir():
+        if beside.is_file():
+            return beside
+        raise ConfigError(
+            f"{path}: a folder without {EXPERIMENT_FILE}; name an experiment's file, or write one "
+            "with fusion-bench try --save"
+        )
+    known = f"; its experiment is {beside}" if beside.is_file() else ""
+    raise ConfigError(f"{path}: this is a dataset, and an experiment is needed{known}")
+
+
+#: An experiment's file, or the folder that holds it.
+ExperimentFile: TypeAlias = Annotated[Path, Argument("EXPERIMENT", callback=_find_experiment)]
+
+
 class NamedExperimentOptions(DatasetOptions):
     """Options of a command that reads an experiment.
 
@@ -257,7 +286,7 @@ class NamedExperimentOptions(DatasetOptions):
         overrides: Replace a value of the experiment, such as systems.rrf.fusion.k=20; repeatable.
     """
 
-    experiment: Annotated[Path, Argument("EXPERIMENT")]
+    experiment: ExperimentFile
     overrides: Overrides = ()
 
     @property
@@ -324,7 +353,7 @@ class NamedExperimentOptions(DatasetOptions):
 class ExperimentOptions(NamedExperimentOptions):
     """The same, of a command that reads the default experiment where none is named."""
 
-    experiment: Annotated[Path, Argument("EXPERIMENT")] = DEFAULT
+    experiment: ExperimentFile = DEFAULT
 
 
 def out_folder(given: Path | None, experiment: Path) -> Path:
