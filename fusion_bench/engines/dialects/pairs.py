@@ -341,9 +341,6 @@ class RankedFusion(WeaviateFusion, ReciprocalRanks):
     method: str = "rankedFusion"
 
 
-SERVER = f"{WINDOW}=$window\n"
-
-
 @dialects.register
 class Weaviate(EngineDialect):
     """Weaviate since 1.24."""
