@@ -235,7 +235,7 @@ def test_a_report_states_them(
     assert (first.depth, first.judged, first.low, first.high) == (1, 0, 0, 1)
     assert "Judged@1 " in out
     assert "0.0000…1.0000" in out
-    assert out.count(" not known for Judged@2.") == 1
+    assert out.count(" for Judged@2.") == 1
     floor = collection.reference_rows[0]
     assert floor.note in {"fresh", "pooled"}
     row = collection.system(floor.note).measures["RR@10"].bounds
