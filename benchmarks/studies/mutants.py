@@ -272,7 +272,7 @@ MUTANTS = (
     ),
     _in_checks(
         "repeats add no variance",
-        "return () if self.trials is None else self.trials.make_terms(self.groups)",
+        "return () if self.repeats is None else self.repeats.make_terms(self.groups)",
         "return ()",
     ),
     Mutant(
