@@ -79,8 +79,14 @@ class Jina(HttpProvider):
     key: str | None = "JINA_API_KEY"
 
 
+class OwnServer(HttpProvider):
+    """A server of one's own, which charges nothing."""
+
+    price: Price | None = Price()
+
+
 @providers.register
-class Infinity(HttpProvider):
+class Infinity(OwnServer):
     """Infinity ``/rerank``; ``raw_scores`` false = a sigmoid has been applied."""
 
     source = "github.com/michaelfeil/infinity"
@@ -91,11 +97,10 @@ class Infinity(HttpProvider):
     method: Literal["infinity"] = "infinity"
     model: str
     base_url: str = "http://127.0.0.1:7997"
-    price: Price | None = Price()
 
 
 @providers.register
-class VLLM(HttpProvider):
+class VLLM(OwnServer):
     """vLLM ``/v1/rerank``; ``use_activation`` false = raw logits."""
 
     source = "docs.vllm.ai, Jina- and Cohere-compatible rerank API"
@@ -105,7 +110,6 @@ class VLLM(HttpProvider):
     method: Literal["vllm"] = "vllm"
     model: str
     base_url: str = "http://127.0.0.1:8000"
-    price: Price | None = Price()
 
 
 @providers.register
@@ -144,7 +148,7 @@ class Voyage(HttpProvider):
 
 
 @providers.register
-class TEI(HttpProvider):
+class TEI(OwnServer):
     """TEI ``/rerank``: an array; status 413 above the server's batch, by default 32.
 
     ``space: unit`` = the server applies the sigmoid; ``logit`` = raw scores. ``/info`` names the
@@ -157,7 +161,6 @@ class TEI(HttpProvider):
     method: Literal["tei"] = "tei"
     base_url: str = "http://127.0.0.1:8080"
     batch: int = 32
-    price: Price | None = Price()
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """The body; the server truncates long documents instead of refusing them."""
