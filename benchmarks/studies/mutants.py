@@ -172,7 +172,7 @@ MUTANTS = (
     ),
     Mutant(
         "guards always hold",
-        "gate/checks.py",
+        "gate/comparison.py",
         "holds=not broken and share <= guard.max_share",
         "holds=True",
     ),
@@ -230,7 +230,7 @@ MUTANTS = (
     ),
     Mutant(
         "an update accepts any loss since the anchor",
-        "gate/run.py",
+        "gate/update.py",
         "    if rejected:",
         "    if False:",
     ),
@@ -260,7 +260,7 @@ MUTANTS = (
     ),
     Mutant(
         "a golden query may lie one rank too far",
-        "gate/checks.py",
+        "gate/comparison.py",
         "rank <= golden.top,",
         "rank <= golden.top + 1,",
     ),
@@ -272,7 +272,7 @@ MUTANTS = (
     ),
     _in_checks(
         "repeats add no variance",
-        "return () if self.trials is None else self.trials.make_terms(self.groups)",
+        "return () if self.repeats is None else self.repeats.make_terms(self.groups)",
         "return ()",
     ),
     Mutant(

@@ -13,10 +13,10 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import check_predictions
-from fusion_bench.experiment.experiment import Experiment, apply_switch
+from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.load_records import load_run
 from fusion_bench.io.outputs import refuse_inputs
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
@@ -51,8 +51,8 @@ def fuse_experiment(
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
     chosen = experiment.find_system(system)
-    name = _dataset_name(dataset, experiment.dataset_names)
-    file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
+    name = _choose_dataset(dataset, experiment.dataset_names)
+    file = find_one_dataset(experiment, source, name, folders)
     spec, _ = read_spec(file)
     refuse_inputs(spec.file_paths(file.parent))
     alone = experiment.model_copy(update={"systems": {system: chosen}})
@@ -79,9 +79,7 @@ def fuse_experiment(
     return make_final_lists(chosen, kept, loaded.spaces)
 
 
-def _dataset_name(given: str | None, names: tuple[str, ...]) -> str:
-    if given is not None and given not in names:
-        raise UnknownNameError("dataset", given, names, where="--dataset")
+def _choose_dataset(given: str | None, names: tuple[str, ...]) -> str:
     if given is None and len(names) > 1:
         raise ConfigError(
             f"the experiment has several datasets: choose one with --dataset: {', '.join(names)}"

@@ -35,7 +35,8 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline_files import baseline_path
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.run import run_gate, update_baseline
+from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.report.tuning_page import tuning_findings

@@ -9,7 +9,13 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.checks.completed_measures import build_model, has_model
-from fusion_bench.checks.completions import ListParts, TopCandidates, collect_list, find_list_ends
+from fusion_bench.checks.completions import (
+    Ends,
+    ListParts,
+    TopCandidates,
+    collect_list,
+    find_list_ends,
+)
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
@@ -18,7 +24,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import divide_or_zero
 from fusion_bench.ranking.final_lists import list_parts
-from fusion_bench.stats.repeat_variance import mean_of_known, mean_of_repeats
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: Depth of Judged where the measure has no cutoff.
 JUDGED_DEPTH: Final = 10
@@ -32,26 +38,24 @@ class QueryBounds:
 
     Attributes:
         judged: Shape (Q,): ``Judged`` at the measure's cutoff, or at 10.
-        low: Shape (Q,): the least value over completions; None = completions of the measure are
-            not known.
-        high: Shape (Q,): the greatest; None likewise.
+        ends: The least and the greatest value over completions, (Q,) each; None = completions of
+            the measure are not known.
         depth: The measure's cutoff, or 10.
     """
 
     judged: FloatArray
-    low: FloatArray | None
-    high: FloatArray | None
+    ends: Ends | None
     depth: int
 
     def select_queries(self, keep: BoolArray | IntArray) -> QueryBounds:
         """Only the queries where ``keep``, shape (Q,), is true, or those of these indices."""
-        low, high = (None if each is None else each[keep] for each in (self.low, self.high))
-        return replace(self, judged=self.judged[keep], low=low, high=high)
+        ends = None if self.ends is None else (self.ends[0][keep], self.ends[1][keep])
+        return replace(self, judged=self.judged[keep], ends=ends)
 
     @property
     def record(self) -> CompletionBounds:
         """The means, as report files hold them."""
-        low, high = (None if each is None else float(each.mean()) for each in (self.low, self.high))
+        low, high = (None, None) if self.ends is None else (float(end.mean()) for end in self.ends)
         return CompletionBounds(
             depth=self.depth, judged=float(self.judged.mean()), low=low, high=high
         )
@@ -89,8 +93,7 @@ def find_bounds(
     shares = {depth: _judged_share(tops[depth]) for _, depth in pairs}
     bounds = []
     for measure, (depth, shown) in zip(measures, pairs, strict=True):
-        low, high = _find_ends(measure, tops[depth])
-        bounds.append(QueryBounds(shares[shown], low, high, shown))
+        bounds.append(QueryBounds(shares[shown], _find_ends(measure, tops[depth]), shown))
     return tuple(bounds)
 
 
@@ -101,18 +104,16 @@ def _depth_to_read(measure: Measure) -> int | None:
     return measure.cutoff
 
 
-def _find_ends(
-    measure: Measure, top: TopCandidates
-) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
-    """The least and greatest values, (Q,) each; None = completions are not known."""
+def _find_ends(measure: Measure, top: TopCandidates) -> Ends | None:
+    """The least and greatest values; None = completions are not known."""
     if not has_model(measure):
-        return None, None
+        return None
     ends = find_list_ends(measure, top)
     if ends is not None:
         return ends
     model = build_model(measure, top, sorted({*grade_scale(top.runs.qrels), 1}))
     if model is None:
-        return None, None
+        return None
     extremes = model.find_extremes()
     return extremes.low, extremes.high
 
@@ -153,7 +154,12 @@ def mean_bounds(repeats: Sequence[Sequence[QueryBounds | None]]) -> tuple[QueryB
             means.append(None)
             continue
         judged = mean_of_repeats([each.judged for each in known])
-        low = mean_of_known([each.low for each in known])
-        high = mean_of_known([each.high for each in known])
-        means.append(QueryBounds(judged, low, high, known[0].depth))
+        ends = [each.ends for each in known if each.ends is not None]
+        mean_ends = _mean_ends(ends) if len(ends) == len(known) else None
+        means.append(QueryBounds(judged, mean_ends, known[0].depth))
     return tuple(means)
+
+
+def _mean_ends(ends: Sequence[Ends]) -> Ends:
+    low, high = map(mean_of_repeats, zip(*ends, strict=True))
+    return low, high

@@ -168,7 +168,7 @@ def _print_verdict(
 def _update_baseline(options: GateOptions, path: Path) -> None:
     from fusion_bench.cli.application.next_steps import after_update
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.run import update_baseline
+    from fusion_bench.gate.update import update_baseline
 
     with options.open() as opened:
         inputs = GateInputs(*opened)

@@ -375,6 +375,31 @@ def find_datasets(
         yield name, find_dataset(name, folders, where=where, base=base)
 
 
+def find_one_dataset(
+    experiment: Experiment,
+    source: Source,
+    name: str,
+    folders: Collection[Path],
+    *,
+    where: str = "--dataset",
+) -> Path:
+    """The ``dataset.yaml`` of one of an experiment's datasets.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        name: As the experiment names it.
+        folders: Where named datasets live.
+        where: Prefix of the message that says where the name stands.
+
+    Raises:
+        UnknownNameError: The experiment has none of that name, or it is not there.
+    """
+    if name not in experiment.dataset_names:
+        raise UnknownNameError("dataset", name, experiment.dataset_names, where=where)
+    return find_dataset(name, folders, where=str(source.path), base=source.path.parent)
+
+
 def read_distinct_specs(paths: Iterable[Path]) -> Iterator[DatasetSpec]:
     """What each ``dataset.yaml`` says.
 

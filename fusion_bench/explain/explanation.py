@@ -23,12 +23,12 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
-from fusion_bench.errors import ConfigError, UnknownNameError, did_you_mean
+from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
-from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.experiment import Experiment, find_one_dataset
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import find_dataset, read_spec
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.json_objects import query_excerpt
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.fuse import ScoreTerms, name_term
@@ -490,10 +490,8 @@ def explain_query(
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
     name = dataset or experiment.dataset_names[0]
-    if name not in experiment.dataset_names:
-        raise UnknownNameError("dataset", name, experiment.dataset_names, where="--dataset")
+    file = find_one_dataset(experiment, source, name, folders)
     chosen = _select_system(experiment, system)
-    file = find_dataset(name, folders, where=str(source.path), base=source.path.parent)
     spec, _ = read_spec(file)
     changed = {"systems": {chosen.name: chosen}, **ALL_JUDGED}
     alone = experiment.model_copy(update=changed)

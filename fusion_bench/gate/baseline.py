@@ -21,24 +21,15 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
+from fusion_bench.checks.completion_bounds import QueryBounds
 from fusion_bench.checks.records import CompletionBounds
-from fusion_bench.checks.unjudged import (
-    UnjudgedDifference,
-    UnjudgedEvidence,
-    compare_unjudged,
-    mean_evidence,
-    measure_unjudged,
-)
+from fusion_bench.checks.unjudged import UnjudgedDifference, UnjudgedEvidence, compare_unjudged
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckOutcome, CheckResult, CheckStatus
-from fusion_bench.measures import Measure
-from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import name_kind
-from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: The collection with the lists of one repeat, and a system whose fusions are fitted on it alone.
 FittedRepeat: TypeAlias = tuple[EvaluationSet, System]
@@ -48,24 +39,6 @@ def fit_repeats(task: EvaluationSet, system: System) -> list[FittedRepeat]:
     """A system on each of its repeats; on one where each list that it reads has one file."""
     repeats = task.repeats[: task.count_repeats(system)]
     return [(repeat, repeat.fit_system(system)) for repeat in repeats]
-
-
-def evaluate_fitted(
-    fitted: Sequence[FittedRepeat], measures: Sequence[Measure]
-) -> dict[str, dict[str, tuple[Any, ...]]]:
-    """The values that a baseline stores: their means over repeats, and those of each repeat."""
-    values = np.stack(
-        [evaluate_systems([system], task.runs, measures)[0].values for task, system in fitted]
-    )
-    names = [measure.name for measure in measures]
-    means = zip(names, mean_of_repeats(values).tolist(), strict=True)
-    repeats = zip(
-        names, np.swapaxes(values, 0, 1).tolist() if len(values) > 1 else (), strict=False
-    )
-    return {
-        "values": {name: tuple(row) for name, row in means},
-        "trials": {name: tuple(map(tuple, rows)) for name, rows in repeats},
-    }
 
 
 class StoredUnjudged(StoredRecord):
@@ -83,6 +56,11 @@ class StoredUnjudged(StoredRecord):
     judged_only: dict[str, tuple[float, ...]]
     filled: dict[str, tuple[float | None, ...]]
     _bounds: dict[str, QueryBounds] = PrivateAttr(default_factory=dict)
+
+    def with_bounds(self, bounds: dict[str, QueryBounds]) -> StoredUnjudged:
+        """The same that knows, by measure, what unjudged documents could make of its values."""
+        self._bounds = bounds
+        return self
 
     def select_bounds(self, measure: str, keep: BoolArray) -> CompletionBounds | None:
         """What unjudged documents could make of the mean over these queries.
@@ -140,40 +118,6 @@ class PairedUnjudged:
             alpha=ALPHA,
             kind=name_kind(self.declared, has_irrelevant=not self.candidate.is_sparse),
         )
-
-
-def store_unjudged(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> StoredUnjudged | None:
-    """What a baseline stores of a system, as means over repeats; None with complete judgments.
-
-    Args:
-        task: The collection.
-        fitted: The system on each of its repeats.
-    """
-    if task.judgment_kind == "complete":
-        return None
-    names = [measure.name for measure in task.measures]
-    repeats = [measure_unjudged(system, repeat.runs, task.measures) for repeat, system in fitted]
-    values = dict(zip(names, map(mean_evidence, zip(*repeats, strict=True)), strict=True))
-    known = values if task.has_irrelevant_judgments else {}
-    stored = StoredUnjudged(
-        share=tuple(values[names[0]].share.tolist()),
-        judged_only={name: tuple(each.judged_only.tolist()) for name, each in known.items()},
-        filled={n: _nan_to_none(e.filled) for n, e in known.items() if e.filled is not None},
-    )
-    stored._bounds = _find_bounds(task, fitted)
-    return stored
-
-
-def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> dict[str, QueryBounds]:
-    """By measure; empty with complete judgments."""
-    lists = ((system, repeat.runs) for repeat, system in fitted)
-    means = find_fitted_bounds(lists, task.measures)
-    names = [measure.name for measure in task.measures]
-    return {name: each for name, each in zip(names, means, strict=True) if each is not None}
-
-
-def _nan_to_none(values: FloatArray) -> tuple[float | None, ...]:
-    return tuple(None if np.isnan(value) else value for value in values.tolist())
 
 
 def decides_status(

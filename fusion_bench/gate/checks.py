@@ -1,4 +1,4 @@
-"""The checks of a policy: means with their statistics, guards, golden queries."""
+"""The checks of a policy on means, with their statistics."""
 
 from __future__ import annotations
 
@@ -11,17 +11,9 @@ import numpy as np
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.settings import GatePolicy, Guard, split_slice
-from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking
-from fusion_bench.gate.baseline import (
-    CollectionBaseline,
-    PairedUnjudged,
-    decides_status,
-    fit_repeats,
-)
+from fusion_bench.experiment.settings import GatePolicy, split_slice
+from fusion_bench.gate.baseline import CollectionBaseline, PairedUnjudged, decides_status
 from fusion_bench.gate.estimates import (
     CheckEstimates,
     CheckRepeats,
@@ -30,18 +22,9 @@ from fusion_bench.gate.estimates import (
     describe_repeats,
     estimate_check,
 )
-from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.verdict import (
-    ALPHA,
-    CheckResult,
-    GoldenResult,
-    GuardResult,
-    Reference,
-    check_name,
-    decide_status,
-)
-from fusion_bench.stats.comparison import NOISE, paired_difference
+from fusion_bench.gate.verdict import ALPHA, CheckResult, Reference, check_name, decide_status
+from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.corrections import adjust_holm, default_resamples, randomization_p_values
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.stats.repeat_variance import RepeatTerm
@@ -312,62 +295,3 @@ def _build_result(
 
 def _nan_to_none(value: float) -> float | None:
     return None if np.isnan(value) else value
-
-
-def check_guard(guard: Guard, policy: GatePolicy, pair: PairedCollection) -> GuardResult:
-    """Count the queries that lose more than a guard of the policy allows."""
-    measure = pair.task.measures[policy.measures.index(guard.measure)]
-    difference = pair.after[measure.name] - pair.before[measure.name]
-    broken = int((~np.isfinite(difference)).sum())
-    violations = int((difference < -guard.max_loss - NOISE).sum())
-    share = violations / len(difference)
-    return GuardResult(
-        collection=pair.task.dataset.name,
-        **guard.model_dump(),
-        violations=violations,
-        share=share,
-        error=f"{broken} values are not finite" if broken else None,
-        holds=not broken and share <= guard.max_share,
-    )
-
-
-def check_golden_queries(
-    inputs: GateInputs, collections: Sequence[EvaluationSet]
-) -> Iterator[GoldenResult]:
-    """Check which golden queries keep their document in the top ranks.
-
-    Raises:
-        UnknownNameError: One names a dataset that the experiment does not have.
-    """
-    names = [task.dataset.name for task in collections]
-    for i, golden in enumerate(inputs.policy.golden):
-        fitting = [task for task in collections if golden.dataset in {None, task.dataset.name}]
-        if not fitting:
-            where = inputs.source.where(("gate", "golden", i, "dataset"))
-            raise UnknownNameError("dataset", str(golden.dataset), names, where=where)
-        rank, error, task = None, None, fitting[0]
-        if len(fitting) > 1:
-            error = f"several datasets ({', '.join(names)}): name the golden query's 'dataset'"
-        elif golden.query not in task.runs.queries:
-            error = "no such query among the evaluated ones"
-        else:
-            rank = _find_worst_rank(inputs.candidate, task, golden.query, golden.document)
-        yield GoldenResult(
-            collection="" if len(fitting) > 1 else task.dataset.name,
-            **golden.model_dump(exclude={"dataset"}),
-            rank=rank,
-            error=error,
-            holds=rank is not None and rank <= golden.top,
-        )
-
-
-def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: str) -> int | None:
-    """The lowest place of a document over the repeats; None = some repeat does not return it."""
-    worst = 0
-    for repeat, fitted in fit_repeats(task, system):
-        ranking = explain_ranking(fitted, repeat.runs, query)
-        trace = ranking.find_trace(document)
-        if trace is None or trace.rank is None:
-            return None
-        worst = max(worst, trace.rank)
-    return worst

@@ -12,8 +12,6 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
-import numpy as np
-
 from fusion_bench._version import ENGINE
 from fusion_bench.experiment.settings import GatePolicy, Golden, Guard, Tolerance
 from fusion_bench.gate.baseline import (
@@ -23,8 +21,6 @@ from fusion_bench.gate.baseline import (
     PolicyChange,
     PolicyEffect,
 )
-from fusion_bench.stats.comparison import NOISE
-from fusion_bench.util.formatting import pluralize
 
 #: So many changed queries are named.
 MAX_NAMES = 3
@@ -97,32 +93,6 @@ def _shared_settings(record: CollectionBaseline, other: CollectionBaseline) -> d
     return {**settings, "definitions": shared}
 
 
-def find_repeat_changes(
-    baseline: Baseline, collections: Iterable[CollectionBaseline], command: str
-) -> Iterator[str]:
-    """Why the repeats of a list are not those that the baseline holds.
-
-    One repeat more or less changes what a check can show: a poor one hides a drop in its variance.
-
-    Args:
-        baseline: The committed one.
-        collections: The candidate's data.
-        command: What accepts other numbers.
-    """
-    for new in collections:
-        old = baseline.by_collection[new.collection]
-        most = max((each.trials for each in old.lists.values()), default=1)
-        for part, description in new.lists.items():
-            # A new list has as many as the others, or is a fixed one.
-            allowed = {old.lists[part].trials} if part in old.lists else {most, 1}
-            if description.trials not in allowed:
-                yield (
-                    f"{new.collection}: {part} has {pluralize(description.trials, 'repeat')}, and "
-                    f"the baseline {max(allowed)}: their number is part of it: restore the files, "
-                    f"or accept it: {command}"
-                )
-
-
 def find_list_changes(
     baseline: Baseline, collections: Iterable[CollectionBaseline]
 ) -> Iterator[ListChange]:
@@ -166,26 +136,6 @@ def find_changes(before: object, after: object, path: str = "") -> dict[str, tup
         return changes
     # Through JSON: there a tuple equals a list.
     return {} if json.dumps(before) == json.dumps(after) else {path: (before, after)}
-
-
-def find_changed_values(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
-    """Where the baseline's configuration does not reproduce the committed values.
-
-    Args:
-        old: As committed.
-        new: The same system on the same queries, evaluated now.
-    """
-    committed = old.value_arrays(new.queries)
-    for name, now in new.value_arrays().items():
-        before = committed[name]
-        changed = np.flatnonzero(~(np.abs(now - before) <= NOISE))
-        if len(changed):
-            q = changed[0]
-            yield (
-                f"{old.collection}: the baseline's configuration does not reproduce {name} of "
-                f"{pluralize(len(changed), 'query')} (query {new.queries[q]!r}: committed "
-                f"{before[q]:.6g}, now {now[q]:.6g})"
-            )
 
 
 Bound = TypeVar("Bound", Guard, Golden)
@@ -281,20 +231,3 @@ def _is_golden_kept(old: Golden, new: Golden) -> bool:
     is_same = (new.query, new.document) == (old.query, old.document)
     is_same_dataset = old.dataset is None or new.dataset in {None, old.dataset}
     return is_same and is_same_dataset and new.top <= old.top
-
-
-def describe_unaccepted(changes: Sequence[PolicyChange], command: str) -> str | None:
-    """Why a policy is refused, in one line; None where nothing needs an update.
-
-    Args:
-        changes: What differs from the baseline's policy.
-        command: The command that accepts it on purpose.
-    """
-    refused = [change for change in changes if change.needs_update]
-    if not refused:
-        return None
-    listed = "; ".join(
-        f"{change.description}{' (looser)' if change.effect == 'looser' else ''}"
-        for change in refused
-    )
-    return f"not what the baseline was accepted under: {listed}: undo it, or accept it: {command}"

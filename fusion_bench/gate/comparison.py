@@ -10,38 +10,31 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isclose
-from typing import TypeAlias
 
 import numpy as np
 
 from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.settings import GatePolicy
+from fusion_bench.experiment.settings import GatePolicy, Guard
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
 from fusion_bench.gate.baseline import (
-    Anchor,
     Baseline,
     CollectionBaseline,
     DocumentChange,
     ListChange,
     PairedUnjudged,
     QueryRegression,
+    fit_repeats,
 )
-from fusion_bench.gate.checks import (
-    Check,
-    PairedCollection,
-    build_checks,
-    check_golden_queries,
-    check_guard,
-    is_accepted,
-    run_checks,
-)
+from fusion_bench.gate.checks import Check, PairedCollection, build_checks, is_accepted, run_checks
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities
 from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
+from fusion_bench.gate.verdict import GoldenResult, GuardResult
 from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.stats.comparison import NOISE
 
@@ -209,52 +202,6 @@ def _format_value(value: float | None) -> str:
     return "–" if value is None else f"{value:.4g}"
 
 
-#: The values of one measure by query.
-Column: TypeAlias = tuple[float | None, ...]
-
-
-def keep_anchor(previous: Baseline, collections: Iterable[CollectionBaseline]) -> Anchor:
-    """The anchor of the previous baseline, for a new one.
-
-    Measures and collections that it lacks begin with their new values; collections that the
-    experiment no longer has are dropped.
-    """
-    known = previous.anchor.by_collection
-    kept = (
-        _add_measures(known[record.collection], record) if record.collection in known else record
-        for record in collections
-    )
-    return previous.anchor.model_copy(update={"collections": tuple(kept)})
-
-
-def _add_measures(anchor: CollectionBaseline, new: CollectionBaseline) -> CollectionBaseline:
-    """The anchor's record with the measures that only the new one has, in its own order."""
-    rows = new.find_rows(anchor.queries).tolist()
-
-    def add(old: Mapping[str, Column], others: Mapping[str, Column]) -> dict[str, Column]:
-        return {name: tuple(row[i] for i in rows) for name, row in others.items()} | dict(old)
-
-    unjudged = anchor.unjudged
-    if unjudged is not None and new.unjudged is not None:
-        columns = {
-            "judged_only": add(unjudged.judged_only, new.unjudged.judged_only),
-            "filled": add(unjudged.filled, new.unjudged.filled),
-        }
-        unjudged = unjudged.model_copy(update=columns)
-    repeats = {
-        name: tuple(tuple(row[i] for i in rows) for row in each)
-        for name, each in new.trials.items()
-        if name not in anchor.values
-    }
-    changed = {
-        "values": add(anchor.values, new.values),
-        "trials": repeats | dict(anchor.trials),
-        "definitions": {**new.definitions, **anchor.definitions},
-        "unjudged": unjudged,
-    }
-    return anchor.model_copy(update=changed)
-
-
 def find_anchor_breaks(
     previous: Baseline, ties: str, collections: Iterable[CollectionBaseline]
 ) -> Iterator[str]:
@@ -387,8 +334,8 @@ def check_policy(
         check.without_pass() if check.collection in open_groups else check
         for check in run_checks(tested, runs=policy.runs, seed=inputs.experiment.seed)
     )
-    guards = tuple(check_guard(guard, policy, pair) for guard in policy.guards for pair in pairs)
-    golden = tuple(check_golden_queries(inputs, [pair.task for pair in pairs]))
+    guards = tuple(_check_guard(guard, policy, pair) for guard in policy.guards for pair in pairs)
+    golden = tuple(_check_golden_queries(inputs, [pair.task for pair in pairs]))
     inputs.progress("finding the largest losses", 0, 1)
     changed = {change.collection for change in list_changes}
     losses: list[QueryRegression] = []
@@ -415,3 +362,62 @@ def search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates
     """Near-duplicate queries of each collection that has some."""
     records = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
     return tuple(record for record in records if record is not None)
+
+
+def _check_guard(guard: Guard, policy: GatePolicy, pair: PairedCollection) -> GuardResult:
+    """Count the queries that lose more than a guard of the policy allows."""
+    measure = pair.task.measures[policy.measures.index(guard.measure)]
+    difference = pair.after[measure.name] - pair.before[measure.name]
+    broken = int((~np.isfinite(difference)).sum())
+    violations = int((difference < -guard.max_loss - NOISE).sum())
+    share = violations / len(difference)
+    return GuardResult(
+        collection=pair.task.dataset.name,
+        **guard.model_dump(),
+        violations=violations,
+        share=share,
+        error=f"{broken} values are not finite" if broken else None,
+        holds=not broken and share <= guard.max_share,
+    )
+
+
+def _check_golden_queries(
+    inputs: GateInputs, collections: Sequence[EvaluationSet]
+) -> Iterator[GoldenResult]:
+    """Check which golden queries keep their document in the top ranks.
+
+    Raises:
+        UnknownNameError: One names a dataset that the experiment does not have.
+    """
+    names = [task.dataset.name for task in collections]
+    for i, golden in enumerate(inputs.policy.golden):
+        fitting = [task for task in collections if golden.dataset in {None, task.dataset.name}]
+        if not fitting:
+            where = inputs.source.where(("gate", "golden", i, "dataset"))
+            raise UnknownNameError("dataset", str(golden.dataset), names, where=where)
+        rank, error, task = None, None, fitting[0]
+        if len(fitting) > 1:
+            error = f"several datasets ({', '.join(names)}): name the golden query's 'dataset'"
+        elif golden.query not in task.runs.queries:
+            error = "no such query among the evaluated ones"
+        else:
+            rank = _find_worst_rank(inputs.candidate, task, golden.query, golden.document)
+        yield GoldenResult(
+            collection="" if len(fitting) > 1 else task.dataset.name,
+            **golden.model_dump(exclude={"dataset"}),
+            rank=rank,
+            error=error,
+            holds=rank is not None and rank <= golden.top,
+        )
+
+
+def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: str) -> int | None:
+    """The lowest place of a document over the repeats; None = some repeat does not return it."""
+    worst = 0
+    for repeat, fitted in fit_repeats(task, system):
+        ranking = explain_ranking(fitted, repeat.runs, query)
+        trace = ranking.find_trace(document)
+        if trace is None or trace.rank is None:
+            return None
+        worst = max(worst, trace.rank)
+    return worst

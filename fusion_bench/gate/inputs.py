@@ -11,18 +11,17 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
+from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
 from fusion_bench.checks.dataset_facts import describe_first_repeat
-from fusion_bench.checks.judges import (
-    describe_judge,
-    find_dataset_warnings,
-    find_judge_refusals,
-)
+from fusion_bench.checks.judges import describe_judge, find_dataset_warnings, find_judge_refusals
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
 from fusion_bench.checks.query_warnings import list_grades
 from fusion_bench.checks.records import DataWarning, LintFinding
+from fusion_bench.checks.unjudged import mean_evidence, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import (
@@ -38,20 +37,22 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
+    FittedRepeat,
     ListDescription,
     PolicyChange,
-    evaluate_fitted,
+    StoredUnjudged,
     fit_repeats,
-    store_unjudged,
 )
 from fusion_bench.gate.comparability import compare_policies
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
-from fusion_bench.measures import parse_measure
+from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -205,8 +206,8 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
         fitted = fit_repeats(task, system)
-        unjudged = store_unjudged(task, fitted)
-        values = evaluate_fitted(fitted, task.measures)
+        unjudged = _store_unjudged(task, fitted)
+        values = _evaluate_fitted(fitted, task.measures)
     specs: dict[str, ListSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
     specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
     description = CollectionBaseline(
@@ -349,3 +350,54 @@ def find_unreachable_limits(
                         f"{record.collection} is {mean:.4f} in the baseline, and cannot fall by "
                         "more: give less"
                     )
+
+
+def _evaluate_fitted(
+    fitted: Sequence[FittedRepeat], measures: Sequence[Measure]
+) -> dict[str, dict[str, tuple[Any, ...]]]:
+    """The values that a baseline stores: their means over repeats, and those of each repeat."""
+    values = np.stack(
+        [evaluate_systems([system], task.runs, measures)[0].values for task, system in fitted]
+    )
+    names = [measure.name for measure in measures]
+    means = zip(names, mean_of_repeats(values).tolist(), strict=True)
+    repeats = zip(
+        names, np.swapaxes(values, 0, 1).tolist() if len(values) > 1 else (), strict=False
+    )
+    return {
+        "values": {name: tuple(row) for name, row in means},
+        "trials": {name: tuple(map(tuple, rows)) for name, rows in repeats},
+    }
+
+
+def _store_unjudged(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> StoredUnjudged | None:
+    """What a baseline stores of a system, as means over repeats; None with complete judgments.
+
+    Args:
+        task: The collection.
+        fitted: The system on each of its repeats.
+    """
+    if task.judgment_kind == "complete":
+        return None
+    names = [measure.name for measure in task.measures]
+    repeats = [measure_unjudged(system, repeat.runs, task.measures) for repeat, system in fitted]
+    values = dict(zip(names, map(mean_evidence, zip(*repeats, strict=True)), strict=True))
+    known = values if task.has_irrelevant_judgments else {}
+    stored = StoredUnjudged(
+        share=tuple(values[names[0]].share.tolist()),
+        judged_only={name: tuple(each.judged_only.tolist()) for name, each in known.items()},
+        filled={n: _nan_to_none(e.filled) for n, e in known.items() if e.filled is not None},
+    )
+    return stored.with_bounds(_find_bounds(task, fitted))
+
+
+def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> dict[str, QueryBounds]:
+    """By measure; empty with complete judgments."""
+    lists = ((system, repeat.runs) for repeat, system in fitted)
+    means = find_fitted_bounds(lists, task.measures)
+    names = [measure.name for measure in task.measures]
+    return {name: each for name, each in zip(names, means, strict=True) if each is not None}
+
+
+def _nan_to_none(values: FloatArray) -> tuple[float | None, ...]:
+    return tuple(None if np.isnan(value) else value for value in values.tolist())

@@ -1,60 +1,40 @@
-"""The gate from end to end: a candidate held to its baseline, or made the new one."""
+"""The gate from end to end: a candidate held to its baseline."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from pydantic import ValidationError
 
-from fusion_bench._version import ENGINE, __version__
 from fusion_bench.checks.query_warnings import count_synthetic
 from fusion_bench.config.models import parse_model
-from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
-    Anchor,
     Baseline,
-    BaselineUpdate,
-    CheckUpdate,
     CollectionBaseline,
     LedgerLine,
     ListChange,
-    QueryLoss,
-    digest_json,
+    PolicyChange,
 )
 from fusion_bench.gate.baseline_files import (
-    BaseCommit,
-    append_candidate,
     candidates_path,
     count_candidate,
-    is_older_format,
     make_candidate,
-    read_base,
+    parse_candidates,
     read_baseline,
-    read_candidates,
     update_command,
-    write_baseline,
 )
-from fusion_bench.gate.checks import Check, PairedCollection
-from fusion_bench.gate.comparability import (
-    describe_unaccepted,
-    find_changed_values,
-    find_changes,
-    find_incompatibilities,
-    find_list_changes,
-    find_repeat_changes,
-)
+from fusion_bench.gate.checks import PairedCollection
+from fusion_bench.gate.comparability import find_incompatibilities, find_list_changes
 from fusion_bench.gate.comparison import (
-    anchor_checks,
     check_policy,
-    describe_rejected,
     find_anchor_breaks,
-    keep_anchor,
     pair_values,
     search_queries,
 )
@@ -68,274 +48,9 @@ from fusion_bench.gate.inputs import (
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
-from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.files import lock_folder, name_experiment, require_visible, show_path
-from fusion_bench.util.formatting import is_encodable
-
-
-def update_baseline(
-    inputs: GateInputs, baseline: Path, reason: str, *, anchor: bool = False
-) -> Baseline:
-    """Write the candidate as the new baseline.
-
-    The newest entry of the history says what the update changed: each check with the verdict of
-    the gate on the new values against the old ones, and the queries that lost most. Where nothing
-    changed, a new reason is added to the newest entry. Of updates at the same time none is lost.
-
-    Args:
-        inputs: The experiment, and where its data is.
-        baseline: File to write.
-        reason: Why the values may change.
-        anchor: Whether the values become the anchor, too. Then a baseline of an earlier format
-            version is replaced, with its history.
-
-    Raises:
-        FusionBenchError: The experiment or its data breaks a rule, a list is degraded or has no
-            result, a value is not finite, or nothing changed and the reason is not new. Without
-            ``anchor`` also where the values cannot be compared with those of the anchor, or a check
-            since the anchor does not pass.
-    """
-    if not reason.strip() or not is_encodable(reason):
-        raise ConfigError("--reason: say why the values may change, in UTF-8 text")
-    reason = " ".join(reason.split())
-    require_visible(baseline)
-    _read_previous(inputs, baseline, anchor=anchor)  # an error of the file comes before the work
-    collections = inputs.load_collections()
-    unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
-    if unusable:
-        raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
-    inputs.progress("evaluating", 0, 1)
-    new = _build_baseline(inputs, collections, reason)
-    pairs = zip(collections, new.collections, strict=True)
-    unreachable = list(find_unreachable_limits(inputs, pairs))
-    if unreachable:
-        raise ConfigError("; ".join(unreachable))
-    with lock_folder(baseline.parent):
-        previous = _read_previous(inputs, baseline, anchor=anchor)
-        if previous is not None:
-            new = _continue_history(inputs, baseline, collections, (previous, new), anchor=anchor)
-        if inputs.policy.candidates is not None:
-            new = new.model_copy(update={"ledger": _begin_count(baseline, new)})
-        write_baseline(new, baseline)
-    return new
-
-
-def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
-    """The line of an update in the ledger of candidates: those after it are counted anew."""
-    path = candidates_path(baseline)
-    values = {record.collection: record.value_arrays() for record in new.collections}
-    return append_candidate(path, make_candidate(values, new.system), read_candidates(path))
-
-
-def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Baseline | None:
-    """The baseline that is replaced; None = the new one is the first, or replaces an older format.
-
-    Raises:
-        DataError: It cannot be used.
-    """
-    is_replaced = anchor and is_older_format(baseline)
-    return None if is_replaced else read_baseline(baseline, inputs.source.path)
-
-
-def _continue_history(
-    inputs: GateInputs,
-    baseline: Path,
-    collections: Sequence[EvaluationSet],
-    sides: tuple[Baseline, Baseline],
-    *,
-    anchor: bool,
-) -> Baseline:
-    """The new baseline with the history, and without ``anchor`` the anchor, of the previous one.
-
-    Args:
-        inputs: The experiment.
-        baseline: The file.
-        collections: The loaded datasets.
-        sides: The previous baseline, and the new one with its update alone.
-        anchor: Whether the new values become the anchor.
-
-    Raises:
-        FusionBenchError: The anchor refuses the values, or nothing changed.
-    """
-    previous, new = sides
-    if not anchor:
-        _refuse_far_from_anchor(inputs, previous, new, collections)
-        new = new.model_copy(update={"anchor": keep_anchor(previous, new.collections)})
-    newest, update = previous.history[-1], new.history[0]
-    if previous.contents != new.contents:
-        changes = _describe_changes(inputs, baseline, previous, collections)
-        history = (*previous.history, update.model_copy(update={**changes, "is_anchor": anchor}))
-    elif anchor and not previous.is_anchor:
-        reasons = tuple(dict.fromkeys((*newest.reasons, *update.reasons)))
-        blessed = newest.model_copy(update={"reasons": reasons, "is_anchor": True})
-        history = (*previous.history[:-1], blessed)
-    else:
-        history = (*previous.history[:-1], _add_reason(baseline, newest, update.reason))
-    return new.model_copy(update={"history": history})
-
-
-def _refuse_far_from_anchor(
-    inputs: GateInputs, previous: Baseline, new: Baseline, collections: Sequence[EvaluationSet]
-) -> None:
-    """Refuse new values that cannot be compared with the anchor, or may lie too far below it.
-
-    Raises:
-        FusionBenchError: They do.
-    """
-    remedy = "--anchor --reason accepts the values as the new anchor"
-    breaks = list(find_anchor_breaks(previous, inputs.experiment.ties, new.collections))
-    if breaks:
-        raise FusionBenchError(
-            f"no baseline written: the values since the anchor cannot be compared: "
-            f"{'; '.join(breaks)}: {remedy}"
-        )
-    known, records = previous.by_collection, new.by_collection
-    checks: list[Check] = []
-    for task in collections:
-        name = task.dataset.name
-        if name in known and previous.contents != new.contents:
-            anchor = previous.anchor.by_collection[name]
-            checks += anchor_checks(inputs.policy, task, anchor, records[name])
-    rejected = describe_rejected(checks)
-    if rejected:
-        raise FusionBenchError(
-            f"no baseline written: since the anchor ({previous.anchor.updated_at[:10]}, "
-            f"“{previous.anchor.reason}”) no pass is shown: {'; '.join(rejected)}: {remedy}"
-        )
-
-
-def _build_baseline(
-    inputs: GateInputs, collections: Sequence[EvaluationSet], reason: str
-) -> Baseline:
-    """The candidate as a baseline, with this update as its only one."""
-    candidate, experiment = inputs.candidate, inputs.experiment
-    records = tuple(describe_collection(task, candidate) for task in collections)
-    config = candidate.resolved_config
-    update = BaselineUpdate(
-        updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        reasons=(reason,),
-        version=__version__,
-        config_sha256=digest_json(config),
-        means={record.collection: _compute_means(record) for record in records},
-        is_anchor=True,
-    )
-    return Baseline(
-        anchor=Anchor(
-            updated_at=update.updated_at,
-            reason=update.reason,
-            system=candidate.name,
-            collections=records,
-        ),
-        engine=ENGINE,
-        experiment=name_experiment(inputs.source.path),
-        system=candidate.name,
-        config=config,
-        policy=inputs.policy.model_dump(mode="json"),
-        seed=experiment.seed,
-        v2_enabled=experiment.v2_enabled,
-        ties=experiment.ties,
-        collections=records,
-        history=(update,),
-    )
-
-
-def _compute_means(record: CollectionBaseline) -> dict[str, float]:
-    """The mean of each measure.
-
-    Raises:
-        FusionBenchError: A value is not finite.
-    """
-    means = {}
-    for name, values in record.value_arrays().items():
-        if not np.isfinite(values).all():
-            raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
-        means[name] = exact_mean(values)
-    return means
-
-
-def _add_reason(baseline: Path, newest: BaselineUpdate, reason: str) -> BaselineUpdate:
-    """The newest update with one more reason.
-
-    Raises:
-        FusionBenchError: It has this reason already.
-    """
-    if reason in newest.reasons:
-        raise FusionBenchError(
-            f"{baseline}: nothing to update: values, configuration, contents and policy are those "
-            f"of {newest.updated_at}, and so is the reason: a new --reason is added to it"
-        )
-    return newest.model_copy(update={"reasons": (*newest.reasons, reason)})
-
-
-def _describe_changes(
-    inputs: GateInputs, baseline: Path, previous: Baseline, collections: Sequence[EvaluationSet]
-) -> dict[str, Any]:
-    """What the update changes, as fields of its record.
-
-    The reference is the old value of each query, whatever the policy says of changed lists.
-    """
-    candidate = inputs.candidate
-    always = {
-        "config_changes": find_changes(previous.config, candidate.resolved_config),
-        "policy_changes": inputs.find_policy_changes(previous),
-    }
-    ties = inputs.experiment.ties
-    reasons = tuple(find_incompatibilities(previous, ties, map(describe_collection, collections)))
-    inputs, collections = _keep_known_measures(inputs, previous, collections)
-    descriptions = [describe_collection(task) for task in collections]
-    if not inputs.policy.checks or any(find_incompatibilities(previous, ties, descriptions)):
-        return {**always, "incomparable": reasons}
-    # Only the candidate's lists are loaded: others that the baseline read are in config_changes.
-    list_changes = tuple(
-        change for change in find_list_changes(previous, descriptions) if change.change != "missing"
-    )
-    verdict = GateVerdict(
-        experiment=name_experiment(inputs.source.path),
-        baseline=str(baseline),
-        system=candidate.name,
-        blocking=find_blocking(inputs.policy),
-        near_duplicates=search_queries(collections),
-    )
-    pairs = pair_values(inputs, previous, collections)
-    verdict = check_policy(inputs, previous, pairs, list_changes, verdict)
-    return {
-        **always,
-        "verdict": verdict.headline,
-        "incomparable": reasons,
-        "list_changes": list_changes,
-        "checks": tuple(map(CheckUpdate.from_result, verdict.checks)),
-        "losses": tuple(map(QueryLoss.from_result, verdict.regressions)),
-    }
-
-
-def _keep_known_measures(
-    inputs: GateInputs, previous: Baseline, collections: Sequence[EvaluationSet]
-) -> tuple[GateInputs, list[EvaluationSet]]:
-    """The same without the measures that the previous baseline has no values of."""
-    stored = previous.by_collection
-    policy, measures = inputs.policy, inputs.policy.measures
-    known = {
-        key
-        for i, key in enumerate(measures)
-        if all(
-            task.measures[i].name in stored[task.dataset.name].definitions
-            for task in collections
-            if task.dataset.name in stored
-        )
-    }
-    kept = policy.model_copy(
-        update={
-            "checks": {key: check for key, check in policy.checks.items() if key in known},
-            "guards": tuple(guard for guard in policy.guards if guard.measure in known),
-        }
-    )
-    experiment = inputs.experiment.model_copy(update={"gate": kept})
-    tasks = []
-    for task in collections:
-        named = zip(measures, task.measures, strict=True)
-        chosen = tuple(measure for key, measure in named if key in kept.measures)
-        tasks.append(replace(task, measures=chosen))
-    return replace(inputs, experiment=experiment), tasks
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.util.files import name_experiment, read_committed, show_path
+from fusion_bench.util.formatting import pluralize
 
 
 def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> GateVerdict:
@@ -378,8 +93,8 @@ def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> Gat
             "policy_changes": changes,
         }
     )
-    earlier = None if base is None else read_base(baseline, base)
-    refusal = describe_unaccepted(changes, update_command(path, baseline))
+    earlier = None if base is None else _read_base(baseline, base)
+    refusal = _describe_unaccepted(changes, update_command(path, baseline))
     if refusal is None and earlier is not None:
         refusal = earlier.refuse_other_history(committed)
         verdict = verdict.model_copy(update={"base": base, "is_base": earlier.is_same})
@@ -402,7 +117,7 @@ class _HeldCandidate:
     inputs: GateInputs
     path: Path
     committed: Baseline
-    earlier: BaseCommit | None
+    earlier: _BaseCommit | None
 
     def compare(self, verdict: GateVerdict) -> GateVerdict:
         """The verdict, completed by what the candidate's values say."""
@@ -426,7 +141,7 @@ class _HeldCandidate:
             refusals = [change.description for change in changes]
         elif not refusals:
             command = update_command(inputs.source.path, self.path)
-            refusals = [*find_repeat_changes(committed, descriptions, command)]
+            refusals = [*_find_repeat_changes(committed, descriptions, command)]
         if not refusals:
             refusals = [*self._find_irreproducible_values(reference, collections, changes)]
         if refusals:
@@ -471,7 +186,7 @@ class _HeldCandidate:
         for task in collections:
             if task.dataset.name not in changed:
                 old = self.committed.by_collection[task.dataset.name]
-                yield from find_changed_values(old, describe_collection(task, reference))
+                yield from _find_changed_values(old, describe_collection(task, reference))
 
     def _describe_reproduction(self, changes: Sequence[ListChange]) -> dict[str, Any]:
         """The lists without which stored values cannot be computed again, and who accepts that.
@@ -517,3 +232,135 @@ class _HeldCandidate:
             "candidate_line": line,
             "refusals": () if number <= limit else (too_many,),
         }
+
+
+def _find_repeat_changes(
+    baseline: Baseline, collections: Iterable[CollectionBaseline], command: str
+) -> Iterator[str]:
+    """Why the repeats of a list are not those that the baseline holds.
+
+    One repeat more or less changes what a check can show: a poor one hides a drop in its variance.
+
+    Args:
+        baseline: The committed one.
+        collections: The candidate's data.
+        command: What accepts other numbers.
+    """
+    for new in collections:
+        old = baseline.by_collection[new.collection]
+        most = max((each.trials for each in old.lists.values()), default=1)
+        for part, description in new.lists.items():
+            # A new list has as many as the others, or is a fixed one.
+            allowed = {old.lists[part].trials} if part in old.lists else {most, 1}
+            if description.trials not in allowed:
+                yield (
+                    f"{new.collection}: {part} has {pluralize(description.trials, 'repeat')}, and "
+                    f"the baseline {max(allowed)}: their number is part of it: restore the files, "
+                    f"or accept it: {command}"
+                )
+
+
+def _find_changed_values(old: CollectionBaseline, new: CollectionBaseline) -> Iterator[str]:
+    """Where the baseline's configuration does not reproduce the committed values.
+
+    Args:
+        old: As committed.
+        new: The same system on the same queries, evaluated now.
+    """
+    committed = old.value_arrays(new.queries)
+    for name, now in new.value_arrays().items():
+        before = committed[name]
+        changed = np.flatnonzero(~(np.abs(now - before) <= NOISE))
+        if len(changed):
+            q = changed[0]
+            yield (
+                f"{old.collection}: the baseline's configuration does not reproduce {name} of "
+                f"{pluralize(len(changed), 'query')} (query {new.queries[q]!r}: committed "
+                f"{before[q]:.6g}, now {now[q]:.6g})"
+            )
+
+
+def _describe_unaccepted(changes: Sequence[PolicyChange], command: str) -> str | None:
+    """Why a policy is refused, in one line; None where nothing needs an update.
+
+    Args:
+        changes: What differs from the baseline's policy.
+        command: The command that accepts it on purpose.
+    """
+    refused = [change for change in changes if change.needs_update]
+    if not refused:
+        return None
+    listed = "; ".join(
+        f"{change.description}{' (looser)' if change.effect == 'looser' else ''}"
+        for change in refused
+    )
+    return f"not what the baseline was accepted under: {listed}: undo it, or accept it: {command}"
+
+
+class _BaseCommit(NamedTuple):
+    """The commit, and the baseline there.
+
+    Attributes:
+        name: As given.
+        is_same: Whether the file of the baseline is the same there, byte by byte.
+        baseline: The baseline there; None = there is none that this version reads.
+        candidates: The lines of the ledger of checked candidates there.
+    """
+
+    name: str
+    is_same: bool
+    baseline: Baseline | None
+    candidates: tuple[LedgerLine, ...] = ()
+
+    def refuse_other_history(self, baseline: Baseline) -> str | None:
+        """Why a baseline does not follow that of the commit; None where it does, or none is there.
+
+        An older baseline of the repository, or one written anew, lacks updates of its history; one
+        that was edited has other contents without an update.
+        """
+        if self.baseline is None:
+            return None
+        old, new = (_list_updates(each) for each in (self.baseline, baseline))
+        pairs = zip_longest(old, new[: len(old)])
+        lost = next((before for before, now in pairs if before != now), None)
+        if lost is not None:
+            reason = f"its history lacks the update of {lost['updated_at']}"
+        elif len(old) == len(new) and _differ(self.baseline, baseline):
+            reason = "it differs without an update in its history"
+        else:
+            return None
+        return (
+            f"the baseline does not follow that of {self.name}: {reason}: restore it, and update "
+            "it from there"
+        )
+
+
+def _differ(old: Baseline, new: Baseline) -> bool:
+    """Whether anything differs that only an update changes."""
+    is_blessed = new.history[-1].is_anchor
+    return old.contents != new.contents or (old.anchor != new.anchor and not is_blessed)
+
+
+def _list_updates(baseline: Baseline) -> list[dict[str, Any]]:
+    """The history, without what may be added later: reasons, and whether it is the anchor."""
+    parts = {"updated_at", "config_sha256", "means"}
+    return [update.model_dump(include=parts) for update in baseline.history]
+
+
+def _read_base(path: Path, commit: str) -> _BaseCommit:
+    """The baseline's file at a commit.
+
+    Raises:
+        ConfigError: git knows no such commit.
+    """
+    data = read_committed(path, commit)
+    if data is None:
+        return _BaseCommit(commit, is_same=False, baseline=None)
+    try:
+        baseline = Baseline.model_validate_json(data)
+    except ValidationError:
+        baseline = None
+    file = candidates_path(path)
+    lines = parse_candidates((read_committed(file, commit) or b"").decode(errors="replace"), file)
+    candidates = tuple(line.place for line in lines)
+    return _BaseCommit(commit, data == path.read_bytes(), baseline, candidates)

@@ -13,7 +13,7 @@ import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from fusion_bench.checks.completions import TopCandidates, collect_top
 from fusion_bench.config.models import parse_model
@@ -252,22 +252,9 @@ Order: TypeAlias = Callable[
 ]
 
 
-def order_by_best_rank(
-    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], _seed: int
-) -> list[PooledDocument]:
-    """``pool``: the highest rank in any list first, then what most systems return."""
-    return sorted(documents, key=lambda each: (each.best_rank, -each.systems, each.document))
-
-
-def order_by_system(
-    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], _seed: int
-) -> list[PooledDocument]:
-    """``system``: the list of the first system from its top, then what each next one adds."""
-
-    def find_place(each: PooledDocument) -> tuple[int, int]:
-        return next((s, rank) for s, rank in enumerate(each.ranks) if rank)
-
-    return sorted(documents, key=find_place)
+def _sort_by(key: Callable[[PooledDocument, int], Any]) -> Order:
+    """An order by a key of document and seed, whatever is relevant."""
+    return lambda documents, _, seed: sorted(documents, key=lambda each: key(each, seed))
 
 
 def move_to_front(
@@ -314,26 +301,18 @@ def disagreement(document: PooledDocument) -> float:
     )
 
 
-def order_by_uncertainty(
-    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], _seed: int
-) -> list[PooledDocument]:
-    """``uncertainty``: the documents on which the systems disagree most; see ``disagreement``."""
-    return sorted(documents, key=lambda each: (-disagreement(each), each.best_rank, each.document))
-
-
-def order_at_random(
-    documents: Sequence[PooledDocument], _relevant: Mapping[Pair, bool], seed: int
-) -> list[PooledDocument]:
-    """``random``: by a hash of seed, query and document, so that no rank shows."""
-    return sorted(documents, key=lambda each: _draw(seed, *each.pair))
-
-
 ORDERS: Mapping[OrderName, Order] = {
-    "pool": order_by_best_rank,
-    "system": order_by_system,
+    # The highest rank in any list first, then what most systems return.
+    "pool": _sort_by(lambda each, _: (each.best_rank, -each.systems, each.document)),
+    # The list of the first system from its top, then what each next one adds.
+    "system": _sort_by(
+        lambda each, _: next((s, rank) for s, rank in enumerate(each.ranks) if rank)
+    ),
     "move-to-front": move_to_front,
-    "uncertainty": order_by_uncertainty,
-    "random": order_at_random,
+    # The documents on which the systems disagree most.
+    "uncertainty": _sort_by(lambda each, _: (-disagreement(each), each.best_rank, each.document)),
+    # By a hash of seed, query and document, so that no rank shows.
+    "random": _sort_by(lambda each, seed: _draw(seed, *each.pair)),
 }
 
 

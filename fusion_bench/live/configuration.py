@@ -16,13 +16,14 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import (
     Experiment,
     apply_switch,
+    find_one_dataset,
     is_v2_enabled,
     read_experiment,
 )
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, find_folders, read_spec
+from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
 from fusion_bench.live.query_lists import ListRules, Source
 from fusion_bench.live.rerankers import ChainConfig, RerankerLike, read_chain
 from fusion_bench.methods.blend import Blend, RerankBlend
@@ -180,14 +181,8 @@ def _find_file(
         raise ConfigError(
             f"{source.path}: several datasets: choose one with dataset=…: {', '.join(names)}"
         )
-    if dataset is not None and dataset not in names:
-        raise UnknownNameError("dataset", dataset, names, where=str(source.path))
-    return find_dataset(
-        dataset or names[0],
-        find_folders(folders, source.path),
-        where=str(source.path),
-        base=source.path.parent,
-    )
+    places, where = find_folders(folders, source.path), str(source.path)
+    return find_one_dataset(experiment, source, dataset or names[0], places, where=where)
 
 
 @dataclass(frozen=True)

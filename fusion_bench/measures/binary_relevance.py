@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.measures._base import BinaryMeasure, Measure, RequiredRanks, measure_classes
+from fusion_bench.measures._base import BinaryMeasure, Measure, measure_classes
 from fusion_bench.measures.rankings import (
     Ranking,
     ReturnedDocuments,
@@ -25,7 +23,7 @@ class AveragePrecision(BinaryMeasure):
     Source: trec_eval's m_map and m_map_cut.
     """
 
-    required_ranks: ClassVar[RequiredRanks] = "relevant"
+    required_ranks = "relevant"
 
     method: str = "AP"
 
@@ -63,7 +61,7 @@ class AveragePrecision(BinaryMeasure):
 class ReciprocalRank(BinaryMeasure):
     """``RR``: one over the rank of the first relevant document (trec_eval's m_recip_rank)."""
 
-    required_ranks: ClassVar[RequiredRanks] = "relevant"
+    required_ranks = "relevant"
 
     method: str = "RR"
 
@@ -90,8 +88,8 @@ class ReciprocalRank(BinaryMeasure):
 class _RelevantInTop(BinaryMeasure):
     """A measure that depends on the number of relevant documents within the cutoff alone."""
 
-    needs_cutoff: ClassVar[bool] = True
-    required_ranks: ClassVar[RequiredRanks] = "relevant"
+    needs_cutoff = True
+    required_ranks = "relevant"
 
     def _count_relevant(self, ranking: Ranking) -> IntArray:
         rows = ranking.relevant(self.rel).within_cutoff(self.cutoff)
@@ -174,7 +172,7 @@ class Judged(Measure):
     Source: ir_measures; the denominator is min(cutoff, length of the list).
     """
 
-    required_ranks: ClassVar[RequiredRanks] = "judged"
+    required_ranks = "judged"
 
     method: str = "Judged"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.grouped_rows import count_within_queries, query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.errors import DataError
-from fusion_bench.measures._base import Measure, RequiredRanks, measure_classes
+from fusion_bench.measures._base import Measure, measure_classes
 from fusion_bench.measures.rankings import Ranking, ReturnedDocuments, TiedLists, divide_or_zero
 
 Dcg: TypeAlias = Literal["log2", "exp-log2"]
@@ -32,8 +32,8 @@ class NDCG(Measure):
         dcg: The gain: the grade (``log2``), or 2^grade − 1 (``exp-log2``).
     """
 
-    required_ranks: ClassVar[RequiredRanks] = "relevant"
-    external_options: ClassVar[frozenset[str]] = frozenset({"gains"})
+    required_ranks = "relevant"
+    external_options = frozenset({"gains"})
 
     method: str = "nDCG"
     dcg: Dcg = "log2"

@@ -183,7 +183,7 @@ class ChatEndpoint(ModelServer):
         temperature: Sampling temperature; None = the provider's own, and none is sent.
     """
 
-    path: ClassVar[str] = "/chat/completions"
+    path = "/chat/completions"
 
     model: str
     base_url: str = "https://api.openai.com/v1"

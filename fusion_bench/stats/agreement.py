@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -87,7 +87,6 @@ def _grades_by_query(
 
 #: How far apart two grades count: all the same, by their distance, or by its square.
 Weighting: TypeAlias = Literal["none", "linear", "quadratic"]
-WEIGHTINGS: tuple[Weighting, ...] = get_args(Weighting)
 
 
 @dataclass(frozen=True, eq=False)

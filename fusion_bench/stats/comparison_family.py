@@ -30,7 +30,14 @@ from fusion_bench.stats.comparison import (
 )
 from fusion_bench.stats.corrections import Correction, adjust_holm, default_resamples
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean, t_quantile
-from fusion_bench.stats.max_t import FIRST_DRAWS, MOST_DRAWS, FamilyRow, RowResult, judge_row, max_t
+from fusion_bench.stats.max_t import (
+    FIRST_DRAWS,
+    MOST_DRAWS,
+    FamilyRow,
+    RowResult,
+    estimate_row,
+    max_t,
+)
 from fusion_bench.stats.power import detectable_difference, two_sided_p
 from fusion_bench.stats.repeat_variance import (
     RepeatTerm,
@@ -431,7 +438,7 @@ def find_first_group(
     def is_worse(i: int) -> bool:
         rivals = [j for j in np.argsort(-shares[i], kind="stable") if shares[i, j] >= critical]
         return any(
-            judge_row(_pair_row(table, names[i], names[j]), shares[i, j], flipped, alpha, size).p
+            estimate_row(_pair_row(table, names[i], names[j]), shares[i, j], flipped, alpha, size).p
             <= alpha
             for j in rivals
         )

@@ -168,7 +168,7 @@ def max_t(
     )
 
 
-def judge_row(
+def estimate_row(
     row: FamilyRow, share: float, flipped: FlippedShares, alpha: float, size: int
 ) -> RowResult:
     """What the flips of a family say about one of its rows.

@@ -136,7 +136,9 @@ def student_p(mean: MeanEstimate) -> float:
     return float(2 * stdtr(mean.freedom, -abs(mean.mean) / mean.standard_error))
 
 
-def judge_family(rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int = 0) -> list[Gain]:
+def estimate_family(
+    rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int = 0
+) -> list[Gain]:
     """The gains that the verdicts of one run rest on, adjusted for their number by max-T.
 
     Args:
@@ -204,7 +206,7 @@ def estimate_needed(
 
     Args:
         row: The held-out values.
-        gain: From :func:`judge_family`; its critical value is planned for.
+        gain: From :func:`estimate_family`; its critical value is planned for.
         min_gain: The gain to show.
         factor: Critical value of the next look ÷ that of this one.
 
@@ -321,7 +323,7 @@ def evaluate_untuned(
     )
 
 
-def judge_floor(
+def compare_floor(
     untuned: Sequence[UntunedSystem],
     tuned: FloatArray,
     groups: Sequence[str],

@@ -22,7 +22,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
 from fusion_bench.stats.comparison import Direction
-from fusion_bench.tune.gains import PairedValues, judge_family, paired_gain
+from fusion_bench.tune.gains import PairedValues, estimate_family, paired_gain
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
@@ -118,7 +118,7 @@ class HeldOutEvaluation:
             repeats=None if repeats is None else repeats[:, mask],
         )
 
-    def judge_family(
+    def estimate_family(
         self,
         rows: Sequence[tuple[FloatArray, FloatArray]],
         repeats: Sequence[FloatArray | None] = (),
@@ -134,7 +134,7 @@ class HeldOutEvaluation:
             self.pair_values(tuned, default, each)
             for (tuned, default), each in zip_longest(rows, repeats)
         ]
-        return judge_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
+        return estimate_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
 
     def check_feasible(self) -> None:
         """Refuse before the search what could not be evaluated after it.

@@ -51,8 +51,8 @@ from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, list_computed, widen_fit
 from fusion_bench.tune.gains import (
     UntunedSystem,
+    compare_floor,
     estimate_needed,
-    judge_floor,
     list_repeat_terms,
     select_repeats,
 )
@@ -215,7 +215,7 @@ class HeldOutGains:
         rows += [
             (each.utilities(each.tuned), each.utilities(each.default)) for each in self.thresholds
         ]
-        gain, *others = self.evaluation.judge_family(rows, repeats)
+        gain, *others = self.evaluation.estimate_family(rows, repeats)
         if self.fit is not None:
             fit = widen_fit(self.fit, list_repeat_terms(self.gain_by_repeat, groups), groups)
             gain = adopt_fit(gain, fit, is_bounded=self.evaluation.is_bounded)
@@ -450,7 +450,7 @@ class HeldOutReport(HeldOutGains):
         evaluation, mask = self.evaluation, self._held_out
         tuned = self.tuned[mask]
         return {
-            "floor": judge_floor(
+            "floor": compare_floor(
                 [each.select_queries(mask) for each in self.untuned],
                 tuned,
                 evaluation.pair_values(tuned, tuned).groups,

@@ -324,10 +324,10 @@ def study_policy(
     judgments = judgments or recognize_kind(qrels, runs.queries)
     prepared = replace(prepared, judgments=judgments, is_bounded=is_bounded(measure.name))
     names = (collection, system.name, system.policy.method, measure.name)
-    return judge_policy(prepared, fold, number_by_appearance(runs.groups)[0], budget, names)
+    return compare_policy(prepared, fold, number_by_appearance(runs.groups)[0], budget, names)
 
 
-def judge_policy(
+def compare_policy(
     prepared: PreparedPolicy,
     fold: IntArray,
     groups: IntArray,

@@ -353,7 +353,9 @@ def _read_trials(study: optuna.Study, objective: TuningObjective) -> list[Trial]
     """The finished trials of the database, counted from 1, their parameters as they were done."""
     known = {parameter.path: parameter for parameter in objective.parameters}
     trials = []
-    for number, trial in enumerate(study.get_trials(False, FINISHED), 1):
+    # A damaged database may have trials without a number.
+    finished = sorted(study.get_trials(False, FINISHED), key=lambda trial: int(trial.number))
+    for number, trial in enumerate(finished, 1):
         params = {path: known[path].round_value(value) for path, value in trial.params.items()}
         value = math.nan if trial.value is None else trial.value
         origin = trial.user_attrs.get(ORIGIN, "sampler")

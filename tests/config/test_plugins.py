@@ -22,7 +22,7 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.run import update_baseline
+from fusion_bench.gate.update import update_baseline
 from fusion_bench.measures import compute_measures, measure_classes, parse_measure, tie_sensitivity
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions

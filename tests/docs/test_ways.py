@@ -15,11 +15,14 @@ import pytest
 
 import fusion_bench
 from fusion_bench.cli import main
+from fusion_bench.data.aligned_runs import AlignedRuns
 
 PACKAGE = Path(fusion_bench.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
 #: A value goes through so many files at most.
 MOST = 30
+#: So many files of ``evaluation`` take the aligned lists of one report at most.
+MOST_TAKERS = 12
 EXPERIMENT = """\
 dataset: made
 measures: [nDCG@10]
@@ -123,3 +126,27 @@ def test_a_value_goes_through_the_files_that_the_page_names_in_their_order(value
     assert code in (0, 4)
     assert [file for file in WAYS[value] if file not in entered] == []
     assert sorted(WAYS[value], key=entered.index) == WAYS[value]
+
+
+@pytest.mark.usefixtures("project")
+def test_few_files_of_the_evaluation_take_the_aligned_lists() -> None:
+    takers: dict[int, set[str]] = {}
+    kept: list[AlignedRuns] = []  # so that no two of them have one id
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        path = frame.f_code.co_filename
+        if event != "call" or not path.startswith(f"{PACKAGE}/evaluation/"):
+            return
+        code = frame.f_code
+        for name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+            if isinstance(runs := frame.f_locals.get(name), AlignedRuns):
+                kept.append(runs)
+                takers.setdefault(id(runs), set()).add(path.removeprefix(f"{PACKAGE}/"))
+
+    sys.setprofile(note)
+    try:
+        assert main(COMMANDS["a rank"].split()) == 0
+    finally:
+        sys.setprofile(None)
+    assert takers
+    assert max(map(len, takers.values())) <= MOST_TAKERS

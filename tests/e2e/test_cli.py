@@ -136,7 +136,7 @@ def test_dataset_list(root: Path, capsys: Capture) -> None:
     found = json.loads(printed(capsys, "dataset", "list", "--json"))
     assert found["tiny"]["runs"]["a"]["roles"] == ["keyword"]
     out = printed(capsys, "dataset", "list", "--datasets", "none", "--datasets", "nowhere")
-    assert out.startswith("no dataset in none, nowhere: ")
+    assert "none, nowhere: " in out
 
 
 def test_dataset_show(root: Path, capsys: Capture) -> None:
@@ -357,7 +357,7 @@ def test_compare_takes_names_of_run_files(capsys: Capture) -> None:
     message = capsys.readouterr().err
     assert f"'a' stands twice, for {A} and {B}: " in message
     assert main(["compare", "x=report.json"]) == 2
-    assert "report cannot be named" in capsys.readouterr().err
+    assert "cannot be named" in capsys.readouterr().err
 
 
 def test_compare_of_reports_explains_what_lost_most(root: Path, capsys: Capture) -> None:

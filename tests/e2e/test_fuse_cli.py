@@ -18,7 +18,7 @@ A, B = (f"{name}=datasets/tiny/{name}.trec" for name in "ab")
 
 def test_a_system_of_an_experiment(root: Path, capsys: Capture) -> None:
     assert main(["fuse", EXPERIMENT, "--system", "two", "--out", "new/two.jsonl", "--sources"]) == 0
-    assert "new/two.jsonl (two over a, b, r: 4 " in capsys.readouterr().out
+    assert "(two over a, b, r: 4 " in capsys.readouterr().out
     rows = [json.loads(line) for line in (root / "new/two.jsonl").read_text().splitlines()]
     assert [row["rank"] for row in rows if row["query"] == "q2"] == [1, 2, 3]
     first = next(row for row in rows if row["document"] == "d3")

@@ -60,7 +60,7 @@ def test_reports_say_who_judged_and_that_it_is_circular(
     shown += [(circular / "reports/mine" / name).read_text(encoding="utf-8") for name in pages]
     for page in shown:
         plain = " ".join(page.replace("\\", "").replace("&#39;", "'").split())
-        assert "judge of the family gpt." in plain
+        assert "of the family gpt." in plain
         assert MEASURED in plain
         assert "120 pairs of 40 queries" in plain
         assert CIRCULAR in plain
@@ -105,7 +105,7 @@ def test_the_console_names_the_judge(
     monkeypatch.setattr(server, "open_socket", lambda _: nullcontext())
     assert main(["serve", EXPERIMENT, "--no-open"]) == 0
     for shown in (" ".join(notes), " ".join(capsys.readouterr().err.split())):
-        assert "judge of the family gpt." in shown
+        assert "of the family gpt." in shown
         assert CIRCULAR in shown
     assert main(["serve", EXPERIMENT, "--no-open", "--json"]) == 0
     assert CIRCULAR in json.loads(capsys.readouterr().out)["warnings"][1]

@@ -30,11 +30,12 @@ from fusion_bench.explain.failures import KINDS
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
 from fusion_bench.gate.page import build_gate_page
-from fusion_bench.gate.run import run_gate, update_baseline
+from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.self_test.error_rates import measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page
 from fusion_bench.gate.self_test.simulation import HalvesOutcome
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
+from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationResult

@@ -65,7 +65,7 @@ def test_a_trial_that_is_not_there_is_one_line(
 ) -> None:
     assert main([*command, "--trial", "4"]) == 2
     error = capsys.readouterr().err
-    assert "--trial: tiny has 3 trials " in error
+    assert "tiny has 3 trials " in error
     assert not (root / "x.trec").exists()
 
 

@@ -86,7 +86,7 @@ def test_tune(root: Path, capsys: Capture) -> None:
     """The list of the pool seems to gain; the other is better on the documents judged."""
     assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 3
     out = capsys.readouterr().out
-    assert "judge out/tuned.yaml --next 50" in out
+    assert "out/tuned.yaml --next 50" in out
     assert ": judged documents\n" in out
     report = json.loads((root / "out/tuning.json").read_text())
     assert report["verdict"] == "unjudged decide"

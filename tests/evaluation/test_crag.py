@@ -289,7 +289,7 @@ def test_a_dataset_without_absolute_scores(root: Path, capsys: Capture) -> None:
     tiny.edit(root, tiny.DATASET, "score_space: unit", "score_space: unbounded")
     assert main(["eval", tiny.EXPERIMENT, "--out", "out"]) == 2
     err = capsys.readouterr().err
-    assert "space unit, logit, log_prob" in err
+    assert " unit, logit, log_prob" in err
     assert "'r' is unbounded" in err
 
 

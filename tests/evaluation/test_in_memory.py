@@ -53,7 +53,7 @@ def test_systems_as_objects_and_as_keys_run_together() -> None:
 def test_what_breaks_a_rule_is_named() -> None:
     with pytest.raises(UnknownNameError, match=r"mine: .* 'on'"):
         make_experiment("mine", {"one": {"runs": ["a"]}}, dataset="d", baseline="on")
-    with pytest.raises(ConfigError, match=r"mine: systems.one.fusion"):
+    with pytest.raises(ConfigError, match=r"systems.one.fusion"):
         make_experiment("mine", {"one": {"runs": ["a"], "fusion": "rff"}}, dataset="d")
     with pytest.raises(ConfigError, match="least one system"):
         make_experiment("mine", {}, dataset="d")

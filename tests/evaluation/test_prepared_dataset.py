@@ -64,11 +64,11 @@ def test_a_query_type_narrows_what_is_judged_and_not_what_is_chosen_on(tmp_path:
 
 def test_names_that_nothing_answers_to(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
-    with pytest.raises(UnknownNameError, match=r"split 'tst'.*: all, dev, test"):
+    with pytest.raises(UnknownNameError, match=r"'tst'.*: all, dev, test"):
         task(root, split="tst")
     with pytest.raises(UnknownNameError, match=r"type 'x'.*: global, local"):
         task(root, query_type="x")
-    with pytest.raises(ConfigError, match="'relationship' in split 'test'"):
+    with pytest.raises(ConfigError, match="'relationship' in "):
         task(root, query_type="relationship")
 
 

@@ -82,7 +82,7 @@ def test_values_means_and_queries(root: Path) -> None:
     assert queries.changed == 3
     few = find_changes(before, report(root), queries=1).collections[0].queries
     assert (len(few.rows), few.changed) == (1, 3)
-    assert repr(few) == "QueryChanges(1 of 3 changed queries)"
+    assert repr(few).startswith("QueryChanges(1 of 3 ")
 
 
 def test_systems_queries_and_data_come_and_go(root: Path) -> None:

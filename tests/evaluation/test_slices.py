@@ -87,7 +87,7 @@ def test_a_field_of_many_values_is_no_slice(tmp_path: Path) -> None:
         "".join(f"q{i} 0 d1 1\n" for i in range(60)), encoding="utf-8"
     )
     experiment, source = read_experiment(tmp_path / EXPERIMENT)
-    with pytest.raises(ConfigError, match=r"'page' has 60 .* in tiny"):
+    with pytest.raises(ConfigError, match="'page' has 60 "):
         run_experiment(experiment, source, folders=[tmp_path / "datasets"])
 
 

@@ -13,7 +13,7 @@ import pytest
 from fusion_bench._version import ENGINE
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
-from fusion_bench.gate import baseline
+from fusion_bench.gate import inputs
 from fusion_bench.gate.baseline import digest_json
 from fusion_bench.gate.baseline_files import read_baseline, write_baseline
 from fusion_bench.gate.page import format_text
@@ -146,7 +146,7 @@ def test_a_value_that_is_no_number_is_never_a_pass(
             values[0, 7] = np.nan
         return [replace(scores, values=values)]
 
-    monkeypatch.setattr(baseline, "evaluate_systems", broken)
+    monkeypatch.setattr(inputs, "evaluate_systems", broken)
     result = gate_verdict(root)
     faults = [c.error for c in result.checks if c.error is not None]
     assert [fault.split(" values")[0] for fault in faults] == ["1 of 60", "1 of 30"]

@@ -157,7 +157,7 @@ def test_a_link_may_lead_into_a_declared_store(declared: str, folder: bool, tmp_
 @pytest.mark.parametrize(
     ("declared", "text"),
     [
-        ("[../../stor]", "leaves the dataset's folder: copy the file into it, or name a folder"),
+        ("[../../stor]", "leaves the dataset's"),
         ("[]", "under 'follow_links_to'"),
         ("../../store", "follow_links_to"),
     ],

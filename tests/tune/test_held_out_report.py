@@ -331,7 +331,7 @@ def test_all_verdicts_of_a_run_are_one_family(
         base.evaluate_params([base.default_params, chosen.params]),
     )
     rows = [(tuned, default), (by_class.values, by_class.overall)]
-    assert [gain, over_global] == judge.judge_family([(a[mask], b[mask]) for a, b in rows])
+    assert [gain, over_global] == judge.estimate_family([(a[mask], b[mask]) for a, b in rows])
     assert alone.p <= gain.p
 
 

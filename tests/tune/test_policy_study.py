@@ -32,8 +32,8 @@ from fusion_bench.tune.policy_study import (
     PreparedPolicy,
     StudyBudget,
     best_of_other_folds,
+    compare_policy,
     decide_policy,
-    judge_policy,
     list_policies,
     pick_fixed,
     rule_chooser,
@@ -130,7 +130,7 @@ def test_unjudged_documents_decide_where_they_contradict_that_it_pays(
         choose, (Variant(), Variant()), values, 2, None, measure_unjudged, judgments
     )
     names = ("c", "s", "entropy_alpha", "RR@10")
-    result = judge_policy(prepared, np.arange(60) // 2 % 3, np.arange(60), BUDGET, names)
+    result = compare_policy(prepared, np.arange(60) // 2 % 3, np.arange(60), BUDGET, names)
     assert result.verdict == verdict
     assert (result.unjudged is None) == (judgments == "complete")
 

@@ -18,7 +18,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.tune import held_out
 from fusion_bench.tune.distribution import WorkerPool, distribute_objective
-from fusion_bench.tune.gains import PairedValues, judge_family
+from fusion_bench.tune.gains import PairedValues, estimate_family
 from fusion_bench.tune.objective import ObjectivePaths
 from tests.tiny import edit
 from tests.tune import made
@@ -71,9 +71,9 @@ def test_the_objective_is_the_mean_over_trials(
 
     def spy(rows: Sequence[PairedValues], *, alpha: float, seed: int) -> list[Gain]:
         families.append(rows)
-        return judge_family(rows, alpha=alpha, seed=seed)
+        return estimate_family(rows, alpha=alpha, seed=seed)
 
-    monkeypatch.setattr(held_out, "judge_family", spy)
+    monkeypatch.setattr(held_out, "estimate_family", spy)
     other = tune(make(tmp_path / "other", changes=True), tmp_path / "out")
     capsys.readouterr()
     default = [low for low, _ in other["held_out_values"]]

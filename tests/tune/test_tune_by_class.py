@@ -57,7 +57,7 @@ def run(
     if by_class is None:
         return judge, chosen, None, asked
     mask = judge.split.held_out
-    [gain] = judge.judge_family([(by_class.values[mask], by_class.overall[mask])])
+    [gain] = judge.estimate_family([(by_class.values[mask], by_class.overall[mask])])
     default = base.evaluate_params([base.default_params])[0]
     return judge, chosen, judge.class_record(by_class, default, gain), asked
 

@@ -56,10 +56,10 @@ def test_a_number_and_its_noun_agree() -> None:
 
 def test_names_that_are_about_as_near_are_both_suggested() -> None:
     methods = ["rrf", "rrf_v2", "weighted_score"]
-    assert did_you_mean("rrf2", methods) == "; did you mean 'rrf' or 'rrf_v2'?"
-    assert did_you_mean("rrf_2", methods) == "; did you mean 'rrf_v2'?"
+    assert did_you_mean("rrf2", methods).endswith(" 'rrf' or 'rrf_v2'?")
+    assert did_you_mean("rrf_2", methods).endswith(" mean 'rrf_v2'?")
     assert did_you_mean("borda", methods) == ""
-    assert did_you_mean("RRF", ["rrf", "borda"]) == "; did you mean 'rrf'?"
+    assert did_you_mean("RRF", ["rrf", "borda"]).endswith(" mean 'rrf'?")
 
 
 @pytest.mark.parametrize(
@@ -189,15 +189,16 @@ def test_two_numbers_are_told_apart(first: float, second: float, expected: tuple
 @pytest.mark.parametrize(
     ("difference", "baseline", "expected"),
     [
-        (0.1, 0.5, "+20.0 %: 1 query better, 2 worse of 60"),
-        (-0.05, 0.5, "-10.0 %: 1 query better, 2 worse of 60"),
-        (0.1, 0.0, "1 query better, 2 worse of 60"),
-        (0.1, None, "1 query better, 2 worse of 60"),
-        (math.nan, 0.5, "1 query better, 2 worse of 60"),
+        (0.1, 0.5, "+20.0 %: "),
+        (-0.05, 0.5, "-10.0 %: "),
+        (0.1, 0.0, ""),
+        (0.1, None, ""),
+        (math.nan, 0.5, ""),
     ],
 )
 def test_a_change_for_people(difference: float, baseline: float | None, expected: str) -> None:
-    assert format_change(difference, baseline, wins=1, losses=2, queries=60) == expected
+    shown = format_change(difference, baseline, wins=1, losses=2, queries=60)
+    assert shown == f"{expected}1 query better, 2 worse of 60"
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from benchmarks.studies.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.cross_fitting import adopt_fit, cross_fit
-from fusion_bench.tune.gains import PairedValues, judge_family, paired_gain
+from fusion_bench.tune.gains import PairedValues, estimate_family, paired_gain
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.trial_selection import LEVEL, PRIOR_WEIGHT, decide_verdict, shrink_gain
 
@@ -110,7 +110,7 @@ def draw_errors(design: Design, rng: np.random.Generator) -> tuple[float, float,
     # The verdict's p is never below Student's: most draws need no flips.
     if not estimate_mean(pair[0] - pair[1]).low > 0:
         return None
-    [gain] = judge_family([PairedValues(*pair, tuple(map(str, held_out.tolist())))])
+    [gain] = estimate_family([PairedValues(*pair, tuple(map(str, held_out.tolist())))])
     shrunken = shrink_gain(gain)
     if decide_verdict(gain) != "ship" or shrunken is None:
         return None

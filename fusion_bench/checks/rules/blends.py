@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
 
 import numpy as np
 
 from fusion_bench.checks.lint_rule import (
-    Fact,
     Problem,
     RankedList,
     Rule,
@@ -22,7 +20,6 @@ from fusion_bench.checks.lint_rule import (
     to_raw_score,
     without_cuts,
 )
-from fusion_bench.checks.records import Severity
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.methods.blend import RerankBlend, RetrievalBlend
@@ -84,7 +81,7 @@ def rerank_by_place(
 class BlendNotMonotone(Rule):
     """``blend-not-monotone``: equal rerank scores, and the lower fused rank wins."""
 
-    id: ClassVar[str] = "blend-not-monotone"
+    id = "blend-not-monotone"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Ranks that change places where every candidate has the rerank score 1."""
@@ -154,8 +151,8 @@ def _build_order_witness(
 class MinMaxOverRRF(Rule):
     """``min-max-over-rrf``: ``retrieval: fused_min_max`` over a sum of reciprocal ranks."""
 
-    id: ClassVar[str] = "min-max-over-rrf"
-    severity: ClassVar[Severity] = "note"
+    id = "min-max-over-rrf"
+    severity = "note"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Min-max over the candidates of a fusion of ranks."""
@@ -203,7 +200,7 @@ def _build_scale_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
 class RankImmovable(Rule):
     """``rank-immovable``: some fused ranks stay as they are, whatever the reranker says."""
 
-    id: ClassVar[str] = "rank-immovable"
+    id = "rank-immovable"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Ranks whose least score is above all lower ranks' greatest, with the term 1/rank."""
@@ -254,7 +251,7 @@ GREATEST_LEAD = 0.5
 class RerankSwampsRetrieval(Rule):
     """``rerank-swamps-retrieval``: a raw fused score is blended with rerank scores in [0, 1]."""
 
-    id: ClassVar[str] = "rerank-swamps-retrieval"
+    id = "rerank-swamps-retrieval"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """``retrieval: fused`` over ranks, whose greatest sum is far below 1."""
@@ -311,8 +308,8 @@ BOUNDED = "semantic"
 class RetrievalSwampsRerank(Rule):
     """``retrieval-swamps-rerank``: raw scores are blended with rerank scores in [0, 1]."""
 
-    id: ClassVar[str] = "retrieval-swamps-rerank"
-    facts: ClassVar[frozenset[Fact]] = frozenset({"roles"})
+    id = "retrieval-swamps-rerank"
+    facts = frozenset({"roles"})
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """``retrieval: fused`` over raw scores of a source that is not bounded by its role."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from itertools import combinations, pairwise
-from typing import ClassVar
 
 from fusion_bench.checks.lint_rule import (
     Outcome,
@@ -32,7 +31,7 @@ CLOSE = 1e-6
 class EngineCannotExpress(Rule):
     """``engine-cannot-express``: the engine does something else than the system."""
 
-    id: ClassVar[str] = "engine-cannot-express"
+    id = "engine-cannot-express"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """The fidelity of the translation, unless it is exact, with its reasons."""

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import ClassVar
 
 from fusion_bench.checks.lint_rule import (
-    Fact,
     Problem,
     Rule,
     Subject,
@@ -16,7 +14,6 @@ from fusion_bench.checks.lint_rule import (
     register_rule,
     without_blend,
 )
-from fusion_bench.checks.records import Severity
 from fusion_bench.config.query_types import SUM_TOLERANCE
 from fusion_bench.methods.fuse import RankTermFusion
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
@@ -55,7 +52,7 @@ class Tier:
 class BonusDominates(Rule):
     """``bonus-dominates``: the bonus of ``rrf_v2`` sorts documents by their best rank alone."""
 
-    id: ClassVar[str] = "bonus-dominates"
+    id = "bonus-dominates"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """A tier whose least score is above the greatest score of a lower one."""
@@ -133,8 +130,8 @@ USUAL_DEPTH = 100
 class KBeyondDepth(Rule):
     """``k-beyond-depth``: with k far beyond the depth, lists are votes."""
 
-    id: ClassVar[str] = "k-beyond-depth"
-    severity: ClassVar[Severity] = "note"
+    id = "k-beyond-depth"
+    severity = "note"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """A last rank that counts nearly as much as the first."""
@@ -176,8 +173,8 @@ def _build_depth_witness(subject: Subject, pair: list[str], depth: int) -> Witne
 class ThreeListsCeiling(Rule):
     """``three-lists-ceiling``: the scale of ``three_lists`` is never used up."""
 
-    id: ClassVar[str] = "three-lists-ceiling"
-    severity: ClassVar[Severity] = "note"
+    id = "three-lists-ceiling"
+    severity = "note"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """A greatest score below 1."""
@@ -210,8 +207,8 @@ def _build_ceiling_witness(subject: Subject, top: float) -> Witness:
 class WeightsByTypeUntyped(Rule):
     """``weights-by-type-untyped``: every query gets the parameters of the fallback."""
 
-    id: ClassVar[str] = "weights-by-type-untyped"
-    facts: ClassVar[frozenset[Fact]] = frozenset({"types"})
+    id = "weights-by-type-untyped"
+    facts = frozenset({"types"})
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """A dataset none of whose types or intents the system names."""
@@ -264,7 +261,7 @@ THREE = 3
 class WeightsSum(Rule):
     """``weights-sum``: the weights do not sum to what the formula takes them to."""
 
-    id: ClassVar[str] = "weights-sum"
+    id = "weights-sum"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Sums of weights by type that differ, and too much weight for ``three_lists``."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from pydantic import BaseModel
@@ -199,7 +199,7 @@ class Idle:
 class NoEffect(Rule):
     """``no-effect``: a parameter whose value changes no list."""
 
-    id: ClassVar[str] = "no-effect"
+    id = "no-effect"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Every such parameter that has not its default."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import ClassVar
 
 import numpy as np
 
 from fusion_bench.checks.lint_rule import (
-    Fact,
     Problem,
     RankedList,
     Rule,
@@ -31,7 +29,7 @@ DEEPEST = 1000
 class MinRelevanceDrops(Rule):
     """``min-relevance-drops``: the threshold lies above what ranks can score."""
 
-    id: ClassVar[str] = "min-relevance-drops"
+    id = "min-relevance-drops"
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Documents that one list ranks first, or all lists in the top 10, and that are dropped."""
@@ -90,8 +88,8 @@ POSITIVE = "keyword"
 class MissingZeroNegative(Rule):
     """``missing-zero-negative``: a document that a list lacks beats those it scores below 0."""
 
-    id: ClassVar[str] = "missing-zero-negative"
-    facts: ClassVar[frozenset[Fact]] = frozenset({"roles"})
+    id = "missing-zero-negative"
+    facts = frozenset({"roles"})
 
     def find_problems(self, subject: Subject) -> Iterator[Problem]:
         """Absence that counts 0, with a normalizer that gives or keeps negative scores."""

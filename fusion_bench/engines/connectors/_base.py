@@ -338,7 +338,7 @@ class HttpConnector(Connector, HttpServerModel):
         key: Environment variable that holds the API key; None = no authentication.
     """
 
-    operational: ClassVar[frozenset[str]] = Connector.operational | {"allow_http"}
+    operational = Connector.operational | {"allow_http"}
     key_header: ClassVar[KeyHeader] = BEARER
 
     url: str

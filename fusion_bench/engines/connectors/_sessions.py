@@ -654,7 +654,7 @@ class ServerOrFolder(RequestHttpConnector):
             asked one question at a time, so that latencies hold no waiting.
     """
 
-    has_window_by_source: ClassVar[bool] = True
+    has_window_by_source = True
 
     url: str = ""
     path: str | None = Field(default=None, min_length=1)

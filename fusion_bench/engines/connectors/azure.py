@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -129,16 +129,14 @@ class AzureConnector(DocumentFields, RequestHttpConnector):
         filter: An OData expression: only the documents that it admits are searched.
     """
 
-    source: ClassVar[str] = (
-        "https://learn.microsoft.com/en-us/rest/api/searchservice/documents/search-post"
-    )
-    dialect: ClassVar[str] = AzureAISearch.name
+    source = "https://learn.microsoft.com/en-us/rest/api/searchservice/documents/search-post"
+    dialect = AzureAISearch.name
     session_type = AzureSession
-    key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
-    has_window_by_source: ClassVar[bool] = True
-    window_advice: ClassVar[str] = "set an api_version that ends in -preview, and a smaller window"
-    limit_name: ClassVar[str] = "one answer of Azure AI Search"
-    limit_advice: ClassVar[str] = "ask for fewer"
+    key_header = KeyHeader("api-key")
+    has_window_by_source = True
+    window_advice = "set an api_version that ends in -preview, and a smaller window"
+    limit_name = "one answer of Azure AI Search"
+    limit_advice = "ask for fewer"
 
     method: str = "azure"
     index: str = Field(min_length=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -192,13 +192,13 @@ class ChromaConnector(ServerOrFolder):
         where: A filter of metadata as JSON: only the documents that it admits are searched.
     """
 
-    source: ClassVar[str] = "https://docs.trychroma.com/reference/chroma-reference"
-    dialect: ClassVar[str] = Chroma.name
+    source = "https://docs.trychroma.com/reference/chroma-reference"
+    dialect = Chroma.name
     session_type = ChromaSession
     scores = "the negative of Chroma's distance"
-    key_header: ClassVar[KeyHeader] = KeyHeader("x-chroma-token")
-    limit_name: ClassVar[str] = "most_documents"
-    limit_advice: ClassVar[str] = "ask for fewer, or raise it"
+    key_header = KeyHeader("x-chroma-token")
+    limit_name = "most_documents"
+    limit_advice = "ask for fewer, or raise it"
 
     method: str = "chroma"
     tenant: str = "default_tenant"

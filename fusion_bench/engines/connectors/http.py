@@ -5,7 +5,7 @@ from __future__ import annotations
 import urllib.parse
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
@@ -141,7 +141,7 @@ class GenericHttpConnector(HttpConnector):
             and a resumed pull cannot see that the index changed.
     """
 
-    source: ClassVar[str] = "the user"
+    source = "the user"
 
     method: str = "http"
     legs: Annotated[Mapping[SourceName, HttpSource], Field(min_length=1)]

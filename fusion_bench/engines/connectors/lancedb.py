@@ -6,7 +6,7 @@ import os
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -64,8 +64,8 @@ class LanceDBConnector(TableFields, RequestConnector):
         fused: A reranker of the hybrid search, which has one leg of text and one of vectors.
     """
 
-    source: ClassVar[str] = "https://lancedb.github.io/lancedb/python/python/"
-    dialect: ClassVar[str] = LanceDB.name
+    source = "https://lancedb.github.io/lancedb/python/python/"
+    dialect = LanceDB.name
 
     method: str = "lancedb"
     path: Annotated[str, Field(min_length=1)]

@@ -9,7 +9,7 @@ import importlib.metadata
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, JsonValue
 
@@ -260,11 +260,11 @@ class MilvusConnector(DocumentFields, ServerOrFolder):
         filter: A boolean expression: only the entities that it admits are searched.
     """
 
-    source: ClassVar[str] = "https://milvus.io/api-reference/restful/v2.6.x/About.md"
-    dialect: ClassVar[str] = Milvus.name
+    source = "https://milvus.io/api-reference/restful/v2.6.x/About.md"
+    dialect = Milvus.name
     session_type = MilvusSession
     scores = "Milvus's distance; its negative for L2, HAMMING and JACCARD"
-    limit_name: ClassVar[str] = "Milvus"
+    limit_name = "Milvus"
 
     method: str = "milvus"
     database: str = "default"

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator, model_validator
 
@@ -326,9 +326,9 @@ class PgvectorConnector(TableFields, RequestConnector, ServerModel):
         fused: ``rrf`` or ``convex``, by the statement that ``export`` writes.
     """
 
-    source: ClassVar[str] = "https://github.com/pgvector/pgvector"
-    dialect: ClassVar[str] = Pgvector.name
-    has_window_by_source: ClassVar[bool] = True
+    source = "https://github.com/pgvector/pgvector"
+    dialect = Pgvector.name
+    has_window_by_source = True
 
     method: str = "pgvector"
     key: str = "DATABASE_URL"

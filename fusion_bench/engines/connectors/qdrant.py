@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, JsonValue
 
@@ -336,13 +336,13 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
         filter: A filter as JSON: only the points that it admits are searched.
     """
 
-    source: ClassVar[str] = "https://api.qdrant.tech/api-reference/search/query-points"
-    dialect: ClassVar[str] = Qdrant.name
+    source = "https://api.qdrant.tech/api-reference/search/query-points"
+    dialect = Qdrant.name
     session_type = QdrantSession
     scores = "Qdrant's score; the negative of the distance for Euclid and Manhattan"
-    key_header: ClassVar[KeyHeader] = KeyHeader("api-key")
-    limit_name: ClassVar[str] = "most_documents"
-    limit_advice: ClassVar[str] = "ask for fewer, or raise it"
+    key_header = KeyHeader("api-key")
+    limit_name = "most_documents"
+    limit_advice = "ask for fewer, or raise it"
 
     method: str = "qdrant"
     legs: Annotated[Mapping[SourceName, QdrantSource], Field(min_length=1)]

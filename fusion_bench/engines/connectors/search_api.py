@@ -150,7 +150,7 @@ class SearchApiConnector(DocumentFields, RequestHttpConnector):
     """
 
     session_type = SearchApiSession
-    limit_name: ClassVar[str] = "index.max_result_window"
+    limit_name = "index.max_result_window"
 
     index: str = Field(min_length=1)
     legs: Annotated[Mapping[SourceName, SearchApiSource], Field(min_length=1)]
@@ -215,10 +215,8 @@ class ElasticsearchSource(SearchApiSource):
 class ElasticsearchConnector(SearchApiConnector):
     """Elasticsearch: each retriever is a leg, searched alone."""
 
-    source: ClassVar[str] = (
-        "https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-search"
-    )
-    dialect: ClassVar[str] = Elasticsearch.name
+    source = "https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-search"
+    dialect = Elasticsearch.name
 
     method: str = "elasticsearch"
     legs: Annotated[Mapping[SourceName, ElasticsearchSource], Field(min_length=1)]
@@ -289,8 +287,8 @@ class OpenSearchConnector(SearchApiConnector):
             the default one of the index, which could rerank.
     """
 
-    source: ClassVar[str] = "https://docs.opensearch.org/latest/api-reference/search-apis/search/"
-    dialect: ClassVar[str] = OpenSearch.name
+    source = "https://docs.opensearch.org/latest/api-reference/search-apis/search/"
+    dialect = OpenSearch.name
 
     method: str = "opensearch"
     legs: Annotated[Mapping[SourceName, OpenSearchSource], Field(min_length=1)]

@@ -7,7 +7,7 @@ import urllib.parse
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, closing
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
@@ -58,7 +58,7 @@ class SqliteConnector(TableFields):
         fused: SQLite has no fusion.
     """
 
-    source: ClassVar[str] = "https://www.sqlite.org/fts5.html"
+    source = "https://www.sqlite.org/fts5.html"
     scores = "BM25"
 
     method: str = "sqlite"

@@ -180,7 +180,7 @@ class PythonConnector(ObjectConnector):
             JSON; None = the names of the functions and digests of their files.
     """
 
-    source: ClassVar[str] = "the user"
+    source = "the user"
     object_field = "function"
     unscored = "where it returns none"
 
@@ -388,8 +388,8 @@ class HaystackConnector(RetrieverConnector):
     They take ``top_k``, and ``query`` or ``query_embedding``.
     """
 
-    source: ClassVar[str] = "https://docs.haystack.deepset.ai/docs/retrievers"
-    dialect: ClassVar[str] = "haystack"
+    source = "https://docs.haystack.deepset.ai/docs/retrievers"
+    dialect = "haystack"
     package = "haystack-ai"
     methods = ("run_async", "run")
     metadata = "meta"
@@ -419,8 +419,8 @@ class LangChainConnector(RetrieverConnector):
     counts. A document has no score but one in its metadata.
     """
 
-    source: ClassVar[str] = "https://reference.langchain.com/python/langchain_core/retrievers/"
-    dialect: ClassVar[str] = "langchain"
+    source = "https://reference.langchain.com/python/langchain_core/retrievers/"
+    dialect = "langchain"
     package = "langchain-core"
     methods = ("ainvoke", "invoke")
     own = ("id", None, "page_content")
@@ -449,10 +449,8 @@ class LlamaIndexConnector(RetrieverConnector):
     document that a node is of, where each document is one node.
     """
 
-    source: ClassVar[str] = (
-        "https://developers.llamaindex.ai/python/framework-api-reference/retrievers/"
-    )
-    dialect: ClassVar[str] = "llamaindex"
+    source = "https://developers.llamaindex.ai/python/framework-api-reference/retrievers/"
+    dialect = "llamaindex"
     package = "llama-index-core"
     methods = ("aretrieve", "retrieve")
     own = ("node_id", None, "")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, Final
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -129,10 +129,10 @@ class VespaConnector(DocumentFields, RequestHttpConnector):
         fused_ranking: The deployed rank profile that fuses.
     """
 
-    source: ClassVar[str] = "https://docs.vespa.ai/en/reference/query-api-reference.html"
-    dialect: ClassVar[str] = Vespa.name
+    source = "https://docs.vespa.ai/en/reference/query-api-reference.html"
+    dialect = Vespa.name
     session_type = VespaSession
-    limit_name: ClassVar[str] = "maxHits of the query profile"
+    limit_name = "maxHits of the query profile"
 
     method: str = "vespa"
     legs: Annotated[Mapping[SourceName, VespaSource], Field(min_length=1)]

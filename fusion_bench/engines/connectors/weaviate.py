@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Final, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
 
@@ -152,10 +152,10 @@ class WeaviateConnector(RequestHttpConnector):
             ``QUERY_HYBRID_MAXIMUM_RESULTS``, or the depth where that is greater.
     """
 
-    source: ClassVar[str] = "https://docs.weaviate.io/weaviate/api/graphql/search-operators"
-    dialect: ClassVar[str] = Weaviate.name
+    source = "https://docs.weaviate.io/weaviate/api/graphql/search-operators"
+    dialect = Weaviate.name
     session_type = WeaviateSession
-    limit_name: ClassVar[str] = "QUERY_MAXIMUM_RESULTS"
+    limit_name = "QUERY_MAXIMUM_RESULTS"
 
     method: str = "weaviate"
     collection: CollectionName

@@ -40,7 +40,7 @@ class StrategyWeights(WeightedFusion):
         strategies: Source → the strategy that it stands for in the settings; None = in turn.
     """
 
-    hidden_if_none: ClassVar[frozenset[str]] = frozenset({"strategies"})
+    hidden_if_none = frozenset({"strategies"})
 
     weights: dict[str, Weight] = Field(default_factory=lambda: dict(STRATEGIES))
     strategies: dict[str, Strategy] | None = None
@@ -67,8 +67,8 @@ class RRFFusion(ReciprocalRanks, StrategyWeights):
         normalize_scores: False = neither divided nor clamped.
     """
 
-    formula: ClassVar[str] = "Σ w/(k + rank) · (k + 1)/3"
-    source: ClassVar[str] = "CONV-07-05, 5.1"
+    formula = "Σ w/(k + rank) · (k + 1)/3"
+    source = "CONV-07-05, 5.1"
 
     method: str = "RRFFusion"
     k: Annotated[int, Field(ge=1, le=GREATEST_K)] = 60
@@ -119,8 +119,8 @@ class StrategyMean(StrategyWeights, WeightedScore):
 class WeightedScoreFusion(CanonicalFusion, StrategyWeights):
     """``WeightedScoreFusion``: Σ w·x / Σ w over the lists that returned the document."""
 
-    formula: ClassVar[str] = "Σ w·score / Σ w"
-    source: ClassVar[str] = "CONV-07-05, 5.1"
+    formula = "Σ w·score / Σ w"
+    source = "CONV-07-05, 5.1"
 
     method: str = "WeightedScoreFusion"
 

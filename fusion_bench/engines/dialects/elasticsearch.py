@@ -73,8 +73,8 @@ class ElasticsearchRRF(CanonicalRRF):
         weights: By source name or role; since 9.2.
     """
 
-    formula: ClassVar[str] = "Σ w/(rank_constant + rank)"
-    source: ClassVar[str] = "Elasticsearch reference, RRF retriever"
+    formula = "Σ w/(rank_constant + rank)"
+    source = "Elasticsearch reference, RRF retriever"
 
     constant_field = "rank_constant"
 
@@ -90,8 +90,8 @@ class ElasticsearchLinear(ScaledScoreSum, WeightedFusion):
         normalizer: Of all lists, or by source name.
     """
 
-    formula: ClassVar[str] = "Σ w·normalized score"
-    source: ClassVar[str] = "Elasticsearch reference, linear retriever"
+    formula = "Σ w·normalized score"
+    source = "Elasticsearch reference, linear retriever"
 
     method: str = "linear"
     normalizer: NormalizerName | dict[str, NormalizerName] = "none"
@@ -184,7 +184,7 @@ class Elasticsearch(SearchDialect):
     last_notes = ("Weights of rrf need version 9.2, l2_norm 8.19 or 9.1.",)
     lists = (2, 1000)
     lists_rule = "a retriever fuses two or more lists"
-    score_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(NORMALIZERS, "linear")
+    score_methods = dict.fromkeys(NORMALIZERS, "linear")
 
     @classmethod
     def convert_scores(cls, draft: Draft, scale: Normalizer) -> Mapping[str, Any]:

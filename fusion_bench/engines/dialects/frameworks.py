@@ -39,8 +39,8 @@ class Concatenate(EngineFusion):
     A score of 0 counts as no score, so that a negative one of another list is kept instead.
     """
 
-    formula: ClassVar[str] = "max score"
-    source: ClassVar[str] = "Haystack, components/joiners/document_joiner.py"
+    formula = "max score"
+    source = "Haystack, components/joiners/document_joiner.py"
 
     method: str = "concatenate"
 
@@ -55,8 +55,8 @@ class DistributionBased(EngineFusion):
     Other engines add these scores; here the list in which the document does best decides alone.
     """
 
-    formula: ClassVar[str] = "max (x − (mean − 3·sd))/(6·sd)"
-    source: ClassVar[str] = "Haystack, components/joiners/document_joiner.py"
+    formula = "max (x − (mean − 3·sd))/(6·sd)"
+    source = "Haystack, components/joiners/document_joiner.py"
 
     method: str = "distribution_based_rank_fusion"
 
@@ -74,8 +74,8 @@ def _greatest(scores: FloatArray) -> FloatArray:
 class Merge(ScaledScoreSum, NormalizedWeights):
     """``merge``: Σ_s w_s·score, the weights adding up to 1."""
 
-    formula: ClassVar[str] = "Σ w·score / Σ w"
-    source: ClassVar[str] = "Haystack, components/joiners/document_joiner.py"
+    formula = "Σ w·score / Σ w"
+    source = "Haystack, components/joiners/document_joiner.py"
 
     our_scale = RawScores()
 
@@ -88,8 +88,8 @@ class ReciprocalRankFusion(ReciprocalRanks, NormalizedWeights):
     The weights add up to 1, so that a document which is first in every list has the score 1.
     """
 
-    formula: ClassVar[str] = "61·Σ w/(61 + position) / Σ w"
-    source: ClassVar[str] = "Haystack, components/joiners/document_joiner.py"
+    formula = "61·Σ w/(61 + position) / Σ w"
+    source = "Haystack, components/joiners/document_joiner.py"
 
     constant_field = ""
     fixed_constant = 60
@@ -145,8 +145,8 @@ class WeightedReciprocalRank(ReciprocalRanks, WeightedFusion):
         weights: By source name or role; none = 1/n for each of n lists.
     """
 
-    formula: ClassVar[str] = "Σ w/(rank + c)"
-    source: ClassVar[str] = "LangChain, langchain_classic/retrievers/ensemble.py"
+    formula = "Σ w/(rank + c)"
+    source = "LangChain, langchain_classic/retrievers/ensemble.py"
 
     constant_field = "c"
 
@@ -238,8 +238,8 @@ class IgnoredWeights(WeightedFusion):
 class Simple(EngineFusion, IgnoredWeights):
     """``simple``: the greatest score of any list, as it is."""
 
-    formula: ClassVar[str] = "max score"
-    source: ClassVar[str] = "LlamaIndex, core/retrievers/fusion_retriever.py"
+    formula = "max score"
+    source = "LlamaIndex, core/retrievers/fusion_retriever.py"
 
     method: str = "simple"
 
@@ -255,8 +255,8 @@ class Simple(EngineFusion, IgnoredWeights):
 class ReciprocalRerank(IgnoredWeights, ReciprocalRanks):
     """``reciprocal_rerank``: Σ_s 1 / (60 + position), positions from 0; weights are ignored."""
 
-    formula: ClassVar[str] = "Σ 1/(60 + position)"
-    source: ClassVar[str] = "LlamaIndex, core/retrievers/fusion_retriever.py"
+    formula = "Σ 1/(60 + position)"
+    source = "LlamaIndex, core/retrievers/fusion_retriever.py"
 
     constant_field = ""
     fixed_constant = 59
@@ -271,8 +271,8 @@ class ScoreMode(ScaledScoreSum, NormalizedWeights):
 class RelativeScore(ScoreMode):
     """``relative_score``: Σ_s w_s·(x − min)/(max − min), the weights adding up to 1."""
 
-    formula: ClassVar[str] = "Σ w·(x − min)/(max − min) / Σ w"
-    source: ClassVar[str] = "LlamaIndex, core/retrievers/fusion_retriever.py"
+    formula = "Σ w·(x − min)/(max − min) / Σ w"
+    source = "LlamaIndex, core/retrievers/fusion_retriever.py"
     scale = RelativeScale()
 
     method: str = "relative_score"
@@ -281,8 +281,8 @@ class RelativeScore(ScoreMode):
 class DistanceBasedScore(ScoreMode):
     """``dist_based_score``: as ``relative_score``, with mean ± 3·sd for the extremes."""
 
-    formula: ClassVar[str] = "Σ w·(x − (mean − 3·sd))/(6·sd) / Σ w"
-    source: ClassVar[str] = "LlamaIndex, core/retrievers/fusion_retriever.py"
+    formula = "Σ w·(x − (mean − 3·sd))/(6·sd) / Σ w"
+    source = "LlamaIndex, core/retrievers/fusion_retriever.py"
     scale = DistanceScale()
 
     method: str = "dist_based_score"

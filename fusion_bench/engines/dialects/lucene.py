@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -50,8 +50,8 @@ class LogOddsFusionQuery(EngineFusion, WeightedFusion):
         logit_bounds: By source name, least and greatest evidence, which become 0 and 1.
     """
 
-    formula: ClassVar[str] = "sigmoid(n^alpha · mean of logit(score))"
-    source: ClassVar[str] = "Lucene, LogOddsFusionQuery"
+    formula = "sigmoid(n^alpha · mean of logit(score))"
+    source = "Lucene, LogOddsFusionQuery"
 
     method: str = "LogOddsFusionQuery"
     alpha: Annotated[float, Field(ge=0, le=1)] = 0.5
@@ -147,8 +147,8 @@ class LuceneRRF(CanonicalRRF):
         k: Flattens the difference between neighboring ranks. Lucene has no default.
     """
 
-    formula: ClassVar[str] = "Σ 1/(k + rank)"
-    source: ClassVar[str] = "Lucene 10, TopDocs.rrf"
+    formula = "Σ 1/(k + rank)"
+    source = "Lucene 10, TopDocs.rrf"
 
     method: str = "rrf"
     k: Annotated[int, Field(ge=1, le=1000)] = 60

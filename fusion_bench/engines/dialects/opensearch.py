@@ -113,8 +113,8 @@ class NormalizationProcessor(EngineFusion, OpenSearchFusion):
             ``arithmetic_mean`` only what is negative.
     """
 
-    formula: ClassVar[str] = "mean of normalized scores"
-    source: ClassVar[str] = "OpenSearch documentation, normalization processor"
+    formula = "mean of normalized scores"
+    source = "OpenSearch documentation, normalization processor"
 
     method: str = "normalization-processor"
     normalization: Literal["min_max", "l2", "z_score"] = "min_max"
@@ -178,8 +178,8 @@ class ScoreRankerProcessor(RankConstant, OpenSearchFusion, RankTermSum):
         rank_constant: Flattens the difference between neighboring ranks.
     """
 
-    formula: ClassVar[str] = "Σ w·round(1/(rank_constant + rank), 10)"
-    source: ClassVar[str] = "OpenSearch documentation, score ranker processor"
+    formula = "Σ w·round(1/(rank_constant + rank), 10)"
+    source = "OpenSearch documentation, score ranker processor"
 
     constant_field = "rank_constant"
 
@@ -264,7 +264,7 @@ class OpenSearch(SearchDialect):
     last_notes = ("Weights of the score ranker need 3.1; ranks over all shards need 3.5.",)
     lists = (2, MOST_SOURCES)
     lists_rule = f"a hybrid query has 2 to {MOST_SOURCES} queries"
-    score_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(SCALES, "normalization-processor")
+    score_methods = dict.fromkeys(SCALES, "normalization-processor")
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:

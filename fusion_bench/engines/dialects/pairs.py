@@ -50,8 +50,8 @@ class RRFReranker(LanceFusion, ReciprocalRanks):
         K: Flattens the difference between neighboring ranks.
     """
 
-    formula: ClassVar[str] = "Σ 1/(K + rank)"
-    source: ClassVar[str] = "LanceDB, rerankers/rrf.py"
+    formula = "Σ 1/(K + rank)"
+    source = "LanceDB, rerankers/rrf.py"
 
     constant_field = "K"
 
@@ -71,8 +71,8 @@ class MRRReranker(LanceFusion, ReciprocalRanks):
         weight_fts: Weight of the full-text search; 1 − weight_vector.
     """
 
-    formula: ClassVar[str] = "Σ w/rank"
-    source: ClassVar[str] = "LanceDB, rerankers/mrr.py"
+    formula = "Σ w/rank"
+    source = "LanceDB, rerankers/mrr.py"
 
     constant_field = ""
 
@@ -101,8 +101,8 @@ class LinearCombinationReranker(LanceFusion, TermSum):
         fill: 1 − the score of a document that a list lacks.
     """
 
-    formula: ClassVar[str] = "weight·vector + (1 − weight)·text, min-max"
-    source: ClassVar[str] = "LanceDB, rerankers/linear_combination.py and query.py"
+    formula = "weight·vector + (1 − weight)·text, min-max"
+    source = "LanceDB, rerankers/linear_combination.py and query.py"
 
     share_field = "weight"
 
@@ -200,9 +200,9 @@ class SemcheRRF(PairFusion, ReciprocalRanks):
         vector: Which source is the vector search; None = the only one of role ``semantic``.
     """
 
-    hidden_if_none: ClassVar[frozenset[str]] = frozenset({"vector"})
-    formula: ClassVar[str] = "Σ w/(c + rank)"
-    source: ClassVar[str] = "semche 0.4.0, hybrid_retriever.py"
+    hidden_if_none = frozenset({"vector"})
+    formula = "Σ w/(c + rank)"
+    source = "semche 0.4.0, hybrid_retriever.py"
 
     constant_field = "rrf_constant"
 
@@ -321,8 +321,8 @@ class WeaviateFusion(PairFusion):
 class RelativeScoreFusion(WeaviateFusion, ScaledScoreSum):
     """``relativeScoreFusion``: Σ_s w_s·(x − min) / (max − min); 1 for equal scores."""
 
-    formula: ClassVar[str] = "Σ w·(x − min)/(max − min)"
-    source: ClassVar[str] = "Weaviate, usecases/traverser/hybrid/hybrid_fusion.go"
+    formula = "Σ w·(x − min)/(max − min)"
+    source = "Weaviate, usecases/traverser/hybrid/hybrid_fusion.go"
 
     scale = our_scale = MinMax()
 
@@ -332,16 +332,13 @@ class RelativeScoreFusion(WeaviateFusion, ScaledScoreSum):
 class RankedFusion(WeaviateFusion, ReciprocalRanks):
     """``rankedFusion``: Σ_s w_s / (60 + position), positions from 0."""
 
-    formula: ClassVar[str] = "Σ w/(60 + position)"
-    source: ClassVar[str] = "Weaviate, usecases/traverser/hybrid/hybrid_fusion.go"
+    formula = "Σ w/(60 + position)"
+    source = "Weaviate, usecases/traverser/hybrid/hybrid_fusion.go"
 
     constant_field = ""
     fixed_constant = 59
 
     method: str = "rankedFusion"
-
-
-SERVER = f"{WINDOW}=$window\n"
 
 
 @dialects.register

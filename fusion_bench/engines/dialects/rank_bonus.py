@@ -160,7 +160,7 @@ class ReciprocalRankFusion(BonusFusion):
     A list of the original query weighs 2: give it the role ``question``, the keyword search too.
     """
 
-    source: ClassVar[str] = "tobi/qmd, src/store.ts"
+    source = "tobi/qmd, src/store.ts"
 
     method: str = "reciprocalRankFusion"
 
@@ -215,7 +215,7 @@ class Qmd(BonusDialect):
 class AdrRRFv2(BonusFusion):
     """``rrf_v2``: Σ_s w_s / (k + rank) + bonus of the best rank; the question weighs 2."""
 
-    source: ClassVar[str] = "ADR-005, decisions 1 and 2"
+    source = "ADR-005, decisions 1 and 2"
 
     method: str = "rrf_v2"
 
@@ -223,7 +223,7 @@ class AdrRRFv2(BonusFusion):
 class AdrRRF(EngineFusion, RRF):
     """``rrf``: Σ_s 1 / (60 + rank), what ran before and runs where v2 is switched off."""
 
-    source: ClassVar[str] = "ADR-005, context"
+    source = "ADR-005, context"
 
     method: str = "rrf"
 

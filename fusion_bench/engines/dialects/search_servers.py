@@ -46,8 +46,8 @@ class AzureRRF(ReciprocalRanks, WeightedFusion):
         text: Which source is the text query; None = the only one of role ``keyword``.
     """
 
-    formula: ClassVar[str] = "Σ w/(60 + position)"
-    source: ClassVar[str] = "Azure AI Search documentation, hybrid search scoring"
+    formula = "Σ w/(60 + position)"
+    source = "Azure AI Search documentation, hybrid search scoring"
 
     constant_field = ""
     fixed_constant = 59
@@ -172,9 +172,9 @@ class ManticoreRRF(ReciprocalRanks, WeightedFusion):
         text: Which source is the full-text search; None = all are vector searches.
     """
 
-    hidden_if_none: ClassVar[frozenset[str]] = frozenset({"text"})
-    formula: ClassVar[str] = "Σ w/(rank_constant + rank)"
-    source: ClassVar[str] = "Manticore Search manual, hybrid search"
+    hidden_if_none = frozenset({"text"})
+    formula = "Σ w/(rank_constant + rank)"
+    source = "Manticore Search manual, hybrid search"
 
     constant_field = "rank_constant"
 
@@ -273,8 +273,8 @@ class VespaReciprocalRank(CanonicalRRF):
         weights: By source name or role: factors in the expression.
     """
 
-    formula: ClassVar[str] = "Σ w·reciprocal_rank(feature, k)"
-    source: ClassVar[str] = "Vespa documentation, phased ranking"
+    formula = "Σ w·reciprocal_rank(feature, k)"
+    source = "Vespa documentation, phased ranking"
 
     method: str = "reciprocal_rank"
     k: Annotated[float, Field(ge=0, le=1000)] = 60
@@ -290,8 +290,8 @@ class VespaNormalizeLinear(CanonicalFusion):
         weights: By source name or role: factors in the expression.
     """
 
-    formula: ClassVar[str] = "Σ w·normalize_linear(feature)"
-    source: ClassVar[str] = "Vespa documentation, phased ranking; LinearNormalizer.java"
+    formula = "Σ w·normalize_linear(feature)"
+    source = "Vespa documentation, phased ranking; LinearNormalizer.java"
 
     method: str = "normalize_linear"
     weights: dict[str, Weight] = Field(default_factory=dict)

@@ -39,8 +39,8 @@ class CosmosRRF(RankConstant, TermSum):
         weights: By source name or role; a source that is not named weighs 1.
     """
 
-    formula: ClassVar[str] = "Σ |w|/(60 + dense rank)"
-    source: ClassVar[str] = "azure-cosmos-dotnet-v3 on GitHub, pull request 5064"
+    formula = "Σ |w|/(60 + dense rank)"
+    source = "azure-cosmos-dotnet-v3 on GitHub, pull request 5064"
 
     constant_field = ""
     fixed_constant = 60
@@ -164,8 +164,8 @@ class PgvectorRRF(ReciprocalRanks, WeightedFusion):
         k: Flattens the difference between neighboring ranks.
     """
 
-    formula: ClassVar[str] = "Σ w/(k + rank)"
-    source: ClassVar[str] = "pgvector-python, examples/hybrid_search/rrf.py"
+    formula = "Σ w/(k + rank)"
+    source = "pgvector-python, examples/hybrid_search/rrf.py"
 
     method: str = "rrf"
     k: Annotated[int, Field(ge=0, le=GREATEST_K)] = 60
@@ -174,8 +174,8 @@ class PgvectorRRF(ReciprocalRanks, WeightedFusion):
 class PgvectorConvex(ScaledScoreSum, WeightedFusion):
     """``convex``: Σ_s w_s·(x − min)/(max − min); equal scores of a list count 1."""
 
-    formula: ClassVar[str] = "Σ w·(x − min)/(max − min)"
-    source: ClassVar[str] = "Bruch, Gai, Ingber 2023, as SQL"
+    formula = "Σ w·(x − min)/(max − min)"
+    source = "Bruch, Gai, Ingber 2023, as SQL"
 
     scale = our_scale = MinMax()
 

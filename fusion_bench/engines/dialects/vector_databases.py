@@ -60,9 +60,9 @@ class ChromaRRF(ReciprocalRanks, WeightedFusion):
             that only documents of every list are.
     """
 
-    hidden_if_none: ClassVar[frozenset[str]] = frozenset({"default"})
-    formula: ClassVar[str] = "Σ w/(k + position)"
-    source: ClassVar[str] = "Chroma documentation, hybrid search; chromadb operator.py"
+    hidden_if_none = frozenset({"default"})
+    formula = "Σ w/(k + position)"
+    source = "Chroma documentation, hybrid search; chromadb operator.py"
 
     first_rank = 0
 
@@ -144,8 +144,8 @@ class MilvusRRF(CanonicalRRF):
         k: Flattens the difference between neighboring ranks.
     """
 
-    formula: ClassVar[str] = "Σ 1/(k + rank)"
-    source: ClassVar[str] = "Milvus documentation, RRF ranker"
+    formula = "Σ 1/(k + rank)"
+    source = "Milvus documentation, RRF ranker"
 
     method: str = "rrf"
     k: Annotated[float, Field(gt=0, le=1000)] = 60
@@ -160,8 +160,8 @@ class MilvusWeighted(ScaledScoreSum, WeightedFusion):
         metric: Of all lists, or by source name. ``L2`` takes scores that are negative distances.
     """
 
-    formula: ClassVar[str] = "Σ w·score on [0, 1] by its metric"
-    source: ClassVar[str] = "Milvus documentation, weighted ranker"
+    formula = "Σ w·score on [0, 1] by its metric"
+    source = "Milvus documentation, weighted ranker"
 
     our_scale = RawScores()
 
@@ -311,8 +311,8 @@ class QdrantRRF(RankConstant, RankTermSum, WeightedFusion):
         weights: By source name or role; since 1.17.
     """
 
-    formula: ClassVar[str] = "Σ 1/((position + 1)/w + k − 1)"
-    source: ClassVar[str] = "Qdrant 1.19, reciprocal_rank_fusion.rs"
+    formula = "Σ 1/((position + 1)/w + k − 1)"
+    source = "Qdrant 1.19, reciprocal_rank_fusion.rs"
 
     method: str = "rrf"
     k: Annotated[int, Field(ge=1, le=1001)] = 2
@@ -337,8 +337,8 @@ class QdrantRRF(RankConstant, RankTermSum, WeightedFusion):
 class QdrantDBSF(CanonicalFusion):
     """``dbsf``: Σ_s (x − (mean − 3·sd)) / (6·sd); no weights, missing documents add nothing."""
 
-    formula: ClassVar[str] = "Σ (x − (mean − 3·sd))/(6·sd)"
-    source: ClassVar[str] = "Qdrant 1.19, score_fusion.rs"
+    formula = "Σ (x − (mean − 3·sd))/(6·sd)"
+    source = "Qdrant 1.19, score_fusion.rs"
 
     method: str = "dbsf"
 

@@ -158,7 +158,7 @@ class LeaveOneOut(_MeasureRows):
     """
 
     rows: tuple[LeftOut, ...]
-    row_type: ClassVar[type] = LeftOut
+    row_type = LeftOut
 
 
 def leave_sources_out(detailed: DetailedSet, runs: AlignedRuns) -> LeaveOneOut:
@@ -248,7 +248,7 @@ class DepthCurve(_MeasureRows):
     """
 
     rows: tuple[DepthMean, ...]
-    row_type: ClassVar[type] = DepthMean
+    row_type = DepthMean
 
 
 def measure_depths(detailed: DetailedSet, runs: AlignedRuns) -> DepthCurve:

@@ -126,7 +126,7 @@ class CaseOutcome(StoredRecord):
     faults: tuple[str, ...]
 
 
-def judge_command(
+def check_command(
     name: str, folder: Path, code: int, find_faults: Callable[[Checks], Iterable[str]]
 ) -> CaseOutcome:
     """The outcome of a gate command that has run in a project's folder.
@@ -244,7 +244,7 @@ def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutc
             write_experiment(folder, name, policy)
             [code] = run_commands([(folder, GATE)], process)
             find = partial(_find_faults, folder, name, code, damaged)
-            outcomes.append(judge_command(f"{task.dataset.name}: {title}", folder, code, find))
+            outcomes.append(check_command(f"{task.dataset.name}: {title}", folder, code, find))
         return outcomes
 
 

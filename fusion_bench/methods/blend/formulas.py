@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, NamedTuple, TypeAlias, get_args
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -411,8 +411,8 @@ class NoBlend(Blend):
     Source: the fused order, as CONV-07-05 has it where no reranker is set.
     """
 
-    formula: ClassVar[str] = "fused"
-    source: ClassVar[str] = "the fused order; CONV-07-05"
+    formula = "fused"
+    source = "the fused order; CONV-07-05"
 
     method: str = "none"
 
@@ -431,8 +431,8 @@ class NoBlend(Blend):
 class Replace(RerankBlend):
     """``replace``: the rerank score; equals ``linear`` with β = 1."""
 
-    formula: ClassVar[str] = "rerank"
-    source: ClassVar[str] = "the reranker's order; CONV-07-05"
+    formula = "rerank"
+    source = "the reranker's order; CONV-07-05"
 
     method: str = "replace"
 
@@ -471,8 +471,8 @@ class Linear(RetrievalBlend):
         beta: Weight of the rerank score.
     """
 
-    formula: ClassVar[str] = "β·rerank + (1−β)·retrieval"
-    source: ClassVar[str] = "linear interpolation; nablarch 5.3"
+    formula = "β·rerank + (1−β)·retrieval"
+    source = "linear interpolation; nablarch 5.3"
 
     method: str = "linear"
     beta: Annotated[float, Field(ge=0, le=1)] = 1.0
@@ -507,8 +507,8 @@ class PositionAware(RetrievalBlend):
         rest: w beyond the last tier.
     """
 
-    formula: ClassVar[str] = "w·retrieval + (1−w)·rerank, w by fused rank"
-    source: ClassVar[str] = "tobi/qmd on GitHub; ADR-005"
+    formula = "w·retrieval + (1−w)·rerank, w by fused rank"
+    source = "tobi/qmd on GitHub; ADR-005"
 
     method: str = "position_aware"
     tiers: ByRank[Share] = Field(default_factory=lambda: {3: 0.75, 10: 0.60})

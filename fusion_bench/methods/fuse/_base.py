@@ -453,7 +453,7 @@ class AlphaWeightedFusion(WeightedFusion):
             1 - alpha. None = ``weights`` states them.
     """
 
-    hidden_if_none: ClassVar[frozenset[str]] = frozenset({"alpha"})
+    hidden_if_none = frozenset({"alpha"})
 
     alpha: Annotated[float, Field(ge=0, le=1)] | None = None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Annotated, Any, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -136,8 +136,8 @@ class CoordinateAscent(Trainable):
         rounds: At most so many.
     """
 
-    formula: ClassVar[str] = "Σ w·feature, w maximizing a measure on a grid"
-    source: ClassVar[str] = "Metzler, Croft 2007"
+    formula = "Σ w·feature, w maximizing a measure on a grid"
+    source = "Metzler, Croft 2007"
 
     method: str = "coordinate_ascent"
     measure: str = "nDCG@10"
@@ -254,8 +254,8 @@ class LogisticRegression(Trainable):
         l2: λ of the penalty λ/2·Σ w².
     """
 
-    formula: ClassVar[str] = "b + Σ w·feature, the log-odds of relevance"
-    source: ClassVar[str] = "Hosmer, Lemeshow 2000; Savoy, Le Calvé, Vrajitoru 1997"
+    formula = "b + Σ w·feature, the log-odds of relevance"
+    source = "Hosmer, Lemeshow 2000; Savoy, Le Calvé, Vrajitoru 1997"
 
     method: str = "logistic_regression"
     l2: Annotated[float, Field(gt=0, le=1e9)] = 1.0
@@ -351,8 +351,8 @@ class LambdaMART(Trainable):
         seed: Of LightGBM.
     """
 
-    formula: ClassVar[str] = "Σ trees(features), boosted for nDCG"
-    source: ClassVar[str] = "Burges 2010; Ke et al. 2017 (LightGBM)"
+    formula = "Σ trees(features), boosted for nDCG"
+    source = "Burges 2010; Ke et al. 2017 (LightGBM)"
 
     method: str = "lambdamart"
     trees: Annotated[int, Field(ge=1, le=10_000)] = 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field
@@ -12,7 +12,7 @@ from fusion_bench.config.parameters import Parameter, choice
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.errors import AlignmentError
-from fusion_bench.methods.fuse._base import Homogeneity, ScoreTerms, WeightedFusion, fusions
+from fusion_bench.methods.fuse._base import ScoreTerms, WeightedFusion, fusions
 from fusion_bench.methods.fuse.weighted_score import WeightedScoreFusion, returned_by
 from fusion_bench.methods.normalize import AnyNormalizer
 from fusion_bench.methods.normalize.squash import Logistic, sigmoid
@@ -45,9 +45,9 @@ class LogOdds(WeightedScoreFusion):
             PR 16410.
     """
 
-    homogeneity: ClassVar[Homogeneity] = 0
-    formula: ClassVar[str] = "σ(S^a · Σ w·logit P / Σ w)"
-    source: ClassVar[str] = "Apache Lucene (LogOddsFusionQuery); bayesian-bm25"
+    homogeneity = 0
+    formula = "σ(S^a · Σ w·logit P / Σ w)"
+    source = "Apache Lucene (LogOddsFusionQuery); bayesian-bm25"
 
     method: str = "log_odds"
     normalize: AnyNormalizer = Logistic()

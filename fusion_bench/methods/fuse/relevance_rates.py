@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 from pydantic import Field, SerializeAsAny
@@ -108,8 +108,8 @@ class BayesFuse(SourceRates):
     Source: Aslam and Montague, "Models for metasearch", SIGIR 2001, section 3.2 (naive Bayes).
     """
 
-    formula: ClassVar[str] = "Σ ln(P(relevant | rank) / P(not relevant | rank))"
-    source: ClassVar[str] = "Aslam, Montague 2001"
+    formula = "Σ ln(P(relevant | rank) / P(not relevant | rank))"
+    source = "Aslam, Montague 2001"
 
     method: str = "bayes_fuse"
 
@@ -144,8 +144,8 @@ class MAPFuse(SourceRates):
     effective data fusion", SIGIR 2010.
     """
 
-    formula: ClassVar[str] = "Σ MAP / rank"
-    source: ClassVar[str] = "Lillis, Zhang, Toolan, Collier, Leonard, Dunnion 2010"
+    formula = "Σ MAP / rank"
+    source = "Lillis, Zhang, Toolan, Collier, Leonard, Dunnion 2010"
 
     method: str = "map_fuse"
 
@@ -179,8 +179,8 @@ class PosFuse(SourceRates):
     effective data fusion", SIGIR 2010.
     """
 
-    formula: ClassVar[str] = "Σ P(relevant | rank)"
-    source: ClassVar[str] = "Lillis, Zhang, Toolan, Collier, Leonard, Dunnion 2010"
+    formula = "Σ P(relevant | rank)"
+    source = "Lillis, Zhang, Toolan, Collier, Leonard, Dunnion 2010"
 
     method: str = "pos_fuse"
 
@@ -219,8 +219,8 @@ class SlideFuse(SourceRates):
         window: Positions on either side; 0 = ``pos_fuse``.
     """
 
-    formula: ClassVar[str] = "Σ mean of P(relevant at position) over a window"
-    source: ClassVar[str] = "Lillis, Toolan, Collier, Dunnion 2008"
+    formula = "Σ mean of P(relevant at position) over a window"
+    source = "Lillis, Toolan, Collier, Dunnion 2008"
 
     method: str = "slide_fuse"
     window: Annotated[int, Field(ge=0, le=1000)] = 5
@@ -261,8 +261,8 @@ class ProbFuse(SourceRates):
             ProbFuseAll); ``skip`` = the share is one of judged documents (ProbFuseJudged).
     """
 
-    formula: ClassVar[str] = "Σ P(relevant in the segment) / segment"
-    source: ClassVar[str] = "Lillis, Toolan, Collier, Dunnion 2006"
+    formula = "Σ P(relevant in the segment) / segment"
+    source = "Lillis, Toolan, Collier, Dunnion 2006"
 
     method: str = "prob_fuse"
     segments: Annotated[int, Field(ge=1, le=1000)] = 25
@@ -314,8 +314,8 @@ class SegFuse(SourceRates):
         normalize: How each list's scores are scaled first.
     """
 
-    formula: ClassVar[str] = "Σ P(relevant in the segment)·(score + 1)"
-    source: ClassVar[str] = "Shokouhi 2007"
+    formula = "Σ P(relevant in the segment)·(score + 1)"
+    source = "Shokouhi 2007"
 
     method: str = "seg_fuse"
     normalize: AnyNormalizer = MinMax()

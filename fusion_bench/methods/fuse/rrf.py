@@ -59,7 +59,7 @@ class RankTerm:
 class RankSumFusion(WeightedFusion, TermFusion):
     """A fusion that states its :meth:`rank_terms`; all else follows from them."""
 
-    homogeneity: ClassVar[Homogeneity] = 1
+    homogeneity = 1
 
     @abstractmethod
     def rank_terms(self, runs: AlignedRuns) -> tuple[RankTerm, ...]:
@@ -198,8 +198,8 @@ class RRF(AlphaWeightedFusion, RankTermFusion):
     individual rank learning methods", SIGIR 2009; weights and ``three_lists`` as in CONV-07-05.
     """
 
-    formula: ClassVar[str] = "Σ w/(k + rank)"
-    source: ClassVar[str] = "Cormack, Clarke, Büttcher 2009; CONV-07-05"
+    formula = "Σ w/(k + rank)"
+    source = "Cormack, Clarke, Büttcher 2009; CONV-07-05"
 
     method: str = "rrf"
 
@@ -252,8 +252,8 @@ class RRFv2(RankTermFusion):
             ``bonus_scope: per_source``: each list's bonus then goes by the k of that list.
     """
 
-    formula: ClassVar[str] = "Σ w/(k + rank) + bonus(best rank)"
-    source: ClassVar[str] = "tobi/qmd on GitHub; ADR-005"
+    formula = "Σ w/(k + rank) + bonus(best rank)"
+    source = "tobi/qmd on GitHub; ADR-005"
 
     method: str = "rrf_v2"
     weights: dict[str, Weight] = Field(default_factory=lambda: {"question": 2.0})
@@ -386,9 +386,9 @@ class SoftmaxRRF(WeightedFusion, SourceSumFusion):
     has the default.
     """
 
-    homogeneity: ClassVar[Homogeneity] = 1
-    formula: ClassVar[str] = "Σ w·softmax(score/t − a·rank)/(k + rank)"
-    source: ClassVar[str] = "dacai-academic/Distribution-Aware-Rank-Fusion on GitHub"
+    homogeneity = 1
+    formula = "Σ w·softmax(score/t − a·rank)/(k + rank)"
+    source = "dacai-academic/Distribution-Aware-Rank-Fusion on GitHub"
     per_source: ClassVar[Mapping[str, float]] = {
         "k": DEFAULT_K,
         "temperature": 1.0,
@@ -480,8 +480,8 @@ class InverseSquareRank(WeightedFusion, SourceSumFusion):
     The weights are an extension; the paper's formula has a weight of 1 for each list.
     """
 
-    homogeneity: ClassVar[Homogeneity] = 1
-    source: ClassVar[str] = "Mourão, Martins, Magalhães 2015"
+    homogeneity = 1
+    source = "Mourão, Martins, Magalhães 2015"
 
     @abstractmethod
     def hit_factors(self, hits: IntArray) -> FloatArray:
@@ -529,7 +529,7 @@ class ISR(InverseSquareRank):
     unsupervised rank fusion", Computerized Medical Imaging and Graphics 39, 2015.
     """
 
-    formula: ClassVar[str] = "n·Σ w/rank², n sources returned it"
+    formula = "n·Σ w/rank², n sources returned it"
 
     method: str = "isr"
 
@@ -548,7 +548,7 @@ class LogISR(InverseSquareRank):
     Source: as of ``isr``.
     """
 
-    formula: ClassVar[str] = "ln(n)·Σ w/rank², n sources returned it"
+    formula = "ln(n)·Σ w/rank², n sources returned it"
 
     method: str = "log_isr"
 
@@ -572,7 +572,7 @@ class LogNISR(InverseSquareRank):
         sigma: σ, what keeps a document of a single list above 0; at 0 this is ``log_isr``.
     """
 
-    formula: ClassVar[str] = "ln(n + σ)·Σ w/rank², n sources returned it"
+    formula = "ln(n + σ)·Σ w/rank², n sources returned it"
 
     method: str = "logn_isr"
     sigma: Annotated[float, Field(ge=0, le=1)] = 0.01
@@ -611,8 +611,8 @@ class RankBiasedCentroid(RankSumFusion):
         phi: φ, the patience of the user.
     """
 
-    formula: ClassVar[str] = "Σ w·(1 − φ)·φ^(rank − 1)"
-    source: ClassVar[str] = "Bailey, Moffat, Scholer, Thomas 2017"
+    formula = "Σ w·(1 − φ)·φ^(rank − 1)"
+    source = "Bailey, Moffat, Scholer, Thomas 2017"
 
     method: str = "rbc"
     phi: Annotated[float, Field(gt=0, lt=1)] = 0.9

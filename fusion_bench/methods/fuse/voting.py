@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.methods.fuse._base import (
-    Homogeneity,
     ScoreTerms,
     SourceSumFusion,
     TermFusion,
@@ -34,9 +33,9 @@ class Borda(WeightedFusion, SourceSumFusion):
     given or tuned.
     """
 
-    homogeneity: ClassVar[Homogeneity] = 1
-    formula: ClassVar[str] = "Σ w·points: |C| − rank + 1, or an equal share of the rest"
-    source: ClassVar[str] = "Aslam, Montague 2001"
+    homogeneity = 1
+    formula = "Σ w·points: |C| − rank + 1, or an equal share of the rest"
+    source = "Aslam, Montague 2001"
 
     method: str = "borda"
 
@@ -86,9 +85,9 @@ class Condorcet(WeightedFusion, TermFusion):
     given or tuned.
     """
 
-    homogeneity: ClassVar[Homogeneity] = 0
-    formula: ClassVar[str] = "1 + documents it beats + ½·documents it ties with, by majority"
-    source: ClassVar[str] = "Montague, Aslam 2002; Copeland 1951"
+    homogeneity = 0
+    formula = "1 + documents it beats + ½·documents it ties with, by majority"
+    source = "Montague, Aslam 2002; Copeland 1951"
 
     method: str = "condorcet"
 

@@ -170,8 +170,8 @@ class CombSum(ScoreFusion):
     Example: a document with .8 and .5 in two lists of three has 1.3.
     """
 
-    formula: ClassVar[str] = "Σ score"
-    source: ClassVar[str] = FOX_SHAW
+    formula = "Σ score"
+    source = FOX_SHAW
 
     method: str = "comb_sum"
 
@@ -197,8 +197,8 @@ class CombGmnz(ScoreFusion):
         gamma: γ, at least 0.
     """
 
-    formula: ClassVar[str] = "n^γ · Σ score"
-    source: ClassVar[str] = "Lee, Analyses of multiple evidence combination, SIGIR 1997"
+    formula = "n^γ · Σ score"
+    source = "Lee, Analyses of multiple evidence combination, SIGIR 1997"
 
     method: str = "comb_gmnz"
     gamma: Annotated[float, Field(ge=0, le=100)] = 1.0
@@ -240,8 +240,8 @@ class CombAnz(SelectedScore):
     Example: .8 and .5 in two lists of three give .65.
     """
 
-    formula: ClassVar[str] = "Σ score / n"
-    source: ClassVar[str] = FOX_SHAW
+    formula = "Σ score / n"
+    source = FOX_SHAW
 
     method: str = "comb_anz"
 
@@ -273,8 +273,8 @@ class CombMax(SelectedScore):
     Example: .8 and .5 in two lists of three give .8.
     """
 
-    formula: ClassVar[str] = "max score"
-    source: ClassVar[str] = FOX_SHAW
+    formula = "max score"
+    source = FOX_SHAW
 
     method: str = "comb_max"
 
@@ -298,8 +298,8 @@ class CombMin(SelectedScore):
     Example: .8 and .5 in two lists of three give .5.
     """
 
-    formula: ClassVar[str] = "min score"
-    source: ClassVar[str] = FOX_SHAW
+    formula = "min score"
+    source = FOX_SHAW
 
     method: str = "comb_min"
 
@@ -323,8 +323,8 @@ class CombMed(SelectedScore):
     Example: .8 and .5 in two lists of three give .65; .8, .5 and .1 in all three give .5.
     """
 
-    formula: ClassVar[str] = "median score"
-    source: ClassVar[str] = FOX_SHAW
+    formula = "median score"
+    source = FOX_SHAW
 
     method: str = "comb_med"
 
@@ -364,8 +364,8 @@ class MaxScore(WeightedScoreFusion):
     Example: .8 at weight 1 and .5 at weight 2 give 1.
     """
 
-    formula: ClassVar[str] = "max w·score"
-    source: ClassVar[str] = "openJiuwen; Fox, Shaw 1994"
+    formula = "max w·score"
+    source = "openJiuwen; Fox, Shaw 1994"
 
     method: str = "max_score"
     normalize: AnyNormalizer = MinMax()
@@ -397,9 +397,9 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
             it returned no document for the query).
     """
 
-    homogeneity: ClassVar[Homogeneity] = 0
-    formula: ClassVar[str] = "Σ w·score / Σ w"
-    source: ClassVar[str] = "Bruch, Gai, Ingber 2023; CONV-07-05"
+    homogeneity = 0
+    formula = "Σ w·score / Σ w"
+    source = "Bruch, Gai, Ingber 2023; CONV-07-05"
 
     method: str = "weighted_score"
     normalize: AnyNormalizer = RawScores()
@@ -456,8 +456,8 @@ class WeightedSum(WeightedScoreFusion, AlphaWeightedFusion):
             its least score for the query (0 where it returned nothing for the query).
     """
 
-    formula: ClassVar[str] = "Σ w·score"
-    source: ClassVar[str] = "linear combination; ranx (wsum); Bruch, Gai, Ingber 2023"
+    formula = "Σ w·score"
+    source = "linear combination; ranx (wsum); Bruch, Gai, Ingber 2023"
 
     method: str = "weighted_sum"
     normalize: AnyNormalizer = MinMax()
@@ -527,8 +527,8 @@ class DistributionBasedFusion(_CanonicalFusion):
         clip: Whether scores beyond three standard deviations become 0 and 1.
     """
 
-    formula: ClassVar[str] = "Σ w·(score − (mean − 3·sd)) / (6·sd)"
-    source: ClassVar[str] = "Mazzeschi 2023; Qdrant"
+    formula = "Σ w·(score − (mean − 3·sd)) / (6·sd)"
+    source = "Mazzeschi 2023; Qdrant"
 
     method: str = "dbsf"
     clip: bool = False
@@ -560,8 +560,8 @@ class TM2C2(_CanonicalFusion, AlphaWeightedFusion):
         lo: Least possible score by source name or role.
     """
 
-    formula: ClassVar[str] = "Σ w·(score − lo)/(max − lo) / Σ w"
-    source: ClassVar[str] = "Bruch, Gai, Ingber, An analysis of fusion functions, TOIS 2023"
+    formula = "Σ w·(score − lo)/(max − lo) / Σ w"
+    source = "Bruch, Gai, Ingber, An analysis of fusion functions, TOIS 2023"
 
     method: str = "tm2c2"
     lo: dict[str, float] = Field(
@@ -591,8 +591,8 @@ class Mixed(WeightedScoreFusion):
     Example: .8 at weight 2 and .5 at weight 1 in two lists of three give √2 · 2.1 = 2.970.
     """
 
-    formula: ClassVar[str] = "√n · Σ w·score"
-    source: ClassVar[str] = WU_CRESTANI
+    formula = "√n · Σ w·score"
+    source = WU_CRESTANI
 
     method: str = "mixed"
 
@@ -621,8 +621,8 @@ class CombMnz(WeightedScoreFusion):
     Example: .8 and .5 in two lists of three give 2.6; with weights 2 and 1 they give 3.9.
     """
 
-    formula: ClassVar[str] = "Σ w · Σ score, n · Σ score with equal weights"
-    source: ClassVar[str] = f"{FOX_SHAW}; {WU_CRESTANI}"
+    formula = "Σ w · Σ score, n · Σ score with equal weights"
+    source = f"{FOX_SHAW}; {WU_CRESTANI}"
 
     method: str = "comb_mnz"
 

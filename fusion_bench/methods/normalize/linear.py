@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from pydantic import Field, model_validator
 
@@ -52,7 +50,7 @@ class MinMaxInverted(Normalizer):
     Example: distances .2, .5 and .8 become 1, .5 and 0.
     """
 
-    searched: ClassVar[bool] = False  # turns every list round, unless the scores are distances
+    searched = False  # turns every list round, unless the scores are distances
 
     method: str = "min_max_inverted"
 
@@ -136,7 +134,7 @@ class TheoreticalMinMax(Normalizer):
         lo: By source name or role: −1 for a cosine, 0 for BM25.
     """
 
-    searched: ClassVar[bool] = False
+    searched = False
 
     method: str = "theoretical_min_max"
     lo: dict[str, float] = Field(min_length=1)
@@ -229,7 +227,7 @@ class BySource(Normalizer):
         default: Of a source that none of them fits.
     """
 
-    searched: ClassVar[bool] = False
+    searched = False
 
     method: str = "by_source"
     sources: dict[str, AnyNormalizer] = Field(min_length=1)

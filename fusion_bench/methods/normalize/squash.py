@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -75,7 +75,7 @@ class Logistic(Normalizer):
         base_rate: b, the share of relevant documents; .5 = no prior.
     """
 
-    searched: ClassVar[bool] = False
+    searched = False
 
     method: str = "logistic"
     constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 0.5

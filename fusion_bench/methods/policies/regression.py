@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 import numpy as np
 from pydantic import Field
@@ -60,8 +60,8 @@ class Regression(TrainablePolicy):
         words: Whether the number of words of the query is a feature, too.
     """
 
-    formula: ClassVar[str] = "argmax over weightings v of mean(v) + β(v)·features"
-    source: ClassVar[str] = "Hoerl, Kennard, Ridge regression, Technometrics 1970"
+    formula = "argmax over weightings v of mean(v) + β(v)·features"
+    source = "Hoerl, Kennard, Ridge regression, Technometrics 1970"
 
     method: str = "regression"
     factors: tuple[Annotated[float, Field(gt=0)], ...] = Field((2.0, 4.0), min_length=1)

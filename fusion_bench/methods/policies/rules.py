@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -94,8 +94,8 @@ class EntropyAlpha(Policy):
         high: Greatest α; 1 switches keyword sources off.
     """
 
-    formula: ClassVar[str] = "α = low + (high − low)·σ(steepness·(entropy − midpoint))"
-    source: ClassVar[str] = "Weaviate pull request 12689"
+    formula = "α = low + (high − low)·σ(steepness·(entropy − midpoint))"
+    source = "Weaviate pull request 12689"
 
     method: str = "entropy_alpha"
     depth: Annotated[Rank, Field(ge=2)] = DEPTH
@@ -172,8 +172,8 @@ class MarginSilencing(Policy):
         floor: The least factor; 0 silences.
     """
 
-    formula: ClassVar[str] = "w·max(floor, 1 − (top − mean of the next window) / margin)"
-    source: ClassVar[str] = "lilbee pull request 556"
+    formula = "w·max(floor, 1 − (top − mean of the next window) / margin)"
+    source = "lilbee pull request 556"
 
     method: str = "margin_silencing"
     margin: Annotated[float, Field(gt=0)] = 0.15
@@ -238,8 +238,8 @@ class OverlapRules(Policy):
         above: What changes for the others.
     """
 
-    formula: ClassVar[str] = "overlap < threshold → below, otherwise → above"
-    source: ClassVar[str] = "Webber, Moffat, Zobel, TOIS 2010 (rank-biased overlap)"
+    formula = "overlap < threshold → below, otherwise → above"
+    source = "Webber, Moffat, Zobel, TOIS 2010 (rank-biased overlap)"
 
     method: str = "overlap_rules"
     measure: Literal["overlap", "rbo"] = "overlap"
@@ -304,9 +304,9 @@ class RerankWhenAmbiguous(Policy):
         threshold: Rerank where the signal is below this.
     """
 
-    formula: ClassVar[str] = "rerank where the gap or variation of the fused scores < threshold"
-    source: ClassVar[str] = "archex pull request 348"
-    needs_reranker: ClassVar[bool] = True
+    formula = "rerank where the gap or variation of the fused scores < threshold"
+    source = "archex pull request 348"
+    needs_reranker = True
 
     method: str = "rerank_when_ambiguous"
     signal: Literal["gap", "variation"] = "gap"

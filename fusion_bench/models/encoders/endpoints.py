@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -20,8 +20,8 @@ class OpenAIEncoder(HttpEncoder):
         dimensions: Length of the vectors, for models that can shorten them; None = the model's.
     """
 
-    source: ClassVar[str] = "platform.openai.com/docs/api-reference/embeddings"
-    path: ClassVar[str] = "/embeddings"
+    source = "platform.openai.com/docs/api-reference/embeddings"
+    path = "/embeddings"
 
     method: Literal["openai"] = "openai"
     model: Annotated[str, Field(min_length=1)]
@@ -63,8 +63,8 @@ class OpenAIEncoder(HttpEncoder):
 class TEIEncoder(HttpEncoder):
     """``/embed``: an array of arrays; ``/info`` names the model."""
 
-    source: ClassVar[str] = "github.com/huggingface/text-embeddings-inference"
-    path: ClassVar[str] = "/embed"
+    source = "github.com/huggingface/text-embeddings-inference"
+    path = "/embed"
 
     method: Literal["tei"] = "tei"
     base_url: str = "http://127.0.0.1:8080"

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -196,7 +196,7 @@ class MiniLM(LocalEncoder):
         max_tokens: Longer texts are cut to so many tokens.
     """
 
-    source: ClassVar[str] = "huggingface.co/sentence-transformers/all-MiniLM-L6-v2"
+    source = "huggingface.co/sentence-transformers/all-MiniLM-L6-v2"
 
     method: Literal["minilm"] = "minilm"
     model: Literal["all-MiniLM-L6-v2-onnx-int8"] = "all-MiniLM-L6-v2-onnx-int8"
@@ -243,7 +243,7 @@ class SentenceEncoder(LocalEncoder):
         device: Such as ``cpu`` or ``cuda``; None = the library's choice.
     """
 
-    source: ClassVar[str] = "sbert.net"
+    source = "sbert.net"
 
     method: Literal["sentence_transformers"] = "sentence_transformers"
     model: Annotated[str, Field(min_length=1)]

@@ -177,7 +177,7 @@ class HttpProvider(Provider, ModelServer):
 class ChatProvider(ChatEndpoint, HttpProvider):
     """A provider that asks a language model for its scores."""
 
-    source: ClassVar[str] = "platform.openai.com/docs/api-reference/chat"
+    source = "platform.openai.com/docs/api-reference/chat"
 
     method: Literal["chat"] = "chat"
     model: str

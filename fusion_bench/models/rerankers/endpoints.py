@@ -20,8 +20,8 @@ DOCUMENTS_PER_SEARCH = 100
 class CohereV1(HttpProvider):
     """Cohere ``/v1/rerank``."""
 
-    source: ClassVar[str] = "docs.cohere.com/reference/rerank"
-    path: ClassVar[str] = "/v1/rerank"
+    source = "docs.cohere.com/reference/rerank"
+    path = "/v1/rerank"
     options: ClassVar[Mapping[str, Any]] = {"return_documents": False}
 
     method: Literal["cohere_v1"] = "cohere_v1"
@@ -51,7 +51,7 @@ class CohereV1(HttpProvider):
 class Cohere(CohereV1):
     """Cohere ``/v2/rerank``, which refuses unknown fields such as ``top_k`` (422)."""
 
-    path: ClassVar[str] = "/v2/rerank"
+    path = "/v2/rerank"
     options: ClassVar[Mapping[str, Any]] = {}
 
     method: Literal["cohere"] = "cohere"  # type: ignore[assignment] # another name
@@ -69,8 +69,8 @@ class Jina(HttpProvider):
     Scores of ``jina-colbert`` models exceed 1: they need ``space: unbounded``.
     """
 
-    source: ClassVar[str] = "jina.ai/reranker"
-    path: ClassVar[str] = "/v1/rerank"
+    source = "jina.ai/reranker"
+    path = "/v1/rerank"
     options: ClassVar[Mapping[str, Any]] = {"return_documents": False}
 
     method: Literal["jina"] = "jina"
@@ -79,45 +79,49 @@ class Jina(HttpProvider):
     key: str | None = "JINA_API_KEY"
 
 
+class OwnServer(HttpProvider):
+    """A server of one's own, which charges nothing."""
+
+    price: Price | None = Price()
+
+
 @providers.register
-class Infinity(HttpProvider):
+class Infinity(OwnServer):
     """Infinity ``/rerank``; ``raw_scores`` false = a sigmoid has been applied."""
 
-    source: ClassVar[str] = "github.com/michaelfeil/infinity"
-    path: ClassVar[str] = "/rerank"
+    source = "github.com/michaelfeil/infinity"
+    path = "/rerank"
     options: ClassVar[Mapping[str, Any]] = {"return_documents": False}
-    logits_option: ClassVar[tuple[str, bool] | None] = ("raw_scores", True)
+    logits_option = ("raw_scores", True)
 
     method: Literal["infinity"] = "infinity"
     model: str
     base_url: str = "http://127.0.0.1:7997"
-    price: Price | None = Price()
 
 
 @providers.register
-class VLLM(HttpProvider):
+class VLLM(OwnServer):
     """vLLM ``/v1/rerank``; ``use_activation`` false = raw logits."""
 
-    source: ClassVar[str] = "docs.vllm.ai, Jina- and Cohere-compatible rerank API"
-    path: ClassVar[str] = "/v1/rerank"
-    logits_option: ClassVar[tuple[str, bool] | None] = ("use_activation", False)
+    source = "docs.vllm.ai, Jina- and Cohere-compatible rerank API"
+    path = "/v1/rerank"
+    logits_option = ("use_activation", False)
 
     method: Literal["vllm"] = "vllm"
     model: str
     base_url: str = "http://127.0.0.1:8000"
-    price: Price | None = Price()
 
 
 @providers.register
 class Mixedbread(HttpProvider):
     """Mixedbread ``/v1/reranking``; it does not rewrite the query."""
 
-    source: ClassVar[str] = "mixedbread.com/api-reference"
-    path: ClassVar[str] = "/v1/reranking"
-    documents_key: ClassVar[str] = "input"
-    count_key: ClassVar[str] = "top_k"
-    results_key: ClassVar[str] = "data"
-    score_key: ClassVar[str] = "score"
+    source = "mixedbread.com/api-reference"
+    path = "/v1/reranking"
+    documents_key = "input"
+    count_key = "top_k"
+    results_key = "data"
+    score_key = "score"
     options: ClassVar[Mapping[str, Any]] = {"return_input": False, "rewrite_query": False}
 
     method: Literal["mixedbread"] = "mixedbread"
@@ -130,10 +134,10 @@ class Mixedbread(HttpProvider):
 class Voyage(HttpProvider):
     """Voyage ``/v1/rerank``; the server truncates long documents."""
 
-    source: ClassVar[str] = "docs.voyageai.com/reference/reranker-api"
-    path: ClassVar[str] = "/v1/rerank"
-    count_key: ClassVar[str] = "top_k"
-    results_key: ClassVar[str] = "data"
+    source = "docs.voyageai.com/reference/reranker-api"
+    path = "/v1/rerank"
+    count_key = "top_k"
+    results_key = "data"
     options: ClassVar[Mapping[str, Any]] = {"return_documents": False, "truncation": True}
 
     method: Literal["voyage"] = "voyage"
@@ -144,20 +148,19 @@ class Voyage(HttpProvider):
 
 
 @providers.register
-class TEI(HttpProvider):
+class TEI(OwnServer):
     """TEI ``/rerank``: an array; status 413 above the server's batch, by default 32.
 
     ``space: unit`` = the server applies the sigmoid; ``logit`` = raw scores. ``/info`` names the
     model.
     """
 
-    source: ClassVar[str] = "github.com/huggingface/text-embeddings-inference"
-    path: ClassVar[str] = "/rerank"
+    source = "github.com/huggingface/text-embeddings-inference"
+    path = "/rerank"
 
     method: Literal["tei"] = "tei"
     base_url: str = "http://127.0.0.1:8080"
     batch: int = 32
-    price: Price | None = Price()
 
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """The body; the server truncates long documents instead of refusing them."""

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field
@@ -106,7 +106,7 @@ def hash_files(files: Sequence[Path]) -> str:
 class NoOp(Provider):
     """Scores that repeat the order of the documents, as a reference point."""
 
-    source: ClassVar[str] = "the identity"
+    source = "the identity"
 
     method: Literal["noop"] = "noop"
     model: str = "order"
@@ -133,7 +133,7 @@ class OnnxCrossEncoder(LocalProvider):
         max_length: Most tokens of a pair; the longer of its two texts is truncated.
     """
 
-    source: ClassVar[str] = "sbert.net cross-encoders"
+    source = "sbert.net cross-encoders"
 
     method: Literal["onnx"] = "onnx"
     folder: Path
@@ -209,7 +209,7 @@ class PythonObject(Provider):
         object: ``package.module:name`` of a reranker, or of a class or function that makes one.
     """
 
-    source: ClassVar[str] = "the user"
+    source = "the user"
 
     method: Literal["python"] = "python"
     object: str
@@ -252,7 +252,7 @@ class SentenceTransformers(LocalProvider):
         max_length: Most tokens of a pair.
     """
 
-    source: ClassVar[str] = "sbert.net cross-encoders"
+    source = "sbert.net cross-encoders"
 
     method: Literal["sentence_transformers"] = "sentence_transformers"
     device: str | None = None

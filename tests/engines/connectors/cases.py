@@ -66,7 +66,7 @@ SEARCH_API = {
     "running": merge("is_running", value=True),
     "a shard failed": merge("_shards", SHARD),
     "a cluster was skipped": merge("_clusters", {"total": 2, "successful": 1, "skipped": 1}),
-    "an error with status 200": merge("error", {"type": "boom", "reason": "no luck"}),
+    "error with status 200": merge("error", {"type": "boom", "reason": "no luck"}),
 }
 CASES: dict[str, Case] = {
     "elasticsearch": Case(
@@ -115,7 +115,7 @@ CASES: dict[str, Case] = {
             },
             "fused": {"method": "rrf", "k": 20, "weights": {"words": 2, "dense": 1}},
         },
-        {"an error with status 200": merge("status", {"error": "no luck"})},
+        {"error with status 200": merge("status", {"error": "no luck"})},
         ("result", "points"),
         ("score",),
         is_distance=True,
@@ -132,7 +132,7 @@ CASES: dict[str, Case] = {
             },
             "fused": {"method": "rrf", "k": 20},
         },
-        {"an error with status 200": lambda _: {"code": 1, "message": "service not ready"}},
+        {"error with status 200": lambda _: {"code": 1, "message": "service not ready"}},
         ("data",),
         ("distance",),
         is_distance=True,
@@ -153,7 +153,7 @@ CASES: dict[str, Case] = {
                 "default": 1000,
             },
         },
-        {"an error with status 200": merge("error", "InternalError")},
+        {"error with status 200": merge("error", "InternalError")},
         ("scores",),
         is_distance=True,
     ),
@@ -216,8 +216,8 @@ CASES: dict[str, Case] = {
         },
         {
             "a next link": merge(("@odata.nextLink",), "https://…"),
-            "an error with status 200": merge("error", {"code": "boom", "message": "no luck"}),
-            "a part of the index": merge(("@search.coverage",), 66.7),
+            "error with status 200": merge("error", {"code": "boom", "message": "no luck"}),
+            "part of it": merge(("@search.coverage",), 66.7),
         },
         ("value",),
         ("@search.score",),

@@ -63,10 +63,10 @@ def test_hits_beyond_the_depth_are_dropped() -> None:
     [
         ([Hit("a", 1.0), Hit("a", 0.5)], "'a' stands twice"),
         ([Hit("a", math.nan)], "no finite number"),
-        ([("a", 1.0)], "a tuple in place of a hit"),
-        (None, "no list of hits"),
-        ("ab", "no list of hits"),
-        ({"a": 1.0}, "no list of hits"),
+        ([("a", 1.0)], "a tuple in place"),
+        (None, "list of hits"),
+        ("ab", "list of hits"),
+        ({"a": 1.0}, "list of hits"),
     ],
 )
 def test_an_answer_that_breaks_a_rule_is_malformed(hits: object, problem: str) -> None:

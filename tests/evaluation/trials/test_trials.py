@@ -351,7 +351,7 @@ def test_whether_fusion_pays_accounts_for_trials(
     values = collection.repeat_values()
     groups = np.array([0, 0, 1, 2])  # q1 and q2 are one
     [options] = calls
-    assert options["trial_terms"] == {
+    assert options["repeat_terms"] == {
         ("both", "a"): make_repeat_terms([values["both"][:, 0] - values["a"][:, 0]], groups),
         ("both", "b"): make_repeat_terms([values["both"][:, 0], None], groups),
     }

@@ -23,7 +23,7 @@ from fusion_bench.gate.self_test.whole_command import (
     CaseOutcome,
     Checks,
     Lists,
-    judge_command,
+    check_command,
     run_commands,
     write_dataset,
     write_experiment,
@@ -162,7 +162,7 @@ def _run_case(case: MadeCase, folder: Path, process: WorkerProcess) -> CaseOutco
     for name, action in case.steps:
         case.project.write(folder, name, is_alone=action == "alone")
         [code] = run_commands([(folder, COMMANDS[action])], process)
-    return judge_command(case.name, folder, code, partial(find_faults, case, code))
+    return check_command(case.name, folder, code, partial(find_faults, case, code))
 
 
 def find_faults(case: MadeCase, code: int, checks: Checks) -> Iterator[str]:

@@ -165,7 +165,7 @@ def test_a_warning_is_one_line_and_three_of_them_are_seen() -> None:
     texts = [f"Warning {i}. More of {i}." for i in range(5)]
     html = render(*(Finding(text, "warning") for text in texts))
     assert "<h3>5 warnings</h3>" in html
-    assert "Warning 0.</summary>More of 0." in html
+    assert "0.</summary>More of 0." in html
     before, after = html.split("<summary>2 more warnings</summary>")
     assert "Warning 2." in before
     assert "Warning 3." not in before

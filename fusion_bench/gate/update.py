@@ -1,0 +1,364 @@
+"""A candidate made the new baseline, with what that changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusion_bench._version import ENGINE, __version__
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.gate.baseline import (
+    Anchor,
+    Baseline,
+    BaselineUpdate,
+    CheckUpdate,
+    CollectionBaseline,
+    LedgerLine,
+    QueryLoss,
+    digest_json,
+)
+from fusion_bench.gate.baseline_files import (
+    append_candidate,
+    candidates_path,
+    is_older_format,
+    make_candidate,
+    read_baseline,
+    read_candidates,
+    write_baseline,
+)
+from fusion_bench.gate.checks import Check
+from fusion_bench.gate.comparability import find_changes, find_incompatibilities, find_list_changes
+from fusion_bench.gate.comparison import (
+    anchor_checks,
+    check_policy,
+    describe_rejected,
+    find_anchor_breaks,
+    pair_values,
+    search_queries,
+)
+from fusion_bench.gate.inputs import (
+    GateInputs,
+    describe_collection,
+    find_unreachable_limits,
+    find_unusable_lists,
+)
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import find_blocking
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.files import lock_folder, name_experiment, require_visible
+from fusion_bench.util.formatting import is_encodable
+
+
+def update_baseline(
+    inputs: GateInputs, baseline: Path, reason: str, *, anchor: bool = False
+) -> Baseline:
+    """Write the candidate as the new baseline.
+
+    The newest entry of the history says what the update changed: each check with the verdict of
+    the gate on the new values against the old ones, and the queries that lost most. Where nothing
+    changed, a new reason is added to the newest entry. Of updates at the same time none is lost.
+
+    Args:
+        inputs: The experiment, and where its data is.
+        baseline: File to write.
+        reason: Why the values may change.
+        anchor: Whether the values become the anchor, too. Then a baseline of an earlier format
+            version is replaced, with its history.
+
+    Raises:
+        FusionBenchError: The experiment or its data breaks a rule, a list is degraded or has no
+            result, a value is not finite, or nothing changed and the reason is not new. Without
+            ``anchor`` also where the values cannot be compared with those of the anchor, or a check
+            since the anchor does not pass.
+    """
+    if not reason.strip() or not is_encodable(reason):
+        raise ConfigError("--reason: say why the values may change, in UTF-8 text")
+    reason = " ".join(reason.split())
+    require_visible(baseline)
+    _read_previous(inputs, baseline, anchor=anchor)  # an error of the file comes before the work
+    collections = inputs.load_collections()
+    unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
+    if unusable:
+        raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
+    inputs.progress("evaluating", 0, 1)
+    new = _build_baseline(inputs, collections, reason)
+    pairs = zip(collections, new.collections, strict=True)
+    unreachable = list(find_unreachable_limits(inputs, pairs))
+    if unreachable:
+        raise ConfigError("; ".join(unreachable))
+    with lock_folder(baseline.parent):
+        previous = _read_previous(inputs, baseline, anchor=anchor)
+        if previous is not None:
+            new = _continue_history(inputs, baseline, collections, (previous, new), anchor=anchor)
+        if inputs.policy.candidates is not None:
+            new = new.model_copy(update={"ledger": _begin_count(baseline, new)})
+        write_baseline(new, baseline)
+    return new
+
+
+def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
+    """The line of an update in the ledger of candidates: those after it are counted anew."""
+    path = candidates_path(baseline)
+    values = {record.collection: record.value_arrays() for record in new.collections}
+    return append_candidate(path, make_candidate(values, new.system), read_candidates(path))
+
+
+def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Baseline | None:
+    """The baseline that is replaced; None = the new one is the first, or replaces an older format.
+
+    Raises:
+        DataError: It cannot be used.
+    """
+    is_replaced = anchor and is_older_format(baseline)
+    return None if is_replaced else read_baseline(baseline, inputs.source.path)
+
+
+def _continue_history(
+    inputs: GateInputs,
+    baseline: Path,
+    collections: Sequence[EvaluationSet],
+    sides: tuple[Baseline, Baseline],
+    *,
+    anchor: bool,
+) -> Baseline:
+    """The new baseline with the history, and without ``anchor`` the anchor, of the previous one.
+
+    Args:
+        inputs: The experiment.
+        baseline: The file.
+        collections: The loaded datasets.
+        sides: The previous baseline, and the new one with its update alone.
+        anchor: Whether the new values become the anchor.
+
+    Raises:
+        FusionBenchError: The anchor refuses the values, or nothing changed.
+    """
+    previous, new = sides
+    if not anchor:
+        _refuse_far_from_anchor(inputs, previous, new, collections)
+        new = new.model_copy(update={"anchor": _keep_anchor(previous, new.collections)})
+    newest, update = previous.history[-1], new.history[0]
+    if previous.contents != new.contents:
+        changes = _describe_changes(inputs, baseline, previous, collections)
+        history = (*previous.history, update.model_copy(update={**changes, "is_anchor": anchor}))
+    elif anchor and not previous.is_anchor:
+        reasons = tuple(dict.fromkeys((*newest.reasons, *update.reasons)))
+        blessed = newest.model_copy(update={"reasons": reasons, "is_anchor": True})
+        history = (*previous.history[:-1], blessed)
+    else:
+        history = (*previous.history[:-1], _add_reason(baseline, newest, update.reason))
+    return new.model_copy(update={"history": history})
+
+
+def _keep_anchor(previous: Baseline, collections: Iterable[CollectionBaseline]) -> Anchor:
+    """The anchor of the previous baseline, for a new one.
+
+    Measures and collections that it lacks begin with their new values; collections that the
+    experiment no longer has are dropped.
+    """
+    known = previous.anchor.by_collection
+    kept = (
+        _add_measures(known[record.collection], record) if record.collection in known else record
+        for record in collections
+    )
+    return previous.anchor.model_copy(update={"collections": tuple(kept)})
+
+
+def _add_measures(anchor: CollectionBaseline, new: CollectionBaseline) -> CollectionBaseline:
+    """The anchor's record with the measures that only the new one has, in its own order."""
+    rows = new.find_rows(anchor.queries).tolist()
+
+    def add(
+        old: Mapping[str, tuple[float | None, ...]], others: Mapping[str, tuple[float | None, ...]]
+    ) -> dict[str, tuple[float | None, ...]]:
+        return {name: tuple(row[i] for i in rows) for name, row in others.items()} | dict(old)
+
+    unjudged = anchor.unjudged
+    if unjudged is not None and new.unjudged is not None:
+        columns = {
+            "judged_only": add(unjudged.judged_only, new.unjudged.judged_only),
+            "filled": add(unjudged.filled, new.unjudged.filled),
+        }
+        unjudged = unjudged.model_copy(update=columns)
+    repeats = {
+        name: tuple(tuple(row[i] for i in rows) for row in each)
+        for name, each in new.trials.items()
+        if name not in anchor.values
+    }
+    changed = {
+        "values": add(anchor.values, new.values),
+        "trials": repeats | dict(anchor.trials),
+        "definitions": {**new.definitions, **anchor.definitions},
+        "unjudged": unjudged,
+    }
+    return anchor.model_copy(update=changed)
+
+
+def _refuse_far_from_anchor(
+    inputs: GateInputs, previous: Baseline, new: Baseline, collections: Sequence[EvaluationSet]
+) -> None:
+    """Refuse new values that cannot be compared with the anchor, or may lie too far below it.
+
+    Raises:
+        FusionBenchError: They do.
+    """
+    remedy = "--anchor --reason accepts the values as the new anchor"
+    breaks = list(find_anchor_breaks(previous, inputs.experiment.ties, new.collections))
+    if breaks:
+        raise FusionBenchError(
+            f"no baseline written: the values since the anchor cannot be compared: "
+            f"{'; '.join(breaks)}: {remedy}"
+        )
+    known, records = previous.by_collection, new.by_collection
+    checks: list[Check] = []
+    for task in collections:
+        name = task.dataset.name
+        if name in known and previous.contents != new.contents:
+            anchor = previous.anchor.by_collection[name]
+            checks += anchor_checks(inputs.policy, task, anchor, records[name])
+    rejected = describe_rejected(checks)
+    if rejected:
+        raise FusionBenchError(
+            f"no baseline written: since the anchor ({previous.anchor.updated_at[:10]}, "
+            f"“{previous.anchor.reason}”) no pass is shown: {'; '.join(rejected)}: {remedy}"
+        )
+
+
+def _build_baseline(
+    inputs: GateInputs, collections: Sequence[EvaluationSet], reason: str
+) -> Baseline:
+    """The candidate as a baseline, with this update as its only one."""
+    candidate, experiment = inputs.candidate, inputs.experiment
+    records = tuple(describe_collection(task, candidate) for task in collections)
+    config = candidate.resolved_config
+    update = BaselineUpdate(
+        updated_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        reasons=(reason,),
+        version=__version__,
+        config_sha256=digest_json(config),
+        means={record.collection: _compute_means(record) for record in records},
+        is_anchor=True,
+    )
+    return Baseline(
+        anchor=Anchor(
+            updated_at=update.updated_at,
+            reason=update.reason,
+            system=candidate.name,
+            collections=records,
+        ),
+        engine=ENGINE,
+        experiment=name_experiment(inputs.source.path),
+        system=candidate.name,
+        config=config,
+        policy=inputs.policy.model_dump(mode="json"),
+        seed=experiment.seed,
+        v2_enabled=experiment.v2_enabled,
+        ties=experiment.ties,
+        collections=records,
+        history=(update,),
+    )
+
+
+def _compute_means(record: CollectionBaseline) -> dict[str, float]:
+    """The mean of each measure.
+
+    Raises:
+        FusionBenchError: A value is not finite.
+    """
+    means = {}
+    for name, values in record.value_arrays().items():
+        if not np.isfinite(values).all():
+            raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
+        means[name] = exact_mean(values)
+    return means
+
+
+def _add_reason(baseline: Path, newest: BaselineUpdate, reason: str) -> BaselineUpdate:
+    """The newest update with one more reason.
+
+    Raises:
+        FusionBenchError: It has this reason already.
+    """
+    if reason in newest.reasons:
+        raise FusionBenchError(
+            f"{baseline}: nothing to update: values, configuration, contents and policy are those "
+            f"of {newest.updated_at}, and so is the reason: a new --reason is added to it"
+        )
+    return newest.model_copy(update={"reasons": (*newest.reasons, reason)})
+
+
+def _describe_changes(
+    inputs: GateInputs, baseline: Path, previous: Baseline, collections: Sequence[EvaluationSet]
+) -> dict[str, Any]:
+    """What the update changes, as fields of its record.
+
+    The reference is the old value of each query, whatever the policy says of changed lists.
+    """
+    candidate = inputs.candidate
+    always = {
+        "config_changes": find_changes(previous.config, candidate.resolved_config),
+        "policy_changes": inputs.find_policy_changes(previous),
+    }
+    ties = inputs.experiment.ties
+    reasons = tuple(find_incompatibilities(previous, ties, map(describe_collection, collections)))
+    inputs, collections = _keep_known_measures(inputs, previous, collections)
+    descriptions = [describe_collection(task) for task in collections]
+    if not inputs.policy.checks or any(find_incompatibilities(previous, ties, descriptions)):
+        return {**always, "incomparable": reasons}
+    # Only the candidate's lists are loaded: others that the baseline read are in config_changes.
+    list_changes = tuple(
+        change for change in find_list_changes(previous, descriptions) if change.change != "missing"
+    )
+    verdict = GateVerdict(
+        experiment=name_experiment(inputs.source.path),
+        baseline=str(baseline),
+        system=candidate.name,
+        blocking=find_blocking(inputs.policy),
+        near_duplicates=search_queries(collections),
+    )
+    pairs = pair_values(inputs, previous, collections)
+    verdict = check_policy(inputs, previous, pairs, list_changes, verdict)
+    return {
+        **always,
+        "verdict": verdict.headline,
+        "incomparable": reasons,
+        "list_changes": list_changes,
+        "checks": tuple(map(CheckUpdate.from_result, verdict.checks)),
+        "losses": tuple(map(QueryLoss.from_result, verdict.regressions)),
+    }
+
+
+def _keep_known_measures(
+    inputs: GateInputs, previous: Baseline, collections: Sequence[EvaluationSet]
+) -> tuple[GateInputs, list[EvaluationSet]]:
+    """The same without the measures that the previous baseline has no values of."""
+    stored = previous.by_collection
+    policy, measures = inputs.policy, inputs.policy.measures
+    known = {
+        key
+        for i, key in enumerate(measures)
+        if all(
+            task.measures[i].name in stored[task.dataset.name].definitions
+            for task in collections
+            if task.dataset.name in stored
+        )
+    }
+    kept = policy.model_copy(
+        update={
+            "checks": {key: check for key, check in policy.checks.items() if key in known},
+            "guards": tuple(guard for guard in policy.guards if guard.measure in known),
+        }
+    )
+    experiment = inputs.experiment.model_copy(update={"gate": kept})
+    tasks = []
+    for task in collections:
+        named = zip(measures, task.measures, strict=True)
+        chosen = tuple(measure for key, measure in named if key in kept.measures)
+        tasks.append(replace(task, measures=chosen))
+    return replace(inputs, experiment=experiment), tasks
