@@ -28,14 +28,14 @@ def is_bounded(name: str) -> bool:
     Args:
         name: As ir_measures names it, such as ``nDCG(dcg='exp-log2')@10``.
     """
-    return re.split(r"[(@]", name, maxsplit=1)[0] in BOUNDED
+    head = re.split(r"[(@]", name, maxsplit=1)[0]
+    return head in BOUNDED and (head != "RBP" or "rel=" in name)  # else its gains are grades
 
 
 #: Name in lower case → what it stands for: a name, and options where it needs some.
 ALIASES: Final = {
     "average_precision": "AP",
     "bpref": "Bpref",
-    "err": "ERR",
     "hit": "Success",
     "hit_rate": "Success",
     "hitrate": "Success",
@@ -54,7 +54,6 @@ ALIASES: Final = {
     "prec": "P",
     "precision": "P",
     "r_precision": "Rprec",
-    "rbp": "RBP",
     "recall": "R",
     "recip_rank": "RR",
     "reciprocal_rank": "RR",

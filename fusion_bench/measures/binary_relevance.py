@@ -12,6 +12,7 @@ from fusion_bench.measures.rankings import (
     TiedLists,
     count_in_groups,
     divide_or_zero,
+    none_before,
     relevant_counts,
 )
 
@@ -80,9 +81,7 @@ class ReciprocalRank(BinaryMeasure):
     def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
         """(Q,): Σ_r p_r / r · Π_{s<r} (1 − p_s), p_r the probability that r is relevant."""
         p = returned.fill_gains(returned.grade >= self.rel, self.cutoff)
-        none_yet = np.cumprod(1 - p, axis=1)
-        none_before = np.hstack([np.ones((len(p), 1)), none_yet[:, :-1]])[:, : p.shape[1]]
-        return np.asarray((p * none_before / np.arange(1, p.shape[1] + 1)).sum(axis=1))
+        return np.asarray((p * none_before(p) / np.arange(1, p.shape[1] + 1)).sum(axis=1))
 
 
 class _RelevantInTop(BinaryMeasure):

@@ -158,6 +158,12 @@ def divide_or_zero(part: NDArray[np.generic], whole: NDArray[np.generic]) -> Flo
     return np.divide(above, below, out=np.zeros_like(above), where=below != 0)
 
 
+def none_before(probability: FloatArray) -> FloatArray:
+    """(Q, L): that nothing happened at any rank before each, by its probability at each rank."""
+    not_yet = np.cumprod(1 - probability, axis=1)
+    return np.hstack([np.ones((len(not_yet), 1)), not_yet])[:, :-1]
+
+
 def no_relevant(runs: AlignedRuns, rel: int = 1) -> BoolArray:
     """(Q,): the queries that score 0 whatever is returned, as nothing is relevant to them."""
     return np.asarray(relevant_counts(runs, rel) == 0)

@@ -42,6 +42,11 @@ COMMON: Final = (
     "Judged@3",
     "Judged@50",
     "Judged",
+    "ERR@3",
+    "ERR(max_grade=3)",
+    "RBP",
+    "RBP(p=0.5)@2",
+    "RBP(p=0.99,rel=2)",
 )
 
 

@@ -123,6 +123,11 @@ def test_an_empty_list_and_nothing_relevant_are_zero(name: str) -> None:
         ("RR(judged_only=True)", 1.0),
         ("P(judged_only=True)@2", 1 / 2),
         ("Judged(judged_only=True)@10", 1.0),
+        ("ERR", 1 / 16 / 2 + 15 / 16 * 7 / 16 / 4),
+        ("ERR@3", 1 / 16 / 2),
+        ("ERR(max_grade=3)@2", 1 / 8 / 2),
+        ("RBP(p=0.5)", 0.5 * (0.5 + 3 * 0.125)),
+        ("RBP(p=0.5,rel=2)@4", 0.5 * 0.125),
     ],
 )
 def test_worked_example(name: str, expected: float) -> None:
@@ -154,6 +159,34 @@ def test_a_grade_that_overflows_two_to_the_grade_is_refused() -> None:
     with pytest.raises(DataError, match=r"5000.*nDCG\(dcg='exp-log2'\)"):
         value("nDCG(dcg='exp-log2')@10", {"a": 5000}, "a")
     assert value("nDCG@10", {"a": 5000}, "a") == 1
+
+
+#: ir_measures 0.4.3 with cwl_eval 1.0.12 (``rel``) and trectools 0.0.50.
+PROVIDERS = {
+    "RBP(rel=1)": 0.44191999999999987,
+    "RBP(p=0.5,rel=2)": 0.53125,
+    "RBP(p=0.99,rel=1)": 0.029507233964097886,
+    "RBP": 0.9238399999999998,
+    "RBP(p=0.5)@2": 1.75,
+}
+
+
+@pytest.mark.parametrize(("name", "expected"), PROVIDERS.items())
+def test_rbp_is_that_of_the_providers_of_ir_measures(name: str, expected: float) -> None:
+    found = value(name, {"a": 3, "b": 1, "c": 0, "e": 2, "z": 1}, *"abcde")
+    assert found == pytest.approx(expected, rel=0, abs=1e-12)
+
+
+def test_only_a_binary_gain_bounds_rbp() -> None:
+    assert value("RBP", {"a": 9}, "a") == pytest.approx(1.8)
+    assert not is_bounded("RBP(p=0.5)@10")
+    assert is_bounded("RBP(rel=2)")
+
+
+def test_a_grade_beyond_the_scale_of_err_names_the_option() -> None:
+    with pytest.raises(DataError, match=r"grade 5 .*max_grade=5"):
+        value("ERR@10", {"a": 5}, "a")
+    assert value("ERR(max_grade=5)@10", {"a": 5}, "a") == 31 / 32
 
 
 def test_no_measure_gives_no_row() -> None:

@@ -30,6 +30,7 @@ from fusion_bench.measures.binary_relevance import (
 )
 from fusion_bench.measures.external_measures import parse_with_ir_measures
 from fusion_bench.measures.ndcg import NDCG
+from fusion_bench.measures.user_models import ExpectedReciprocalRank, RankBiasedPrecision
 from tests.measures.cases import COMMON, all_measures
 
 
@@ -54,6 +55,8 @@ from tests.measures.cases import COMMON, all_measures
         ("P@5", Precision(cutoff=5)),
         ("Success@1", Success(cutoff=1)),
         ("Judged@10", Judged(cutoff=10)),
+        ("ERR@20", ExpectedReciprocalRank(cutoff=20)),
+        ("RBP(p=0.95,rel=1)", RankBiasedPrecision(p=0.95, rel=1)),
     ],
 )
 def test_reads_a_name(text: str, expected: Measure) -> None:
@@ -95,6 +98,7 @@ def test_every_spelling_has_one_name(text: str, name: str) -> None:
         ("Judged@10", "Judged@10"),
         ("Bpref", "Bpref(rel=2)"),
         ("Rprec(rel=1)", "Rprec(rel=1)"),
+        ("RBP", "RBP"),  # without a rel its gains are grades
         ("NumRet", "NumRet"),  # with a rel it would be another measure
     ],
 )
@@ -107,8 +111,10 @@ def test_binary_relevance_shows_in_the_names_of_binary_measures(text: str, name:
 @pytest.mark.parametrize("name", COMMON)
 def test_agrees_with_ir_measures_on_the_name(name: str) -> None:
     measure = parse_measure(name)
+    if "max_grade" in name:
+        return  # ours alone
     assert str(parse_with_ir_measures(name)) == measure.name
-    if measure.method != "Judged":
+    if measure.method not in {"Judged", "ERR", "RBP"}:
         judged = measure.with_judged_only().name
         assert str(parse_with_ir_measures(judged)) == judged
 
@@ -177,6 +183,8 @@ def test_other_names_go_to_ir_measures(text: str) -> None:
         ("nDCG(dcg='ln')", "dcg: input should be 'log2' or 'exp-log2', given 'ln'"),
         ("nDCG(rel=2)@9", "nDCG has no option 'rel' (known: cutoff, dcg, judged_only)"),
         ("Judged(rel=2)@9", "Judged has no option 'rel' (known: cutoff, judged_only)"),
+        ("RBP(p=1)", "p: input should be "),
+        ("ERR(max_grade=0)", "max_grade: input should be "),
         ("RR(2)@10", "options are named, as in (rel=2); given: (2)"),
         ("RR(rel)(2)@10", "options are named, as in (rel=2); given: (rel)(2)"),
         ("RR(rel=)@10", "'rel=' is not a list of options such as rel=2"),
@@ -231,8 +239,8 @@ def test_a_number_that_cannot_be_written_is_refused() -> None:
 
 def test_no_measure_is_suggested_in_its_own_place() -> None:
     with pytest.raises(UnknownNameError) as caught:
-        parse_measure("RBP(p=0.8)")
-    assert "mean 'RBP(p=0.8)'" not in str(caught.value)
+        parse_measure("Rprec(colour='red')")
+    assert "mean 'Rprec(" not in str(caught.value)
 
 
 # ── aliases
@@ -268,6 +276,8 @@ def test_no_measure_is_suggested_in_its_own_place() -> None:
         ("precision@5", "P@5"),
         ("judged@10", "Judged@10"),
         ("bpref", "Bpref"),
+        ("err@20", "ERR@20"),
+        ("rbp(p=0.5)", "RBP(p=0.5)"),
         ("r-precision", "Rprec"),
         ("iprec_at_recall_0.1", "IPrec@0.1"),
     ],

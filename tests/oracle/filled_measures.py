@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import product
 
 from fusion_bench.measures import Measure
+from tests.oracle.measures import rbp_weights
 
 #: One list's documents by rank: the grade, or None where it is unjudged.
 Grades = Sequence[int | None]
@@ -32,6 +33,10 @@ def filled_value(
     rel = getattr(measure, "rel", 1)
 
     def gain(grade: int) -> float:
+        if measure.method == "ERR":
+            return float(2 ** max(grade, 0) - 1) / 2 ** getattr(measure, "max_grade", 4)
+        if measure.method == "RBP" and rel is None:
+            return float(max(grade, 0))
         if measure.method != "nDCG":
             return float(grade >= rel)
         positive = max(grade, 0)
@@ -46,6 +51,10 @@ def filled_value(
         ideal = sum(g / math.log2(i + 1) for i, g in enumerate(best, start=1))
         dcg = sum(g / math.log2(i + 1) for i, g in enumerate(gains, start=1))
         return min(dcg / ideal, 1) if ideal else 0.0
+    if measure.method == "RBP":
+        of_cwl_eval = rel is not None and measure.cutoff is None
+        weights = rbp_weights(getattr(measure, "p", 0.8), len(gains), of_cwl_eval=of_cwl_eval)
+        return sum(w * g for w, g in zip(weights, gains, strict=True))
     expected = 0.0
     for outcome in product((0, 1), repeat=len(gains)):
         chances = (g if bit else 1 - g for g, bit in zip(gains, outcome, strict=True))
@@ -60,7 +69,7 @@ def _sum_of(measure: Measure, outcome: Sequence[int]) -> float:
     """What the measure adds up where these ranks are relevant."""
     ranks = [rank for rank, bit in enumerate(outcome, start=1) if bit]
     match measure.method:
-        case "RR":
+        case "RR" | "ERR":
             return 1 / ranks[0] if ranks else 0.0
         case "Success":
             return float(bool(ranks))

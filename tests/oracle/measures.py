@@ -81,6 +81,31 @@ def _judged(_measure: Measure, shown: Sequence[str], judgments: Judgments) -> fl
     return sum(document in judgments for document in shown) / len(shown)
 
 
+def _err(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
+    """Chapelle et al., CIKM 2009, equation 4: Σ 1/r · P(the reader stops at r)."""
+    value, unsatisfied = 0.0, 1.0
+    for position, document in enumerate(shown, start=1):
+        grade = max(judgments.get(document, 0), 0)
+        satisfied = (2**grade - 1) / 2 ** getattr(measure, "max_grade", 4)
+        value += unsatisfied * satisfied / position
+        unsatisfied *= 1 - satisfied
+    return value
+
+
+def rbp_weights(p: float, length: int, *, of_cwl_eval: bool) -> list[float]:
+    """(1 − p) p^(r − 1); those of cwl_eval are scaled so that the first 1,000 sum to 1."""
+    total = sum(p**i for i in range(1000)) if of_cwl_eval else 1 / (1 - p)
+    return [0.0 if of_cwl_eval and i >= 1000 else p**i / total for i in range(length)]
+
+
+def _rbp(measure: Measure, shown: Sequence[str], judgments: Judgments) -> float:
+    p, rel = getattr(measure, "p", 0.8), getattr(measure, "rel", None)
+    weights = rbp_weights(p, len(shown), of_cwl_eval=rel is not None and measure.cutoff is None)
+    grades = [max(judgments.get(document, 0), 0) for document in shown]
+    gains = [grade if rel is None else grade >= rel for grade in grades]
+    return sum(weight * gain for weight, gain in zip(weights, gains, strict=True))
+
+
 ORACLES = {
     "nDCG": _ndcg,
     "RR": _rr,
@@ -89,6 +114,8 @@ ORACLES = {
     "P": _precision,
     "Success": _success,
     "Judged": _judged,
+    "ERR": _err,
+    "RBP": _rbp,
 }
 
 

@@ -40,13 +40,14 @@ MEASURES = [
     "Success@1",
     "Success@10",
     "Judged@10",
+    "ERR@20",
     "nDCG(judged_only=True)@10",
     "P(judged_only=True)@10",
 ]
 
 
 #: gdeval prints five decimals, so no more can be asked of what goes through it.
-PRINTED = {"nDCG(dcg='exp-log2')@10": 5.1e-6}
+PRINTED = {"nDCG(dcg='exp-log2')@10": 5.1e-6, "ERR@20": 5.1e-6}
 
 
 @cache
