@@ -17,7 +17,7 @@ from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.data_warnings import data_warnings, lint_lines
-from fusion_bench.report.evaluation_findings import decision_finding
+from fusion_bench.report.evaluation_answer import decision_finding
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
@@ -295,13 +295,13 @@ def _change_html(old: Report, new: Report) -> str:
 
 
 def _tuning_html(report: TuningReport) -> str:
-    from fusion_bench.report.html.pages import tuning_html
+    from fusion_bench.report.html.render import render_html
     from fusion_bench.report.plots import make_figures
     from fusion_bench.report.tuning_page import build_page
     from fusion_bench.report.write import draw_figures
 
     built = build_page(report, tuple(make_figures("tuning", report)))
-    return tuning_html(report, built, draw_figures(built))
+    return render_html(built, figures=draw_figures(built))
 
 
 def _gate_html(verdict: GateVerdict) -> str:

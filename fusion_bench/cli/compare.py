@@ -27,7 +27,7 @@ from fusion_bench.experiment import DEFAULT_MEASURES
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.report_file import Report
-    from fusion_bench.report.page import Page
+    from fusion_bench.report.page import NextStep, Page
 
 
 class CompareOptions(file_options.ColumnOptions, PageFileOptions, base.PageOptions):
@@ -133,16 +133,19 @@ def _compare_runs(
     )
     steps = tuple(after_compare(qrels, lists, options.words(*RUN_OPTIONS)))
     page = replace(build_page(report), next_steps=steps)
-    written = write(page, {} if collector is None else _evaluation_files(report, collector))
+    files = {} if collector is None else _evaluation_files(report, collector, steps)
+    written = write(page, files)
     print_result(report, page, options, written)
     base.echo_notes(list_renamed(options.measure))
 
 
-def _evaluation_files(report: Report, collector: DetailsCollector) -> dict[str, str]:
+def _evaluation_files(
+    report: Report, collector: DetailsCollector, steps: Sequence[NextStep]
+) -> dict[str, str]:
     """The record and the page of compared run files, as ``eval`` writes them."""
     from fusion_bench.report.html.pages import evaluation_html
 
-    html = evaluation_html(report, collector.make_details(report))
+    html = evaluation_html(report, collector.make_details(report), next_steps=steps)
     return {"report.json": f"{report.model_dump_json()}\n", "report.html": html}
 
 
@@ -188,12 +191,12 @@ def _compare(
 
     collections = options.call(compare_reports, *reports)
     has_summary = options.markdown is not None
-    steps = after_compare_reports(paths, reports, collections[0], has_summary=has_summary)
+    steps = tuple(after_compare_reports(paths, reports, collections[0], has_summary=has_summary))
     page = build_comparison_page(
         collections, _origins(paths, reports), [report.provenance for report in reports]
     )
     records = [{name: getattr(each, name) for name in RECORD_KEYS} for each in collections]
-    return ComparedReports(records, replace(page, next_steps=tuple(steps)))
+    return ComparedReports(records, replace(page, next_steps=steps))
 
 
 #: What ``--json`` prints of a collection.
@@ -251,6 +254,7 @@ def _compare_versions(
             if section.key != "judge"  # stands at the beginning
         ]
     record = {"comparisons": result.records, "change": change.to_dict()}
+    page = replace(page, next_steps=result.page.next_steps)
     html = change_html(change, old, new, page=page, tables=tables)
     texts = {"comparison.json": _format_json(record), "comparison.html": html}
     return replace(result, texts=texts)

@@ -81,8 +81,11 @@ def command(options: EvalOptions) -> None:
             progress("details", 0, 1)
             details = collector.make_details(report)
         progress("writing the report", 1, 1)
-        written = options.call(write_report, report, folder, options, details=details)
-    page = replace(build_page(report), next_steps=tuple(after_eval(report, parsed, options)))
+        steps = tuple(after_eval(report, parsed, options))
+        written = options.call(
+            write_report, report, folder, options, details=details, next_steps=steps
+        )
+    page = replace(build_page(report), next_steps=steps)
     print_result(report, page, options, written)
 
 

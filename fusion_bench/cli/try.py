@@ -64,10 +64,12 @@ def command(options: TryOptions) -> None:
     with progress_bar() as progress:
         done = _add_lint(compare_starter_systems(given, progress))
         progress("writing the report", 1, 1)
-        written = write_report(done.report, options.out, options, max_figures=1)
+        page = _build_page(done, options)
+        written = write_report(
+            done.report, options.out, options, max_figures=1, next_steps=page.next_steps
+        )
         if options.save is not None:
             written += save_starter(given, done, options.save)
-    page = _build_page(done, options)
     print_result(_to_record(done, page), page, options, written)
     base.echo_notes(list_renamed(options.measure))
 

@@ -454,6 +454,11 @@ class Collection(TableView, CollectionFacts):
         return f" {CONDITION}" if self.judgment_kind == "undeclared" else ""
 
     @property
+    def shown_first_group(self) -> tuple[str, ...]:
+        """The first group of three systems or more; of two, their comparison says all."""
+        return self.first_group if len(self.competitors) > 2 else ()
+
+    @property
     def primary_measure(self) -> str:
         """The measure that decides."""
         return self.measures[0]

@@ -122,9 +122,7 @@ def gate_html(verdict: GateVerdict, page: Page) -> str:
         verdict: Whose checks are drawn.
         page: What it says.
     """
-    passed = sum(check.status in ACCEPTED for check in verdict.checks)
-    number = f"{passed} of {len(verdict.checks)} checks passed" if verdict.checks else "refused"
-    return render_html(page, gate_data(verdict), number=number)
+    return render_html(page, gate_data(verdict))
 
 
 def gate_data(verdict: GateVerdict) -> dict[str, Any]:

@@ -217,11 +217,12 @@ def build_gate_page(verdict: GateVerdict) -> Page:
         f"fusion-bench gate: {verdict.experiment}",
         (
             *judge_section(verdict.data_warnings),
-            *lint_section(verdict.lint),
             *_build_sections(verdict),
+            *lint_section(verdict.lint),
         ),
         headline=Finding(verdict.headline, tone, details=details),
         provenance=_build_provenance(verdict),
+        answer=f"{verdict.headline[:1].upper()}{verdict.headline[1:]}",
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
 from fusion_bench.evaluation.report_records import ComparisonResult
@@ -52,6 +52,16 @@ def interval_column(alpha: float, mark: str = "") -> Column[Any]:
         mark: Stands behind the header.
     """
     return Column(f"{format_coverage(alpha)} interval{mark}", format_compared_interval)
+
+
+def first_group_column(names: Collection[str], name: Callable[[Any], str]) -> Column[Any]:
+    """Which systems are in the first group.
+
+    Args:
+        names: Its systems.
+        name: The name of a row's system, empty where the row is of another measure.
+    """
+    return Column("first group", lambda row: "yes" if name(row) in names else "", is_text=True)
 
 
 def p_column(alpha: float, header: str = "p") -> Column[Any]:

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from fusion_bench.report.data_warnings import sort_by_severity
 from fusion_bench.report.page import ALERTS, Finding, Page, Section, Table
 from fusion_bench.util.formatting import list_names, pluralize
 
@@ -74,7 +75,7 @@ def _list_warnings(sections: Iterable[Section]) -> Iterator[Finding]:
     """What speaks against the answer, the most serious first: who judged, data, results, lint."""
     lint: list[Finding] = []
     for section in sorted(sections, key=lambda each: each.key != "judge"):
-        alerts = [finding for finding in section.findings if finding.tone in ALERTS]
+        alerts = sort_by_severity(each for each in section.findings if each.tone in ALERTS)
         lint += (finding for finding in alerts if finding.key.startswith(LINT))
         yield from (finding for finding in alerts if not finding.key.startswith(LINT))
     if lint:

@@ -237,19 +237,19 @@ def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Find
     return Finding(f"Changes on {len(verdicts)} collections:", tone, "decision", lines)
 
 
-def change_number(change: ReportChange) -> str:
-    """The verdict in a few words: ``2 better, 1 worse``."""
+def change_in_words(change: ReportChange) -> str:
+    """The verdict as a title: ``2 systems better, 1 worse than before``."""
     rows = [row for each in change.collections for row in each.systems]
     if all(row.difference is None for row in rows):
-        return "not comparable"
+        return "The reports cannot be compared"
     if all(row.comparison is None for row in rows):
         changed = sum(row.is_changed for row in rows)
-        return f"{pluralize(changed, 'system')} changed" if changed else "no change"
+        return f"{pluralize(changed, 'system')} changed, not tested" if changed else "No change"
     better, worse = (len(_with_answer(rows, answers)) for answers in (BETTER, WORSE))
     if better or worse:
-        return f"{better:,} better, {worse:,} worse"
+        return f"{pluralize(better, 'system')} better, {worse:,} worse than before"
     is_moved = any(row.better or row.worse for row in rows)
-    return "no difference shown" if is_moved else "no value changed"
+    return "No difference to before is shown" if is_moved else "No value changed"
 
 
 def _with_answer(rows: Sequence[SystemChange], answers: Sequence[str]) -> list[SystemChange]:
@@ -352,6 +352,7 @@ def build_change_page(
         (*grade_section(old, new), _configuration(change, old, new), *sections),
         change_headline(change, new.min_gain, new.alpha),
         _provenance(old, new, origins),
+        answer=change_in_words(change),
     )
 
 

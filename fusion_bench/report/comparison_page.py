@@ -15,6 +15,7 @@ from fusion_bench.report.answer_texts import (
     answer_findings,
     describe_correction,
     describe_few_changes,
+    first_group_column,
     format_adjusted_p,
     format_answer,
     interval_column,
@@ -134,6 +135,9 @@ def _describe_best(item: CollectionComparison) -> str:
     difference = format_difference(best.difference, best.low, best.high)
     highest = "" if len(candidates) == 1 else f", the highest mean of {len(candidates):,}"
     answer = format_answer(best.answer, item.min_gain, alpha=item.alpha)
+    others = len(item.first_group) - 1
+    if highest and others and best.candidate in item.first_group:
+        answer += f"; no difference to {pluralize(others, 'other system')} of the first group shown"
     unjudged = item.unjudged.get(best.candidate)
     if unjudged is not None and best.answer in SHOWN:
         answer += unjudged.condition
@@ -146,12 +150,18 @@ def _describe_best(item: CollectionComparison) -> str:
 def _build_table(item: CollectionComparison) -> Table:
     coverage = format_coverage(item.alpha)
     answer = partial(format_answer, min_gain=item.min_gain, alpha=item.alpha)
+    primary, first = item.comparisons[0].measure, item.first_group if item.systems > 2 else ()
+
+    def primary_name(row: Comparison) -> str:
+        return row.candidate if row.measure == primary else ""
+
     columns: list[Column[Comparison]] = [
         Column("measure", lambda row: display_measure(row.measure), is_text=True),
         Column("system", lambda row: row.candidate, is_text=True, is_name=True),
         Column("mean", lambda row: format_number(row.candidate_mean), is_optional=True),
         *judged_columns(item.comparisons, item.find_bounds),
         *(DIFFERENCE, interval_column(item.alpha), p_column(item.alpha), COUNTS),
+        *([first_group_column(first, primary_name)] if first else []),
         Column("verdict", lambda row: answer(row.answer), is_text=True),
     ]
     correction = describe_correction(item.correction, item.family, coverage)

@@ -250,6 +250,19 @@ def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
     return (Finding(each.text, "warning", each.key) for each in sort_warnings(warnings))
 
 
+#: Keys of what can turn an answer round, the most serious first; all other warnings come after.
+SERIOUS = (
+    *("reversed", "unmatched documents", "nothing relevant", "one grade", "unjudged decide"),
+    *("unjudged", "unjudged share", "not tested", "near-duplicate queries", "degraded"),
+)
+
+
+def sort_by_severity(warnings: Iterable[Finding]) -> list[Finding]:
+    """The warning that matters most first; the others in their order."""
+    places = {key: place for place, key in enumerate(SERIOUS)}
+    return sorted(warnings, key=lambda warning: places.get(warning.key, len(places)))
+
+
 def _unjudged_warnings(collection: Collection, place: JudgePlace) -> Iterator[DataWarning]:
     """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
-from fusion_bench.evaluation.recommendation import Preference, find_preference
+from fusion_bench.evaluation.recommendation import find_preference
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -21,24 +21,19 @@ from fusion_bench.evaluation.report_records import (
 )
 from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
-from fusion_bench.report.answer_texts import (
-    answer_findings,
-    format_adjusted_p,
-    format_answer,
-    format_margin,
-)
+from fusion_bench.report.answer_texts import answer_findings
 from fusion_bench.report.data_warnings import (
     JudgePlace,
     data_warnings,
     format_judge_line,
     format_pool_line,
 )
+from fusion_bench.report.evaluation_answer import decision_finding, describe_answer
 from fusion_bench.report.evaluation_tables import paired_difference
 from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
-from fusion_bench.stats.comparison import NOT_SHOWN, SHOWN
+from fusion_bench.stats.comparison import NOT_SHOWN
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS, NarrowingPlan
 from fusion_bench.util.formatting import (
-    format_change,
     format_coverage,
     format_difference,
     format_number,
@@ -286,7 +281,7 @@ def group_finding(report: Report, collection: Collection) -> Finding | None:
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
     """What to know about a collection: findings, then warnings."""
     comparisons = collection.ranked_comparisons
-    counts = Counter(_describe_answer(report, each) or "not tested" for each in comparisons)
+    counts = Counter(describe_answer(report, each) or "not tested" for each in comparisons)
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
     systems = f"{len(comparisons):,} compared systems{collection.condition}"
     text = f"Verdicts on {systems}: {verdicts}."
@@ -308,99 +303,6 @@ def compared_findings(collection: Collection) -> Iterator[Finding]:
     """The first group, and what qualifies the answers."""
     counts = (len(collection.competitors), len(collection.queries), len(set(collection.groups)))
     return answer_findings(collection.ranked_comparisons, collection.first_group, *counts)
-
-
-def decision_finding(report: Report, collection: Collection) -> Finding:
-    """Whether a system is better than the baseline, which one, and which has the highest mean."""
-    comparisons = collection.ranked_comparisons
-    baseline, top = collection.baseline, collection.ranked_systems[0].name
-    preference = find_preference(collection)
-    if not comparisons:
-        system = _describe_system(report, collection, top)
-        return Finding(f"{system} is the only system on {collection.name}.", key="decision")
-    if preference is None:
-        text = (
-            f"No system is shown to be better than the baseline {baseline} on {collection.name} "
-            f"({pluralize(len(collection.queries), 'query')}). {_advise_on_baseline(comparisons)}"
-        )
-    else:
-        text = describe_preference(report, collection, preference)
-    if preference is None or not {top, preference.candidate} <= {
-        preference.candidate,
-        *collection.first_group,
-    }:
-        system = _describe_system(report, collection, top)
-        text += f" The highest {collection.primary_measure} is that of {system}."
-    return Finding(text, "plain" if preference is None else "better", "decision")
-
-
-def describe_preference(report: Report, collection: Collection, preference: Preference) -> str:
-    """Which system to use, what it gains, and why it rather than another one of the first group."""
-    gain = f"Use {_describe_gain(report, collection, preference.comparison)}"
-    if not preference.reason:
-        return gain
-    others = pluralize(len(collection.first_group) - 1, "other system")
-    return f"{gain} No difference to {others} of the first group is shown; {preference.reason}."
-
-
-def _advise_on_baseline(comparisons: Sequence[ComparisonResult]) -> str:
-    """What to do where no system is shown to be better."""
-    decided = sum(each.answer == "unjudged decide" for each in comparisons)
-    if not decided:
-        return "Keep the baseline."
-    return (
-        "Keep the baseline until more documents are judged: unjudged documents decide "
-        f"{decided:,} of {pluralize(len(comparisons), 'comparison')}."
-    )
-
-
-def _describe_answer(report: Report, item: ComparisonResult) -> str:
-    return format_answer(item.answer, report.min_gain, alpha=report.alpha)
-
-
-def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
-    """``a is better than the baseline b on c: nDCG@10 0.5 → 0.6, +20.0 %: … (+0.1 […], p …)``."""
-    before, after = (
-        format_number(collection.system(name).measures[item.measure].mean)
-        for name in (item.baseline, item.candidate)
-    )
-    small = "" if item.answer == "better" else f", by less than {format_margin(report.min_gain)},"
-    return (
-        f"{item.candidate}: it is better than the baseline {item.baseline}{small} on "
-        f"{collection.name}{collection.condition}: "
-        f"{item.measure} {before} → {after}, {_describe_change(collection, item)} "
-        f"({_describe_difference(report, item)})."
-    )
-
-
-def _describe_change(collection: Collection, item: ComparisonResult) -> str:
-    """``+17.8 %: 25 queries better, 8 worse of 60``."""
-    return format_change(
-        item.difference,
-        collection.system(item.baseline).measures[item.measure].mean,
-        wins=item.wins,
-        losses=item.losses,
-        queries=item.wins + item.ties + item.losses,
-    )
-
-
-def _describe_difference(report: Report, item: ComparisonResult) -> str:
-    """``+0.0100 [+0.0020, +0.0180], adjusted p .012``."""
-    difference = format_difference(item.difference, item.low, item.high)
-    return f"{difference}, adjusted p {format_adjusted_p(item, report.alpha)}"
-
-
-def _describe_system(report: Report, collection: Collection, name: str) -> str:
-    """``name (nDCG@10 0.6000, +1.7 %: …; +0.0100 [+0.0020, +0.0180], adjusted p .012; …)``."""
-    primary = collection.primary_measure
-    mean = format_number(collection.system(name).measures[primary].mean)
-    item = collection.comparison(name, primary)
-    if item is None:
-        return f"{name} ({primary} {mean})"
-    condition = collection.condition if item.answer in SHOWN else ""
-    verdict = "" if item.answer == "better" else f"; {_describe_answer(report, item)}{condition}"
-    difference = f"{_describe_difference(report, item)}{verdict}"
-    return f"{name} ({primary} {mean}, {_describe_change(collection, item)}; {difference})"
 
 
 def _power_finding(

@@ -29,10 +29,10 @@ from fusion_bench.report.data_warnings import (
     lint_section,
     name_collections,
 )
+from fusion_bench.report.evaluation_answer import answer_in_words, decision_finding, list_advice
 from fusion_bench.report.evaluation_findings import (
     collection_findings,
     compared_findings,
-    decision_finding,
     repeat_tables,
 )
 from fusion_bench.report.evaluation_tables import (
@@ -221,12 +221,19 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
     judged = name_collections(report, lambda each: find_judge_warnings(each.judge, each.runs))
     sections = [*judge_section(judged)]
     sections += [Section(text=description)] if description else []
-    sections += lint_section(report.lint)
     for i, collection in enumerate(report.collections):
         section = _collection_section(report, collection, figures[i] if figures else ())
         sections.append(replace(section, key=f"collection {i}"))
+    sections += lint_section(report.lint)
     sections += [_details(report, collection) for collection in report.collections]
-    return Page(report.name, tuple(sections), _headline(report), _provenance(report))
+    return Page(
+        report.name,
+        tuple(sections),
+        _headline(report),
+        _provenance(report),
+        answer=answer_in_words(report),
+        advice=tuple(list_advice(report)),
+    )
 
 
 def _headline(report: Report) -> Finding | None:
@@ -338,7 +345,7 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
     title = f"Starter systems against {collection.baseline}"
     return Page(
         title,
-        (*lint_section(report.lint), systems, warnings),
+        (systems, warnings, *lint_section(report.lint)),
         full_page.headline,
         full_page.provenance,
     )

@@ -30,6 +30,7 @@ from fusion_bench.report.answer_texts import (
     describe_correction,
     describe_few_changes,
     find_answer_tone,
+    first_group_column,
     format_answer,
     interval_column,
     p_column,
@@ -117,11 +118,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         DIFFERENCE,
         replace(interval_column(alpha, mark), is_optional=not is_primary),
         replace(p_column(alpha, f"p{mark}" if mark else "adjusted p"), is_optional=is_primary),
-        replace(
-            COUNTS,
-            cell=lambda item: f"{item.wins:,}/{item.ties:,}/{item.losses:,}",
-            is_optional=is_primary,
-        ),
+        COUNTS,
     )
     columns: list[Column[SystemResult]] = [
         Column("system", lambda row: row.name, is_text=True),
@@ -130,12 +127,14 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         *columns_of(differences, lambda row: compared.get(row.name)),
     ]
     if is_primary:
+        first = collection.shown_first_group
+        columns += [first_group_column(first, lambda row: row.name)] if first else []
         columns.append(Column("verdict", verdict, is_text=True))
     else:
         columns += _tie_columns(collection, measure)
     tone = partial(_row_tone, compared)
-    title, first = display_measure(measure), collection.first_group
-    return make_table(title, columns, rows, tone=tone, is_kept=lambda row: row.name in first)
+    title, kept = display_measure(measure), collection.first_group
+    return make_table(title, columns, rows, tone=tone, is_kept=lambda row: row.name in kept)
 
 
 def _format_mean_interval(result: MeasureResult) -> str:

@@ -23,7 +23,8 @@ What each renderer shows:
   headline and the next steps.
 - Markdown begins with the headline and ends with the provenance; it has no next steps. Warnings
   become an alert; folded sections and the middle of long tables become ``<details>``.
-- HTML has what Markdown has; warnings stand before findings. :attr:`Section.key` names the views
+- HTML has what Markdown has, headed by the answer in words, with what to do next; warnings stand
+  before findings. :attr:`Section.key` names the views
   that a browser draws.
 - :mod:`fusion_bench.report.markdown` makes at most 40 lines of Markdown from a page.
 """
@@ -333,6 +334,8 @@ class Page:
         headline: The outcome, as one would tell it in a chat; None where there is none.
         provenance: Where the numbers come from.
         next_steps: The commands that follow.
+        answer: The outcome in a few words, for a title; empty = there is none.
+        advice: What to do, a sentence each.
     """
 
     title: str
@@ -340,6 +343,8 @@ class Page:
     headline: Finding | None = None
     provenance: Section | None = None
     next_steps: tuple[NextStep, ...] = ()
+    answer: str = ""
+    advice: tuple[str, ...] = ()
 
     @property
     def figures(self) -> tuple[Figure, ...]:

@@ -31,6 +31,7 @@ from fusion_bench.report.tuning_texts import (
     pareto_texts,
     recommend,
     shown_condition,
+    tuning_in_words,
 )
 from fusion_bench.stats.repeat_variance import FEW_REPEATS
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
@@ -332,8 +333,13 @@ def build_page(
     )
     title = f"{report.name}: tuning {report.system} on {report.dataset}"
     first = judge_section(() if report.data is None else report.data.warnings)
-    sections = (*first, *lint_section(report.lint), results, systems)
-    return Page(title, sections, verdict, provenance)
+    sections = (*first, results, *lint_section(report.lint), systems)
+    advice = recommend(report, tuned)
+    return Page(
+        *(title, sections, verdict, provenance),
+        answer=tuning_in_words(report),
+        advice=(f"{advice[:1].upper()}{advice[1:]}",),
+    )
 
 
 def _facts(report: records.TuningReport) -> dict[str, str]:

@@ -315,6 +315,20 @@ def recommend(report: records.TuningReport, tuned: str = "tuned.yaml") -> str:
     )
 
 
+def tuning_in_words(report: records.TuningReport) -> str:
+    """The verdict as a title: ``Use the tuned a on c: nDCG@10 +0.0500 on held-out queries``."""
+    system, match = f"{report.system} on {report.dataset}", report.untuned_match
+    if report.verdict == "unjudged decide":
+        return f"Keep the default {system}, and judge first: documents without a grade decide"
+    if report.verdict != "ship":
+        return f"Keep the default {system}: no gain is shown on held-out queries"
+    if match is not None:
+        return f"Keep the default {system}: the tuned one is not shown to gain over {match.name}"
+    gain = f"{report.measure} {format_number(report.held_out.difference, signed=True)}"
+    condition = shown_condition(report.verdict, report.unjudged)
+    return f"Use the tuned {system}: {gain} on held-out queries{condition}"
+
+
 def _advise_all_queries(report: records.TuningReport) -> str:
     """The other way to use few queries; empty where there are enough, or it was taken."""
     choice = report.split_choice

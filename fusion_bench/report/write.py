@@ -17,9 +17,10 @@ from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_file import Report, read_last_report
 from fusion_bench.io.outputs import write_outputs
 from fusion_bench.report import evaluation_page, tuning_page
-from fusion_bench.report.html.pages import evaluation_html, tuning_html
+from fusion_bench.report.html.pages import evaluation_html
+from fusion_bench.report.html.render import render_html
 from fusion_bench.report.markdown import render_page
-from fusion_bench.report.page import Figure, Page
+from fusion_bench.report.page import Figure, NextStep, Page
 from fusion_bench.report.table import make_safe_name, render_tables
 from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.util.files import make_output_folder, make_write_error, show_path
@@ -33,6 +34,7 @@ def write_report(
     max_figures: int | None = None,
     details: ReportDetails | None = None,
     details_json: bool = False,
+    next_steps: Sequence[NextStep] = (),
 ) -> list[Path]:
     """Write ``report.json``, ``report.md``, ``report.html`` and the figures of an evaluation.
 
@@ -44,6 +46,7 @@ def write_report(
         max_figures: Only the first figures of each collection; None = all.
         details: What stands behind the values; None = it was not collected.
         details_json: Whether to write ``details.json``, where there are details.
+        next_steps: The commands that follow, for ``report.html``.
 
     Returns:
         The files, ``report.json`` first.
@@ -56,7 +59,9 @@ def write_report(
     page = evaluation_page.build_page(report, figures)
     texts = {"report.json": f"{report.model_dump_json()}\n", "report.md": render_page(page)}
     if options.html:  # with what changed since the report that the folder holds
-        texts["report.html"] = evaluation_html(report, details, read_last_report(folder))
+        texts["report.html"] = evaluation_html(
+            report, details, read_last_report(folder), next_steps=next_steps
+        )
     if details and details_json:
         data = json.dumps(details.to_dict(), ensure_ascii=False, separators=(",", ":"))
         texts["details.json"] = f"{data}\n"
@@ -102,7 +107,7 @@ def write_tuning(
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
         "tuning.md": render_page(text_page),
-        **({"tuning.html": tuning_html(report, page, drawings)} if options.html else {}),
+        **({"tuning.html": render_html(page, figures=drawings)} if options.html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
         **render_tables(page, "tuning", options.tables),

@@ -28,7 +28,7 @@ from tests.report.cases import compared
             "not shown (p = .05 within simulation error)",
             "plain",
         ),
-        ("unjudged decide", "unjudged decide", "warning"),
+        ("unjudged decide", "judge first", "warning"),
     ],
 )
 def test_answers(answer: str | None, text: str, tone: str) -> None:

@@ -13,7 +13,7 @@ from fusion_bench.checks.records import JudgeInfo
 from fusion_bench.evaluation.compared_reports import add_comparisons
 from fusion_bench.evaluation.report_changes import find_changes
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.report.change_page import build_change_page, change_number, change_section
+from fusion_bench.report.change_page import build_change_page, change_section
 from fusion_bench.report.html.pages import change_html, evaluation_html
 from fusion_bench.report.page import Finding, Page, Section
 from tests.evaluation.test_report_changes import BEFORE, BETTER, OLD, of_values
@@ -73,12 +73,11 @@ PAIRS = {
 
 
 def findings(old: Report, new: Report) -> list[Finding]:
-    """The headline, the number of the page and what its sections say."""
+    """The headline, the answer of the page and what its sections say."""
     page = page_of(old, new)
     assert page.headline is not None
-    number = change_number(add_comparisons(find_changes(old, new), old, new))
     own = [each for section in page.sections for each in section.findings]
-    return [replace(page.headline, key="headline"), Finding(number, key="number"), *own]
+    return [replace(page.headline, key="headline"), Finding(page.answer, key="answer"), *own]
 
 
 def test_findings(compare_golden: Callable[[Path, str], None]) -> None:

@@ -73,9 +73,24 @@ def test_intervals_are_named_by_their_coverage(alpha: float) -> None:
     ],
 )
 def test_tone_follows_the_verdict(verdict: str, tone: str) -> None:
+    shown = "judge first" if verdict == "unjudged decide" else verdict
     rows = (cases.system("base", 0.1, 0.2), cases.system("x", 0.3, 0.4))
     row = primary(cases.collection(*rows, comparisons=[cases.compared("x", 0.2, verdict)])).rows[0]
-    assert (row.cells[0], row.cells[-1], row.tone) == ("x", verdict, tone)
+    assert (row.cells[0], row.cells[-1], row.tone) == ("x", shown, tone)
+
+
+def test_the_first_group_of_three_systems_or_more_is_marked() -> None:
+    rows = [system(name, value) for name, value in (("base", 0.2), ("x", 0.3), ("y", 0.4))]
+    items = [cases.compared(name, 0.1) for name in ("x", "y")]
+    table = primary(collection(*rows, comparisons=items, first_group=("x", "y")))
+    place = headers(table).index("first group")
+    assert {row.cells[0]: row.cells[place] for row in table.rows} == {
+        "y": "yes",
+        "x": "yes",
+        "base": "",
+    }
+    two = primary(collection(*rows[:2], comparisons=items[:1], first_group=("x",)))
+    assert "first group" not in headers(two)
 
 
 def test_rows_are_sorted_by_mean_and_equal_ones_keep_their_order() -> None:

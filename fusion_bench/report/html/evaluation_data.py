@@ -22,6 +22,7 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
       "collections": [ {
         "name", "measures": [M names], "measure_titles": [M], "primary", "baseline", "best",
         "queries": [Q ids],
+        "first_group": [names of systems],             # of three systems or more, else empty
         "slices": {field: [Q values or null]},         # fields with two values or more
         "systems": [ { "name", "kind": "system|floor|ceiling",
             "group": "better|baseline|open|worse|floor|ceiling", "note", "config": YAML text,
@@ -51,7 +52,7 @@ from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
 from fusion_bench.evaluation.details.top_documents import ShownDocuments
-from fusion_bench.evaluation.recommendation import find_preference, preferred_system
+from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
@@ -67,8 +68,6 @@ from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_coverage,
-    format_number,
-    pluralize,
 )
 
 #: What does nothing but harm in running text: control characters, characters that turn the
@@ -285,6 +284,7 @@ def collection_data(
     rows = (*collection.ranked_systems, *collection.reference_rows)
     return {
         **head_data(collection, collection.measures, preferred_system(collection)),
+        "first_group": _names(collection.shown_first_group),
         "systems": [_system_data(report, collection, row) for row in rows],
         "values": [
             encode_values([row.measures[name].values for row in rows])
@@ -397,18 +397,3 @@ def evaluation_data(
         "lint": [escape_texts(finding.model_dump(mode="json")) for finding in report.lint],
         "change": None if change is None else escape_texts(change.to_dict()),
     }
-
-
-def evaluation_number(report: Report) -> str:
-    """The outcome as one number: the gain of the best system, or how many collections have one."""
-    improvements = [find_preference(each) for each in report.collections]
-    if len(improvements) != 1:
-        better = sum(item is not None for item in improvements)
-        total = pluralize(len(improvements), "collection")
-        return f"{better} of {total} improved" if better else f"none of {total} shown to improve"
-    collection, item = report.collections[0], improvements[0]
-    if item is None:
-        mean = collection.system(collection.baseline).measures[collection.primary_measure].mean
-        return f"{collection.primary_measure} {format_number(mean)}, no gain shown"
-    gain = item.comparison
-    return f"{gain.measure} {format_number(gain.difference, signed=True)}"

@@ -25,7 +25,6 @@ from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
 from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.change_page import (
-    change_number,
     change_section,
     mount_views,
     shared_collections,
@@ -37,15 +36,13 @@ from fusion_bench.report.html.evaluation_data import (
     encode_values,
     escape_texts,
     evaluation_data,
-    evaluation_number,
     head_data,
     inference_data,
     result_data,
 )
 from fusion_bench.report.html.render import render_html
-from fusion_bench.report.page import Page, Section
-from fusion_bench.report.tuning_records import TuningReport
-from fusion_bench.util.formatting import escape_control_chars, format_coverage, format_number
+from fusion_bench.report.page import NextStep, Page, Section
+from fusion_bench.util.formatting import escape_control_chars, format_coverage
 
 
 def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> dict[str, list[str]]:
@@ -225,7 +222,11 @@ def _difference_data(change: SystemChange, report: Report) -> dict[str, Any] | N
 
 
 def evaluation_html(
-    report: Report, details: ReportDetails | None = None, last: Report | None = None
+    report: Report,
+    details: ReportDetails | None = None,
+    last: Report | None = None,
+    *,
+    next_steps: Sequence[NextStep] = (),
 ) -> str:
     """The page of an evaluation; its views take the place of the figures.
 
@@ -233,15 +234,16 @@ def evaluation_html(
         report: What it shows.
         details: Documents, terms and sources; None = its views leave them out.
         last: The report that this one replaces; None = there is none.
+        next_steps: The commands that follow.
     """
-    page = build_page(report)
+    page = replace(build_page(report), next_steps=tuple(next_steps))
     change = None if last is None else find_changes(last, report)
     if change is not None:
         section = change_section(change, report.min_gain)
         shown = sum(not section.is_folded for section in page.sections)
         page = replace(page, sections=(*page.sections[:shown], section, *page.sections[shown:]))
     data = evaluation_data(report, details, change)
-    return render_html(page, data, number=evaluation_number(report))
+    return render_html(page, data)
 
 
 def change_html(
@@ -258,16 +260,4 @@ def change_html(
     """
     page = mount_views(page, change)
     page = replace(page, sections=(*page.sections, *tables))
-    return render_html(page, change_data(change, old, new), number=change_number(change))
-
-
-def tuning_html(report: TuningReport, page: Page, figures: Mapping[str, bytes]) -> str:
-    """The page of a tuning run.
-
-    Args:
-        report: Whose held-out gain is the number of the page.
-        page: What it says.
-        figures: File name → contents of its figures.
-    """
-    gain = format_number(report.held_out.difference, signed=True)
-    return render_html(page, number=f"{report.measure} {gain} held out", figures=figures)
+    return render_html(page, change_data(change, old, new))

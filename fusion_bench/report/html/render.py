@@ -4,8 +4,8 @@ The modules in ``assets/js`` are ordinary ES modules. A page that is opened from
 so they are joined into one script: each becomes a function that returns what it exports, after the
 modules that it imports.
 
-Warnings come first, each as one line: its first sentence, which opens. Those of lint are folded
-together with its notes. Everything else is a statement.
+The most serious warning of a section stands first and open, the others fold into one line. What
+lint says is folded too. Everything else is a statement.
 
 What a reader needs stands in the page as HTML, so that it reads without script and prints. With
 script, views drawn from the data take the place of the tables. Every text is escaped; control
@@ -26,6 +26,8 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fusion_bench.config.yaml_files import format_yaml
+from fusion_bench.report.brief import MAX_COLUMNS
+from fusion_bench.report.data_warnings import sort_by_severity
 from fusion_bench.report.glossary import TERMS
 from fusion_bench.report.page import Figure, Finding, Page, Section, Table, YamlBlock
 from fusion_bench.util.formatting import escape_control_chars, pluralize
@@ -105,13 +107,11 @@ def pack_json(data: object) -> str:
 
 #: Keys of what lint finds begin so.
 LINT = "lint "
-#: Ends a sentence: the next one begins with a capital letter.
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+(?=[A-Z])")
 
 
 def warnings_of(section: Section) -> list[Finding]:
-    """What speaks against the numbers, but lint's warnings."""
-    return [finding for finding in section.findings if _is_alert(finding)]
+    """What speaks against the numbers, the most serious first, without lint's warnings."""
+    return sort_by_severity(finding for finding in section.findings if _is_alert(finding))
 
 
 def lint_of(section: Section) -> list[Finding]:
@@ -125,10 +125,12 @@ def statements_of(section: Section) -> list[Finding]:
     return [each for each in section.findings if not (_is_alert(each) or _is_lint(each))]
 
 
-def first_sentence(text: str) -> tuple[str, str]:
-    """A text as its first sentence and the rest; the rest may be empty."""
-    first, *rest = SENTENCE_END.split(text, maxsplit=1)
-    return first, "".join(rest)
+def cell_class(index: int, table: Table) -> str:
+    """The classes of a column's cells; ``extra`` = behind the switch of a table of many columns."""
+    column, number = table.columns[index], "number-cell"
+    required = [i for i, each in enumerate(table.columns) if not each.is_optional][:MAX_COLUMNS]
+    is_extra = len(table.columns) > MAX_COLUMNS and index not in required
+    return " ".join(filter(None, ("" if column.is_text else number, "extra" if is_extra else "")))
 
 
 def _is_lint(finding: Finding) -> bool:
@@ -153,7 +155,6 @@ def render_html(
     page: Page,
     data: Mapping[str, Any] | None = None,
     *,
-    number: str = "",
     figures: Mapping[str, bytes] | None = None,
 ) -> str:
     """The whole page.
@@ -162,14 +163,12 @@ def render_html(
         page: What it says.
         data: What its views show; see :mod:`fusion_bench.report.html.evaluation_data`. None = it
             has no views.
-        number: The outcome as one number, beside the title; empty = none.
         figures: File name → contents of the figures; one that is missing is left out.
     """
     script, style = page_script(), page_style()
     return _template().render(
         page=page,
         terms=TERMS,
-        number=number,
         figures={name: _data_address(name, content) for name, content in (figures or {}).items()},
         packed="" if data is None else pack_json(data),
         script=script.text,
@@ -204,7 +203,7 @@ def _template() -> Template:
     environment.filters["warnings"] = warnings_of
     environment.filters["lint"] = lint_of
     environment.filters["statements"] = statements_of
-    environment.filters["first_sentence"] = first_sentence
+    environment.filters["cell_class"] = cell_class
     environment.filters["count"] = pluralize
     return environment.get_template("page.html.j2")
 

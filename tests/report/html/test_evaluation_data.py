@@ -19,7 +19,6 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.html.evaluation_data import (
     encode_values,
     evaluation_data,
-    evaluation_number,
     readable_text,
 )
 from fusion_bench.report.html.pages import evaluation_html
@@ -103,12 +102,12 @@ def test_the_data_has_what_lint_found_and_what_changed() -> None:
     assert data["change"] == json.loads(json.dumps(change.to_dict()))
 
 
-def test_the_number_is_the_gain_of_the_best_system() -> None:
-    gain = cases.full()
-    none = cases.collection(cases.system("base", 0.5, 0.25), name="other")
-    assert evaluation_number(cases.report(gain)) == f"{PRIMARY} +0.4000"
-    assert evaluation_number(cases.report(none)) == f"{PRIMARY} 0.3750, no gain shown"
-    assert evaluation_number(cases.report(gain, none)) == "1 of 2 collections improved"
+def test_the_first_group_of_three_systems_or_more_is_named() -> None:
+    rows = [cases.system(name, 0.5) for name in ("base", "x", "y")]
+    groups = {3: ["x", "y"], 2: []}
+    for count, names in groups.items():
+        known = cases.collection(*rows[:count], first_group=("x", "y"))
+        assert evaluation_data(cases.report(known))["collections"][0]["first_group"] == names
 
 
 # ── details data

@@ -13,14 +13,23 @@ from fusion_bench.report.html.render import (
     EXPORT,
     IMPORT,
     Asset,
-    first_sentence,
     pack_json,
     page_script,
     page_style,
     read_asset,
     render_html,
 )
-from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
+from fusion_bench.report.page import (
+    Column,
+    Figure,
+    Finding,
+    NextStep,
+    Page,
+    Row,
+    Section,
+    Table,
+    YamlBlock,
+)
 from tests.report.html.pages import page_data, parse_page
 
 #: An element, an end of one, an end of CDATA, an entity, line ends, NUL, and text turned round.
@@ -39,16 +48,19 @@ def evil_page() -> Page:
         parts=(table, YamlBlock(EVIL, {"key": EVIL.replace("\x00", "")})),
         key="collection 0",
     )
-    return Page(EVIL, (section, Section(EVIL, is_folded=True)), finding, section)
+    sections = (section, Section(EVIL, is_folded=True))
+    steps = (NextStep(EVIL, EVIL),)
+    return Page(EVIL, sections, finding, section, steps, answer=EVIL, advice=(EVIL,))
 
 
 def test_no_text_becomes_markup() -> None:
     plain = parse_page(render_html(Page("t", ())))
-    page = parse_page(render_html(evil_page(), {"text": EVIL}, number=EVIL))
+    page = parse_page(render_html(evil_page(), {"text": EVIL}))
     scripts = [tag for tag, _ in page.tags].count("script")
     assert scripts == [tag for tag, _ in plain.tags].count("script") + 1  # the data
-    # Title, heading, number twice, headline, a folded section; each part of both other sections.
-    assert page.text.count(SHOWN) == 7 + 2 * 15
+    # Title and heading with the answer and the name, headline and detail, advice, a step of two
+    # texts, a folded section; each part of both other sections.
+    assert page.text.count(SHOWN) == 10 + 2 * 15
     assert not set(page.text) & set("\u2028\x00\u202e\u200f")
 
 
@@ -96,8 +108,8 @@ def test_a_page_reads_without_script() -> None:
     provenance = Section("Provenance", facts={"seed": "7"})
     findings = (Finding("good"), Finding("bad", "warning"))
     section = Section("Results", findings=findings, parts=(table,))
-    page = Page("T", (section,), Finding("the answer"), provenance)
-    text = parse_page(render_html(page, number="+0.1")).text
+    page = Page("T", (section,), Finding("the answer"), provenance, answer="+0.1")
+    text = parse_page(render_html(page)).text
     shown = [
         "T",
         "+0.1",
@@ -122,9 +134,31 @@ def test_warnings_stand_before_findings_and_provenance_last() -> None:
     assert places == sorted(places)
 
 
-def test_the_number_has_the_tone_of_the_answer() -> None:
-    html = render_html(Page("T", (), Finding("lost", "worse")), number="-0.1")
-    assert '<span class="number tone-worse" id="number">-0.1</span>' in html
+def test_the_title_is_the_answer_with_the_name_beside_it() -> None:
+    html = render_html(Page("mine", (), Finding("lost", "worse"), answer="Keep a"))
+    assert "<title>Keep a (mine)</title>" in html
+    assert '<h1 id="title" class="tone-worse"><bdi>Keep a</bdi>' in html
+    assert "<title>mine</title>" in render_html(Page("mine", ()))
+
+
+def test_the_page_says_what_to_do_and_with_which_command() -> None:
+    steps = (NextStep("fusion-bench gate a.yaml", "check"),)
+    html = render_html(Page("T", (), next_steps=steps, advice=("Use x.",)))
+    block = html.split('id="advice"')[1].split("</section>")[0]
+    for text in ("Use x.", "check</dt>", "<code>fusion-bench gate a.yaml</code>"):
+        assert text in block
+    assert 'id="advice"' not in render_html(Page("T", ()))
+
+
+@pytest.mark.parametrize(("required", "optional", "hidden"), [(5, 2, 0), (5, 3, 3), (9, 0, 2)])
+def test_of_many_columns_seven_are_shown_at_first(
+    required: int, optional: int, hidden: int
+) -> None:
+    columns: list[Column[str]] = [Column(f"c{i}", is_optional=i >= required) for i in range(required + optional)]
+    table = Table("T", tuple(columns), (Row(("1",) * len(columns)),))
+    page = parse_page(render_html(Page("T", (Section(parts=(table,)),))))
+    extra = [tag for tag, a in page.tags if "extra" in (a.get("class") or "").split()]
+    assert (extra.count("th"), extra.count("td")) == (hidden, hidden)
 
 
 def test_a_figure_stands_in_the_page() -> None:
@@ -141,35 +175,19 @@ def test_a_figure_stands_in_the_page() -> None:
 # ── finding groups
 
 
-@pytest.mark.parametrize(
-    ("text", "first", "rest"),
-    [
-        ("No end", "No end", ""),
-        (
-            "nDCG@10 0.5 vs. 0.6 falls. It may rise. Wait.",
-            "nDCG@10 0.5 vs. 0.6 falls.",
-            "It may rise. Wait.",
-        ),
-        ("", "", ""),
-    ],
-)
-def test_a_sentence_ends_before_a_capital_letter(text: str, first: str, rest: str) -> None:
-    assert first_sentence(text) == (first, rest)
-
-
 def render(*findings: Finding) -> str:
     return render_html(Page("T", (Section("S", findings=findings),)))
 
 
-def test_a_warning_is_one_line_and_three_of_them_are_seen() -> None:
-    texts = [f"Warning {i}. More of {i}." for i in range(5)]
-    html = render(*(Finding(text, "warning") for text in texts))
-    assert "<h3>5 warnings</h3>" in html
-    assert "0.</summary>More of 0." in html
-    before, after = html.split("<summary>2 more warnings</summary>")
-    assert "Warning 2." in before
-    assert "Warning 3." not in before
-    assert "Warning 4." in after
+def test_the_warning_that_matters_is_open_and_the_others_are_folded() -> None:
+    keys = ("unanswered", "ties", "unjudged decide", "float32")
+    html = render(*(Finding(f"About {key}. More.", "warning", key) for key in keys))
+    assert "<h3>4 warnings</h3>\n<p>About unjudged decide. More.</p>" in html
+    before, after = html.split("<summary>3 more warnings</summary>")
+    for key in ("unanswered", "ties", "float32"):
+        assert f"About {key}." not in before
+        assert f"About {key}. More." in after
+    assert "<summary>" not in render(Finding("Alone.", "warning")).split("Alone.")[0]
 
 
 @pytest.mark.parametrize(

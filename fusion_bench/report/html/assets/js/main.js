@@ -144,7 +144,7 @@ async function start() {
     );
   }
   const views = (data?.collections ?? [])
-    .map((collection, i) => mountCollection(collection, i, panel))
+    .map((collection, i) => mountCollection({ ...collection, alpha: data.alpha }, i, panel))
     .filter(Boolean);
   if (data?.checks?.length) document.querySelector('[data-views="checks"]')?.append(checksView(data));
   listenToKeys(actionsOf(views, panel, help));

@@ -66,7 +66,8 @@ function answersColumn(collection) {
   const textOf = ({ name, answers: [then, now] }) =>
     name === collection.baseline ? "baseline" : then === now ? now : `${then || "–"} → ${now || "–"}`;
   return {
-    key: "o", heading: `against ${collection.baseline}`, text: true, minor: true, value: textOf, cell: textOf,
+    key: "o", heading: `against ${collection.baseline}`, text: true, minor: true, extra: true, value: textOf,
+    cell: textOf,
   };
 }
 
@@ -86,6 +87,7 @@ function measureColumn(collection, measure, i) {
     cell: (s) => [formatNumber(s.means[i]), bar(scale, s.low[i], s.means[i], s.high[i], { then: then(s) })],
     bars: true,
     minor: i > 0,
+    extra: i > 0,
   };
 }
 
@@ -100,11 +102,12 @@ function differenceColumns(collection) {
     column("d", "difference", of("value"), (d) => [
       formatSigned(d.value), bar(scale, d.low, d.value, d.high, { zero: scale(0) }),
     ], { bars: true, minor: false }),
-    column("i", "interval", of("low"), (d) =>
+    column("i", `${+(100 * (1 - collection.alpha)).toFixed(2)} % interval`, of("low"), (d) =>
       formatInterval(d.low, d.high, true) + (d.few_changes ? "‡" : "")),
-    column("a", "adj. p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true }),
+    column("a", "adjusted p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true, extra: true }),
     column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`),
-    { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group), cell: verdictOf },
+    { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group),
+      cell: (s) => verdictOf(s, collection.first_group?.includes(s.name)) },
   ];
 }
 
@@ -113,14 +116,15 @@ function boundColumns(collection) {
   const boundsOf = (s) => s.bounds?.[0] ?? null;
   const known = collection.systems.map(boundsOf).filter((each) => each !== null);
   if (!known.length) return [];
-  const column = (key, heading, value, cell) => ({
-    key, heading, minor: true,
+  const column = (key, heading, value, cell, extra) => ({
+    key, heading, minor: true, extra,
     value: (s) => boundsOf(s) && value(boundsOf(s)),
     cell: (s) => boundsOf(s) && cell(boundsOf(s)),
   });
   return [
-    column("u", `Judged@${known[0].depth}`, (b) => b.judged, (b) => formatPercent(b.judged)),
-    ...(known.some((b) => b.low !== null) ? [column("b", "if judged", (b) => b.low, formatEnds)] : []),
+    column("u", `Judged@${known[0].depth}`, (b) => b.judged, (b) => formatPercent(b.judged),
+      collection.isChange),
+    ...(known.some((b) => b.low !== null) ? [column("b", "if judged", (b) => b.low, formatEnds, true)] : []),
   ];
 }
 
@@ -141,15 +145,21 @@ function readP(text) {
   return digits ? Number(digits) : null;
 }
 
-/** A mark and a word: color alone tells nothing. */
-function verdictOf(system) {
+/** A mark and a word: color alone tells nothing; and whether the system is of the first group. */
+function verdictOf(system, isFirst) {
   const word = system.difference?.verdict || (system.group === "same" ? "same values" : system.group);
   const mark = element("span", { "aria-hidden": "true" }, MARKS[system.group]);
-  return element("span", { class: `verdict verdict-${system.group}` }, mark, ` ${word}`);
+  return [
+    element("span", { class: `verdict verdict-${system.group}` }, mark, ` ${word}`),
+    isFirst && element("span", { class: "first-group" }, "first group"),
+  ];
 }
 
 /** The classes of a column's cells. */
 export function cellClass(column) {
-  const kinds = [column.text ? "" : "number-cell", column.minor ? "minor" : "", column.bars ? "bars" : ""];
+  const kinds = [
+    !column.text && "number-cell", column.minor && "minor", column.extra && "extra",
+    column.bars && "bars",
+  ];
   return kinds.filter(Boolean).join(" ") || null;
 }

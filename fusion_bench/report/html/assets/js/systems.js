@@ -3,7 +3,7 @@
 import { button, element, isolated, understanding } from "./dom.js";
 import { formatCount, pluralize } from "./numbers.js";
 import { cellClass, columnsOf, GROUPS } from "./system_columns.js";
-import { compareKeys, markSorted } from "./tables.js";
+import { columnSwitch, compareKeys, markSorted } from "./tables.js";
 
 /** Of a longer group the first rows and the last one are shown. */
 const SHOWN = { better: 5, open: 3, worse: 2, same: 2 };
@@ -37,7 +37,8 @@ export function systemsView(collection, store) {
     onchange: () => table.group(grouped.checked) });
   const block = element("section", { class: "view", "data-view": "systems" },
     element("h3", {}, "Systems"),
-    element("div", { class: "controls" }, element("label", {}, grouped, " Group by verdict")),
+    element("div", { class: "controls" }, element("label", {}, grouped, " Group by verdict"),
+      table.columns.some(({ extra }) => extra) && columnSwitch(table.node)),
     element("div", { class: "scroll" }, table.node),
     understanding(collection.help.systems));
   const keys = table.columns.map((column) => [column.key, () => table.sortBy(column)]);

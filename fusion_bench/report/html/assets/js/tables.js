@@ -42,9 +42,26 @@ function sortRows(table, headings, heading) {
   markSorted(headings, heading, direction);
 }
 
-/** Make every plain table sortable. */
+/** The button that shows all columns of a table, or its main ones alone, as at first. */
+export function columnSwitch(table) {
+  const label = (isAll) => (isAll ? "Show fewer columns" : "Show all columns");
+  const show = (isAll) => {
+    table.classList.toggle("all-columns", isAll);
+    table.classList.toggle("main-columns", !isAll);
+  };
+  const toggle = button(label(false), () => {
+    const isAll = table.classList.contains("main-columns");
+    show(isAll);
+    toggle.textContent = label(isAll);
+  }, { class: "column-switch" });
+  show(false);
+  return toggle;
+}
+
+/** Make every plain table sortable; one of many columns begins with its main ones. */
 export function enhanceTables() {
   for (const table of document.querySelectorAll("table.plain-table")) {
+    if (table.tHead.querySelector(".extra")) table.parentElement.before(columnSwitch(table));
     const headings = [...table.tHead.rows[0].cells];
     const hasGaps = [...table.tBodies[0].rows].some((row) => !row.cells[0].textContent);
     if (hasGaps) continue; // rows belong to the one above
