@@ -43,6 +43,22 @@ def test_paper_stays_light_where_the_system_turns_dark_meanwhile(report_page: Pa
     assert page.evaluate(BACKGROUND) == DARK
 
 
+def test_paper_has_the_pictures_and_repeats_the_headings_of_tables(report_page: Page) -> None:
+    forest = report_page.locator("[data-view=forest] svg")
+    assert forest.get_attribute("width") != "700"
+    fire(report_page, "beforeprint")
+    assert forest.get_attribute("width") == "700"
+    report_page.emulate_media(media="print")
+    boxes = [each.bounding_box() for each in report_page.locator("svg.forest, canvas").all()]
+    assert all(box is not None and box["height"] > 100 for box in boxes)
+    read = "node => [getComputedStyle(node).display, getComputedStyle(node).breakInside]"
+    for head in report_page.locator("table thead").all():
+        assert head.evaluate(read) == ["table-header-group", "avoid"]
+    # Chromium leaves the boxes of buttons out of a heading that it repeats.
+    for button in report_page.locator("thead button").all():
+        assert button.evaluate("node => getComputedStyle(node).display") == "contents"
+
+
 def test_paper_has_all_tables_and_the_whole_heat_map(report_page: Page) -> None:
     tables = report_page.locator("details.all-tables")
     assert tables.get_attribute("open") is None

@@ -48,6 +48,7 @@ def current_query(page: Page) -> str | None:
 
 def test_a_click_and_a_key_sort_a_column(report_page: Page, evaluation: Evaluation) -> None:
     report_page.get_by_label("Group by verdict").uncheck()
+    report_page.locator("[data-view=systems] .column-switch").click()
     rows = (*evaluation.collection.ranked_systems, *evaluation.collection.reference_rows)
     for key, measure in (("1", PRIMARY), ("2", SECOND)):
         heading = report_page.locator(f"#systems-0 th[data-sort='{key}']")
@@ -76,6 +77,7 @@ def test_systems_are_grouped_by_their_verdict(report_page: Page, evaluation: Eva
 
 def test_the_table_says_how_much_is_judged(report_page: Page, evaluation: Evaluation) -> None:
     report_page.get_by_label("Group by verdict").uncheck()
+    report_page.locator("[data-view=systems] .column-switch").click()
     headings = report_page.locator("#systems-0 thead th").all_inner_texts()
     judged, ends = headings.index("Judged@10"), headings.index("if judged")
     rows = (*evaluation.collection.ranked_systems, *evaluation.collection.reference_rows)
@@ -88,6 +90,47 @@ def test_the_table_says_how_much_is_judged(report_page: Page, evaluation: Evalua
         each = bounds[row.get_attribute("data-system") or ""]
         shown = ["", ""] if each is None else [column.cell(each) for column in columns]
         assert [cells[judged], cells[ends]] == shown
+
+
+def test_seven_columns_are_shown_until_a_button_shows_all(report_page: Page) -> None:
+    headings = report_page.locator("#systems-0 thead th:visible")
+    assert headings.count() <= 7
+    assert "adjusted p" not in headings.all_inner_texts()
+    switch = report_page.locator("[data-view=systems] .column-switch")
+    switch.click()
+    assert {"adjusted p", "if judged"} <= {*headings.all_inner_texts()}
+    switch.click()
+    assert headings.count() <= 7
+
+
+def test_systems_of_the_first_group_are_marked(report_page: Page, evaluation: Evaluation) -> None:
+    report_page.get_by_label("Group by verdict").uncheck()
+    marked = report_page.locator("#systems-0 tr[data-system]:has(.first-group)")
+    names = marked.evaluate_all("rows => rows.map(row => row.dataset.system)")
+    assert sorted(names) == sorted(evaluation.collection.shown_first_group) != []
+
+
+def test_a_phone_cuts_no_verdict_and_no_name(open_page: Opener, evaluation: Evaluation) -> None:
+    opened = open_ready(open_page, evaluation.page, width=390)
+    assert opened.overflow() <= 0
+    ends = "nodes => nodes.map(node => node.getBoundingClientRect().right)"
+    for cells in ("#systems-0 .verdict", "#systems-0 tbody th", ".forest .name, .forest .value"):
+        rights = opened.page.locator(cells).evaluate_all(ends)
+        assert max(rights) <= 390
+    names = opened.page.locator("[data-view=forest] .name").all_text_contents()
+    compared = {each.candidate for each in evaluation.collection.ranked_comparisons}
+    assert {*names} >= compared - {EVIL_SYSTEM}
+    assert len({*names}) == len(compared)
+
+
+def test_the_title_is_the_answer_and_the_commands_stand_below_it(report_page: Page) -> None:
+    answer = report_page.locator("h1 bdi").first.text_content() or ""
+    assert answer
+    assert report_page.title().startswith(answer)
+    assert any(
+        "fusion-bench tune" in each
+        for each in report_page.locator("#advice code").all_inner_texts()
+    )
 
 
 def test_the_filter_has_a_key_and_keeps_what_matches(report_page: Page) -> None:

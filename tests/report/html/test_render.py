@@ -154,7 +154,9 @@ def test_the_page_says_what_to_do_and_with_which_command() -> None:
 def test_of_many_columns_seven_are_shown_at_first(
     required: int, optional: int, hidden: int
 ) -> None:
-    columns: list[Column[str]] = [Column(f"c{i}", is_optional=i >= required) for i in range(required + optional)]
+    columns: list[Column[str]] = [
+        Column(f"c{i}", is_optional=i >= required) for i in range(required + optional)
+    ]
     table = Table("T", tuple(columns), (Row(("1",) * len(columns)),))
     page = parse_page(render_html(Page("T", (Section(parts=(table,)),))))
     extra = [tag for tag, a in page.tags if "extra" in (a.get("class") or "").split()]

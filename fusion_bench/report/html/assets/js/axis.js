@@ -41,8 +41,36 @@ export function markOf(group, x, y) {
   return shape("rect", { ...attributes, x: x - 4, y: y - 4, width: 8, height: 8 });
 }
 
+/** A picture narrower than this has each name on a line of its own, above its mark. */
+const NARROW = 620;
+
+/** Where the parts of a row stand: pixels of names and values, and whether names have own lines. */
+export function layoutOf(width, most, share) {
+  const isNarrow = width < NARROW;
+  return isNarrow ? { isNarrow, left: 8, right: 8, nameRoom: width - 90 }
+    : { isNarrow, left: Math.min(most, Math.round(width * share)), right: 190,
+      nameRoom: Math.min(most, Math.round(width * share)) - 14 };
+}
+
+/** The name and the value of a row; its mark stands at the same y, or below both. */
+export function textsOf(name, value, y, width, layout) {
+  const line = layout.isNarrow ? y - 11 : y + 4;
+  const place = layout.isNarrow ? { x: 2 } : { x: layout.left - 10, "text-anchor": "end" };
+  return [
+    shape("text", { class: "name", y: line, ...place }, name),
+    shape("text", { class: "value", x: width - 4, y: line, "text-anchor": "end" }, value),
+  ];
+}
+
+/** Names that fit into the room, no two alike: where shortening makes them so, with a number. */
+export function fittedNames(names, room) {
+  const texts = names.map((name) => shortened(name, room));
+  return texts.map((text, i) =>
+    texts.indexOf(text) === texts.lastIndexOf(text) ? text : `${shortened(names[i], room - 30)} (${i + 1})`);
+}
+
 /** A name with its middle left out where it is wider than the room. */
-export function shortened(name, room) {
+function shortened(name, room) {
   const letters = [...name];
   const ruler = document.createElement("canvas").getContext("2d");
   ruler.font = `600 ${NAME_SIZE}px ${getComputedStyle(document.body).fontFamily}`;

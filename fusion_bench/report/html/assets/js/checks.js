@@ -1,10 +1,10 @@
 // The checks of a gate: how far each candidate moved, and how far it may.
 
-import { HEAD, axisOf, markOf, shortened } from "./axis.js";
+import { HEAD, axisOf, fittedNames, layoutOf, markOf, textsOf } from "./axis.js";
 import { element, onWidth, shape, understanding } from "./dom.js";
 import { formatSigned } from "./numbers.js";
 
-const ROW = 30;
+const ROW = { wide: 30, narrow: 48 };
 /** Tone of a check → the group of systems whose mark it has. */
 const MARKS = { passed: "better", failed: "worse", inconclusive: "open" };
 
@@ -24,29 +24,29 @@ export function checksView(data) {
 }
 
 function drawChecks(checks, width) {
-  const left = Math.min(300, Math.round(width * 0.38));
-  const right = width < 620 ? 62 : 190;
+  const layout = layoutOf(width, 300, 0.38);
+  const { isNarrow, left, right } = layout;
+  const row = isNarrow ? ROW.narrow : ROW.wide;
+  const names = fittedNames(checks.map(({ name }) => name), layout.nameRoom);
   const ends = checks.flatMap((check) => [check.difference, check.bound ?? 0, -check.max_drop, 0]);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
   const pad = (high - low || 0.1) * 0.05;
   const room = width - left - right;
   const x = (value) => left + (room * (value - low + pad)) / (high - low + 2 * pad);
-  const height = HEAD + ROW * checks.length + 6;
+  const height = HEAD + row * checks.length + 6;
   const picture = shape("svg", { class: "forest", viewBox: `0 0 ${width} ${height}`, width, height,
     role: "img", "aria-label": "Differences of all checks, and the drops that are allowed" });
   picture.append(...axisOf(low - pad, high + pad, x, room, height));
   checks.forEach((check, i) => {
-    const y = HEAD + ROW * (i + 0.5);
+    const y = HEAD + row * (i + (isNarrow ? 0.7 : 0.5));
+    const value = formatSigned(check.difference);
     picture.append(shape("g", { "data-check": check.name },
       shape("title", {}, `${check.name}: ${formatSigned(check.difference)}, ${check.status}`),
-      shape("text", { class: "name", x: left - 10, y: y + 4, "text-anchor": "end" },
-        shortened(check.name, left - 14)),
+      textsOf(names[i], isNarrow ? value : `${value} ${check.status}`, y, width, layout),
       check.bound !== null && shape("line", { class: `interval mark-${MARKS[check.tone]}`,
         x1: x(check.bound), x2: x(check.difference), y1: y, y2: y }),
       shape("line", { class: "limit", x1: x(-check.max_drop), x2: x(-check.max_drop), y1: y - 10, y2: y + 10 }),
-      markOf(MARKS[check.tone], x(check.difference), y),
-      shape("text", { class: "value", x: width - 4, y: y + 4, "text-anchor": "end" },
-        width < 620 ? formatSigned(check.difference) : `${formatSigned(check.difference)} ${check.status}`)));
+      markOf(MARKS[check.tone], x(check.difference), y)));
   });
   return picture;
 }

@@ -58,8 +58,13 @@ export function understanding(paragraphs) {
   );
 }
 
-/** Call a function now, and whenever the width of an element changes. */
+/** The width of a sheet of A4 between its margins, in CSS pixels. */
+const PAPER = 700;
+
+/** Call a function now, and whenever the width of an element changes; paper has its own. */
 export function onWidth(node, draw) {
+  window.addEventListener("beforeprint", () => draw(PAPER));
+  window.addEventListener("afterprint", () => node.clientWidth && draw(node.clientWidth));
   let width = 0;
   onResize(node, () => {
     if (node.clientWidth && node.clientWidth !== width) {

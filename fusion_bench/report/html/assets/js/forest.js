@@ -1,10 +1,10 @@
 // Paired differences from the baseline with their intervals.
 
-import { HEAD, axisOf, markOf, shortened } from "./axis.js";
+import { HEAD, axisOf, fittedNames, layoutOf, markOf, textsOf } from "./axis.js";
 import { element, onWidth, shape, understanding } from "./dom.js";
 import { formatInterval, formatSigned } from "./numbers.js";
 
-const ROW = 22;
+const ROW = { wide: 22, narrow: 40 };
 
 function titleOf(collection) {
   return collection.isChange
@@ -36,44 +36,45 @@ export function forestView(collection, store) {
 }
 
 function drawForest(collection, systems, width, store) {
-  const left = Math.min(220, Math.round(width * 0.32));
-  const right = width < 620 ? 62 : 190;
+  const layout = layoutOf(width, 220, 0.32);
+  const { isNarrow, left, right } = layout;
+  const row = isNarrow ? ROW.narrow : ROW.wide;
+  const names = fittedNames(systems.map(({ name }) => name), layout.nameRoom);
   const ends = systems.flatMap(({ difference: d }) => [d.low ?? d.value, d.high ?? d.value, 0]);
   const [low, high] = [Math.min(...ends), Math.max(...ends)];
   const pad = (high - low || 0.1) * 0.04;
   const room = width - left - right;
   const x = (value) => left + (room * (value - low + pad)) / (high - low + 2 * pad);
-  const height = HEAD + ROW * systems.length + 8;
+  const height = HEAD + row * systems.length + 8;
   const picture = shape("svg", {
     class: "forest", viewBox: `0 0 ${width} ${height}`, width, height, role: "img",
     "aria-label": `${titleOf(collection)}, with intervals`,
   });
   picture.append(...axisOf(low - pad, high + pad, x, room, height));
-  systems.forEach((system, i) => picture.append(rowOf(system, HEAD + ROW * (i + 0.5), x)));
+  systems.forEach((system, i) =>
+    picture.append(rowOf(system, names[i], HEAD + row * (i + (isNarrow ? 0.7 : 0.5)))));
   return picture;
 
-  function rowOf(system, y) {
+  function rowOf(system, name, y) {
     const d = system.difference;
     const title = `${system.name}: ${formatSigned(d.value)} ` +
       `${formatInterval(d.low, d.high, true)}, adjusted p ${d.p}: ${d.verdict}`;
     const detectable = Math.min(d.detectable ?? 0, Math.max(-low, high) + pad);
     const from = Math.max(left, x(-detectable));
     const to = Math.min(width - right, x(detectable));
-    const text = width < 620 ? formatSigned(d.value)
+    const text = isNarrow ? formatSigned(d.value)
       : `${formatSigned(d.value)} ${formatInterval(d.low, d.high, true)}`;
     return shape(
       "g",
       { class: `forest-row${system.name === store.state.system ? " chosen" : ""}`,
         onclick: () => store.set({ system: system.name }) },
       shape("title", {}, title),
-      shape("rect", { class: "hit", x: 0, y: y - ROW / 2, width, height: ROW }),
+      shape("rect", { class: "hit", x: 0, y: y - row * (isNarrow ? 0.7 : 0.5), width, height: row }),
       to > from && shape("rect", { class: "detectable", x: from, y: y - 7, width: to - from, height: 14 }),
-      shape("text", { class: "name", x: left - 10, y: y + 4, "text-anchor": "end" },
-        shortened(system.name, left - 14)),
+      textsOf(name, text, y, width, layout),
       d.low !== null && shape("line", { class: `interval mark-${system.group}`,
         x1: x(d.low), x2: x(d.high), y1: y, y2: y }),
       markOf(system.group, x(d.value), y),
-      shape("text", { class: "value", x: width - 4, y: y + 4, "text-anchor": "end" }, text),
     );
   }
 }

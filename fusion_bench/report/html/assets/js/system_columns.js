@@ -150,7 +150,7 @@ function verdictOf(system, isFirst) {
   const word = system.difference?.verdict || (system.group === "same" ? "same values" : system.group);
   const mark = element("span", { "aria-hidden": "true" }, MARKS[system.group]);
   return [
-    element("span", { class: `verdict verdict-${system.group}` }, mark, ` ${word}`),
+    element("span", { class: `verdict verdict-${system.group}` }, mark, `\u00a0${word}`),
     isFirst && element("span", { class: "first-group" }, "first group"),
   ];
 }
