@@ -24,7 +24,7 @@ from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_scores import evaluate_systems
 
 #: Random settlements of every query whose value some settlement changes.
-SETTLEMENTS: Final = 200
+SETTLEMENTS: Final = 50
 #: A query whose values none of the first ones changes is settled no further.
 FIRST_SETTLEMENTS: Final = 10
 #: A system that the batch engine cannot count is evaluated up to so many tied candidates.
