@@ -36,7 +36,7 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
 )
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.intervals import exact_mean
