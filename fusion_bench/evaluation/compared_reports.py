@@ -23,7 +23,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS, Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison import (
     BETTER,
     SHOWN,

@@ -27,7 +27,6 @@ from fusion_bench.evaluation.report_records import CragResult, RefinedResult, Ve
 from fusion_bench.experiment.settings import CragRule, CragSettings, Verdict
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.methods.blend import on_unit_scale
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import rank_candidates
@@ -359,7 +358,7 @@ def _replay(
         raise AssertionError("a system reads the same rerank lists for refined queries")
     old = values[keep]
     change = estimate_mean(new - old, task.groups[keep], alpha=task.experiment.alpha)
-    if is_bounded(task.measures[0].name):
+    if task.measures[0].is_bounded:
         change = change.clip(-1.0, 1.0)
     whole = values.copy()
     whole[keep] = new

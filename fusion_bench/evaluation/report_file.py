@@ -36,7 +36,7 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
 )
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.intervals import exact_mean
@@ -118,24 +118,34 @@ class Provenance(ReportRecord):
         return self.source_path or self.source
 
 
-class Report(TableView, ReportRecord):
+class ExperimentRecord(ReportRecord):
+    """What every stored result of an experiment says of itself.
+
+    Attributes:
+        format: The kind of record.
+        format_version: Version of this kind; its module has the history.
+        name: The experiment.
+        settings: What was resolved, apart from the systems: ties, alpha, seed, …
+        provenance: Where the numbers come from.
+    """
+
+    format: str
+    format_version: int
+    name: str
+    settings: dict[str, Any]
+    provenance: Provenance
+
+
+class Report(TableView, ExperimentRecord):
     """One run of one experiment.
 
     Attributes:
-        format: Always ``fusion-bench-report``.
-        format_version: See the history in this module.
-        name: The experiment.
-        settings: The resolved experiment apart from its systems: ties, alpha, seed, …
-        provenance: Where the numbers come from.
         collections: One per dataset.
         lint: What lint finds in the configuration, see ``docs/reference/lint.md``.
     """
 
     format: Literal["fusion-bench-report"] = FORMAT
     format_version: Annotated[int, Field(ge=1)] = FORMAT_VERSION
-    name: str
-    settings: dict[str, Any]
-    provenance: Provenance
     collections: tuple[Collection, ...]
     lint: tuple[LintFinding, ...] = ()
     _lazy: LazyDetails = PrivateAttr(default_factory=LazyDetails)

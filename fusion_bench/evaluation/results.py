@@ -51,7 +51,7 @@ from fusion_bench.evaluation.report_records import (
 )
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.ranking.system_scores import Scores
 from fusion_bench.stats.comparison import Comparison, Direction
 from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
@@ -92,7 +92,7 @@ def compare_fusions(
         compared,
         {name: scores.values[0] for name, scores in sources.items()},
         task.runs.groups,
-        is_bounded=is_bounded(task.measures[0].name),
+        is_bounded=task.measures[0].is_bounded,
         repeat_terms=_list_repeat_terms(task, assessments, sources),
         **options,
     )
@@ -150,7 +150,7 @@ def _find_contradiction(
             groups=task.groups,
             alpha=task.experiment.alpha,
             kind=kind,
-            is_bounded=is_bounded(task.measures[0].name),
+            is_bounded=task.measures[0].is_bounded,
         )
         if unjudged.decides(direction, task.experiment.min_gain):
             return (fusion, source), unjudged

@@ -22,7 +22,8 @@ from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError
-from fusion_bench.measures.aliases import MeasureName, is_bounded, resolve_alias
+from fusion_bench.measures._base import is_bounded
+from fusion_bench.measures.aliases import MeasureName, resolve_alias
 
 #: What is said of a list, by the names of CONV-03-05.
 Verdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]

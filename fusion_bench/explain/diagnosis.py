@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 import numpy as np
 from pydantic import Field
@@ -19,7 +19,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
-from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import (
     prepare_datasets,
@@ -173,25 +173,18 @@ class DiagnosedCollection(CollectionFacts):
         return next(system for system in self.systems if system.name == name)
 
 
-class Diagnosis(ReportRecord):
+class Diagnosis(ExperimentRecord):
     """The failures of an experiment's systems.
 
     Attributes:
-        format: Always ``fusion-bench-diagnosis``.
-        format_version: See the history in this module.
-        name: The experiment.
         settings: Caveat, ties, alpha, interval and seed; the tops; how many failures are listed.
         definitions: What each kind of failure is.
-        provenance: Where the numbers come from.
         collections: One per dataset.
     """
 
     format: Literal["fusion-bench-diagnosis"] = FORMAT
     format_version: Annotated[int, Field(ge=1)] = FORMAT_VERSION
-    name: str
-    settings: dict[str, Any]
     definitions: dict[FailureKind, str]
-    provenance: Provenance
     collections: tuple[DiagnosedCollection, ...]
 
 

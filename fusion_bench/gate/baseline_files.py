@@ -36,7 +36,7 @@ from fusion_bench.gate.baseline import (
     StoredUnjudged,
     digest_json,
 )
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.digests import digest_line, find_gap, follow_lines
 from fusion_bench.util.files import (

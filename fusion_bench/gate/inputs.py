@@ -48,7 +48,6 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
 from fusion_bench.measures import Measure, parse_measure
-from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import exact_mean
@@ -339,7 +338,7 @@ def find_unreachable_limits(
         for (key, tolerance), measure in zip(
             inputs.policy.checks.items(), task.measures, strict=False
         ):
-            if not is_bounded(measure.name) or measure.name not in values:
+            if not measure.is_bounded or measure.name not in values:
                 continue
             mean = exact_mean(values[measure.name])
             for field, limit in tolerance.stated_limits.items():

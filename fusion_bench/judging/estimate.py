@@ -27,7 +27,7 @@ from fusion_bench.judging.judge_values import (
     load_graded_dataset,
     measure_systems,
 )
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison import MIN_CHANGED, Answer, MeanDifference, paired_difference
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.stats.prediction_powered import (

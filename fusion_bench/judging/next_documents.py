@@ -23,7 +23,6 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.judging.judge_files import merge_qrels
 from fusion_bench.judging.pools import JudgedSystems, Pair, PooledDocument
 from fusion_bench.measures import Measure
-from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.measures.names import parse_measure
 from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.stats.comparison import SHOWN, Answer
@@ -53,7 +52,7 @@ def answer_of(
     baseline, candidate = pair
     given = {**values, candidate: values[baseline] + differences}
     keys = tuple(task.runs.groups)
-    table = ComparedValues(measure.name, given, baseline, keys, is_bounded(measure.name))
+    table = ComparedValues(measure.name, given, baseline, keys, measure.is_bounded)
     settings = task.experiment
     (comparisons,) = compare_family(
         [table],

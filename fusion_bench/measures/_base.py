@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, StrictBool, model_validator
@@ -18,6 +19,25 @@ from fusion_bench.measures.rankings import Ranking, ReturnedDocuments, TiedLists
 #: The documents whose ranks a measure reads: relevant ones, judged ones, or all.
 RequiredRanks: TypeAlias = Literal["relevant", "judged", "all"]
 PositiveInt = Annotated[int, Field(ge=1, strict=True)]
+
+#: Names before brackets and cutoff, ours and those of ir_measures.
+BOUNDED: Final = frozenset(
+    (
+        *("nDCG", "RR", "R", "AP", "P", "Success", "Judged", "Rprec", "Bpref", "infAP", "IPrec"),
+        *("SetP", "SetR", "SetF", "SetAP", "SetRelP", "RBP", "ERR", "nERR", "Accuracy", "Compat"),
+        *("alpha_nDCG", "ERR_IA", "nERR_IA", "nNRBP", "P_IA", "AP_IA", "STREC"),
+    )
+)
+
+
+def is_bounded(name: str) -> bool:
+    """Whether all values of a measure lie in [0, 1]; False where that is not known.
+
+    Args:
+        name: As ir_measures names it, such as ``nDCG(dcg='exp-log2')@10``.
+    """
+    head = re.split(r"[(@]", name, maxsplit=1)[0]
+    return head in BOUNDED and (head != "RBP" or "rel=" in name)  # else its gains are grades
 
 
 class Measure(Method):
@@ -57,6 +77,11 @@ class Measure(Method):
         if self.needs_cutoff and self.cutoff is None:
             raise ValueError(f"{self.method} needs a cutoff, such as {self.method}@10")
         return self
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all values lie in [0, 1]; False where that is not known."""
+        return is_bounded(self.name)
 
     @abstractmethod
     def compute_values(self, ranking: Ranking) -> FloatArray:

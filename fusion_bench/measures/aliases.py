@@ -1,4 +1,4 @@
-"""Names of measures: aliases of trec_eval, ranx, papers; which names have values in [0, 1]."""
+"""Names of measures: aliases of trec_eval, ranx, papers."""
 
 from __future__ import annotations
 
@@ -11,26 +11,6 @@ from pydantic import AfterValidator
 from fusion_bench.config.plugins import read_entry_points
 from fusion_bench.errors import find_similar
 from fusion_bench.measures._base import measure_classes
-
-#: Names before brackets and cutoff, ours and those of ir_measures.
-BOUNDED: Final = frozenset(
-    (
-        *("nDCG", "RR", "R", "AP", "P", "Success", "Judged", "Rprec", "Bpref", "infAP", "IPrec"),
-        *("SetP", "SetR", "SetF", "SetAP", "SetRelP", "RBP", "ERR", "nERR", "Accuracy", "Compat"),
-        *("alpha_nDCG", "ERR_IA", "nERR_IA", "nNRBP", "P_IA", "AP_IA", "STREC"),
-    )
-)
-
-
-def is_bounded(name: str) -> bool:
-    """Whether all values of a measure lie in [0, 1]; False where that is not known.
-
-    Args:
-        name: As ir_measures names it, such as ``nDCG(dcg='exp-log2')@10``.
-    """
-    head = re.split(r"[(@]", name, maxsplit=1)[0]
-    return head in BOUNDED and (head != "RBP" or "rel=" in name)  # else its gains are grades
-
 
 #: Name in lower case → what it stands for: a name, and options where it needs some.
 ALIASES: Final = {

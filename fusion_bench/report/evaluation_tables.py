@@ -23,7 +23,8 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.measures.aliases import display_measure, is_bounded
+from fusion_bench.measures._base import is_bounded
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     COUNTS,
     DIFFERENCE,

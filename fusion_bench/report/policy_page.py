@@ -6,8 +6,7 @@ from typing import Literal
 
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import UnjudgedResult
-from fusion_bench.config.models import StrictModel
-from fusion_bench.evaluation.report_file import Provenance
+from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.report.data_warnings import (
     JudgePlace,
     drop_judge_findings,
@@ -81,27 +80,20 @@ class PolicyResult(MeanDifference):
     unjudged: UnjudgedResult | None = None
 
 
-class PolicyStudy(StrictModel):
+class PolicyStudy(ExperimentRecord):
     """The policies of an experiment.
 
     Attributes:
-        format: Always ``fusion-bench-policies``.
-        format_version: Version of this record.
-        name: Of the experiment.
         settings: Trials, folds, shufflings and seed.
         results: One for each policy and collection.
         data_warnings: What speaks against the judges of the collections, and which trial of
             lists with several is judged.
-        provenance: Of the run.
     """
 
     format: Literal["fusion-bench-policies"] = "fusion-bench-policies"
     format_version: Literal[1] = 1
-    name: str
-    settings: dict[str, object]
     results: tuple[PolicyResult, ...]
     data_warnings: tuple[DataWarning, ...] = ()
-    provenance: Provenance
 
 
 NOTES = (

@@ -19,7 +19,6 @@ from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.crag import require_absolute
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
 from fusion_bench.stats.comparison import Direction
 from fusion_bench.tune.gains import PairedValues, estimate_family, paired_gain
@@ -85,7 +84,7 @@ class HeldOutEvaluation:
     @property
     def is_bounded(self) -> bool:
         """Whether values lie in [0, 1], so that no interval of a difference goes beyond ±1."""
-        return is_bounded(self.objective.measure.name)
+        return self.objective.measure.is_bounded
 
     @property
     def verdict_level(self) -> float:

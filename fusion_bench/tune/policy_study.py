@@ -33,7 +33,6 @@ from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
-from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.methods.policies import Policy, QueryFeatures, TrainablePolicy, Variant, policies
 from fusion_bench.ranking.plain_systems import (
     fit_system,
@@ -322,7 +321,7 @@ def study_policy(
     with name_system_in_errors(system):
         prepared = prepare_policy(system, runs, measure, budget, fold)
     judgments = judgments or recognize_kind(qrels, runs.queries)
-    prepared = replace(prepared, judgments=judgments, is_bounded=is_bounded(measure.name))
+    prepared = replace(prepared, judgments=judgments, is_bounded=measure.is_bounded)
     names = (collection, system.name, system.policy.method, measure.name)
     return compare_policy(prepared, fold, number_by_appearance(runs.groups)[0], budget, names)
 

@@ -40,7 +40,6 @@ from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, DataError, MissingExtraError
 from fusion_bench.experiment.settings import SearchSettings
 from fusion_bench.io.fingerprints import Fingerprint
-from fusion_bench.measures.aliases import is_bounded
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
 from fusion_bench.util.files import append_whole, make_output_folder, read_regular
@@ -579,7 +578,7 @@ def open_trial_log(
     """
     if path is None:
         return TrialLog()
-    limits = (0.0, 1.0) if is_bounded(objective.measure.name) else UNLIMITED
+    limits = (0.0, 1.0) if objective.measure.is_bounded else UNLIMITED
     return TrialLog(path, search_fingerprint(objective, settings), limits)
 
 

@@ -22,7 +22,7 @@ from fusion_bench.measures import (
     parse_measure,
     tie_sensitivity,
 )
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from tests.measures.cases import COMMON, Built, Case, all_measures, build, cases
 from tests.oracle.filled_measures import Grades, filled_value
 from tests.oracle.measures import measure_value, orders

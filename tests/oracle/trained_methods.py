@@ -126,8 +126,8 @@ TRAINED = {
 
 #: Trained methods that no function above fits from beginning to end → what tests their formula.
 TESTED_IN = {
-    "seg_fuse": "tests/methods/fuse/test_counted_probabilities.py",
-    "logistic_regression": "tests/methods/fuse/test_learned.py",
-    "coordinate_ascent": "tests/methods/fuse/test_learned.py",
-    "lambdamart": "tests/methods/fuse/test_learned.py",
+    "seg_fuse": "tests/methods/fuse/test_trained.py",
+    "logistic_regression": "tests/methods/fuse/test_trained.py",
+    "coordinate_ascent": "tests/methods/fuse/test_trained.py",
+    "lambdamart": "tests/methods/fuse/test_trained.py",
 }

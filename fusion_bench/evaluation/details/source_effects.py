@@ -17,7 +17,7 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.details.relevant_ranks import PlainTable
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
-from fusion_bench.measures.aliases import is_bounded
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
