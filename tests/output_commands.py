@@ -22,7 +22,7 @@ FILES = {
         "grades estimate",
         "--markdown",
         ".md",
-    ): f"grades estimate {EXPERIMENT} --people a --machine b",
+    ): f"grades estimate {EXPERIMENT} --human-judge a --machine-judge b",
     ("grades sensitivity", "--markdown", ".md"): f"grades sensitivity {EXPERIMENT}",
     ("judge", "--export", ".csv"): "judge mine",
     ("judge", "--write-qrels", ".txt"): "judge mine",
@@ -72,8 +72,8 @@ TRIED_ELSEWHERE = {("dataset add", "--out"), ("policies", "--out")}
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.
 READ = frozenset(
     {
-        *("--baseline", "--config", "--datasets", "--documents", "--entities", "--examples"),
-        *("--experiment", "--from", "--import", "--llm", "--passages", "--qrels", "--queries"),
+        *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
+        *("--from", "--import", "--llm-config", "--passages", "--qrels", "--queries"),
         *("--relations", "--store", "--vectors", "--votes"),
         *("experiment", "log", "queries", "target"),
     }

@@ -17,6 +17,7 @@ from fusion_bench.config.options import (
     Count,
     File,
     Folder,
+    Name,
     Names,
     Option,
     PageFileOptions,
@@ -48,9 +49,9 @@ class CompareOptions(file_options.ColumnOptions, PageFileOptions, base.PageOptio
     files: Annotated[Sequence[str], Argument("NAME=FILE")]
     qrels: File | None = None
     binary_relevance: Count | None = None
-    baseline: str | None = None
+    baseline: Name | None = None
     candidates: Annotated[Names, Option("--candidate")] = ()
-    html: bool = False
+    html: Annotated[bool, Option("--html/--no-html")] = False
     out: Folder | None = None
 
 

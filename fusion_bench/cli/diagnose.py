@@ -23,7 +23,10 @@ class DiagnoseOptions(base.ExperimentOptions, base.BriefOptions):
     systems: base.Systems = ()
     dataset: Name | None = None
     listed: (
-        Annotated[Literal["dilution", "burial", "miss", "inversion"], Option("--list")] | None
+        Annotated[
+            Literal["dilution", "burial", "miss", "inversion"], Option("--kind", metavar="KIND")
+        ]
+        | None
     ) = None
     top: Depth = 10
     out: Folder | None = None
@@ -43,8 +46,8 @@ def command(options: DiagnoseOptions) -> None:
 
     Examples:
         fusion-bench diagnose experiments/default.yaml
-        fusion-bench diagnose experiments/default.yaml --system "rrf replace" --list burial
-        fusion-bench diagnose experiments/mine.yaml --dataset mine --list dilution --top 30
+        fusion-bench diagnose experiments/default.yaml --system "rrf replace" --kind burial
+        fusion-bench diagnose experiments/mine.yaml --dataset mine --kind dilution --top 30
         fusion-bench diagnose experiments/mine.yaml --set baseline=reranked --json
     """
     from fusion_bench.cli.application.next_steps import after_diagnose

@@ -9,7 +9,7 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Argument, Depth, File, Name, Number, Option
+from fusion_bench.config.options import Argument, Depth, Name, Number, Option
 
 
 class ExplainOptions(base.NamedExperimentOptions):
@@ -18,7 +18,6 @@ class ExplainOptions(base.NamedExperimentOptions):
     Attributes:
         query: Id of a judged query.
         document: Id of a document. Default: the top documents.
-        experiment: The experiment's YAML file.
         system: System to explain. Default: the gated system, or the baseline.
         dataset: Dataset, if the experiment has several.
         against: Document to compare with. Default: the one ranked next above.
@@ -26,10 +25,10 @@ class ExplainOptions(base.NamedExperimentOptions):
         trial: Which file of each list that has several.
     """
 
+    experiment: base.ExperimentFile
     query: Annotated[str, Argument("QUERY")]
     document: Annotated[str, Argument("DOCUMENT")] | None = None
-    experiment: File = base.DEFAULT
-    system: str | None = None
+    system: Name | None = None
     dataset: Name | None = None
     against: Annotated[str, Option(metavar="DOCUMENT")] | None = None
     top: Depth = 10
@@ -41,9 +40,9 @@ def command(options: ExplainOptions) -> None:
     """Show every term of a document's score, and why it ranks above or below another.
 
     Examples:
-        fusion-bench explain q17 --experiment experiments/mine.yaml
-        fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --system rrf-v2
-        fusion-bench explain q17 doc42 --experiment experiments/mine.yaml --against doc7 --json
+        fusion-bench explain experiments/mine.yaml q17
+        fusion-bench explain experiments/mine.yaml q17 doc42 --system rrf-v2
+        fusion-bench explain experiments/mine.yaml q17 doc42 --against doc7 --json
     """
     from fusion_bench.cli.application.next_steps import after_explain
     from fusion_bench.explain.explanation import explain_query, select_traces, trace_record
@@ -53,9 +52,10 @@ def command(options: ExplainOptions) -> None:
     document = options.document
     if document is None:
         base.refuse(options, "needs a DOCUMENT to compare with", "against")
-    if options.experiment == base.DEFAULT and not base.DEFAULT.exists():
+    if not options.experiment.exists():
         raise typer.BadParameter(
-            f"there is no {base.DEFAULT}: name a file", param_hint="--experiment"
+            f"{options.experiment}: no such file: the experiment comes before the query",
+            param_hint="EXPERIMENT",
         )
     with options.read() as (parsed, source):
         explanation = options.call(

@@ -31,20 +31,20 @@ class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
         commit: The commit that the change starts from: the same baseline there is trusted.
         reason: With --update or --anchor: why the values may change.
         self_test: Measure false alarms, power and false passes.
-        runs: Runs of the self-test. Default: 2000.
+        runs: Simulated runs of the self-test. Default: 2000.
         against: Other system of the self-test. Default: the experiment's baseline.
         comment: Write the text of a pull request's comment to FILE: verdict, numbers, bars.
         junit: File for JUnit XML.
     """
 
-    baseline: File | None = None
+    baseline: Annotated[File, Option("--baseline-file")] | None = None
     update: bool = False
     anchor: bool = False
     commit: Annotated[str, Option("--base", metavar="COMMIT")] | None = None
     reason: str | None = None
     self_test: bool = False
-    runs: Annotated[int, Option(min=100, max=100_000)] | None = None
-    against: Name | None = None
+    runs: Annotated[int, Option("--simulations", metavar="N", min=100, max=100_000)] | None = None
+    against: Annotated[Name, Option("--other-system")] | None = None
     out: Folder | None = None
     comment: File | None = None
     junit: File | None = None

@@ -1,8 +1,8 @@
 """Compare judges: agreement of people and models, and what their grades say.
 
 Examples:
-    fusion-bench grades agreement people=people.csv llm=llm.csv --people people
-    fusion-bench grades estimate experiments/mine.yaml --people people --machine llm
+    fusion-bench grades agreement people=people.csv llm=llm.csv --human-judge people
+    fusion-bench grades estimate experiments/mine.yaml --human-judge people --machine-judge llm
     fusion-bench grades sensitivity experiments/mine.yaml
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
 
 import typer
 
@@ -21,6 +21,8 @@ from fusion_bench.config.options import Argument, Count, Name, Names, Option, Se
 
 if TYPE_CHECKING:
     from fusion_bench.judging.agreement import JudgeGrades
+
+MachineJudge: TypeAlias = Annotated[Name, Option("--machine-judge")]
 
 command = base.command_group(__doc__)
 
@@ -42,7 +44,7 @@ class AgreementOptions(base.DatasetOptions, base.PageOptions):
     """
 
     judges: Annotated[Sequence[str], Argument("DATASET|NAME=FILE")]
-    people: Names = ()
+    people: Annotated[Names, Option("--human-judge")] = ()
     binary_relevance: Count | None = None
     weighting: Literal["none", "linear", "quadratic"] = "none"
     qrels_columns: file_options.QrelsColumns = ()
@@ -56,7 +58,7 @@ def agreement_command(options: AgreementOptions) -> None:
 
     Examples:
         fusion-bench grades agreement mine
-        fusion-bench grades agreement people=people.csv llm=llm.csv --people people
+        fusion-bench grades agreement people=people.csv llm=llm.csv --human-judge people
         fusion-bench grades agreement a.qrels b.qrels c.qrels --binary-relevance 2
     """
     from fusion_bench.judging.agreement import (
@@ -120,8 +122,8 @@ class GradeOptions(base.NamedExperimentOptions, base.PageOptions):
 class EstimateOptions(GradeOptions):
     """Options of ``grades estimate``."""
 
-    people: Name
-    machine: Name
+    people: Annotated[Name, Option("--human-judge")]
+    machine: MachineJudge
 
 
 @base.add_command(command, name="estimate")
@@ -132,9 +134,9 @@ def estimate_command(options: EstimateOptions) -> None:
     have to be a random sample ('sample: random' beside their judge in the dataset.yaml).
 
     Examples:
-        fusion-bench grades estimate experiments/mine.yaml --people people --machine llm
-        fusion-bench grades estimate experiments/mine.yaml --people people --machine qrels
-            --system rrf --json
+        fusion-bench grades estimate experiments/mine.yaml --human-judge people --machine-judge llm
+        fusion-bench grades estimate experiments/mine.yaml --human-judge people
+            --machine-judge qrels --system rrf --json
     """
     from fusion_bench.judging.estimate import estimate_experiment
     from fusion_bench.judging.judge_values import replace_measures
@@ -154,7 +156,7 @@ class SampleOptions(base.NamedExperimentOptions):
         dataset: One of several datasets of the experiment.
     """
 
-    machine: Name
+    machine: MachineJudge
     count: Annotated[int, Option("--n", min=1)]
     seed: Seed = 0
     dataset: Name | None = None
@@ -165,7 +167,7 @@ def sample_command(options: SampleOptions) -> None:
     """Draw queries for people to judge: a random sample, one id a line.
 
     Examples:
-        fusion-bench grades sample experiments/mine.yaml --machine llm --n 30
+        fusion-bench grades sample experiments/mine.yaml --machine-judge llm --n 30
     """
     from fusion_bench.judging.judge_values import draw_sample
 

@@ -39,11 +39,11 @@ class JudgeCommand(JudgeOptions, base.DatasetOptions):
         write_qrels: Write the grades of all judges as qrels.
         combine: With --write-qrels: how several grades become one. Default: majority.
         llm: Language models grade the pool, as this YAML file says.
-        dry_run: With --llm: print the price and ask no model.
-        max_cost: With --llm: stop before the price of all judges exceeds this.
-        double_judged: With --llm: pairs with people's grades that are graded too, to measure
+        dry_run: With --llm-config: print the price and ask no model.
+        max_cost: With --llm-config: stop before the price of all judges exceeds this.
+        double_judged: With --llm-config: pairs with people's grades that are graded too, to measure
             agreement. Default: 200.
-        store: With --llm: SQLite file of the answers. Default: reports/judge/answers.sqlite.
+        store: With --llm-config: SQLite file of the answers. Default: reports/judge/answers.sqlite.
         overrides: Replace a value of the experiment, such as systems.rrf.fusion.k=20; repeatable.
     """
 
@@ -56,7 +56,7 @@ class JudgeCommand(JudgeOptions, base.DatasetOptions):
     listed: Annotated[bool, Option("--list")] = False
     write_qrels: File | None = None
     combine: CombineName | None = None
-    llm: File | None = None
+    llm: Annotated[File, Option("--llm-config")] | None = None
     dry_run: bool = False
     max_cost: Amount | None = None
     double_judged: Annotated[int, Option(min=0, metavar="N")] | None = None
@@ -70,14 +70,16 @@ class JudgeCommand(JudgeOptions, base.DatasetOptions):
             typer.BadParameter: Two do not, or the spreadsheet is not named ``.csv``.
         """
         if self.llm is not None:
-            base.refuse(self, "does not go with --llm", *OF_PEOPLE)
+            base.refuse(self, "does not go with --llm-config", *OF_PEOPLE)
             if "=" in str(self.llm) and not self.llm.exists():
                 raise typer.BadParameter(
                     f"{self.llm}: the YAML file of the judges is needed, not KEY=VALUE",
-                    param_hint="--llm",
+                    param_hint="--llm-config",
                 )
         else:
-            base.refuse(self, "needs --llm FILE", "dry_run", "max_cost", "double_judged", "store")
+            base.refuse(
+                self, "needs --llm-config FILE", "dry_run", "max_cost", "double_judged", "store"
+            )
         chosen = [*self.given("export", "sheet", "write_qrels", "listed")]
         if len(chosen) > 1:
             raise typer.BadParameter(f"does not go with {chosen[0]}", param_hint=chosen[1])
@@ -123,7 +125,7 @@ def command(options: JudgeCommand) -> None:
     grade is in judgments/NAME.csv beside the dataset.yaml before the next document is shown. The
     same command goes on where the last one ended.
 
-    With --llm, language models grade the pool and the pairs that people graded; each writes
+    With --llm-config, language models grade the pool and the pairs that people graded; each writes
     machine-judgments/NAME.csv. API keys come from environment variables, and no answer is paid for
     twice.
 
@@ -134,7 +136,7 @@ def command(options: JudgeCommand) -> None:
         fusion-bench judge experiments/mine.yaml --judge ann --queries sample.txt
         fusion-bench judge datasets/mine --judge ann --export to-judge.csv
         fusion-bench judge datasets/mine --judge ann --import judged.csv
-        fusion-bench judge datasets/mine --llm judge.yaml --dry-run
+        fusion-bench judge datasets/mine --llm-config judge.yaml --dry-run
         fusion-bench judge datasets/mine --write-qrels datasets/mine/judgments/qrels.txt
     """
     options.check()

@@ -42,8 +42,8 @@ class PowerOptions(base.PageOptions):
     system: Name | None = None
     collection: Name | None = None
     sd: float | None = None
-    queries: Number | None = None
-    groups: Number | None = None
+    queries: Annotated[Number, Option("--query-count")] | None = None
+    groups: Annotated[Number, Option("--group-count")] | None = None
     design_effect: Annotated[float, Option(metavar="X")] | None = None
     differences: Annotated[Sequence[float], Option("--difference", metavar="D")] = ()
     systems: Annotated[int, Option(metavar="K")] | None = None
@@ -63,7 +63,7 @@ def command(options: PowerOptions) -> None:
         fusion-bench power --from reports/default/report.json
         fusion-bench power --from reports/default/report.json --system rrf-v2 --difference .01
         fusion-bench power --sd .2 --difference .02 --systems 5 --checks 4
-        fusion-bench power --sd .2 --queries 400 --groups 100 --plot power.png
+        fusion-bench power --sd .2 --query-count 400 --group-count 100 --plot power.png
     """
     from fusion_bench.api.power import DIFFERENCES, power
     from fusion_bench.io.outputs import refuse_inputs

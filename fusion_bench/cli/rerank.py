@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 class CommandOptions(RerankOptions, base.DatasetOptions):
     """Options of ``rerank``."""
 
+    experiment: base.ExperimentFile | None = None
+
 
 @base.single_command(ExitCode.DEGRADED)
 def command(options: CommandOptions) -> None:

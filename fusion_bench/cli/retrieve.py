@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json
-from fusion_bench.config.options import Changes, File, Option
+from fusion_bench.config.options import Changes, File, Name, Option
 from fusion_bench.models.options import (
     GraphRules,
     HybridSettings,
@@ -43,7 +43,7 @@ class RetrieveCommand(RetrieveOptions, base.DatasetOptions):
         dataset: A dataset's name, folder or dataset.yaml; it gets the run.
     """
 
-    dataset: str | None = None
+    dataset: Name | None = None
 
     def search(self, retriever: Retriever) -> None:
         """Search, write the run, and say what was done."""
@@ -73,7 +73,7 @@ class VectorOptions(RetrieveCommand):
 
     encoder: str | None = None
     change: Changes = ()
-    vectors: Path | None = None
+    vectors: File | None = None
     store: File = Path("reports/retrieve/answers.sqlite")
 
     def make_source(self, default: str | None = None) -> VectorSource:

@@ -12,6 +12,7 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.app import STDOUT
 from fusion_bench.cli.application.console import print_result
 from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.config.options import Folder
 from fusion_bench.tune.options import TuneOptions
 
 if TYPE_CHECKING:  # imported late, as it is slow
@@ -25,7 +26,7 @@ class TuneCommand(TuneOptions, base.ExperimentOptions, base.PageOptions):
         out: Folder for the report and the logs. Default: reports/EXPERIMENT/tuning.
     """
 
-    out: Path | None = None
+    out: Folder | None = None
 
 
 @base.single_command(ExitCode.INCONCLUSIVE)

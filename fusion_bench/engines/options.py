@@ -27,7 +27,7 @@ class PullOptions(Options):
     vectors: File | None = None
     name: Name | None = None
     skip_failed: bool = False
-    start_over: bool = False
+    start_over: Annotated[bool, Option("--replace")] = False
 
 
 class ExportOptions(Options):
@@ -46,6 +46,6 @@ class ExportOptions(Options):
     engine: Annotated[str, Option("--to", metavar="ENGINE")]
     system: Name | None = None
     dataset: Name | None = None
-    query_type: Annotated[str, Option(metavar="TYPE")] | None = None
+    query_type: Name | None = None
     intent: Name | None = None
     replay: bool | None = None

@@ -108,7 +108,7 @@ class PullStore(DigestedStore):
     def _refuse_row(self, table: str, key: str) -> NoReturn:  # noqa: ARG002 - keys differ by table
         raise DataError(
             f"{self.where}: row {key!r} is not as it was written (its digest does not match): run "
-            "the same command with --start-over"
+            "the same command with --replace"
         )
 
 
@@ -116,9 +116,9 @@ class PullStore(DigestedStore):
 MOST_FAILURES: Final = 5
 #: Least seconds for connecting: a library may have to open an index.
 CONNECTING_SECONDS: Final = 300.0
-#: What resumes a pull that failed; where it began by ``--start-over``.
+#: What resumes a pull that failed; where it began by ``--replace``.
 RESUME: Final = "run the same command again to resume"
-RESUME_ANEW: Final = "run the same command without --start-over to resume"
+RESUME_ANEW: Final = "run the same command without --replace to resume"
 #: Characters of the fingerprint of an index.
 LONGEST_FINGERPRINT: Final = 100_000
 
@@ -200,12 +200,12 @@ class PullWork:
                     raise ConfigError(
                         f"{store.where}: the {what} changed since the pull began "
                         f"({', '.join(keys)}), and lists of both cannot be mixed: undo the change, "
-                        "or run the same command with --start-over"
+                        "or run the same command with --replace"
                     )
         if self.is_of_dataset and (known or {}).get("questions") != identity["questions"]:
             raise ConfigError(
                 f"{store.where}: the unfinished pull asks for other queries, vectors, depths or "
-                "texts, and a dataset is there already: repeat its command, or add --start-over"
+                "texts, and a dataset is there already: repeat its command, or add --replace"
             )
         if known != identity:
             store.save_identity(identity)

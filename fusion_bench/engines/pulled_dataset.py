@@ -271,19 +271,19 @@ def list_notes(record: PullRecord) -> list[str]:
     if record.is_changed:
         notes.append(
             "degraded: the index changed while it was asked, so that lists of one query may be of "
-            "two states of it: pull again with --start-over."
+            "two states of it: pull again with --replace."
         )
     if record.failed:
         query, reason = next(iter(record.failed.items()))
         count = pluralize(len(record.failed), "query")
         notes.append(
             f"degraded: {count} left out (for example {query}: {reason}). The same command without "
-            "--start-over asks them again, and no other."
+            "--replace asks them again, and no other."
         )
     if record.is_replay_outdated:
         notes.append(
             "experiment.yaml stays, and its replay has the window and the limit of an earlier "
-            "pull: correct depth and top_k, or delete the file and pull again with --start-over."
+            "pull: correct depth and top_k, or delete the file and pull again with --replace."
         )
     if record.dropped:
         notes.append(
@@ -364,7 +364,7 @@ def check_folder(folder: Path, *, replace: bool) -> None:
     if path.exists() and not replace:
         raise ConfigError(
             f"{path}: there is a dataset already: name another folder with --out, or pull it anew "
-            "with --start-over"
+            "with --replace"
         )
     if path.exists() and not (folder / RECORD_FILE).exists():
         raise ConfigError(f"{path}: no pull made this dataset: name another folder with --out")

@@ -331,7 +331,7 @@ def read_experiment(
 
     Args:
         path: The file.
-        overrides: ``PATH=VALUE`` each: values that replace the file's.
+        overrides: ``KEY=VALUE`` each: values that replace the file's.
         v2_enabled: False = version 1 of fusion and blend runs instead of version 2; None = as
             ``RAG_FUSION_V2_ENABLED`` says.
 

@@ -36,13 +36,13 @@ def apply_overrides(source: Source, overrides: Sequence[str]) -> Source:
 
     Args:
         source: The experiment as YAML says it.
-        overrides: ``PATH=VALUE`` each, the value as YAML; a later one wins.
+        overrides: ``KEY=VALUE`` each, the value as YAML; a later one wins.
 
     Returns:
         The source with the values in their places; it remembers which ones were set.
 
     Raises:
-        ConfigError: No ``PATH=VALUE``, a value that is no YAML, or a path through a value that
+        ConfigError: No ``KEY=VALUE``, a value that is no YAML, or a path through a value that
             has no keys.
         UnknownNameError: A system that the experiment does not have.
     """
@@ -91,9 +91,7 @@ def _split_key(here: Any, text: str, override: str) -> tuple[Any, str, str]:  # 
             return key, rest[0], rest[1:]
     match = re.match(r"(?P<key>[^.=]+)(?P<separator>[.=])(?P<rest>.*)", text, re.DOTALL)
     if match is None:
-        raise ConfigError(
-            f"--set {override}: PATH=VALUE is needed, such as systems.rrf.fusion.k=20"
-        )
+        raise ConfigError(f"--set {override}: KEY=VALUE is needed, such as systems.rrf.fusion.k=20")
     if isinstance(here, list):
         raise ConfigError(
             f"--set {override}: {match['key']!r} is no item of a list of {len(here)}: items are "
@@ -161,7 +159,7 @@ def parse_value(text: str, override: str) -> object:
 
     Args:
         text: The value.
-        override: The option's ``PATH=VALUE``, for the error.
+        override: The option's ``KEY=VALUE``, for the error.
 
     Raises:
         ConfigError: It is no YAML.

@@ -507,7 +507,7 @@ def explain_query(
     if query not in task.runs.queries:
         raise ConfigError(
             f"{source.path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
-            "name another experiment with --experiment FILE"
+            "name another experiment"
         )
     explanation = explain_ranking(task.fit_system(chosen), task.runs, query)
     text = query_excerpt(loaded.queries.get(query))

@@ -173,7 +173,7 @@ def gate_command(experiment: Path, baseline: Path, datasets: Sequence[Path] = ()
     """The command that checks an experiment; see :func:`update_command`."""
     options: list[object] = [word for folder in datasets for word in ("--datasets", folder)]
     if baseline != baseline_path(experiment):
-        options += ["--baseline", baseline]
+        options += ["--baseline-file", baseline]
     return join(str(word) for word in ("fusion-bench", "gate", experiment, *options))
 
 

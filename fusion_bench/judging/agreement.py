@@ -217,7 +217,7 @@ def measure_agreement(
         raise ConfigError(f"binary_relevance: at least 1 is needed, not {binary_relevance}")
     for name in references:
         if name not in judges:
-            raise UnknownNameError("judge", name, judges, where="--people")
+            raise UnknownNameError("judge", name, judges, where="--human-judge")
     if len(judges) < 2:
         raise ConfigError(
             f"agreement needs two judges, given {', '.join(judges) or 'none'}: name another file "

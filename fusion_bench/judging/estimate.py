@@ -231,7 +231,7 @@ def estimate_differences(
                     of_people, of_machine, sampled, groups, alpha=level
                 )
             except ConfigError as error:
-                raise ConfigError(f"--people {people.judge}: {error}") from None
+                raise ConfigError(f"--human-judge {people.judge}: {error}") from None
             if is_bounded(measure):
                 estimate = estimate.clip(-1, 1)
             differing = count_differing(of_people, of_machine[sampled])
@@ -412,7 +412,7 @@ def refuse_missing_grades(people: JudgeValues, machine: JudgeValues) -> None:
     if missing[worst] > MOST_MISSING:
         shares = [format_percent(1 - each.unjudged[worst]) for each in (people, machine)]
         raise ConfigError(
-            f"--people {people.judge}: graded {shares[0]} of the top 10 of {worst}, and "
+            f"--human-judge {people.judge}: graded {shares[0]} of the top 10 of {worst}, and "
             f"{machine.judge} {shares[1]}: the estimate would be that of missing grades. Let "
             "people judge all that the systems return for their queries: fusion-bench judge "
             f"EXPERIMENT --judge {people.judge} --queries FILE"
@@ -430,7 +430,10 @@ def check_judges(dataset: Dataset, people: str, machine: str) -> None:
     kinds = {name: each.kind for name, each in judges.items()}
     if qrels is not None:
         kinds = {"qrels": qrels.kind, **kinds}
-    for option, name, kind in (("--people", people, "human"), ("--machine", machine, "machine")):
+    for option, name, kind in (
+        ("--human-judge", people, "human"),
+        ("--machine-judge", machine, "machine"),
+    ):
         if name not in kinds:
             raise UnknownNameError("judge", name, kinds, where=f"{option}: {dataset.name}")
         if kinds[name] != kind:
@@ -444,13 +447,13 @@ def check_judges(dataset: Dataset, people: str, machine: str) -> None:
     advice = "draw queries with 'fusion-bench grades sample', let people judge these"
     if sample == "chosen":
         raise ConfigError(
-            f"--people {people}: its queries are no random sample ('sample: chosen' in judges), so "
-            f"that no interval would hold: {advice}, and name their file as another judge with "
-            "'sample: random'"
+            f"--human-judge {people}: its queries are no random sample ('sample: chosen' in "
+            f"judges), so that no interval would hold: {advice}, and name their file as another "
+            "judge with 'sample: random'"
         )
     place = f"judges.{people}" if people in judges else "judges"
     raise ConfigError(
-        f"--people {people}: {place} of {dataset.name} does not say how its queries were chosen, "
-        "and the interval needs a random sample: write 'sample: random' there if they are one; "
-        f"else {advice}, and name their file there"
+        f"--human-judge {people}: {place} of {dataset.name} does not say how its queries were "
+        "chosen, and the interval needs a random sample: write 'sample: random' there if they are "
+        f"one; else {advice}, and name their file there"
     )

@@ -273,7 +273,7 @@ class ConnectedJudge:
                 raise
             raise ProviderError(
                 f"no server answers at {self._model.base_url} ({error}): start it, or correct "
-                f"'base_url' of {self._model.model} in the file that --llm names",
+                f"'base_url' of {self._model.model} in the file that --llm-config names",
                 kind="refused",
             ) from error
         self._is_reached = True

@@ -1,4 +1,4 @@
-"""What models that judge are asked: the file of ``--llm``, prompt, examples, pairs with texts.
+"""What models that judge are asked: the file of ``--llm-config``, prompt, examples, pairs.
 
 Query and passage stand between marks that hold a digest of both. A text that knew the marks would
 have to contain a digest of itself, so no text can end its own block and begin to give orders.

@@ -1,4 +1,4 @@
-"""``fusion-bench judge --llm`` as functions: estimate prices, ask the models, write grades."""
+"""``fusion-bench judge --llm-config`` as functions: estimate prices, ask models, write grades."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def load_tuned_system(
         roles: Roles of each source; then the dataset need not be there.
         folders: Where named datasets live; None = beside the experiment, and ``datasets`` here and
             above.
-        overrides: ``PATH=VALUE`` each: values that replace the file's.
+        overrides: ``KEY=VALUE`` each: values that replace the file's.
 
     Raises:
         FusionBenchError: A file breaks a rule, or a name is unknown.

@@ -187,7 +187,7 @@ class Pipeline:
             dataset: As the experiment names it; by default its only one.
             roles: Roles of each source, where the dataset is not at hand.
             folders: Where named datasets live.
-            overrides: ``PATH=VALUE`` each: values that replace the file's.
+            overrides: ``KEY=VALUE`` each: values that replace the file's.
             options: Of :class:`Pipeline`: ``rerankers``, ``retrievers``, ``settings``, …
 
         Raises:

@@ -80,7 +80,7 @@ def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
         return System(name=name, runs=(name,))
     if name in fusions.load_all() or fusions.find_alias(name) is not None:
         return apply_switch(System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name)))
-    remedy = "" if experiment else "an experiment's systems need --experiment FILE"
+    remedy = "" if experiment else "an experiment's systems need its file: rerank EXPERIMENT"
     known = {*systems, *spec.runs, *fusions.load_all()}
     raise UnknownNameError("system", name, known, remedy=remedy)
 

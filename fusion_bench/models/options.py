@@ -22,13 +22,13 @@ class RerankOptions(Options):
 
     Attributes:
         dataset: A dataset's name, folder or dataset.yaml.
-        system: Whose candidates: a system of --experiment, a run, or a fusion method.
+        system: Whose candidates: a system of the experiment, a run, or a fusion method.
         provider: A provider of --config, or a method such as cohere, tei, chat, onnx.
         fallbacks: Provider to ask when the first fails; repeatable.
         config: YAML with providers, chain, settings.
         overrides: Set a key of the provider, or of the simulation with --simulate, such as
             model=rerank-2, base_url=http://…, price.per_1000_searches=2; repeatable.
-        experiment: Experiment that defines --system.
+        experiment: Experiment that defines the system.
         depth: Candidates per query and trial.
         split: Only queries of this split.
         out: The list (.jsonl), or with --simulate a folder. Default: rerank/SYSTEM-PROVIDER.jsonl
@@ -42,16 +42,16 @@ class RerankOptions(Options):
         measure: With --simulate: the measure.
     """
 
-    dataset: str
-    system: str
+    dataset: Name
+    system: Name
     provider: str | None = None
     fallbacks: Annotated[Names, Option("--fallback")] = ()
     config: File | None = None
     overrides: Changes = ()
     experiment: File | None = None
     depth: Depth = 50
-    split: str | None = None
-    out: Path | None = None
+    split: Name | None = None
+    out: Annotated[Path, Option(metavar="FILE|DIR")] | None = None
     store: File = Path("reports/rerank/scores.sqlite")
     dry_run: bool = False
     max_cost: Amount | None = None
@@ -78,9 +78,9 @@ class RetrieveOptions(Options):
     documents: File | None = None
     queries: File | None = None
     depth: Depth = 100
-    split: str | None = None
+    split: Name | None = None
     unjudged: bool = False
-    name: str | None = None
+    name: Name | None = None
     out: File | None = None
     replace: bool = False
 

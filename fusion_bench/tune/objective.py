@@ -429,7 +429,7 @@ class ObjectivePaths:
         dataset: The ``dataset.yaml``.
         tuning: As the experiment and the command line say.
         v2_enabled: As ``RAG_FUSION_V2_ENABLED`` says.
-        overrides: Values that replace the experiment's, as ``PATH=VALUE``.
+        overrides: Values that replace the experiment's, as ``KEY=VALUE``.
         fingerprint: Of the objective that must be there; None = any.
     """
 

@@ -54,7 +54,7 @@ class TuneOptions(PictureOptions):
     workers: Annotated[int, Option(min=1, max=MOST_WORKERS)] = 1
     storage: Url | None = None
     cluster: Annotated[str, Option(metavar="ADDRESS")] | None = None
-    export: Url | None = None
+    export: Annotated[Url, Option("--export-study")] | None = None
 
     @property
     def settings(self) -> dict[str, Any]:

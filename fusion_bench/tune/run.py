@@ -184,7 +184,7 @@ def run_tuning(
     _check_workers(options)
     tuning = _merge_settings(experiment, source, options.settings)
     check_storage_file("--storage", options.storage)
-    check_storage_file("--export", options.export)
+    check_storage_file("--export-study", options.export)
     for name, file, folder in _list_datasets(experiment, source, folders, out):
         with progress_bar() as progress:
             progress(f"reading {name}", 0, 1)

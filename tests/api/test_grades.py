@@ -45,7 +45,7 @@ def check_views(result: Any, rows: int) -> None:  # noqa: ANN401 - as above
 
 def test_agreement_is_that_of_the_command(capsys: Capture) -> None:
     result = fb.agreement("mine", people=["people"], weighting="linear")
-    words = ["grades", "agreement", "mine", "--people", "people", "--weighting", "linear"]
+    words = ["grades", "agreement", "mine", "--human-judge", "people", "--weighting", "linear"]
     assert as_json(result) == read_json(capsys, *words)
     check_views(result, len(result.comparisons))
     assert set(result.to_pandas()["reference"]) == {"people"}
@@ -68,7 +68,7 @@ def test_agreement_of_grades_at_hand() -> None:
 
 def test_estimate_is_that_of_the_command(capsys: Capture) -> None:
     result = fb.estimate(EXPERIMENT, **JUDGES, measures=["RR@10", "nDCG@10"])
-    words = ["grades", "estimate", EXPERIMENT, "--people", "people", "--machine", "llm"]
+    words = ["grades", "estimate", EXPERIMENT, "--human-judge", "people", "--machine-judge", "llm"]
     words += ["--measure", "RR@10", "--measure", "nDCG@10"]
     assert as_json(result) == read_json(capsys, *words)
     check_views(result, len(result.differences))
@@ -87,5 +87,5 @@ def test_sensitivity_is_that_of_the_command(capsys: Capture) -> None:
 
 def test_drawn_queries_are_those_of_the_command(capsys: Capture) -> None:
     drawn = fb.draw_queries(EXPERIMENT, machine="llm", n=5, seed=3)
-    words = ["grades", "sample", EXPERIMENT, "--machine", "llm", "--n", "5", "--seed", "3"]
+    words = ["grades", "sample", EXPERIMENT, "--machine-judge", "llm", "--n", "5", "--seed", "3"]
     assert list(drawn) == read_json(capsys, *words)["queries"]

@@ -192,7 +192,7 @@ CLIENTS: Final[Mapping[str, Client]] = {
     **{f"pull {name}": _pull(name, case.engine, case.settings) for name, case in CASES.items()},
     "pull http": _pull("http", Service, _SERVICE),
     **{f"rerank {name}": _rerank(name) for name in PROVIDERS},
-    "judge": Client(ModelServer, _write_judge, ("judge", "mine", "--llm", "judge.yaml")),
+    "judge": Client(ModelServer, _write_judge, ("judge", "mine", "--llm-config", "judge.yaml")),
     "classify": Client(
         ModelServer,
         _write_queries,

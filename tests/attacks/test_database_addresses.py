@@ -76,7 +76,7 @@ def test_other_messages_are_shown() -> None:
         ("--storage", "postgresql://127.0.0.1:9/db?user=me&password=topsecret"),
         ("--storage", "postgresql://me:top@secret@127.0.0.1:9/db"),
         ("--storage", "nonsense://me:topsecret@h/db"),
-        ("--export", "me:topsecret@h"),
+        ("--export-study", "me:topsecret@h"),
         ("--storage", "topsecret"),
         ("--cluster", "tcp://me:topsecret@127.0.0.1:9"),
         ("--cluster", "topsecret"),

@@ -31,7 +31,11 @@ LOG = "reports/mine/tuning/trials.jsonl"
 #: What is stored, the command that opens ``s.db`` for it, and how its message begins.
 DATABASES = (
     ("storage", (*TUNE, "--storage", "sqlite:///s.db"), "--storage sqlite:///s.db: "),
-    ("export", (*TUNE, "--export", "sqlite+pysqlite:///s.db"), "--export sqlite+pysqlite:///s.db"),
+    (
+        "export",
+        (*TUNE, "--export-study", "sqlite+pysqlite:///s.db"),
+        "--export-study sqlite+pysqlite:///s.db",
+    ),
 )
 BLENDED = replaced(
     EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a], blend: {method: replace, reranker: r}}"

@@ -113,7 +113,7 @@ ATTACKS = [
     ),
     option("tune", EXPERIMENT, "--trials", "1_0"),
     option("tune", EXPERIMENT, "--timeout", "inf"),
-    option("gate", EXPERIMENT, "--self-test", "--runs", " 100"),
+    option("gate", EXPERIMENT, "--self-test", "--simulations", " 100"),
     option("serve", EXPERIMENT, "--no-open", "--port", "8_765"),
     option("rerank", "--dataset", "d", "--system", "s", "--provider", "p", "--max-cost", "1_5"),
     option("retrieve", "bm25", "--dataset", "d", "--depth", "1_0"),

@@ -37,15 +37,15 @@ COMMANDS = (
     "serve ? --no-open",
     "export ? --to qdrant",
     "fuse ? --system plain --out f.trec",
-    "explain q0 --experiment ?",
+    "explain ? q0",
     "dataset unjudged ?",
-    "rerank --dataset mine --system plain --experiment ? --provider noop",
+    "rerank ? --dataset mine --system plain --provider noop",
 )
 #: Options and arguments that name a file or a folder, with ? in its place.
 PLACES = (
     f"eval {EXPERIMENT} --no-plots --out ?",
     f"eval {EXPERIMENT} --no-plots --markdown ?",
-    f"gate {EXPERIMENT} --baseline ?",
+    f"gate {EXPERIMENT} --baseline-file ?",
     f"tune {EXPERIMENT} --system plain --trials 2 --folds 0 --no-plots --out ?",
     f"tune {EXPERIMENT} --system plain --storage sqlite:///?",
     f"compare --qrels {QRELS} {RUN} ?",

@@ -52,9 +52,7 @@ def explained(
     """The first ten documents, as ``explain`` has them."""
     capsys.readouterr()
     experiment = str(evaluation.root / "experiments/mine.yaml")
-    assert (
-        main(["explain", EVIL_QUERY, "--experiment", experiment, "--system", system, "--json"]) == 0
-    )
+    assert main(["explain", experiment, EVIL_QUERY, "--system", system, "--json"]) == 0
     documents: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
     return documents
 

@@ -418,7 +418,7 @@ CASES = [
         "baseline that is a folder",
         and_then(gated, folder("b.json")),
         ("b.json",),
-        arguments=(*GATE, "--baseline", "b.json"),
+        arguments=(*GATE, "--baseline-file", "b.json"),
     ),
     Case(
         "reason that is no text",
@@ -430,13 +430,13 @@ CASES = [
         "query that is not judged",
         nothing,
         ("'\\x1b[31mzz'",),
-        arguments=("explain", f"{SCREEN}zz", "--experiment", EXPERIMENT),
+        arguments=("explain", EXPERIMENT, f"{SCREEN}zz"),
     ),
     Case(
         "document that nobody returned",
         nothing,
         ("'zz'", "'q1'"),
-        arguments=("explain", "q1", "zz", "--experiment", EXPERIMENT),
+        arguments=("explain", EXPERIMENT, "q1", "zz"),
     ),
     Case(
         "folder as a run file",

@@ -102,9 +102,9 @@ def test_a_misused_command_is_exit_code_2(
         (["eval", "--splt", "dev"], "No such option: --splt (Possible options: "),
         (["dataset", "show"], "Missing argument 'NAME' (see fusion-bench "),
         (["compare"], "Missing argument 'NAME=FILE' (see fusion-bench "),
-        (["explain"], "Missing argument 'QUERY' (see fusion-bench "),
+        (["explain"], "Missing argument 'EXPERIMENT' (see fusion-bench "),
         (["rerank"], "Missing option '--dataset' (see fusion-bench "),
-        (["explain", "q", "--top", "x"], "Invalid value for '--top': Input should be a valid"),
+        (["explain", "e", "q", "--top", "x"], "Invalid value for '--top': Input should be a valid"),
     ],
 )
 def test_a_misused_command_says_what_was_meant(
@@ -371,7 +371,7 @@ def test_compare_of_reports_explains_what_lost_most(root: Path, capsys: Capture)
     files = ["before/report.json", "after/report.json", "--candidate", "one"]
     lines = printed(capsys, "compare", *files).split("\nNext:\n")[1].splitlines()
     commands = [shlex.split(line, comments=True)[1:] for line in lines]
-    assert commands[0] == ["explain", "q1", "--experiment", EXPERIMENT, "--system", "one"]
+    assert commands[0] == ["explain", EXPERIMENT, "q1", "--system", "one"]
     assert commands[1][-2:] == ["--markdown", "comparison.md"]
     assert [main(command) for command in commands] == [0, 0]
     assert (root / "comparison.md").is_file()

@@ -52,7 +52,7 @@ def test_the_record_satisfies_its_schema_and_is_written(project: Path, capsys: C
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_next_command_explains_the_worst_failure(kind: str, capsys: Capture) -> None:
-    words = next_command(run(capsys, "--list", kind))
+    words = next_command(run(capsys, "--kind", kind))
     assert words[0] == "explain"
     assert main(words) == 0
 
@@ -70,7 +70,7 @@ def test_a_query_that_begins_with_a_dash_can_be_explained(project: Path, capsys:
         path = project / "datasets/mine" / name
         path.write_text(path.read_text(encoding="utf-8").replace("q4", "-q4"), encoding="utf-8")
     words = next_command(run(capsys))
-    assert words[-3:] == ["--", "-q4", "a"]
+    assert words[-4:] == ["--", EXPERIMENT, "-q4", "a"]
     assert main(words) == 0
 
 
@@ -82,7 +82,7 @@ def test_where_nothing_fails_nothing_follows(project: Path, capsys: Capture) -> 
 
 
 def test_the_option_knows_every_kind() -> None:
-    [listed] = [each for each in leaf_commands()["diagnose"].params if "--list" in each.opts]
+    [listed] = [each for each in leaf_commands()["diagnose"].params if "--kind" in each.opts]
     assert tuple(map(str, listed.type_descriptor.annotation)) == KINDS
 
 
@@ -91,7 +91,7 @@ def test_the_option_knows_every_kind() -> None:
     [
         (["--system", "plian"], "--system: unknown system 'plian'; did you mean 'plain'?"),
         (["--dataset", "other"], "--dataset: unknown dataset 'other'"),
-        (["--list", "delusion"], "Invalid value for '--list'"),
+        (["--kind", "delusion"], "Invalid value for '--kind'"),
         (["--top", "0"], "Invalid value for '--top'"),
         (["--set", "baseline=nobody"], "unknown baseline 'nobody'"),
     ],

@@ -157,7 +157,7 @@ def test_every_command_answers_in_json(command: str, capsys: Capture) -> None:
         (["dataset"], "No such option: --json"),
         (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'?"),
         (["compare"], "Missing argument 'NAME=FILE' (see"),
-        (["explain", "q", "--top", "x"], "Invalid value for '--top'"),
+        (["explain", "e", "q", "--top", "x"], "Invalid value for '--top'"),
         (["compare", "a.json", "--measure", "RR"], "does not go with reports"),
     ],
 )

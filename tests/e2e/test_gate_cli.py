@@ -67,7 +67,7 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     assert "\nregressed: 4 checks (4 regressed)\n" in out
     assert "\n- mine / RR@10: 1.0000 → 0.5208, -47.9 %: 0 " in out
     assert next_commands(out) == [
-        ["explain", "q11", "--experiment", EXPERIMENT],
+        ["explain", EXPERIMENT, "q11"],
         ["gate", EXPERIMENT, "--anchor", "--reason", "…"],
     ]
     assert ran(capsys, *next_commands(out)[0])[0] == 0
@@ -118,7 +118,7 @@ def test_the_next_commands_keep_the_options_and_name_the_dataset(
         spec = folder / "dataset.yaml"
         spec.write_text(spec.read_text().replace("name: mine", f"name: {name}-1"))
     edit(root, EXPERIMENT, "dataset: mine", "datasets: [mine, other]")
-    options = ("--datasets", "lists", "--baseline", "a b.json")
+    options = ("--datasets", "lists", "--baseline-file", "a b.json")
     ran(capsys, "gate", EXPERIMENT, *options, "--update", "--reason", "r")
     assert "Next:" not in ran(capsys, "gate", EXPERIMENT, *options)[1]
     run = (root / "lists/mine/b.trec").read_text()
@@ -126,9 +126,9 @@ def test_the_next_commands_keep_the_options_and_name_the_dataset(
     code, out, _ = ran(capsys, "gate", EXPERIMENT, *options)
     assert code == 1
     explain, accept = next_commands(out)
-    assert explain[:2] == ["explain", "q11"]
+    assert explain[:3] == ["explain", EXPERIMENT, "q11"]
     assert explain[explain.index("--dataset") + 1] == "other"
-    assert accept[accept.index("--baseline") + 1] == "a b.json"
+    assert accept[accept.index("--baseline-file") + 1] == "a b.json"
     assert ran(capsys, *explain)[0] == 0
     assert ran(capsys, *accept)[0] == 0
 
@@ -216,26 +216,28 @@ def test_a_refusal_is_an_error_in_junit_and_a_reason_in_markdown(
 def test_outputs_are_ignored_by_git_and_baselines_are_not(root: Path, capsys: Capture) -> None:
     ran(capsys, "gate", EXPERIMENT)
     assert (root / "reports/mine/.gitignore").exists()
-    beside = ("--baseline", "kept/mine.json", "--out", "kept")
+    beside = ("--baseline-file", "kept/mine.json", "--out", "kept")
     ran(capsys, "gate", EXPERIMENT, *beside)
     assert (root / "kept/gate.json").exists()
-    ran(capsys, "gate", EXPERIMENT, "--baseline", "kept/mine.json", "--update", "--reason", "r")
+    ran(
+        capsys, "gate", EXPERIMENT, "--baseline-file", "kept/mine.json", "--update", "--reason", "r"
+    )
     ran(capsys, "gate", EXPERIMENT, "--update", "--reason", "r")
     ignored = {path.parent.relative_to(root).as_posix() for path in root.rglob(".gitignore")}
     assert {name for name in ignored if not name.startswith("datasets")} == {"reports/mine"}
-    below = ("--baseline", "reports/mine/base.json", "--update", "--reason", "r")
+    below = ("--baseline-file", "reports/mine/base.json", "--update", "--reason", "r")
     code, _, err = ran(capsys, "gate", EXPERIMENT, *below)
     assert code == 2
     assert "keeps git " in " ".join(err.split())
 
 
 def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
-    path = ("--baseline", "kept/old.json")
+    path = ("--baseline-file", "kept/old.json")
     assert ran(capsys, "gate", EXPERIMENT, *path, "--update", "--reason", "r", "--json")[0] == 0
     assert (root / "kept/old.json").exists()
     assert ran(capsys, "gate", EXPERIMENT, *path)[0] == 0
-    _, _, err = ran(capsys, "gate", EXPERIMENT, "--baseline", "a b.json")
-    assert "--baseline 'a b.json' --update" in " ".join(err.split())
+    _, _, err = ran(capsys, "gate", EXPERIMENT, "--baseline-file", "a b.json")
+    assert "--baseline-file 'a b.json' --update" in " ".join(err.split())
     assert ran(capsys, "gate", EXPERIMENT)[0] == 2
 
 
@@ -245,7 +247,7 @@ def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
         (["--update"], "say why the values may change"),
         (["--update", "--reason", "  "], "say why the values may change"),
         (["--reason", "because"], "needs --update"),
-        (["--runs", "200"], "needs --self-test"),
+        (["--simulations", "200"], "needs --self-test"),
         (["--update", "--reason", "r", "--self-test"], "does not go with --update"),
         (
             ["--update", "--reason", "r", "--junit", "x.xml"],
@@ -267,13 +269,11 @@ def test_options_that_do_not_go_together(
 
 def test_explain_a_query(root: Path, capsys: Capture) -> None:
     assert (root / EXPERIMENT).exists()
-    code, out, err = ran(capsys, "explain", "q3", "--experiment", EXPERIMENT, "--system", "plain")
+    code, out, err = ran(capsys, "explain", EXPERIMENT, "q3", "--system", "plain")
     assert (code, err) == (0, "")
     assert out.startswith("plain on query q3: 5 ")
     assert "n0 ranks above d3: 0.03252 > 0.03202: mostly b" in out
-    code, out, err = ran(
-        capsys, "explain", "q3", "--experiment", EXPERIMENT, "--system", "plain", "--top", "1"
-    )
+    code, out, err = ran(capsys, "explain", EXPERIMENT, "q3", "--system", "plain", "--top", "1")
     assert "ranks above" not in out
 
 
@@ -295,7 +295,7 @@ def test_texts_stand_beside_ids(root: Path, capsys: Capture) -> None:
     query = f"why {'so ' * 19}".strip()[:60].strip()
     assert f"query q11 “{query}…”: RR@10" in out
     assert "    d11 “Keys | locks” (grade 1) 1 → 4: " in out
-    command = ("explain", "q11", "--experiment", EXPERIMENT)
+    command = ("explain", EXPERIMENT, "q11")
     out = ran(capsys, *command)[1]
     assert f"“{query}…”" in out
     assert re.search(r"^d11 +4 .* Keys \| locks$", out, re.MULTILINE)
@@ -317,7 +317,7 @@ def test_explain_a_document_that_is_cut_and_beyond_the_reranker(
         f"live: {{runs: [a, b], {fusion}, {blend}, top_k: 2}}",
     )
     edit(root, "datasets/mine/a.trec", "q3 Q0 n3 5 0.5 a\n", "")
-    code, out, _ = ran(capsys, "explain", "q3", "n3", "--experiment", EXPERIMENT, "--against", "d3")
+    code, out, _ = ran(capsys, "explain", EXPERIMENT, "q3", "n3", "--against", "d3")
     assert code == 0
     assert "n3: rank 5, below top_k 2 (" in out
     assert "not retrieved by a" in out
@@ -329,13 +329,16 @@ def test_explain_without_an_experiment_asks_for_one(root: Path, capsys: Capture)
     assert not (root / "experiments/default.yaml").exists()
     code, _, err = ran(capsys, "explain", "q3")
     assert code == 2
-    assert "experiments/default.yaml: " in " ".join(err.split())
+    assert "'QUERY'" in err
+    code, _, err = ran(capsys, "explain", "q3", "d3")
+    assert code == 2
+    assert "for EXPERIMENT: q3: " in err
 
 
 def test_explain_a_document(root: Path, capsys: Capture) -> None:
     blend = "{runs: [a, b], blend: {method: linear, reranker: r, beta: 0.7}}"
     edit(root, EXPERIMENT, "live: {runs: [a]}", f"live: {blend}")
-    command = ("explain", "q3", "d3", "--experiment", EXPERIMENT)
+    command = ("explain", EXPERIMENT, "q3", "d3")
     code, out, err = ran(capsys, *command)
     assert (code, err) == (0, "")
     assert re.search(r"^a +\+0.01639 +1 +0.9 +1 +keyword$", out, re.MULTILINE)
@@ -354,7 +357,7 @@ def test_explain_a_document(root: Path, capsys: Capture) -> None:
     ("arguments", "complaint"),
     [
         (["q99"], "mine.yaml: dataset 'mine': no query 'q99' among the 60 judged ones; did you"),
-        (["x"], "among the 60 judged ones: name another experiment with --experiment FILE"),
+        (["x"], "among the 60 judged ones: name another experiment"),
         (["q1", "d99"], "no source in use returned document 'd99' for query 'q1'"),
         (["q1", "--against", "d1"], "needs a DOCUMENT to compare with"),
         (["q1", "--system", "dead"], "--system: unknown system 'dead' (known: live, plain)"),
@@ -365,7 +368,7 @@ def test_what_cannot_be_explained(
     root: Path, capsys: Capture, arguments: list[str], complaint: str
 ) -> None:
     assert root
-    code, _, err = ran(capsys, "explain", *arguments, "--experiment", EXPERIMENT)
+    code, _, err = ran(capsys, "explain", EXPERIMENT, *arguments)
     assert code == 2
     assert complaint in " ".join(err.split())
 

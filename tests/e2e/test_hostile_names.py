@@ -67,8 +67,8 @@ def plain_text(page: str) -> None:
     [
         (["eval", EXPERIMENT, "--no-plots"], "one"),
         (["eval", EXPERIMENT, "--no-plots", "--split", "all"], "local"),
-        (["explain", f"{EVIL}q1", "--experiment", EXPERIMENT], "d1"),
-        (["explain", f"{EVIL}q1", f"{EVIL}d1", "--experiment", EXPERIMENT], "d1"),
+        (["explain", EXPERIMENT, f"{EVIL}q1"], "d1"),
+        (["explain", EXPERIMENT, f"{EVIL}q1", f"{EVIL}d1"], "d1"),
         (["dataset", "show", "tiny"], "local"),
         (["dataset", "check", "tiny"], "no errors"),
         (["compare", "--qrels", LISTS[3], LISTS[0], LISTS[1]], "a"),

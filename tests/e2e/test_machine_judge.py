@@ -255,7 +255,15 @@ def test_lists_that_no_compared_system_reads_are_no_circle(
     [
         (["grades", "sensitivity", EXPERIMENT], "Judge 'qrels' is of the family gpt, and so is r"),
         (
-            ["grades", "estimate", EXPERIMENT, "--people", "people", "--machine", "qrels"],
+            [
+                "grades",
+                "estimate",
+                EXPERIMENT,
+                "--human-judge",
+                "people",
+                "--machine-judge",
+                "qrels",
+            ],
             "Judge 'qrels' is of the family gpt, and so is r",
         ),
         (
@@ -356,7 +364,7 @@ def test_reports(root: Path, capsys: Capture) -> None:
     assert CIRCULAR_SYSTEM in show(capsys, "compare", "reports/mine")
     assert CIRCULAR_SYSTEM in show(capsys, "tune", EXPERIMENT, "--no-plots")
     assert CIRCULAR_SYSTEM in show(capsys, "diagnose", EXPERIMENT)
-    words = ("explain", "q0", "--experiment", EXPERIMENT, "--system")
+    words = ("explain", EXPERIMENT, "q0", "--system")
     assert CIRCULAR_SYSTEM in show(capsys, *words, "both")
     assert CIRCULAR_SYSTEM in show(capsys, *words, "both", "--json")
     assert CIRCULAR_SYSTEM not in show(capsys, *words, "a")
@@ -368,7 +376,15 @@ def test_estimates_of_judges(root: Path, capsys: Capture) -> None:
     shared = "of the family gpt, and so is both (system)"
     assert shared in show(capsys, "grades", "sensitivity", EXPERIMENT)
     edit(root, "datasets/mine/dataset.yaml", "kind: human}", "kind: human, sample: random}")
-    words = ("grades", "estimate", EXPERIMENT, "--people", "people", "--machine", "qrels")
+    words = (
+        "grades",
+        "estimate",
+        EXPERIMENT,
+        "--human-judge",
+        "people",
+        "--machine-judge",
+        "qrels",
+    )
     assert shared in show(capsys, *words)
 
 

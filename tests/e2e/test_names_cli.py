@@ -90,7 +90,7 @@ def test_tune(capsys: Capture) -> None:
 
 
 def test_explain(capsys: Capture) -> None:
-    arguments = ("explain", "q1", "d1", "--experiment", EXPERIMENT, "--system", "sum")
+    arguments = ("explain", EXPERIMENT, "q1", "d1", "--system", "sum")
     before, _ = run(capsys, *arguments)
     after, _ = run(capsys, *arguments, "--set", "systems.sum.fusion.alpha=0.1")
     assert before != after
@@ -140,7 +140,7 @@ def test_compare_takes_the_names_of_trec_eval(capsys: Capture) -> None:
     [
         ("systems.rrf.fusion.q=1", "--set systems.rrf k=10.fusion.q: unknown key 'q'"),
         ("systems.nope.depth=1", "--set systems.nope.depth=1: unknown system 'nope'"),
-        ("depth", "--set depth: PATH=VALUE is needed"),
+        ("depth", "--set depth: KEY=VALUE is needed"),
         ("baseline=rrf", "--set baseline: 'rrf' is a sweep: name one of 'rrf k=10', 'rrf k=60'"),
         ("systems.one.fusion.alpha=0.3", "--set systems.one.fusion: alpha needs two sources"),
     ],

@@ -88,7 +88,7 @@ def test_ids_that_begin_with_a_dash_are_no_options(
     options = ("--datasets", "datasets", "--set", "alpha=0.1")
     explain = next_commands(capsys, "eval", tiny.EXPERIMENT, "--no-plots", *options)[0]
     assert explain[0] == "explain"
-    assert explain[-2:-1] == ["--"]
+    assert explain[-3:-1] == ["--", tiny.EXPERIMENT]
     assert set(options) <= set(explain)
     (explain_document,) = next_commands(capsys, *explain)
     assert [word[0] for word in explain_document[-2:]] == ["-", "-"]
@@ -103,7 +103,7 @@ def test_the_gate_explains_a_query_whose_id_begins_with_a_dash(
     cases.renew_baseline(tmp_path)
     tiny.edit(tmp_path, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     explain, accept = next_commands(capsys, "gate", EXPERIMENT, "--datasets", "datasets", code=1)
-    assert explain[-2] == "--"
+    assert explain[-3] == "--"
     assert main(explain) == 0
     assert accept == ["gate", EXPERIMENT, "--datasets", "datasets", "--anchor", "--reason", "…"]
     assert main(accept) == 0

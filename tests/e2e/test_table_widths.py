@@ -168,7 +168,7 @@ def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
     diagnosis = diagnose_experiment(*read_experiment(file), folders=folders)
     yield "diagnose", build_diagnosis_page(diagnosis)
     for kind in KINDS:
-        yield f"diagnose --list {kind}", build_diagnosis_page(diagnosis, kind)
+        yield f"diagnose --kind {kind}", build_diagnosis_page(diagnosis, kind)
 
     yield "policies", build_policy_page(make_policy_study(report.provenance))
 

@@ -43,7 +43,7 @@ def test_fuse_writes_the_trial_that_is_named(root: Path, capsys: Capture) -> Non
 
 @pytest.mark.usefixtures("root")
 def test_explain_shows_the_trial_that_is_named(capsys: Capture) -> None:
-    command = ("explain", "q1", "--experiment", EXPERIMENT, "--system", "a")
+    command = ("explain", EXPERIMENT, "q1", "--system", "a")
     first, second = run_json(capsys, *command), run_json(capsys, *command, "--trial", "2")
     assert [trace["document"] for trace in first] == ["d2", "d1"]
     assert [trace["document"] for trace in second] == ["d1", "d2"]
@@ -57,7 +57,7 @@ def test_explain_shows_the_trial_that_is_named(capsys: Capture) -> None:
     "command",
     [
         ["fuse", EXPERIMENT, "--system", "a", "--out", "x.trec"],
-        ["explain", "q1", "--experiment", EXPERIMENT, "--system", "a"],
+        ["explain", EXPERIMENT, "q1", "--system", "a"],
     ],
 )
 def test_a_trial_that_is_not_there_is_one_line(

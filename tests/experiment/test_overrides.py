@@ -90,9 +90,9 @@ def test_leaves_the_data_alone_and_takes_the_last() -> None:
 @pytest.mark.parametrize(
     ("override", "message"),
     [
-        ("", "--set : PATH=VALUE is needed"),
-        ("seed", "--set seed: PATH=VALUE is needed"),
-        ("=3", "--set =3: PATH=VALUE is needed"),
+        ("", "--set : KEY=VALUE is needed"),
+        ("seed", "--set seed: KEY=VALUE is needed"),
+        ("=3", "--set =3: KEY=VALUE is needed"),
         ("seed=[1", "--set seed=[1: '[1' is not a value in YAML"),
         ("baseline.x=1", "--set baseline.x=1: baseline is 'one', which has no keys"),
         ("measures.7=AP", "--set measures.7=AP: '7' is no item of a list of 1"),

@@ -105,7 +105,7 @@ def test_an_edit_by_hand_is_refused(tmp_path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(DataError, match=r"json: edited .* --update"):
         read_baseline(path)
-    with pytest.raises(DataError, match=r"x\.yaml --baseline \S+ --update"):
+    with pytest.raises(DataError, match=r"x\.yaml --baseline-file \S+ --update"):
         read_baseline(path, Path("e/x.yaml"))
 
 

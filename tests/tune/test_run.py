@@ -133,7 +133,7 @@ def test_a_search_through_a_database_is_judged_and_copied_like_any_other(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     shared, copy = (f"sqlite:///{root / name}.db" for name in ("shared", "copy"))
-    assert tune(root, "--json", "--storage", shared, "--export", copy) == 0
+    assert tune(root, "--json", "--storage", shared, "--export-study", copy) == 0
     report = json.loads(capsys.readouterr().out)
     (study,) = optuna.get_all_study_summaries(storage=copy)
     assert study.study_name == "e on tiny"

@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -15,7 +16,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from fusion_bench.cli.application.process import CommandInterruptedError, describe_exit_codes
 from fusion_bench.config.plugins import load_reference, read_entry_points
-from fusion_bench.errors import UnknownNameError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.util.formatting import is_decimal
 
 SPELLING = "a number has plain digits, such as 12, 0.005 or 1e-3"
@@ -145,6 +146,43 @@ SYNONYMS: Final = {
     "version": "--version",
     "install": "pip install, as the README says",
 }
+#: What a command says of a measure: an experiment names its own.
+SET_MEASURES: Final = "--set 'measures=[nDCG@5]'"
+#: Command → spelling that is no option of it, or no longer one → what to type.
+RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
+    "compare": {"--system": "--candidate NAME"},
+    "diagnose": {"--list": "--kind KIND", "--measure": SET_MEASURES},
+    "eval": {"--measure": SET_MEASURES},
+    "explain": {"--experiment": "explain EXPERIMENT QUERY [DOCUMENT]"},
+    "fuse": {"--k": "--set k=10", "--weights": "--set 'weights={NAME: 2}'"},
+    "gate": {
+        "--against": "--other-system NAME",
+        "--baseline": "--baseline-file FILE",
+        "--measure": SET_MEASURES,
+        "--runs": "--simulations N",
+    },
+    "grades agreement": {"--people": "--human-judge NAME"},
+    "grades estimate": {"--people": "--human-judge NAME", "--machine": "--machine-judge NAME"},
+    "grades sample": {"--machine": "--machine-judge NAME"},
+    "judge": {"--llm": "--llm-config FILE"},
+    "power": {"--groups": "--group-count N", "--queries": "--query-count N"},
+    "pull": {"--start-over": "--replace"},
+    "rerank": {"--experiment": "rerank EXPERIMENT"},
+    "tune": {"--export": "--export-study URL", "--measure": SET_MEASURES},
+}
+
+
+def check_renamed(words: Sequence[str]) -> None:
+    """Refuse spellings of :data:`RENAMED` among the words of a command line.
+
+    Raises:
+        ConfigError: Names the option and what to type.
+    """
+    given = words[: words.index("--")] if "--" in words else words
+    for command in (" ".join(given[:1]), " ".join(given[:2])):
+        for option in (word.partition("=")[0] for word in given):
+            if new := RENAMED.get(command, {}).get(option):
+                raise ConfigError(f"fusion-bench {command} has no {option}: type {new}")
 
 
 def _command_group(name: str) -> str:
@@ -193,12 +231,13 @@ class LazyGroup(TyperGroup):
         """Import the command that was named, then resolve as any group does."""
         name = args[0] if args else ""
         if name in self.list_commands(ctx):
+            check_renamed(args)
             self.commands[name] = typer.main.get_command(_load_application(name))
             self.commands[name].name = name
             check_spelling(self.commands[name])
             guard_outputs(self.commands[name])
         elif name and not name.startswith("-"):
-            ctx.fail(_describe_unknown(name, self.list_commands(ctx)))
+            ctx.fail(_describe_unknown(args, self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - vendored types
@@ -209,10 +248,13 @@ class LazyGroup(TyperGroup):
             raise CommandInterruptedError from error
 
 
-def _describe_unknown(name: str, known: list[str]) -> str:
+def _describe_unknown(words: Sequence[str], known: list[str]) -> str:
     """That there is no such command; of a word that means one, what to type."""
+    name, *others = words
     if name.lower() in SYNONYMS:
-        return f"unknown command {name!r}: type fusion-bench {SYNONYMS[name.lower()]}"
+        meant = next((word for word in others if word in known), "COMMAND")
+        typed = SYNONYMS[name.lower()].replace("COMMAND", meant)
+        return f"unknown command {name!r}: type fusion-bench {typed}"
     return str(UnknownNameError("command", name, known))
 
 

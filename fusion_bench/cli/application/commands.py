@@ -55,7 +55,7 @@ ResultT = TypeVar("ResultT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 Folders: TypeAlias = Sequence[Folder]
-Overrides: TypeAlias = Annotated[Sequence[str], Option("--set", metavar="PATH=VALUE")]
+Overrides: TypeAlias = Annotated[Sequence[str], Option("--set", metavar="KEY=VALUE")]
 Systems: TypeAlias = Annotated[Names, Option("--system")]
 
 
@@ -250,13 +250,13 @@ class DatasetOptions(JsonOptions):
         return find_dataset(name, folders_for(self.datasets))
 
 
-def _find_experiment(path: Path) -> Path:
+def _find_experiment(path: Path | None) -> Path | None:
     """The experiment's file, also of the folder that ``try --save`` wrote.
 
     Raises:
         ConfigError: The folder holds none, or the file is a dataset's.
     """
-    if not path.is_dir() and path.name != DATASET_FILE:
+    if path is None or not (path.is_dir() or path.name == DATASET_FILE):
         return path
     from fusion_bench.errors import ConfigError
     from fusion_bench.evaluation.starter import EXPERIMENT_FILE

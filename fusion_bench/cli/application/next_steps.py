@@ -53,11 +53,10 @@ def format_explain(*ids: str, of: NamedExperimentOptions, **names: str | None) -
         names: The system and the dataset; None = not named.
     """
     named = {f"--{option}": [name] for option, name in names.items() if name is not None}
-    options = list_words({"--experiment": [of.experiment], **named})
-    options += list_words({"--datasets": of.datasets, "--set": of.overrides})
+    options = list_words({**named, "--datasets": of.datasets, "--set": of.overrides})
     if any(name.startswith("-") for name in ids):
-        return format_command("explain", *options, "--", *ids)
-    return format_command("explain", *ids, *options)
+        return format_command("explain", *options, "--", of.experiment, *ids)
+    return format_command("explain", of.experiment, *ids, *options)
 
 
 def after_eval(

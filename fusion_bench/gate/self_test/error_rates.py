@@ -348,7 +348,9 @@ def _choose_reference(inputs: GateInputs, against: str | None) -> System:
     """
     experiment, candidate = inputs.experiment, inputs.candidate
     names = [against] if against else [experiment.baseline, *experiment.systems]
-    others = [experiment.find_system(name, "--against") for name in names if name != candidate.name]
+    others = [
+        experiment.find_system(name, "--other-system") for name in names if name != candidate.name
+    ]
     if not others:
         raise ConfigError(
             f"{inputs.source.path}: a self-test needs two different systems, and the only one is "

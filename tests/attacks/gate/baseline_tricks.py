@@ -148,9 +148,9 @@ BASELINES: Final = [
         says=(*SEALED, "system other → live"),
     ),
     Trick(
-        "`--baseline` with a report",
+        "`--baseline-file` with a report",
         text("report.json", '{"format": "fusion-bench-report"}'),
-        arguments=(*GATE, "--baseline", "report.json"),
+        arguments=(*GATE, "--baseline-file", "report.json"),
         says=("not a baseline",),
     ),
 ]

@@ -26,7 +26,7 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     UPDATE,
     TUNE,
     (*TUNE, "--storage", "sqlite:///study.db"),
-    (*TUNE, "--export", "sqlite:///study.db"),
+    (*TUNE, "--export-study", "sqlite:///study.db"),
     ("eval", EXPERIMENT),
     GATE,
     ("try", "--qrels", QRELS, *LISTS, "--save", "kept", "--no-plots"),

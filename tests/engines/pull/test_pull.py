@@ -118,7 +118,7 @@ def test_an_interrupted_pull_asks_only_for_what_is_missing(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"legs": {"bm25": leg("keyword")}}, r"changed .*\(legs\).*--start-over"),
+        ({"legs": {"bm25": leg("keyword")}}, r"changed .*\(legs\).*--replace"),
         ({"fingerprint": f"{MODULE}:state"}, r"settings changed .*\(fingerprint\)"),
     ],
 )
@@ -258,7 +258,7 @@ def test_a_damaged_answer_is_found(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "mine/.pull/answers.sqlite") as store:
         store.execute("UPDATE answers SET value = replace(value, '2.0', '9.0')")
     store.close()
-    with pytest.raises(DataError, match=r"digest .*--start-over"):
+    with pytest.raises(DataError, match=r"digest .*--replace"):
         pull(tmp_path, {"bm25": KEYWORD})
 
 
@@ -271,7 +271,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
     record = json.loads(capsys.readouterr().out)
     assert record["engine"] == "python"
     assert record["lists"][0]["hits"] == 2
-    assert main([*command, "--start-over", "--set", "legs.bm25.depth=2"]) == 0
+    assert main([*command, "--replace", "--set", "legs.bm25.depth=2"]) == 0
     shown = capsys.readouterr().out
     assert "p99, ms" in shown
     assert "fusion-bench judge" in shown

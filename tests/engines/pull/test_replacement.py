@@ -150,7 +150,7 @@ def test_an_interrupted_new_pull_leaves_the_old_dataset_and_resumes_without_the_
     before = read_lists(tmp_path / "mine")
     fail_on("delta one")
     change: dict[str, Any] = {"text": OTHER, "depth": 1, "concurrency": 1}
-    with pytest.raises(ProviderError, match="without --start-over"):
+    with pytest.raises(ProviderError, match="without --replace"):
         pull(tmp_path, {"bm25": KEYWORD}, start_over=True, **change)
     assert read_lists(tmp_path / "mine") == before
     functions.HOOKS.clear()

@@ -34,7 +34,7 @@ def test_commands_that_need_no_judgments_work(folder: Path, capsys: Capture) -> 
     experiment, fused = folder / "experiment.yaml", folder.parent / "fused.trec"
     assert main(["fuse", str(experiment), "--system", "rrf", "--out", str(fused)]) == 0
     assert {line.split()[0] for line in fused.read_text("utf-8").splitlines()} == {"q1", "q2"}
-    code, page, _ = run(capsys, ["explain", "q1", "--experiment", experiment])
+    code, page, _ = run(capsys, ["explain", experiment, "q1"])
     assert code == 0
     assert "grade –: not judged." in page
     assert main(["lint", str(experiment)]) == 0
@@ -46,7 +46,7 @@ def test_commands_that_need_no_judgments_work(folder: Path, capsys: Capture) -> 
 
 
 def test_an_unknown_query_is_not_called_unjudged(folder: Path, capsys: Capture) -> None:
-    words = ["explain", "q9", "--experiment", folder / "experiment.yaml"]
+    words = ["explain", folder / "experiment.yaml", "q9"]
     assert "'q9' among the 2" in run(capsys, words)[2]
 
 
@@ -57,7 +57,7 @@ def test_what_is_trained_asks_for_judgments(folder: Path, capsys: Capture) -> No
         "baseline: s\n"
     )
     out = ["--out", folder.parent / "fused.trec"]
-    for words in (["fuse", path, "--system", "s", *out], ["explain", "q1", "--experiment", path]):
+    for words in (["fuse", path, "--system", "s", *out], ["explain", path, "q1"]):
         code, _, error = run(capsys, words)
         assert code == 2
         assert "'fusion-bench judge" in error

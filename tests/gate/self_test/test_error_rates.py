@@ -145,7 +145,7 @@ def test_on_the_command_line(
     places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
     (tmp_path / "datasets/mine/b.trec").write_text(cases.run_lines(places, "b"))
     edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
-    command = ["gate", cases.EXPERIMENT, "--self-test", "--runs", "100"]
+    command = ["gate", cases.EXPERIMENT, "--self-test", "--simulations", "100"]
     code = main(command)
     out, err = capsys.readouterr()
     assert code == 0
@@ -155,10 +155,10 @@ def test_on_the_command_line(
     assert "live and plain." in out
     for name in ("md", "json", "png"):
         assert (tmp_path / f"reports/mine/self-test.{name}").exists()
-    assert main([*command, "--json", "--against", "plain", "--out", "there"]) == 0
+    assert main([*command, "--json", "--other-system", "plain", "--out", "there"]) == 0
     assert json.loads(capsys.readouterr()[0])["systems"] == ["plain", "live"]
     assert (tmp_path / "there/self-test.md").exists()
-    assert main([*command, "--against", "dead"]) == 2
+    assert main([*command, "--other-system", "dead"]) == 2
     assert "unknown system 'dead'" in capsys.readouterr()[1]
 
 

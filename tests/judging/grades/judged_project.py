@@ -9,7 +9,15 @@ from tests.gate import cases
 
 DATASET = "datasets/mine/dataset.yaml"
 SAMPLED = 24
-ESTIMATE = ["grades", "estimate", cases.EXPERIMENT, "--people", "people", "--machine", "llm"]
+ESTIMATE = [
+    "grades",
+    "estimate",
+    cases.EXPERIMENT,
+    "--human-judge",
+    "people",
+    "--machine-judge",
+    "llm",
+]
 JUDGES = """\
 judges:
   people: {path: people.txt, kind: human, sample: random}

@@ -116,7 +116,7 @@ def test_the_command_reads_files_and_writes_a_page(project: Path, capsys: Captur
         (["mien"], "mien"),
         (["experiment.yaml"], "expected a dataset or files of grades"),
         (["datasets/mine/people.txt"], "needs two judges"),
-        (["mine", "--people", "poeple"], "poeple"),
+        (["mine", "--human-judge", "poeple"], "poeple"),
         (["mine", "--qrels-columns", "grade=rel"], "--qrels-columns"),
         (["datasets/mine/people.txt", "a=no.txt"], "no.txt"),
         (["mine", "--binary-relevance", "0"], "--binary-relevance"),

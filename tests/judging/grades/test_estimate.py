@@ -141,7 +141,7 @@ def test_queries_that_the_machine_did_not_grade_are_refused() -> None:
 def test_three_queries_of_people_are_too_few() -> None:
     machine = make_values("llm", 20, shift=0.1)
 
-    with pytest.raises(ConfigError, match=r"--people people: .* 3 queries"):
+    with pytest.raises(ConfigError, match=r"--human-judge people: .* 3 queries"):
         estimate(take(machine, 3), machine)
 
 
@@ -184,12 +184,12 @@ def test_page_says_it_in_a_sentence(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--people", "picked"], "no random sample"),
-        (["--people", "volunteers"], "judges.volunteers of mine does not"),
-        (["--people", "qrels"], "judges of mine does not"),
-        (["--people", "llm"], "kind is 'machine', and 'human'"),
-        (["--people", "nobody"], "unknown judge 'nobody'"),
-        (["--machine", "qrels"], "kind is 'human', and 'machine'"),
+        (["--human-judge", "picked"], "no random sample"),
+        (["--human-judge", "volunteers"], "judges.volunteers of mine does not"),
+        (["--human-judge", "qrels"], "judges of mine does not"),
+        (["--human-judge", "llm"], "kind is 'machine', and 'human'"),
+        (["--human-judge", "nobody"], "unknown judge 'nobody'"),
+        (["--machine-judge", "qrels"], "kind is 'human', and 'machine'"),
         (
             ["--set", "systems.live={runs: [a, b], fusion: lambdamart}"],
             "system 'live' learns",
@@ -207,7 +207,7 @@ def test_judges_and_systems_that_allow_no_estimate(
 def test_judgments_may_be_the_machine(project: Path, capsys: Capture) -> None:
     replace_in_dataset(project, "qrels: qrels.txt", "qrels: {path: llm.txt, kind: machine}")
 
-    assert main([*ESTIMATE, "--json", "--machine", "qrels"]) == 0
+    assert main([*ESTIMATE, "--json", "--machine-judge", "qrels"]) == 0
     by_qrels = json.loads(capsys.readouterr().out)["differences"]
     assert main([*ESTIMATE, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["differences"] == by_qrels
@@ -215,7 +215,7 @@ def test_judgments_may_be_the_machine(project: Path, capsys: Capture) -> None:
 
 @pytest.mark.usefixtures("project")
 def test_sample_grows_and_is_the_same_each_time(capsys: Capture) -> None:
-    words = ["grades", "sample", cases.EXPERIMENT, "--machine", "llm", "--n"]
+    words = ["grades", "sample", cases.EXPERIMENT, "--machine-judge", "llm", "--n"]
     drawn = []
     for count in ("3", "5"):
         assert main([*words, count]) == 0
@@ -253,7 +253,7 @@ JUDGE = ["judge", cases.EXPERIMENT, "--judge", "people"]
 def test_people_judge_what_was_drawn_and_the_estimate_reads_it(
     project: Path, capsys: Capture
 ) -> None:
-    sample = ["grades", "sample", cases.EXPERIMENT, "--machine", "llm", "--n", "12"]
+    sample = ["grades", "sample", cases.EXPERIMENT, "--machine-judge", "llm", "--n", "12"]
     assert main(sample) == 0
     drawn = capsys.readouterr().out
     (project / "sample.txt").write_text(f"\n{drawn}\n", encoding="utf-8")

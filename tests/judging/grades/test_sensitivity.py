@@ -96,7 +96,7 @@ def test_judges_need_no_judgments_beside_them(project: Path, capsys: Capture) ->
 
     assert record["systems"][1]["stability"] == "reversed"
     assert main([*ESTIMATE, "--json"]) == 0
-    assert main([*ESTIMATE, "--machine", "qrels"]) == 2
+    assert main([*ESTIMATE, "--machine-judge", "qrels"]) == 2
     assert "unknown judge 'qrels'" in capsys.readouterr().err
 
 

@@ -107,7 +107,7 @@ def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -
 def test_depth_split_and_systems_of_an_experiment(root: Path, capsys: Capture) -> None:
     with serving(Loopback("jina")) as state:
         options = ["--depth", "1", "--split", "test", "--out", "x.jsonl", "--json"]
-        options += ["--experiment", "experiments/e.yaml", "--system", "two"]
+        options += ["experiments/e.yaml", "--system", "two"]
         assert main(command(state, *options)) == 0
     assert json.loads(capsys.readouterr().out)["list"] == "x.jsonl"
     assert [row["query"] for row in rows(Path("x.jsonl"))] == ["q1", "q2", "q4"]
@@ -215,7 +215,7 @@ def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
 def test_a_system_that_does_not_fit(root: Path, capsys: Capture) -> None:
     edit(root, "experiments/e.yaml", "  one:\n    runs: [a, b]", "  one:\n    runs: [a, c]")
     with serving(Loopback("jina")) as state:
-        options = ("--experiment", "experiments/e.yaml", "--system", "one")
+        options = ("experiments/e.yaml", "--system", "one")
         assert main(command(state, *options)) == 2
     assert "runs.1: unknown run 'c'" in capsys.readouterr().err
 

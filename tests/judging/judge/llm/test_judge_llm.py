@@ -1,4 +1,4 @@
-"""``fusion-bench judge --llm`` against a real server on this machine."""
+"""``fusion-bench judge --llm-config`` against a real server on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.judging.judge.llm.project import (
 from tests.models.rerank.server import closed_port, serving
 
 Capture = pytest.CaptureFixture[str]
-JUDGE = ["judge", "mine", "--llm", "judge.yaml"]
+JUDGE = ["judge", "mine", "--llm-config", "judge.yaml"]
 
 
 @pytest.fixture
@@ -338,15 +338,18 @@ def test_configurations_that_cannot_be_meant(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["judge", "mine", "--dry-run"], "needs --llm"),
-        (["judge", "mine", "--max-cost", "1"], "needs --llm"),
-        (["judge", "mine", "--double-judged", "1"], "needs --llm"),
-        ([*JUDGE, "--next", "5"], "does not go with --llm"),
-        ([*JUDGE, "--export", "x.csv"], "does not go with --llm"),
-        ([*JUDGE, "--judge", "ann"], "does not go with --llm"),
-        ([*JUDGE, "--order", "pool"], "does not go with --llm"),
-        (["judge", "mine", "--llm", "no.yaml"], "no.yaml"),
-        (["judge", "mine", "--llm", "model=gpt-5-mini"], "--llm: model=gpt-5-mini: the YAML file"),
+        (["judge", "mine", "--dry-run"], "needs --llm-config"),
+        (["judge", "mine", "--max-cost", "1"], "needs --llm-config"),
+        (["judge", "mine", "--double-judged", "1"], "needs --llm-config"),
+        ([*JUDGE, "--next", "5"], "does not go with --llm-config"),
+        ([*JUDGE, "--export", "x.csv"], "does not go with --llm-config"),
+        ([*JUDGE, "--judge", "ann"], "does not go with --llm-config"),
+        ([*JUDGE, "--order", "pool"], "does not go with --llm-config"),
+        (["judge", "mine", "--llm-config", "no.yaml"], "no.yaml"),
+        (
+            ["judge", "mine", "--llm-config", "model=gpt-5-mini"],
+            "--llm-config: model=gpt-5-mini: the YAML file",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(words: list[str], message: str, capsys: Capture) -> None:

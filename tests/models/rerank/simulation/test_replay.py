@@ -211,8 +211,8 @@ def test_the_command_answers_and_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tiny.make(tmp_path))
-    given = ["rerank", "--dataset", "tiny", "--system", "two", "--simulate"]
-    given += ["--experiment", "experiments/e.yaml", "--set", "queries=100", "--set", "repeats=2"]
+    given = ["rerank", "experiments/e.yaml", "--dataset", "tiny", "--system", "two", "--simulate"]
+    given += ["--set", "queries=100", "--set", "repeats=2"]
     Path("c.yaml").write_text("settings: {deadline: {rerank_ms: 80}}\n", encoding="utf-8")
     assert main([*given, "--config", "c.yaml", "--json"]) == 0
     assert "80 ms" in json.loads(capsys.readouterr().out)["answer"]
