@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
 from fusion_bench.evaluation.recommendation import find_preference
@@ -29,9 +30,10 @@ from fusion_bench.report.data_warnings import (
     format_pool_line,
 )
 from fusion_bench.report.evaluation_answer import decision_finding, describe_answer
-from fusion_bench.report.evaluation_tables import paired_difference
+from fusion_bench.report.evaluation_tables import paired_difference, repeat_sides
 from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
 from fusion_bench.stats.comparison import NOT_SHOWN
+from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS, NarrowingPlan
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -250,6 +252,66 @@ def _describe_pair(report: Report, result: FusionResult) -> str:
     )
 
 
+class BlendPair(NamedTuple):
+    """A reranked system, the same system without its blend, and their difference."""
+
+    reranked: SystemResult
+    fusion: SystemResult
+    difference: MeanEstimate
+
+
+def reranker_findings(report: Report, collection: Collection) -> Iterator[Finding]:
+    """The rerankers that lower the mean of every fusion that is there with and without them."""
+    by_reranker: dict[str, list[BlendPair]] = {}
+    for row in collection.ranked_systems:
+        blend = (row.config or {}).get("blend") or {}
+        plain = _find_without_blend(collection, row)
+        if plain is not None and not has_idle_reranker(row.config):
+            sides = (each.measures[collection.primary_measure].values for each in (row, plain))
+            repeats = repeat_sides(collection, row, plain)
+            estimate = paired_difference(report, collection, *sides, repeats=repeats)
+            if estimate is not None:
+                pairs = by_reranker.setdefault(blend["reranker"], [])
+                pairs.append(BlendPair(row, plain, estimate))
+    for reranker, pairs in by_reranker.items():
+        if all(pair.difference.mean < 0 for pair in pairs):
+            yield _describe_lowering(report, collection, reranker, pairs)
+
+
+def _find_without_blend(collection: Collection, row: SystemResult) -> SystemResult | None:
+    """The system that differs from a reranked one in its blend alone; None where there is none."""
+    config = row.config or {}
+    if not (config.get("blend") or {}).get("reranker"):
+        return None
+    plain = {**config, "blend": {"method": "none"}}
+    others = collection.competitors.values()
+    return next((other for other in others if other.config == plain), None)
+
+
+def _describe_lowering(
+    report: Report, collection: Collection, reranker: str, pairs: Sequence[BlendPair]
+) -> Finding:
+    """That the reranker lowers every fusion where each interval says so, else that means do."""
+    shown = sum(pair.difference.high is not None and pair.difference.high < 0 for pair in pairs)
+    answers = (collection.comparison(p.reranked.name, collection.primary_measure) for p in pairs)
+    is_decided = any(each is not None and each.answer == "unjudged decide" for each in answers)
+    is_shown = shown == len(pairs) and not is_decided
+    first = max(pairs, key=lambda pair: pair.difference.mean)
+    difference = first.difference
+    claim = f"The reranker {reranker} lowers {collection.primary_measure} of every fusion"
+    if not is_shown:
+        claim = f"With the reranker {reranker} the mean of every fusion is lower"
+    size = format_difference(difference.mean, difference.low, difference.high)
+    text = (
+        f"{claim}{collection.condition}. Least in {first.reranked.name} against "
+        f"{first.fusion.name}: {size} "
+        f"({format_coverage(report.alpha)} interval, unadjusted); shown in {shown:,} of "
+        f"{pluralize(len(pairs), 'pair')} that differ only in the blend."
+    )
+    text += " Documents without a grade could turn it." if is_decided else ""
+    return Finding(text, "warning" if is_shown else "plain", "reranker")
+
+
 def group_finding(report: Report, collection: Collection) -> Finding | None:
     """The design effects of the differences from the baseline; None without groups.
 
@@ -290,6 +352,7 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
         *compared_findings(collection),
         fusion_finding(report, collection),
+        *reranker_findings(report, collection),
         _power_finding(collection, comparisons),
         _headroom(collection),
         group_finding(report, collection),

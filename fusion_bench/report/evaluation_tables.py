@@ -430,7 +430,7 @@ def _masked_mean(collection: Collection, name: str, mask: NDArray[np.bool_]) -> 
     return format_number(float(finite.mean()) if len(finite) else None)
 
 
-def _repeat_sides(
+def repeat_sides(
     collection: Collection, first: SystemResult, second: SystemResult
 ) -> tuple[FloatArray | None, ...]:
     """What of two systems varies over their repeats."""
@@ -454,7 +454,7 @@ def _slice_difference_cells(
     pair = (collection.system(name), collection.system(collection.baseline))
     values = [item.measures[collection.primary_measure].values for item in pair]
     result = paired_difference(
-        report, collection, *values, mask=mask, repeats=_repeat_sides(collection, *pair)
+        report, collection, *values, mask=mask, repeats=repeat_sides(collection, *pair)
     )
     if result is None:
         return ("n/a", "n/a", "")

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from fusion_bench.checks.records import LintFinding
+from fusion_bench.evaluation.report_records import SystemResult
 from fusion_bench.report.data_warnings import lint_lines, lint_section
-from fusion_bench.report.evaluation_findings import collection_findings
+from fusion_bench.report.evaluation_findings import collection_findings, reranker_findings
 from tests.report import cases
 
 
@@ -44,3 +47,45 @@ def test_notes_are_no_warnings_and_stand_first() -> None:
 
 def test_nothing_found_is_no_section() -> None:
     assert lint_section(()) == ()
+
+
+def blended(name: str, *values: float, k: int = 60, **blend: object) -> SystemResult:
+    """A fusion with a blend; none is given = it has none."""
+    config = {"runs": ["a", "b"], "fusion": {"method": "rrf", "k": k}}
+    row = cases.system(name, *values)
+    return row.model_copy(update={"config": {**config, "blend": blend or {"method": "none"}}})
+
+
+LOW, HIGH = (0.1, 0.12, 0.11), (0.5, 0.51, 0.53)
+RERANK = {"method": "replace", "reranker": "model"}
+PLAIN = (blended("base", *HIGH), blended("five", *HIGH, k=5))
+
+
+@pytest.mark.parametrize(
+    ("rows", "tone", "parts"),
+    [
+        ((blended("base+", *LOW, **RERANK), blended("five+", *LOW, k=5, **RERANK)), "warning", ()),
+        ((blended("base+", 0.1, 0.9, 0.11, **RERANK),), "plain", ("shown in 0 of 1 pair",)),
+        ((blended("base+", *LOW, **RERANK), blended("five+", 0.9, 1, 1, k=5, **RERANK)), "", ()),
+        ((blended("base+", *LOW, method="linear", reranker="model", beta=0),), "", ()),
+        ((blended("other+", *LOW, k=7, **RERANK),), "", ()),
+    ],
+)
+def test_a_reranker_that_lowers_every_fusion_is_named_with_its_difference(
+    rows: tuple[SystemResult, ...], tone: str, parts: tuple[str, ...]
+) -> None:
+    collection = cases.collection(*PLAIN, *rows)
+    found = [*reranker_findings(cases.report(collection), collection)]
+    assert [finding.tone for finding in found] == [tone] * bool(tone)
+    shown = ("model", "base+ against base", "-0.4", *parts)
+    assert all(part in finding.text for finding in found for part in shown if tone == "warning")
+    assert all(part in finding.text for finding in found for part in parts)
+
+
+def test_a_loss_that_unjudged_documents_decide_is_not_claimed() -> None:
+    item = cases.compared("base+", -0.4, "unjudged decide")
+    rows = (*PLAIN, blended("base+", *LOW, **RERANK))
+    collection = cases.collection(*rows, comparisons=[item])
+    [finding] = reranker_findings(cases.report(collection), collection)
+    assert finding.tone == "plain"
+    assert "lowers" not in finding.text
