@@ -37,8 +37,8 @@ from fusion_bench.util.formatting import format_difference, format_number, forma
 
 #: Why two of the three views are missing.
 SPARSE = (
-    "No document is judged not relevant, so neither a difference over judged documents only nor a "
-    "filled one can be computed."
+    "No document is judged not relevant, so neither a difference over judged documents only nor "
+    "one with estimated grades can be computed."
 )
 #: What is asked for where the dataset does not say why.
 DECLARE = (
@@ -93,7 +93,7 @@ class UnjudgedResult(ReportRecord):
             return f"{shares}; no document is judged not relevant, so no difference corrects for it"
         judged = format_difference(self.judged_only, self.low, self.high)
         filled = "not computed" if self.filled is None else format_number(self.filled, signed=True)
-        return f"{shares}; over judged documents only {judged}; unjudged filled {filled}"
+        return f"{shares}; over judged documents only {judged}; with unjudged estimated {filled}"
 
 
 def judgment_kind(dataset: Dataset, queries: Collection[str]) -> JudgmentKind:

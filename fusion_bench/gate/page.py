@@ -67,7 +67,8 @@ CHECK_COLUMNS: tuple[Column[CheckResult], ...] = (
     DIFFERENCE,
     Column("t bound", lambda check: format_number(check.t_bound, signed=True), is_optional=True),
     Column(
-        "betting bound", lambda c: format_number(c.betting_bound, signed=True), is_optional=True
+        *("rare-loss bound", lambda c: format_number(c.betting_bound, signed=True)),
+        is_optional=True,
     ),
     Column("max_drop", lambda check: f"{check.max_drop:g}"),
     Column("adjusted p", lambda check: format_number(check.p_fell), is_optional=True),
@@ -156,7 +157,7 @@ def _describe_power(check: CheckResult) -> str:
     if check.groups < check.queries:
         groups = f" in {pluralize(check.groups, 'group')}"
         if check.design_effect is not None:
-            groups += f" (design effect {check.design_effect:.2g})"
+            groups += f" (variance × {check.design_effect:.2g})"
     return (
         f"minimum detectable drop (80 % power) {format_number(check.min_detectable_drop)} with "
         f"{pluralize(check.queries, 'query')}{groups}; "
@@ -202,7 +203,7 @@ STRICTER_NOTE = (
     "later changes are held to"
 )
 NOTES = (
-    "Both bounds: one-sided, 95 %; the betting bound also holds with rare losses of up to 1. "
+    "Both bounds: one-sided, 95 %; the rare-loss bound also holds with rare losses of up to 1. "
     "Adjusted p: one-sided sign-flip test, Holm's correction over all checks. Minimum detectable "
     "drop: 80 % power. P(…): probability of a status where there is no true difference, and of "
     "either pass at a true drop of exactly max_drop.",

@@ -170,7 +170,8 @@ class GateVerdict(TableView, StoredRecord):
             counts.append(pluralize(errors, "error"))
         checks = f"{pluralize(len(statuses), 'check')} ({', '.join(counts)})"
         suffix = f"; {self.changed_parts}" if self.list_changes else ""
-        return f"{self._reproduction_note}{self.outcome}: {checks}{suffix}{self._switch_note}"
+        text = f"{self._reproduction_note}{self.outcome}: {checks}{suffix}{self._switch_note}"
+        return text.replace("unjudged decide", "judge first")  # as pages write it
 
     @property
     def outcome(self) -> str:

@@ -166,7 +166,7 @@ def _list_notes(
         comparisons = pluralize(len(chosen), "comparison")
         yield f"{comparisons}: adjusted p and intervals hold together (Bonferroni)."
     else:
-        yield "† p and intervals are not adjusted for the number of comparisons."
+        yield "p and intervals are not adjusted for the number of comparisons."
     unseen = 1 - UNSEEN ** (1 / estimate.people_queries)
     yield (
         f"People's {estimate.people_queries:,} queries may miss every error that the machine makes "
@@ -175,9 +175,9 @@ def _list_notes(
     )
     if any(each.few_changes for each in chosen):
         yield (
-            f"{FEW_CHANGES} People and machine differ by {LEAST_DIFFERENCE:g} or more on fewer "
-            f"than {MIN_CHANGED} queries: not a {format_coverage(estimate.alpha)} interval, and "
-            "nothing is shown. How wrong the machine is on other queries is not known."
+            f"{FEW_CHANGES.strip()} = people and machine differ by {LEAST_DIFFERENCE:g} or more on "
+            f"fewer than {MIN_CHANGED} queries: not a {format_coverage(estimate.alpha)} interval, "
+            "and nothing is shown. How wrong the machine is on other queries is not known."
         )
 
 

@@ -19,6 +19,7 @@ from fusion_bench.stats.comparison import (
 )
 from fusion_bench.stats.corrections import Correction
 from fusion_bench.util.formatting import (
+    UNADJUSTED,
     format_coverage,
     format_interval,
     format_number,
@@ -27,8 +28,8 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
-#: Stands beside an interval that may cover less than it says.
-FEW_CHANGES = "‡"
+#: Stands behind an interval that may cover less than it says.
+FEW_CHANGES = " (few)"
 SIMULATION_ERROR = "not shown (within simulation error)"
 
 
@@ -65,12 +66,14 @@ def first_group_column(names: Collection[str], name: Callable[[Any], str]) -> Co
 
 
 def p_column(alpha: float, header: str = "p") -> Column[Any]:
-    """The adjusted p of a :data:`ComparedRow`, else the plain one with its mark."""
+    """The adjusted p of a :data:`ComparedRow`, else the plain one, which cell or header marks."""
+    if header.endswith(UNADJUSTED):
+        return Column(header, lambda row: format_p_value(row.p, alpha=alpha))
     return Column(header, lambda row: format_adjusted_p(row, alpha))
 
 
 def format_compared_interval(row: Any) -> str:  # noqa: ANN401 - of any record that has its ends
-    """The interval; ‡ where it may cover less than it says."""
+    """The interval; marked where it may cover less than it says."""
     text = format_interval(row.low, row.high, signed=True)
     has_few = getattr(row, "few_changes", False) and text != "n/a"
     return f"{text}{FEW_CHANGES}" if has_few else text
@@ -80,17 +83,20 @@ def format_compared_interval(row: Any) -> str:  # noqa: ANN401 - of any record t
 JUDGE_FIRST: Final = "judge first"
 
 
+def name_verdict(verdict: str) -> str:
+    """A verdict or a status as pages write it; keys and JSON keep their word."""
+    return JUDGE_FIRST if verdict == "unjudged decide" else verdict
+
+
 def format_answer(answer: str | None, min_gain: float, *, alpha: float = 0.05) -> str:
     """``better, by less than .005``, ``equivalent within .005``, ``not shown (p = .05 …)``."""
     if answer is None:
         return ""
-    if answer == "unjudged decide":
-        return JUDGE_FIRST
     if answer == "equivalent":
         return f"equivalent within {format_margin(min_gain)}"
     if answer == SIMULATION_ERROR:
         return f"not shown (p = {format_margin(alpha)} within simulation error)"
-    return answer.replace("min_gain", format_margin(min_gain))
+    return name_verdict(answer).replace("min_gain", format_margin(min_gain))
 
 
 def format_margin(value: float) -> str:
@@ -128,10 +134,7 @@ def describe_correction(correction: Correction, comparisons: int, coverage: str)
     """What p and intervals account for, in a sentence."""
     count = pluralize(comparisons, "comparison")
     if correction == "max_t":
-        return (
-            f"Adjusted p and {coverage} intervals of differences hold together for {count} "
-            "(max-T, sign flips)."
-        )
+        return f"Adjusted p and {coverage} intervals of differences hold together for {count}."
     if correction == "holm":
         return (
             f"Adjusted p: sign-flip test with Holm's correction for {count}; intervals are not "
@@ -141,12 +144,12 @@ def describe_correction(correction: Correction, comparisons: int, coverage: str)
 
 
 def describe_few_changes(rows: Iterable[ComparedRow], coverage: str) -> str:
-    """The legend of ‡; empty where no row has it."""
+    """What the mark of few changes means; empty where no row has it."""
     if not any(row.few_changes for row in rows):
         return ""
     return (
-        f"{FEW_CHANGES} Fewer than {MIN_CHANGED} changed queries or {MIN_GROUPS} groups: not a "
-        f"{coverage} interval."
+        f"{FEW_CHANGES.strip()} = fewer than {MIN_CHANGED} changed queries or {MIN_GROUPS} groups: "
+        f"not a {coverage} interval."
     )
 
 

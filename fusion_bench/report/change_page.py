@@ -148,7 +148,7 @@ def _system_table(
         Column("now", lambda row: _format_mean(row.now)),
         DIFFERENCE.of(_find_moved),
         Column("interval", format_compared_interval).of(lambda row: row.comparison),
-        p_column(alpha, "adj. p").of(lambda row: row.comparison),
+        p_column(alpha, "adjusted p").of(lambda row: row.comparison),
         Column[SystemChange]("better", lambda row: f"{row.better:,}").of(_find_moved),
         Column[SystemChange]("worse", lambda row: f"{row.worse:,}").of(_find_moved),
         Column("change", lambda row: answer(row.answer), is_text=True),
@@ -163,7 +163,7 @@ def _system_table(
     coverage = format_coverage(alpha)
     notes = [note, describe_few_changes(comparisons, coverage)]
     if comparisons:
-        notes.insert(1, f"interval, adj. p = paired by query; {PAIRED}.")
+        notes.insert(1, f"interval, adjusted p = paired by query; {PAIRED}.")
     title = f"{collection.measure} on {collection.name}"
     return make_table(
         title, columns, systems, notes=filter(None, notes), tone=_system_tone

@@ -36,7 +36,6 @@ from fusion_bench.report.data_warnings import (
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_table
 from fusion_bench.stats.comparison import SHOWN, Comparison
 from fusion_bench.util.formatting import (
-    UNADJUSTED,
     format_change,
     format_coverage,
     format_difference,
@@ -167,8 +166,8 @@ def _build_table(item: CollectionComparison) -> Table:
     correction = describe_correction(item.correction, item.family, coverage)
     queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
     note = (
-        f"Difference = system - {baseline}. {correction} {UNADJUSTED} Student's t, as the interval "
-        f"beside it: not adjusted. w/t/l = queries won, tied and lost against {baseline}."
+        f"Difference = system - {baseline}. {correction} Unadjusted: Student's t, as the interval "
+        f"beside it. w/t/l = queries won, tied and lost against {baseline}."
     )
     few = describe_few_changes(item.comparisons, coverage)
     notes = (

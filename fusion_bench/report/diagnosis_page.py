@@ -108,7 +108,7 @@ def build_failure_lists(collection: DiagnosedCollection, kind: FailureKind) -> I
 #: Below this number of changed queries an interval is marked.
 MIN_CHANGED = 10
 #: Stands beside such an interval.
-FEW_CHANGED = "‡"
+FEW_CHANGED = " (few)"
 #: A system's name and its failures.
 Counted: TypeAlias = tuple[str, FailureCount]
 
@@ -204,11 +204,12 @@ def _change_notes(
     yield (
         f"Cures = fails under {base} and not here; causes = the reverse. Difference = "
         f"{PLURALS[kind]} per query, system - {base}, paired{groups}: below 0 is fewer. "
-        f"{UNADJUSTED} not adjusted for the number of systems."
+        "Intervals are not adjusted for the number of systems."
     )
     if any(FEW_CHANGED in cell for row in table.rows for cell in row.cells):
         yield (
-            f"{FEW_CHANGED} fewer than {MIN_CHANGED} queries differ: the interval is not reliable."
+            f"{FEW_CHANGED.strip()} = fewer than {MIN_CHANGED} queries differ: the interval is not "
+            "reliable."
         )
     if table.legends:
         yield f"{'; '.join(table.legends).replace('{}', base)}."

@@ -334,8 +334,8 @@ def group_finding(report: Report, collection: Collection) -> Finding | None:
         return Finding(f"{text}.", key="groups")
     ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(effects), max(effects))))
     return Finding(
-        f"{text}: design effect {ends} (variance of the difference on {primary} by group ÷ by "
-        "query).",
+        f"{text}: as queries of a group depend on each other, the variance of a difference in "
+        f"{primary} is {ends} times that of independent queries.",
         key="groups",
     )
 

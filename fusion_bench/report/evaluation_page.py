@@ -199,7 +199,7 @@ def _refined_table(report: Report, collection: Collection) -> Table:
         f"verdict is {names} and that have some. before and after = mean {primary} over these "
         "queries; all queries = over all of the collection.",
         "relevant = lists with a relevant document in the top.",
-        f"{UNADJUSTED} Not adjusted for the number of lists; no verdict rests on it.",
+        "Unadjusted for the number of lists; no verdict rests on it.",
     )
     title = f"CRAG: {display_measure(primary)} with refined queries"
     results = [result for result in collection.crag if result.refined is not None]

@@ -92,8 +92,8 @@ def _judged_columns(collection: Collection, measure: str) -> list[Column[SystemR
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
     """A secondary measure, in the order of the primary table."""
     note = (
-        f"{UNADJUSTED} Student's t; p and intervals of differences are not adjusted for the number "
-        f"of comparisons, and no verdict rests on them. Sorted by {collection.primary_measure}."
+        "Student's t; p and intervals of differences are not adjusted for the number of "
+        f"comparisons, and no verdict rests on them. Sorted by {collection.primary_measure}."
     )
     table = _measure_table(report, collection, measure).without_empty_columns()
     return replace(table, notes=(note,) if collection.comparisons else ())
@@ -225,7 +225,7 @@ def validity_table(collection: Collection) -> Table:
             legend=f"difference in {primary} over judged documents only; unadjusted interval.",
         ),
         Column(
-            "filled",
+            "unjudged estimated",
             lambda item: format_number(item.filled, signed=True),
             legend="difference where an unjudged document has the mean gain of the system's judged "
             "documents at its rank.",

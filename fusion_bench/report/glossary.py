@@ -105,6 +105,16 @@ TERMS: tuple[Term, ...] = (
         ("unjudged decide",),
     ),
     Term(
+        "unjudged estimated",
+        "The difference if every unjudged document were as relevant as the system's judged "
+        "documents at its rank are on average. Keys and JSON call it filled.",
+        ("filled",),
+    ),
+    Term(
+        "judged only",
+        "The difference where unjudged documents are taken out of both lists.",
+    ),
+    Term(
         "baseline",
         "The system that every other one is compared with: usually the one that runs today.",
     ),
@@ -124,6 +134,16 @@ TERMS: tuple[Term, ...] = (
         "How often a difference as large as this one would come about by chance in any row of the "
         "table, if no system differed from the baseline. At most .05 (alpha) counts as shown.",
         ("p", "significant", "max-T"),
+    ),
+    Term(
+        "unadjusted",
+        "A p or an interval that holds alone: among many such rows some look real by chance, so "
+        "that no verdict rests on one.",
+    ),
+    Term(
+        "few",
+        "Behind an interval: so few queries differ that it may miss the true difference more often "
+        "than it says.",
     ),
     Term(
         "better, worse",
@@ -150,6 +170,12 @@ TERMS: tuple[Term, ...] = (
         "minimum detectable difference",
         "The true difference that the queries at hand show with a probability of 80 %.",
         ("min. detectable", "power"),
+    ),
+    Term(
+        "rare-loss bound",
+        "How much may be lost at most, with 95 % confidence, even if a few queries that were not "
+        "seen lose all. Keys and JSON call it betting_bound.",
+        ("betting bound",),
     ),
     Term(
         "w/t/l",
@@ -195,7 +221,8 @@ TERMS: tuple[Term, ...] = (
     Term(
         "group",
         "Queries that depend on each other, such as rewrites of one question. They count as one "
-        "observation.",
+        "observation; the variance of a difference is so many times that of independent queries "
+        "(the design effect).",
         ("groups", "design effect"),
     ),
     Term(

@@ -7,6 +7,7 @@ from typing import Literal
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.evaluation.report_file import ExperimentRecord
+from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.data_warnings import (
     JudgePlace,
     drop_judge_findings,
@@ -177,7 +178,7 @@ COLUMNS: tuple[Column[PolicyResult], ...] = (
     Column("p", lambda result: f"{result.null_p:.3f}".removeprefix("0")),
     Column("oracle", lambda result: f"{result.oracle:.4f}", is_optional=True),
     Column[float]("reranked", _percent, is_optional=True).of(lambda r: r.reranked),
-    Column("verdict", lambda result: result.verdict, is_text=True, is_name=True),
+    Column("verdict", lambda result: name_verdict(result.verdict), is_text=True, is_name=True),
 )
 
 

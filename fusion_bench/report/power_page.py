@@ -135,7 +135,7 @@ def _list_facts(plan: PowerPlan) -> Iterator[tuple[str, str]]:
     if spread.changed is not None:
         yield "changed queries", f"{spread.changed:,}"
     if spread.design_effect != 1:
-        yield "design effect of groups", f"{spread.design_effect:.2f}"
+        yield "variance by group", f"{spread.design_effect:.2f} × by query"
     if spread.kurtosis is not None:
         yield "kurtosis", f"{spread.kurtosis:.1f}"
     yield "compared systems", f"{plan.systems:,}"

@@ -12,7 +12,7 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.answer_texts import COUNTS, DIFFERENCE, interval_column
+from fusion_bench.report.answer_texts import COUNTS, DIFFERENCE, interval_column, name_verdict
 from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
 from fusion_bench.report.page import Column, Table, Tone, columns_of, make_columns, make_table
 from fusion_bench.report.tuning_texts import (
@@ -189,7 +189,7 @@ def gain_table(report: records.TuningReport) -> Table:
     """Default against tuned: on the tuning queries, by cross-validation, and held out."""
     is_grouped = report.held_out.groups < report.held_out.queries
     effect = report.held_out.design_effect
-    by_group = f", interval by group{'' if effect is None else f' (design effect {effect:.2g})'}"
+    by_group = f", interval by group{'' if effect is None else f' (variance × {effect:.2g})'}"
     gains = [("tuning queries (biased)", report.tune)]
     notes = [
         f"Difference = tuned - default, paired by query{by_group * is_grouped}. p: "
@@ -226,12 +226,14 @@ def floor_table(report: records.TuningReport) -> Table:
         *judged_columns(report.floor, lambda row: row.bounds),
         *_tested_columns(report),
         Column(
-            "against the tuned system", lambda r: r.answer.replace("min_gain", least), is_text=True
+            "against the tuned system",
+            lambda row: name_verdict(row.answer).replace("min_gain", least),
+            is_text=True,
         ),
     ]
     note = (
         "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
-        f"the {len(report.floor)} rows (max-T).{SHARED_FOLDS if report.is_cross_fitted else ''}"
+        f"the {len(report.floor)} rows.{SHARED_FOLDS if report.is_cross_fitted else ''}"
     )
     return make_table(
         f"{display_measure(report.measure)}: without tuning",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import DIGITS
 from fusion_bench.report import tuning_records as records
+from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.data_warnings import JudgePlace, format_judge_line
 from fusion_bench.stats.comparison import SHOWN
 from fusion_bench.util.formatting import (
@@ -183,7 +184,7 @@ def describe_verdict(report: records.TuningReport) -> str:
     )
     condition = shown_condition(report.verdict, report.unjudged)
     text = (
-        f"{label}: {report.verdict}. The tuned system {claim} the default "
+        f"{label}: {name_verdict(report.verdict)}. The tuned system {claim} the default "
         f"{report.system} on {_describe_queries(report)} of {report.dataset}{condition}: "
         f"{report.measure} {format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
         f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-#: Stands beside every p that is not adjusted for the number of comparisons.
-UNADJUSTED = "†"
+#: Stands behind every p that is not adjusted for the number of comparisons.
+UNADJUSTED = " (unadjusted)"
 #: A p above this is not 1 either.
 NEARLY_ONE = 0.9995
 #: So many names are listed before "and n more".
@@ -115,7 +115,7 @@ def format_coverage(alpha: float) -> str:
 
 
 def format_p_value(p: float | None, *, alpha: float, adjusted: bool = True) -> str:
-    """``<.001`` or ``.012``, on the same side of ``alpha`` as the exact value; † = unadjusted."""
+    """``<.001`` or ``.012``, on the same side of ``alpha`` as the exact value, or unadjusted."""
     mark = "" if adjusted else UNADJUSTED
     if p is None or math.isnan(p):
         return "n/a"

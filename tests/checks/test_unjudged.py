@@ -211,7 +211,8 @@ def test_what_the_dataset_declares_decides_in_eval_and_compare(
     capsys.readouterr()
     assert run("compare", "reports/mine/report.json", "--candidate", "fresh") == 0
     shown = capsys.readouterr().out
-    assert f": {answer} {condition}".rstrip() + "." in shown
+    word = "judge first" if answer == "unjudged decide" else answer
+    assert f": {word} {condition}".rstrip() + "." in shown
 
 
 @CASES
@@ -226,7 +227,8 @@ def test_what_the_dataset_declares_decides_in_the_gate(
     verdict = json.loads((root / "reports/mine/gate.json").read_text())
     status = "unjudged decide" if is_decided else "regressed"
     assert [check["status"] for check in verdict["checks"]] == [status]
-    row = f"| {status} {condition}".rstrip() + " |"
+    word = "judge first" if is_decided else status
+    row = f"| {word} {condition}".rstrip() + " |"
     assert row in (root / "reports/mine/gate.md").read_text()
 
 

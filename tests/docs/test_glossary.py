@@ -1,4 +1,4 @@
-"""The words of ``docs/architecture.md`` are those of classes and modules."""
+"""The words of ``docs/architecture.md`` are those of classes and modules; the page of terms."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import fusion_bench
+from fusion_bench.report.glossary import format_glossary
 
 PACKAGE = Path(fusion_bench.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
@@ -67,3 +68,8 @@ def test_a_word_names_things_of_its_meaning_alone(word: str, places: tuple[str, 
     specs = {"io/dataset_config.py", "report/data_warnings.py"}  # the files of judges, their table
     found = {file for file in find_files(word) if not file.startswith(places)}
     assert found <= (specs if word == "judge" else set())
+
+
+def test_the_page_of_terms_is_that_of_the_command() -> None:
+    page = (PAGE.parent / "glossary.md").read_text("utf-8")
+    assert page == f"# Glossary\n\n{format_glossary()}\n"

@@ -92,7 +92,8 @@ def test_every_page_stands_in_a_table_of_contents() -> None:
 
 
 def test_a_user_reads_twelve_pages_that_are_not_long() -> None:
-    pages = [path for path in DOCS if path.parent == FRONT.parent and path != FRONT]
+    others = {FRONT, FRONT.with_name("glossary.md")}
+    pages = [path for path in DOCS if path.parent == FRONT.parent and path not in others]
     assert len(pages) == 12
     lengths = {path.stem: len(path.read_text(encoding="utf-8").split()) for path in pages}
     assert max(lengths.values()) <= 2600, lengths

@@ -393,7 +393,7 @@ def test_compare_one_report_and_two(root: Path, capsys: Capture) -> None:
     out = printed(capsys, "compare", "before/report.json")
     assert "tiny: 3 queries, " in out
     assert "90 % interval" in out
-    assert "1†" in out
+    assert "1 (unadjusted)" in out
     assert "hold together for 1" in out
     two = ["compare", "before/report.json", "after/report.json", "--candidate", "one"]
     assert "one (second)" in printed(capsys, *two)

@@ -57,7 +57,7 @@ def test_an_interval_that_may_not_cover_is_marked() -> None:
     few = row.model_copy(update={"few_changes": True})
     unknown = few.model_copy(update={"low": None})
     assert format_compared_interval(row) == "[-0.2000, +0.4000]"
-    assert format_compared_interval(few) == "[-0.2000, +0.4000]‡"
+    assert format_compared_interval(few) == "[-0.2000, +0.4000] (few)"
     assert format_compared_interval(unknown) == "n/a"
     assert describe_few_changes([row], "95 %") == ""
     assert "not a 95 % interval" in describe_few_changes([row, few], "95 %")

@@ -49,7 +49,7 @@ def test_columns_that_may_go_where_a_page_is_narrow() -> None:
     table = primary(cases.full())
     assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
     required = headers(secondary(cases.full()).without_optional_columns())
-    assert required == ["system", "RR@10", "difference", "p†"]
+    assert required == ["system", "RR@10", "difference", "p (unadjusted)"]
     tones = [row.tone for row in secondary(cases.full()).rows]
     assert tones == ["plain", "baseline", "plain", *3 * ["reference"]]
 
@@ -124,7 +124,7 @@ def test_a_primary_p_that_is_not_adjusted_is_marked() -> None:
     rows = (cases.system("base", 0.1), cases.system("x", 0.2))
     comparison = cases.compared("x", p=0.04).model_copy(update={"p_adjusted": None})
     table = primary(cases.collection(*rows, comparisons=[comparison]))
-    assert table.rows[0].cells[5] == ".040†"
+    assert table.rows[0].cells[5] == ".040 (unadjusted)"
 
 
 def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table:
@@ -175,7 +175,13 @@ def test_validity_table() -> None:
 def test_tie_columns_only_where_there_are_ties() -> None:
     collection = cases.full()
     sizes = ["% of baseline", "effect size", "min. detectable"]
-    assert headers(validity(collection)) == ["system", *sizes, "unjudged", "judged only", "filled"]
+    assert headers(validity(collection)) == [
+        "system",
+        *sizes,
+        "unjudged",
+        "judged only",
+        "unjudged estimated",
+    ]
     assert "final ties" not in headers(secondary(collection))
     ties = TieResult(affected_queries=1, minimum=0.1, maximum=0.2, expected=None)
     tied = cases.collection(cases.system("base", 0.1, ties=ties), cases.floor(0.2))

@@ -155,9 +155,10 @@ def test_output_that_is_not_unicode(encoding: str, width: int | None) -> None:
     report = cases.report(collection, cases.full(), name="naïve 中")
     text = printed(build_page(report), width=width, encoding=encoding)
     assert "0.1000..0.2000..0.3000" in text
-    assert "p*" in text
     umlaut = "ï" if encoding in {"cp1252", "latin-1"} else "?"
     assert text.startswith(f"na{umlaut}ve ?\n")
     assert "----" in text
     kept = printed(build_page(report))
-    assert all(word in kept for word in ("bäse — 中", "0.1000…0.2000…0.3000", "p†", "───"))
+    assert all(
+        word in kept for word in ("bäse — 中", "0.1000…0.2000…0.3000", "(unadjusted)", "───")
+    )

@@ -132,7 +132,7 @@ def test_intervals(low: float | None, high: float | None, signed: bool, text: st
 )
 def test_p_values(p: float | None, alpha: float, text: str) -> None:
     assert format_p_value(p, alpha=alpha) == text
-    unadjusted = text if text == "n/a" else f"{text}†"
+    unadjusted = text if text == "n/a" else f"{text} (unadjusted)"
     assert format_p_value(p, alpha=alpha, adjusted=False) == unadjusted
 
 

@@ -14,6 +14,7 @@ from matplotlib.ticker import MaxNLocator, NullLocator, StrMethodFormatter, Symm
 import fusion_bench.report.plots._base as base
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report import tuning_records as records
+from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.page import Figure
 from fusion_bench.report.tuning_texts import format_range, format_value, pareto_texts
 from fusion_bench.util.formatting import format_interval, format_number, format_percent, is_known
@@ -274,7 +275,8 @@ def _draw_gains(axes: Axes, report: records.TuningReport) -> None:
             axes.plot([x, x], [gain.low, gain.high], color=color, lw=2)
         axes.plot([x], [gain.difference], "o", color=color, ms=7)
     axes.set_xticks([0, 1], ["tuning", "held out"])
-    title = f"{format_number(report.held_out.difference, signed=True)}: {report.verdict}"
+    gain_text = format_number(report.held_out.difference, signed=True)
+    title = f"{gain_text}: {name_verdict(report.verdict)}"
     axes.set(xlim=(-0.5, 1.5), ylabel="mean gain and its interval", title=title)
 
 

@@ -103,7 +103,7 @@ function differenceColumns(collection) {
       formatSigned(d.value), bar(scale, d.low, d.value, d.high, { zero: scale(0) }),
     ], { bars: true, minor: false }),
     column("i", `${+(100 * (1 - collection.alpha)).toFixed(2)} % interval`, of("low"), (d) =>
-      formatInterval(d.low, d.high, true) + (d.few_changes ? "‡" : "")),
+      formatInterval(d.low, d.high, true) + (d.few_changes ? " (few)" : "")),
     column("a", "adjusted p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true, extra: true }),
     column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`),
     { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group),
@@ -139,7 +139,7 @@ function describeBounds(bounds) {
   return `; Judged@${bounds.depth} ${formatPercent(bounds.judged)}${ends ? `, if judged ${ends}` : ""}`;
 }
 
-/** What a p such as "≤.0001" or ".275†" is sorted by; null for none. */
+/** What a p such as "≤.0001" or ".275 (unadjusted)" is sorted by; null for none. */
 function readP(text) {
   const digits = text.replace(/[^\d.]/g, "");
   return digits ? Number(digits) : null;
