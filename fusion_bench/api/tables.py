@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
-
-from pydantic import BaseModel
 
 from fusion_bench.api.results import find_record
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
 from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.report.record_rows import record_rows, report_rows
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import make_frame
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-def flatten(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Nested keys joined by dots; a list is its JSON, but for a list of texts: comma-separated.
-
-    Args:
-        record: As ``model_dump(mode="json")`` gives it.
-        prefix: Stands before every key.
-    """
-    row: dict[str, Any] = {}
-    for key, value in record.items():
-        if isinstance(value, Mapping):
-            row |= flatten(value, f"{prefix}{key}.")
-        elif isinstance(value, list | tuple):
-            are_texts = all(isinstance(each, str) for each in value)
-            row[f"{prefix}{key}"] = (
-                ", ".join(value) if are_texts else json.dumps(value, ensure_ascii=False)
-            )
-        else:
-            row[f"{prefix}{key}"] = value
-    return row
 
 
 def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
@@ -49,64 +25,10 @@ def frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     return make_frame({name: [row.get(name) for row in rows] for name in names})
 
 
-def tuple_tables(record: BaseModel) -> dict[str, pd.DataFrame]:
-    """For each field that holds records, a data frame of them; empty fields are left out."""
-    values = {name: getattr(record, name) for name in type(record).model_fields}
-    return {
-        name: frame_of([flatten(each.model_dump(mode="json")) for each in value])
-        for name, value in values.items()
-        if isinstance(value, tuple) and value and all(isinstance(x, BaseModel) for x in value)
-    }
-
-
-def named_rows(name: str, records: Iterable[BaseModel]) -> list[dict[str, Any]]:
-    """Flat records, each with the collection that it belongs to."""
-    return [{"collection": name, **flatten(each.model_dump(mode="json"))} for each in records]
-
-
 def report_tables(report: Report) -> dict[str, pd.DataFrame]:
     """``systems``, ``differences``, ``values``, ``lists``, ``lint``, and those of the details."""
-    collections = report.collections
-    rows = {
-        "systems": [row for each in collections for row in _system_rows(each)],
-        "differences": [
-            row for each in collections for row in named_rows(each.name, each.comparisons)
-        ],
-        "values": [row for each in collections for row in _value_rows(each)],
-        "lists": [row for each in collections for row in named_rows(each.name, each.runs)],
-        "lint": [flatten(each.model_dump(mode="json")) for each in report.lint],
-    }
     details = details_tables(report.details()) if report.has_details else {}
-    return {**{name: frame_of(table) for name, table in rows.items()}, **details}
-
-
-def _system_rows(collection: Collection) -> Iterator[dict[str, Any]]:
-    """A row a system and measure: mean, interval, ties, unjudged documents."""
-    for row in collection.systems:
-        for measure, result in row.measures.items():
-            yield {
-                "collection": collection.name,
-                "system": row.name,
-                "kind": row.kind,
-                "measure": measure,
-                **flatten(result.model_dump(mode="json", exclude={"values"})),
-                "unjudged_share": row.unjudged_share,
-                "returned_documents": row.returned_documents,
-            }
-
-
-def _value_rows(collection: Collection) -> Iterator[dict[str, Any]]:
-    """A row a query and system: the query's fields, and the value of each measure."""
-    fields = {"type": collection.types, **collection.slices}
-    for row in collection.systems:
-        for i, query in enumerate(collection.queries):
-            yield {
-                "collection": collection.name,
-                "query": query,
-                "system": row.name,
-                **{name: values[i] for name, values in fields.items()},
-                **{name: result.values[i] for name, result in row.measures.items()},
-            }
+    return {**{name: frame_of(rows) for name, rows in report_rows(report).items()}, **details}
 
 
 def details_tables(details: ReportDetails) -> dict[str, pd.DataFrame]:
@@ -192,19 +114,8 @@ def tables(result: object) -> dict[str, pd.DataFrame]:
     if isinstance(record, ReportDetails):
         return details_tables(record)
     if isinstance(record, TuningReport | GateVerdict):
-        return {**tuple_tables(record), **_nested_tables(record)}
+        return {name: frame_of(rows) for name, rows in record_rows(record).items()}
     raise DataError(
         f"no tables of {type(result).__name__}: give what compare, run_experiment, tune, gate or "
         "compare_reports returned, a Report, or the path of a report.json"
     )
-
-
-def _nested_tables(record: BaseModel) -> dict[str, pd.DataFrame]:
-    """Tables of records inside a record, such as ``plateau.points``."""
-    parts = {name: getattr(record, name) for name in type(record).model_fields}
-    return {
-        f"{name}.{inner}": frame
-        for name, part in parts.items()
-        if isinstance(part, BaseModel)
-        for inner, frame in tuple_tables(part).items()
-    }

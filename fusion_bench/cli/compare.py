@@ -12,6 +12,11 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
+from fusion_bench.cli.application.paper_files import (
+    check_paper_options,
+    comparison_files,
+    paper_files,
+)
 from fusion_bench.config.options import (
     Argument,
     Count,
@@ -20,7 +25,7 @@ from fusion_bench.config.options import (
     Name,
     Names,
     Option,
-    PageFileOptions,
+    PaperOptions,
 )
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import NextStep, Page
 
 
-class CompareOptions(file_options.ColumnOptions, PageFileOptions, base.PageOptions):
+class CompareOptions(file_options.ColumnOptions, PaperOptions, base.PageOptions):
     """Options of ``compare``.
 
     Attributes:
@@ -70,24 +75,26 @@ def command(options: CompareOptions) -> None:
         fusion-bench compare reports/default/report.json --candidate rrf-v2 --markdown -
         fusion-bench compare before/report.json after/report.json --candidate rrf
         fusion-bench compare before after --html
-        fusion-bench compare reports/default/report.json --tables latex --out paper
+        fusion-bench compare reports/default/report.json --latex --letters --out paper
     """
     from fusion_bench.io.outputs import refuse_inputs
 
     write = _file_writer(options)
+    measures = options.measure or DEFAULT_MEASURES
+    check_paper_options(options, None if options.qrels is None else measures)
     if options.qrels is None:
         refuse_inputs(map(file_options.report_file, map(Path, options.files)))
         base.refuse(options, "does not go with reports", *RUN_OPTIONS)
         result = _compare_reports(options)
-        written = write(result.page, result.texts)
+        written = write(result.texts)
         print_result(result.records, result.page, options, written)
     else:
         base.refuse(options, "does not go with run files", "baseline", "candidates")
         _compare_runs(options, options.qrels, write)
 
 
-def _file_writer(options: CompareOptions) -> Callable[[Page, Mapping[str, str]], list[Path]]:
-    """Writes the tables of a page, and other files; the folder is checked before the work begins.
+def _file_writer(options: CompareOptions) -> Callable[[Mapping[str, str]], list[Path]]:
+    """Writes what options ask for; the folder is checked before the work begins.
 
     Raises:
         ConfigError: A file is in the way of the folder.
@@ -95,23 +102,22 @@ def _file_writer(options: CompareOptions) -> Callable[[Page, Mapping[str, str]],
     """
     from fusion_bench.util.files import require_folder
 
-    if not (options.tables or options.html):
+    if not (options.latex or options.csv or options.html):
         nothing = "does not go with a comparison that writes no tables and no page"
         base.refuse(options, nothing, "out")
-        return lambda _page, _texts: []
+        return lambda _texts: []
     folder = require_folder(options.out or Path("reports/compare"))
 
-    def write(page: Page, texts: Mapping[str, str]) -> list[Path]:
-        from fusion_bench.report.table import render_tables
+    def write(texts: Mapping[str, str]) -> list[Path]:
         from fusion_bench.report.write import write_files
 
-        return write_files(folder, {**texts, **render_tables(page, "comparison", options.tables)})
+        return write_files(folder, texts)
 
     return write
 
 
 def _compare_runs(
-    options: CompareOptions, qrels: Path, write: Callable[[Page, Mapping[str, str]], list[Path]]
+    options: CompareOptions, qrels: Path, write: Callable[[Mapping[str, str]], list[Path]]
 ) -> None:
     """Run files against the first of them, with the page of ``eval``."""
     from fusion_bench.cli.application.next_steps import after_compare
@@ -135,7 +141,7 @@ def _compare_runs(
     steps = tuple(after_compare(qrels, lists, options.words(*RUN_OPTIONS)))
     page = replace(build_page(report), next_steps=steps)
     files = {} if collector is None else _evaluation_files(report, collector, steps)
-    written = write(page, files)
+    written = write({**files, **paper_files(options, "comparison", report)})
     print_result(report, page, options, written)
     base.echo_notes(list_renamed(options.measure))
 
@@ -157,7 +163,7 @@ class ComparedReports:
     Attributes:
         records: What ``--json`` prints: one a collection.
         page: What a terminal shows.
-        texts: File name → contents of what ``--html`` writes; empty = not asked for.
+        texts: File name → contents of what is written; empty = nothing was asked for.
     """
 
     records: list[dict[str, Any]]
@@ -179,7 +185,9 @@ def _compare_reports(options: CompareOptions) -> ComparedReports:
     if options.html and len(reports) == 2:
         return _compare_versions(paths, reports, options)
     result = _compare(paths, reports, options)
-    return replace(result, texts=_page_of_one(result)) if options.html else result
+    if not options.html:
+        return result
+    return replace(result, texts={**_page_of_one(result), **result.texts})
 
 
 def _compare(
@@ -197,7 +205,8 @@ def _compare(
         collections, _origins(paths, reports), [report.provenance for report in reports]
     )
     records = [{name: getattr(each, name) for name in RECORD_KEYS} for each in collections]
-    return ComparedReports(records, replace(page, next_steps=steps))
+    texts = options.call(comparison_files, options, reports, collections)
+    return ComparedReports(records, replace(page, next_steps=steps), texts)
 
 
 #: What ``--json`` prints of a collection.
@@ -258,7 +267,7 @@ def _compare_versions(
     page = replace(page, next_steps=result.page.next_steps)
     html = change_html(change, old, new, page=page, tables=tables)
     texts = {"comparison.json": _format_json(record), "comparison.html": html}
-    return replace(result, texts=texts)
+    return replace(result, texts={**texts, **result.texts})
 
 
 def _format_json(record: object) -> str:

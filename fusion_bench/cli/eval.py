@@ -10,10 +10,11 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Folder, Name, Option, PictureOptions
+from fusion_bench.cli.application.paper_files import check_paper_options, paper_files
+from fusion_bench.config.options import Folder, Name, Option, PaperOptions, PictureOptions
 
 
-class EvalOptions(base.ExperimentOptions, PictureOptions, base.PageOptions):
+class EvalOptions(base.ExperimentOptions, PaperOptions, PictureOptions, base.PageOptions):
     """Options of ``eval``.
 
     Attributes:
@@ -49,7 +50,8 @@ def command(options: EvalOptions) -> None:
         fusion-bench eval experiments/mine.yaml --markdown - --plot-format svg
         fusion-bench eval experiments/mine.yaml --set systems.rrf.fusion.k=20
         fusion-bench eval --split dev --no-plots --json
-        fusion-bench eval experiments/mine.yaml --tables latex --tables csv
+        fusion-bench eval experiments/mine.yaml --latex --columns nDCG@10 --columns AP
+        fusion-bench eval experiments/mine.yaml --csv per-query
         fusion-bench eval experiments/mine.yaml --details-json --detail hybrid
     """
     from fusion_bench.checks.lint import lint_datasets
@@ -66,6 +68,7 @@ def command(options: EvalOptions) -> None:
         unshown = "does not go with --no-html, unless --details-json writes them"
         base.refuse(options, unshown, "detail")
     with options.open() as (parsed, source, folders, progress):
+        check_paper_options(options, parsed.measures)
         folder = base.out_folder(options.out, options.experiment)
         report = options.call(
             run_experiment,
@@ -82,8 +85,13 @@ def command(options: EvalOptions) -> None:
             details = collector.make_details(report)
         progress("writing the report", 1, 1)
         steps = tuple(after_eval(report, parsed, options))
+        tables = paper_files(options, "report", report)
         written = options.call(
-            write_report, report, folder, options, details=details, next_steps=steps
+            write_report,
+            *(report, folder, options),
+            details=details,
+            next_steps=steps,
+            tables=tables,
         )
     page = replace(build_page(report), next_steps=steps)
     print_result(report, page, options, written)

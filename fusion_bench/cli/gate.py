@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -25,6 +25,7 @@ class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
     """Options of ``gate``.
 
     Attributes:
+        csv: Also write the records behind the page as CSV.
         baseline: Baseline file. Default: reports/baselines/EXPERIMENT.json.
         update: Write the candidate as the new baseline.
         anchor: The same, and sum up later losses from these values on.
@@ -37,6 +38,7 @@ class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
         junit: File for JUnit XML.
     """
 
+    csv: Annotated[Literal["tables"], Option(metavar="")] | None = None
     baseline: Annotated[File, Option("--baseline-file")] | None = None
     update: bool = False
     anchor: bool = False
@@ -68,7 +70,7 @@ class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
             needed = "does not go with a check: it needs --self-test"
             base.refuse(self, needed, "runs", "against")
         if self.is_update or self.self_test:
-            of_checks = ("markdown", "junit", "tables", "comment", "commit")
+            of_checks = ("markdown", "junit", "latex", "csv", "comment", "commit")
             base.refuse(self, "does not go with --update or --self-test", *of_checks)
         if self.is_update:
             committed = "does not go with --update: a baseline is of a committed file"
@@ -135,7 +137,8 @@ def _write_outputs(
     from fusion_bench.gate.formats import gate_html, render_comment, render_junit
     from fusion_bench.io.outputs import write_output
     from fusion_bench.report.markdown import render_page
-    from fusion_bench.report.table import render_tables
+    from fusion_bench.report.record_rows import csv_files, record_rows
+    from fusion_bench.report.table import render_latex_tables
     from fusion_bench.report.write import write_files
 
     texts = {
@@ -143,7 +146,8 @@ def _write_outputs(
         "gate.md": render_page(page),
         **({"gate.html": gate_html(verdict, page)} if options.html else {}),
         "gate.xml": render_junit(verdict),
-        **render_tables(page, "gate", options.tables),
+        **(render_latex_tables(page, "gate") if options.latex else {}),
+        **csv_files("gate", record_rows(verdict), options.csv),
     }
     written = write_files(folder, texts, committed=[Path(verdict.baseline)])
     renderers = {"--junit": render_junit, "--comment": render_comment}

@@ -12,7 +12,8 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Argument, Folder, PictureOptions
+from fusion_bench.cli.application.paper_files import check_paper_options, paper_files
+from fusion_bench.config.options import Argument, Folder, PaperOptions, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.util.files import resolve_path
 
@@ -22,7 +23,11 @@ if TYPE_CHECKING:
 
 
 class TryOptions(
-    file_options.ListOptions, file_options.ColumnOptions, PictureOptions, base.PageOptions
+    file_options.ListOptions,
+    file_options.ColumnOptions,
+    PaperOptions,
+    PictureOptions,
+    base.PageOptions,
 ):
     """Options of ``try``.
 
@@ -57,6 +62,7 @@ def command(options: TryOptions) -> None:
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
 
+    check_paper_options(options, options.measure or DEFAULT_MEASURES)
     given = _read_options(options)
     listed = [*given.runs.values(), *(each.path for each in given.rerankers.values())]
     refuse_inputs(listed)
@@ -66,7 +72,10 @@ def command(options: TryOptions) -> None:
         progress("writing the report", 1, 1)
         page = _build_page(done, options)
         written = write_report(
-            done.report, options.out, options, max_figures=1, next_steps=page.next_steps
+            *(done.report, options.out, options),
+            max_figures=1,
+            next_steps=page.next_steps,
+            tables=paper_files(options, "report", done.report),
         )
         if options.save is not None:
             written += save_starter(given, done, options.save)

@@ -101,12 +101,31 @@ class PageFileOptions(Options):
     """Which files are written of a page.
 
     Attributes:
-        tables: Also write each table of the page as a file: latex (booktabs) or csv; repeatable.
+        latex: Also write each table of the page for LaTeX, with booktabs.
+        csv: Also write the records behind the page as CSV.
         html: Write the page for a browser.
     """
 
-    tables: Annotated[Sequence[Literal["latex", "csv"]], Option(metavar="FORMAT")] = ()
+    latex: bool = False
+    csv: Annotated[Literal["tables", "per-query"], Option(metavar="[per-query]")] | None = None
     html: bool = True
+
+
+class PaperOptions(PageFileOptions):
+    """Which files are written of an evaluation for a paper.
+
+    Attributes:
+        latex: Also write one table for LaTeX, with booktabs: systems, measures, and marks of
+            significance.
+        columns: Measure in the columns of that table, or difference, interval or p of the first
+            one; repeatable. Default: all measures.
+        letters: Put letters to its means: systems that share one are not shown to differ.
+        csv: Also write systems and differences as CSV; per-query: each query, too.
+    """
+
+    latex: bool = False
+    columns: Names = ()
+    letters: bool = False
 
 
 class PictureOptions(PageFileOptions):

@@ -349,44 +349,60 @@ def compare_reports(
             report lacks what this package writes.
         UnknownNameError: No such system.
     """
+    other, two = first if second is None else second, second is not None
+    v2 = {"baseline": first.provenance.v2_enabled, "candidates": other.provenance.v2_enabled}
+    settings = read_inference_settings(first.settings, first.name)
+    plans = plan_comparison(first, second, baseline=baseline, candidates=candidates)
+    alone = [plan.left.name for plan in plans if not plan.wanted]
+    if alone:
+        raise ConfigError(f"{alone[0]}: the report has one system: there is nothing to compare")
+    compared = compare_contrasts([plan.contrast for plan in plans], settings)
+    family = sum(len(plan.contrast.values) - 1 for plan in plans)
+    return [
+        _describe(plan, comparisons, settings, family)._replace(
+            v2_enabled=v2,
+            warnings=find_compared_warnings(plan.left, plan.right, plan.sides, two=two),
+        )
+        for plan, comparisons in zip(plans, compared, strict=True)
+    ]
+
+
+def plan_comparison(
+    first: Report,
+    second: Report | None = None,
+    *,
+    baseline: str | None = None,
+    candidates: Sequence[str] = (),
+) -> list[ContrastPlan]:
+    """What :func:`compare_reports` compares, one plan a collection that the reports share.
+
+    Raises:
+        ConfigError: The reports have no collection in common, or it is not the same data.
+        UnknownNameError: No such system.
+    """
     other = first if second is None else second
     shared = {c.name: c for c in other.collections}
     pairs = [(c, shared[c.name]) for c in first.collections if c.name in shared]
     if not pairs:
         names = [", ".join(c.name for c in report.collections) for report in (first, other)]
         raise ConfigError(f"the reports have no collection in common ({' against '.join(names)})")
-    two = second is not None
-    v2 = {"baseline": first.provenance.v2_enabled, "candidates": other.provenance.v2_enabled}
-    settings = read_inference_settings(first.settings, first.name)
-    plans = [_plan(*pair, baseline, candidates, two=two) for pair in pairs]
-    compared = compare_contrasts([plan.contrast for plan in plans], settings)
-    family = sum(len(plan.contrast.values) - 1 for plan in plans)
-    return [
-        _describe(left, plan, comparisons, settings, family)._replace(
-            v2_enabled=v2, warnings=find_compared_warnings(left, right, plan.sides, two=two)
-        )
-        for (left, right), plan, comparisons in zip(pairs, plans, compared, strict=True)
-    ]
+    return [_plan(*pair, baseline, candidates, two=second is not None) for pair in pairs]
 
 
 def _describe(
-    left: Collection,
-    plan: _Plan,
+    plan: ContrastPlan,
     comparisons: Sequence[Comparison],
     settings: Mapping[str, Any],
     family: int,
 ) -> CollectionComparison:
     """What was asked for, by measure; an answer that unjudged documents decide says so."""
-    wanted, unjudged = [], {}
+    left, wanted, unjudged = plan.left, [], {}
     for name, candidate in product(left.measures, plan.wanted):
         item = next(c for c in comparisons if (c.measure, c.candidate) == (name, candidate))
         if item.answer is not None:
-            rows = (plan.rows[candidate], plan.rows[plan.contrast.baseline])
-            difference = compare_rows(left, *rows, alpha=settings["alpha"])
+            item, difference = veto_comparison(plan, item, settings)
             if difference is not None:
                 unjudged[candidate] = difference.record
-            answer = veto_answer(item.answer, difference, settings["min_gain"])
-            item = item.model_copy(update={"answer": answer})
         wanted.append(item)
     return CollectionComparison(
         collection=left.name,
@@ -404,7 +420,19 @@ def _describe(
     )
 
 
-def _list_bounds(plan: _Plan, measures: Sequence[str]) -> dict[str, dict[str, CompletionBounds]]:
+def veto_comparison(
+    plan: ContrastPlan, item: Comparison, settings: Mapping[str, Any]
+) -> tuple[Comparison, UnjudgedDifference | None]:
+    """A comparison on the primary measure, ``unjudged decide`` where they do; the evidence."""
+    rows = (plan.rows[item.candidate], plan.rows[plan.contrast.baseline])
+    difference = compare_rows(plan.left, *rows, alpha=settings["alpha"])
+    answer = item.answer and veto_answer(item.answer, difference, settings["min_gain"])
+    return item.model_copy(update={"answer": answer}), difference
+
+
+def _list_bounds(
+    plan: ContrastPlan, measures: Sequence[str]
+) -> dict[str, dict[str, CompletionBounds]]:
     """By system and measure; what is not known is left out."""
     systems = {}
     for system in (plan.contrast.baseline, *plan.wanted):
@@ -415,9 +443,19 @@ def _list_bounds(plan: _Plan, measures: Sequence[str]) -> dict[str, dict[str, Co
     return systems
 
 
-class _Plan(NamedTuple):
-    """What is compared on one collection: the whole family, which of it was asked for, its rows."""
+class ContrastPlan(NamedTuple):
+    """What is compared on one collection.
 
+    Attributes:
+        left: The collection of the first report.
+        right: That of the second, or the same.
+        contrast: The whole family.
+        wanted: Which of it was asked for.
+        rows: What the reports have of each system.
+    """
+
+    left: Collection
+    right: Collection
     contrast: Contrast
     wanted: tuple[str, ...]
     rows: dict[str, SystemResult]
@@ -435,7 +473,7 @@ def _plan(
     candidates: Sequence[str],
     *,
     two: bool,
-) -> _Plan:
+) -> ContrastPlan:
     _require_comparable(left, right)
     base, known = left.system_values(), right.system_values()
     # Of two reports, before and after: one system is compared with its namesake.
@@ -449,8 +487,6 @@ def _plan(
             raise UnknownNameError("system", name, known, where=right.name)
         if name == chosen and not two:
             raise ConfigError(f"{left.name}: {name!r} cannot be compared with itself")
-    if not wanted:
-        raise ConfigError(f"{left.name}: the report has one system: there is nothing to compare")
     is_pair = namesake and chosen == candidates[0]
     family = wanted if is_pair else [name for name in known if two or name != chosen]
     titles = {name: f"{name} (second)" if two else name for name in family}
@@ -464,7 +500,7 @@ def _plan(
         _of_sides(left.repeat_lists, match_repeat_lists(left, right), chosen, titles),
     )
     rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
-    return _Plan(contrast, tuple(titles[name] for name in wanted), rows)
+    return ContrastPlan(left, right, contrast, tuple(titles[name] for name in wanted), rows)
 
 
 def _of_sides(

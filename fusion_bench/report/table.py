@@ -1,4 +1,4 @@
-r"""Tables of a page: made of records, fitted to a width, written as CSV, written for LaTeX.
+r"""Tables of a page: made of records, fitted to a width, written for LaTeX.
 
 Optional columns go first, the widest before the others. Then texts wrap at blanks. Then a table is
 transposed, if it may be, or split into blocks of columns that repeat the names of the rows. Names
@@ -10,10 +10,8 @@ Latin need a font that has them, which XeLaTeX and LuaLaTeX find.
 
 from __future__ import annotations
 
-import csv
-import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rich.cells import cell_len
@@ -203,32 +201,12 @@ MAX_NAME_LENGTH = 60
 
 
 def make_safe_name(text: str) -> str:
-    """A part of a file name: letters, digits and few marks, so no path and no hidden file."""
-    kept = re.sub(r"[^A-Za-z0-9@._-]+", "-", text)
-    kept = re.sub(r"-*@-*", "@", kept).strip("-.")
-    return kept[:MAX_NAME_LENGTH].strip("-.") or "unnamed"
+    """A part of a file name: letters, digits and few marks, so no path and no hidden file.
 
-
-#: A spreadsheet takes a cell that begins so for a formula; a number with a sign is none.
-CSV_FORMULA = re.compile(r"[=@]|[+-](?![\d.])")
-
-
-def render_csv(table: Table) -> str:
-    """The header and the rows of a table, without its title and notes.
-
-    Every value is written as it is shown. An apostrophe stands before a text that a spreadsheet
-    would compute. Of equal headers each has the one before it: ``95 % interval of difference``.
+    None that make or a shell read as anything else: ``nDCG@10`` becomes ``nDCG-10``.
     """
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([_protect_csv_cell(header) for header in name_columns(table)])
-    writer.writerows([_protect_csv_cell(cell) for cell in row.cells] for row in table.rows)
-    return text.getvalue()
-
-
-def _protect_csv_cell(cell: str) -> str:
-    escaped = escape_control_chars(cell)
-    return f"'{escaped}" if CSV_FORMULA.match(escaped.lstrip()) else escaped
+    kept = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
+    return kept[:MAX_NAME_LENGTH].strip("-.") or "unnamed"
 
 
 #: Brackets and asterisks are harmless but at the start of a row, where they belong to its end.
@@ -289,31 +267,37 @@ def render_latex(table: Table, caption: str, *, label: str) -> str:
         caption: Stands above it.
         label: For ``\ref``, below ``tab:``; letters, digits and few marks.
     """
-    lines = (
+    notes = " ".join(map(escape_latex, table.notes))
+    return wrap_latex(_tabular_lines(table), escape_latex(caption), label=label, notes=notes)
+
+
+def wrap_latex(lines: Iterable[str], caption: str, *, label: str, notes: str = "") -> str:
+    """A ``table`` around the lines of a ``tabular``; caption and notes are LaTeX."""
+    whole = (
         f"% fusion-bench {__version__}; needs \\usepackage{{booktabs}}",
         r"\begin{table}",
         r"  \centering",
-        rf"  \caption{{{escape_latex(caption)}}}",
+        rf"  \caption{{{caption}}}",
         rf"  \label{{tab:{label}}}",
-        *(f"  {line}" for line in _tabular_lines(table)),
-        *_latex_notes(table.notes),
+        *(f"  {line}" for line in lines),
+        *((r"  \par\smallskip", rf"  {{\footnotesize {notes}\par}}") if notes else ()),
         r"\end{table}",
     )
-    return "\n".join(lines) + "\n"
+    return "\n".join(whole) + "\n"
 
 
 def _tabular_lines(table: Table) -> Iterator[str]:
     alignment = "".join("l" if column.is_text else "r" for column in table.columns)
     yield rf"\begin{{tabular}}{{{alignment}}}"
     yield r"  \toprule"
-    yield _latex_row([escape_latex(column.header) for column in table.columns])
+    yield latex_row([escape_latex(column.header) for column in table.columns])
     yield r"  \midrule"
     before: Tone = "reference"
     for row in table.rows:
         if row.tone == "reference" != before:
             yield r"  \midrule"
         before = row.tone
-        yield _latex_row(_latex_cells(row, table))
+        yield latex_row(_latex_cells(row, table))
     yield r"  \bottomrule"
     yield r"\end{tabular}"
 
@@ -325,41 +309,23 @@ def _latex_cells(row: Row, table: Table) -> Iterator[str]:
         yield f"{command}{{{text}}}" if command and text else text
 
 
-def _latex_row(cells: Sequence[str] | Iterator[str]) -> str:
+def latex_row(cells: Iterable[str]) -> str:
+    """A row of cells that are LaTeX."""
     return rf"  {' & '.join(cells)} \\"
 
 
-def _latex_notes(notes: Sequence[str]) -> Iterator[str]:
-    if notes:
-        yield r"  \par\smallskip"
-        yield rf"  {{\footnotesize {' '.join(escape_latex(note) for note in notes)}\par}}"
-
-
-#: Format → ending of its files.
-TABLE_FILE_ENDINGS = {"latex": "tex", "csv": "csv"}
-
-
-def render_tables(page: Page, stem: str, formats: Sequence[str]) -> dict[str, str]:
-    """The files of all tables of a page, folded sections included.
+def render_latex_tables(page: Page, stem: str) -> dict[str, str]:
+    """File name → LaTeX of all tables of a page, numbered in its order; folded sections included.
 
     Args:
         page: Of any command.
-        stem: What the file names begin with, such as ``report``.
-        formats: ``latex``, ``csv`` or both; a format that stands twice counts once.
-
-    Returns:
-        File name → text; the names are numbered in the order of the page.
+        stem: What the file names begin with, such as ``gate``.
     """
     tables = [(section.title, table) for section in page.sections for table in section.tables]
     width = max(2, len(str(len(tables))))
     files: dict[str, str] = {}
     for i, (section, table) in enumerate(tables, 1):
         name = f"{stem}-{i:0{width}}-{make_safe_name(table.title)}"
-        if "latex" in formats:
-            caption = f"{table.title} ({section})" if section else table.title
-            files[f"{name}.{TABLE_FILE_ENDINGS['latex']}"] = render_latex(
-                table, caption, label=name
-            )
-        if "csv" in formats:
-            files[f"{name}.{TABLE_FILE_ENDINGS['csv']}"] = render_csv(table)
+        caption = f"{table.title} ({section})" if section else table.title
+        files[f"{name}.tex"] = render_latex(table, caption, label=name)
     return files

@@ -21,7 +21,8 @@ from fusion_bench.report.html.pages import evaluation_html
 from fusion_bench.report.html.render import render_html
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, NextStep, Page
-from fusion_bench.report.table import make_safe_name, render_tables
+from fusion_bench.report.record_rows import csv_files, record_rows
+from fusion_bench.report.table import make_safe_name, render_latex_tables
 from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.util.files import make_output_folder, make_write_error, show_path
 
@@ -35,6 +36,7 @@ def write_report(
     details: ReportDetails | None = None,
     details_json: bool = False,
     next_steps: Sequence[NextStep] = (),
+    tables: Mapping[str, str] | None = None,
 ) -> list[Path]:
     """Write ``report.json``, ``report.md``, ``report.html`` and the figures of an evaluation.
 
@@ -47,6 +49,7 @@ def write_report(
         details: What stands behind the values; None = it was not collected.
         details_json: Whether to write ``details.json``, where there are details.
         next_steps: The commands that follow, for ``report.html``.
+        tables: File name → text of more files.
 
     Returns:
         The files, ``report.json`` first.
@@ -65,8 +68,7 @@ def write_report(
     if details and details_json:
         data = json.dumps(details.to_dict(), ensure_ascii=False, separators=(",", ":"))
         texts["details.json"] = f"{data}\n"
-    texts |= render_tables(page, "report", options.tables)
-    return write_files(folder, texts, draw_figures(page))
+    return write_files(folder, {**texts, **(tables or {})}, draw_figures(page))
 
 
 def write_tuning(
@@ -110,7 +112,8 @@ def write_tuning(
         **({"tuning.html": render_html(page, figures=drawings)} if options.html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
-        **render_tables(page, "tuning", options.tables),
+        **(render_latex_tables(page, "tuning") if options.latex else {}),
+        **csv_files("tuning", record_rows(report), options.csv),
     }
     return write_files(folder, texts, drawings if options.plots else None)
 

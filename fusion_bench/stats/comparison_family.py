@@ -8,7 +8,7 @@ together, so that the true best is left out with a probability of α at most.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias, get_args
 
@@ -417,10 +417,33 @@ def find_first_group(
     Returns:
         Names in the order of ``table``; every name where nothing tells the spread.
     """
+    rivals = _list_superior(table, seed=seed, alpha=alpha, draws=draws)
+    return tuple(name for name, others in zip(table.values, rivals, strict=True) if not any(others))
+
+
+def find_superior(
+    table: ComparedValues, *, seed: int = 0, alpha: float = 0.05
+) -> dict[str, frozenset[str]]:
+    """By system those that it is shown to be worse than, in the family of all pairs.
+
+    Args:
+        table: The systems, the baseline like any other.
+        seed: Seed of the signs.
+        alpha: 1 − probability that no difference is shown where there is none.
+    """
+    rivals = _list_superior(table, seed=seed, alpha=alpha, draws=FIRST_DRAWS)
+    return {name: frozenset(others) for name, others in zip(table.values, rivals, strict=True)}
+
+
+def _list_superior(
+    table: ComparedValues, *, seed: int, alpha: float, draws: int
+) -> Iterator[Iterator[str]]:
+    """For each system the names of those that it is shown to be worse than, the clearest first."""
     names = tuple(table.values)
     statistics = prepare_flips([table.values[name] for name in names], table.keys)
     if len(names) < 2 or not statistics.ids:
-        return names
+        yield from (iter(()) for _ in names)
+        return
     first, second = np.triu_indices(len(names), 1)
     squares = _pair_squares(np.stack(list(table.values.values())), table.keys)[first, second]
     means = (statistics.means[first] - statistics.means[second]) * statistics.queries
@@ -435,15 +458,14 @@ def find_first_group(
     size = len(first) if table.repeats else 1
     critical = flipped.critical(alpha)
 
-    def is_worse(i: int) -> bool:
+    def superior(i: int) -> Iterator[str]:
         rivals = [j for j in np.argsort(-shares[i], kind="stable") if shares[i, j] >= critical]
-        return any(
-            estimate_row(_pair_row(table, names[i], names[j]), shares[i, j], flipped, alpha, size).p
-            <= alpha
-            for j in rivals
-        )
+        for j in rivals:
+            row = _pair_row(table, names[i], names[j])
+            if estimate_row(row, shares[i, j], flipped, alpha, size).p <= alpha:
+                yield names[j]
 
-    return tuple(name for i, name in enumerate(names) if not is_worse(i))
+    yield from map(superior, range(len(names)))
 
 
 def _pair_row(table: ComparedValues, name: str, rival: str) -> FamilyRow:

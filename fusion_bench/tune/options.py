@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from fusion_bench.config.models import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS, MOST_WORKERS
 from fusion_bench.config.options import Name, Option, Options, PictureOptions
@@ -30,6 +30,7 @@ class TuneOptions(PictureOptions):
     """What is tuned, and by whom.
 
     Attributes:
+        csv: Also write the records behind the page as CSV.
         system: Tune this system.
         trials: How many parameter sets to try.
         timeout: Stop starting trials after this many seconds.
@@ -45,6 +46,7 @@ class TuneOptions(PictureOptions):
             optuna-dashboard.
     """
 
+    csv: Annotated[Literal["tables"], Option(metavar="")] | None = None
     system: Name | None = None
     trials: int | None = None
     timeout: float | None = None

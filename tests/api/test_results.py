@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fusion_bench as fb
-from fusion_bench.api.tables import flatten
+from fusion_bench.report.record_rows import flatten
 from tests import tiny
 from tests.api.cases import QRELS, RUNS, make_collection
 from tests.report.html.pages import page_data, parse_page

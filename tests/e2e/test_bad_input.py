@@ -478,8 +478,8 @@ CASES = [
     Case(
         "choice that is none",
         nothing,
-        ("'--tables': 'word' is not one of 'latex', 'csv'",),
-        arguments=(*EVAL, "--tables", "word"),
+        ("'--plot-format': 'word' is not one of 'png', 'svg'",),
+        arguments=(*EVAL, "--plot-format", "word"),
     ),
     Case("report that is no JSON", nothing, ("qrels.txt",), arguments=("compare", QRELS)),
     Case("run files of one name", nothing, ("'a'",), arguments=("compare", "--qrels", QRELS, A, A)),

@@ -492,7 +492,7 @@ def test_plots_as_svg(root: Path, capsys: Capture) -> None:
     names = {path.suffix for path in (root / "out").iterdir() if not path.name.startswith(".")}
     assert names == {".json", ".md", ".html", ".svg"}
     text = (root / "out/report.md").read_text(encoding="utf-8")
-    assert "(tiny-RR@10-forest.svg)" in text
+    assert "(tiny-RR-10-forest.svg)" in text
 
 
 # ── processes, pipes and terminals

@@ -38,7 +38,7 @@ def test_an_unknown_system_is_an_error(root: Path, capsys: Capture) -> None:
     assert not (root / "reports").exists()
 
 
-# ── ``--tables``: each command writes the tables of its page, and says so
+# ── ``--latex`` and ``--csv``: files for a paper and for a spreadsheet
 
 
 def said(capsys: Capture, *arguments: str, code: int = 0) -> str:
@@ -50,41 +50,70 @@ def cells(path: Path) -> list[list[str]]:
     return list(csv.reader(io.StringIO(path.read_text(encoding="utf-8"), newline=""), strict=True))
 
 
-def test_eval_and_compare_write_tables(root: Path, capsys: Capture) -> None:
-    asked = ["--tables", "csv", "--tables", "latex"]
-    text = said(capsys, "eval", EXPERIMENT, "--no-plots", *asked)
-    folder = root / "reports/e"
-    assert "report-01-Primary-measure-RR@10-MRR.tex" in text
-    header, *rows = cells(folder / "report-01-Primary-measure-RR@10-MRR.csv")
-    assert header[:2] == ["system", "RR@10"]
-    assert ["one", "1.0000"] in [row[:2] for row in rows]
-    assert {path.suffix for path in folder.glob("report-*")} == {".csv", ".tex"}
-    said(capsys, "compare", "reports/e/report.json", *asked[:2], "--out", "paper")
-    (table, *_) = sorted((root / "paper").glob("comparison-*"))
-    assert [row[0] for row in cells(table)[1:]]
+def table(path: Path) -> list[dict[str, str]]:
+    header, *rows = cells(path)
+    return [dict(zip(header, row, strict=True)) for row in rows]
+
+
+def test_eval_and_compare_write_one_table_for_latex(root: Path, capsys: Capture) -> None:
+    text = said(capsys, "eval", EXPERIMENT, "--latex")
+    assert "report.tex" in text
+    latex = (root / "reports/e/report.tex").read_text(encoding="utf-8")
+    assert latex.count("{tabular}") == 2
+    assert "system & RR@10 (MRR)" in latex
+    assert "one & 1.0000" in latex
+    said(capsys, "compare", "reports/e", "--latex", "--columns", "difference", "--out", "paper")
+    latex = (root / "paper/comparison.tex").read_text(encoding="utf-8")
+    assert "system & difference" in latex
     assert not (root / "reports/compare").exists()
+
+
+@pytest.mark.parametrize("word", [(), ("per-query",)])
+def test_csv_has_numbers_and_on_request_every_query(
+    word: tuple[str, ...], root: Path, capsys: Capture
+) -> None:
+    said(capsys, "eval", "--csv", *word, EXPERIMENT)
+    said(capsys, "compare", "reports/e", "--csv", *word, "--out", "paper")
+    report = json.loads((root / "reports/e/report.json").read_text(encoding="utf-8"))
+    (collection,) = report["collections"]
+    for stem in ("reports/e/report", "paper/comparison"):
+        means = {row["system"]: row["mean"] for row in table(root / f"{stem}-systems.csv")}
+        assert float(means["one"]) == collection["systems"][0]["measures"]["RR@10"]["mean"]
+        (row,) = table(root / f"{stem}-differences.csv")
+        assert float(row["difference"]) == collection["comparisons"][0]["difference"]
+        assert (root / f"{stem}-per-query.csv").exists() == bool(word)
+    if word:
+        rows = table(root / "paper/comparison-per-query.csv")
+        assert {row["query"] for row in rows} == set(collection["queries"])
+        assert all(float(row["RR@10"]) >= 0 for row in rows)
 
 
 def test_the_gate_writes_tables(root: Path, capsys: Capture) -> None:
     with (root / EXPERIMENT).open("a", encoding="utf-8") as file:
         file.write("gate: {system: two, checks: {RR@10: {max_drop: 0.01}}}\n")
     said(capsys, "gate", EXPERIMENT, "--update", "--reason", "first")
-    said(capsys, "gate", EXPERIMENT, "--tables", "csv")
-    assert any(
-        row[:2] == ["tiny / RR@10 (MRR)", "unchanged"]
-        for path in (root / "reports/e").glob("gate-*.csv")
-        for row in cells(path)
-    )
+    said(capsys, "gate", EXPERIMENT, "--csv", "--latex")
+    (check,) = table(root / "reports/e/gate-checks.csv")
+    assert float(check["difference"]) == 0
+    names = [path.name for path in (root / "reports/e").glob("gate-*.tex")]
+    assert names
+    assert not any("@" in name for name in names)
 
 
 @pytest.mark.usefixtures("root")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["eval", EXPERIMENT, "--tables", "pdf"], "'latex', 'csv'"),
+        (["eval", EXPERIMENT, "--tables", "csv"], "--latex or --csv"),
+        (["gate", EXPERIMENT, "--tables=latex"], "--latex or --csv"),
+        (["eval", EXPERIMENT, "--columns", "RR@10"], "--latex"),
+        (["eval", EXPERIMENT, "--letters"], "--latex"),
+        (["eval", EXPERIMENT, "--latex", "--columns", "AP"], "'AP'"),
+        (["compare", "--qrels", "no", "no", "--measure", "ndgc"], "'nDCG'"),
+        (["tune", EXPERIMENT, "--csv", "per-query"], "'tables'"),
         (["compare", "x.json", "--out", "paper"], "--out"),
-        (["gate", EXPERIMENT, "--self-test", "--tables", "csv"], "--tables"),
-        (["compare", "x.json", "--tables", "csv", "--out", EXPERIMENT], "is a file"),
+        (["gate", EXPERIMENT, "--self-test", "--csv"], "--csv"),
+        (["compare", "x.json", "--csv", "--out", EXPERIMENT], "is a file"),
     ],
 )
 def test_what_has_no_effect_is_refused(arguments: list[str], message: str, capsys: Capture) -> None:

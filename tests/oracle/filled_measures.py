@@ -34,7 +34,7 @@ def filled_value(
 
     def gain(grade: int) -> float:
         if measure.method == "ERR":
-            return float(2 ** max(grade, 0) - 1) / 2 ** getattr(measure, "max_grade", 4)
+            return (2.0 ** max(grade, 0) - 1) / 2.0 ** int(getattr(measure, "max_grade", 4))
         if measure.method == "RBP" and rel is None:
             return float(max(grade, 0))
         if measure.method != "nDCG":

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 
@@ -35,9 +33,8 @@ from fusion_bench.report.table import (
     LATEX_SPECIAL,
     escape_latex,
     fit_table,
-    render_csv,
     render_latex,
-    render_tables,
+    render_latex_tables,
 )
 from fusion_bench.util.formatting import escape_control_chars
 from tests.report.cases import HOSTILE, example_page
@@ -185,38 +182,6 @@ def test_columns_of_one_kind_know_their_keys() -> None:
     assert table.without_optional_columns().columns == ()
 
 
-# ── CSV: a reader gets every cell back, and a spreadsheet nothing to compute
-
-
-def read(text: str) -> list[list[str]]:
-    return list(csv.reader(io.StringIO(text, newline=""), strict=True))
-
-
-@pytest.mark.parametrize("name", [HOSTILE, 'a,"b"', "x;y", " a ", "é 中", "−1", "+0.5", "-.5", ""])
-def test_a_reader_gets_the_cells_back(name: str) -> None:
-    table = Table(name, (Column(name, is_text=True), Column("v")), (Row((name, "[-1, +1]")),))
-    assert read(render_csv(table)) == [[name, "v"], [name, "[-1, +1]"]]
-
-
-@pytest.mark.parametrize("name", ["=1+1", "@SUM(A1)", "+cmd", "-cmd", "  =1", "=HYPERLINK(1)"])
-def test_no_text_is_a_formula(name: str) -> None:
-    table = Table("T", (Column(name, is_text=True),), (Row((name,)),))
-    assert read(render_csv(table)) == [[f"'{name}"], [f"'{name}"]]
-
-
-def test_a_control_character_is_shown() -> None:
-    table = Table("T", (Column("x", is_text=True),), (Row(("a\nb\0",)), Row(("\t=1",))))
-    assert render_csv(table) == "x\na\\nb\\x00\n\\t=1\n"
-
-
-def test_equal_headers_are_told_apart() -> None:
-    columns: tuple[Column[object], ...] = tuple(
-        Column(header) for header in ("mean", "interval", "difference", "interval")
-    )
-    text = render_csv(Table("T", columns, (Row(("1", "2", "3", "4")),)))
-    assert read(text)[0] == ["mean", "interval of mean", "difference", "interval of difference"]
-
-
 # ── laTeX: another program's parser must read back what the table holds
 
 
@@ -323,24 +288,20 @@ def test_a_number_has_a_minus_sign(cell: str, shown: str) -> None:
 # ── the files: one a table and a format, under names that any file system takes
 
 
-def test_one_file_for_each_table_and_format() -> None:
-    page = example_page("a/b")
-    names = ["gate-01-Table-a-b", "gate-02-Table-a-b"]
-    assert list(render_tables(page, "gate", ["latex"])) == [f"{name}.tex" for name in names]
-    assert list(render_tables(page, "gate", ["csv", "csv"])) == [f"{name}.csv" for name in names]
-    assert len(render_tables(page, "gate", ["latex", "csv"])) == 4
-    assert render_tables(page, "gate", []) == {}
+def test_one_file_for_each_table() -> None:
+    names = list(render_latex_tables(example_page("a/b@10"), "gate"))
+    assert names == ["gate-01-Table-a-b-10.tex", "gate-02-Table-a-b-10.tex"]
 
 
 def test_a_caption_names_the_section() -> None:
     page = Page("P", (Section("attack", parts=(Table("Means", (), ()),)),))
-    (text,) = render_tables(page, "report", ["latex"]).values()
+    (text,) = render_latex_tables(page, "report").values()
     assert r"\caption{Means (attack)}" in text
     assert r"\label{tab:report-01-Means}" in text
 
 
 def test_hostile_names_stay_in_the_folder_and_sort_in_order() -> None:
     tables = tuple(Table(f"../{HOSTILE}\0", (), ()) for _ in range(120))
-    names = list(render_tables(Page("P", (Section(parts=tables),)), "report", ["csv"]))
+    names = list(render_latex_tables(Page("P", (Section(parts=tables),)), "report"))
     assert names == sorted(set(names))
-    assert all(re.fullmatch(r"report-\d{3}-red-x-red-b\.csv", name) for name in names)
+    assert all(re.fullmatch(r"report-\d{3}-red-x-red-b\.tex", name) for name in names)

@@ -27,6 +27,7 @@ from fusion_bench.stats.comparison_family import (
     compare_family,
     decide_fusion,
     find_first_group,
+    find_superior,
 )
 from fusion_bench.stats.intervals import MeanEstimate, betting_bound, estimate_mean, t_quantile
 from fusion_bench.stats.max_t import FamilyRow, RowResult, max_t
@@ -345,6 +346,10 @@ def test_it_is_what_the_slow_loop_says(shift: float, grouped: bool) -> None:
     keys = tuple(f"g{i // 3 if i < 30 else i}" for i in range(40)) if grouped else None
     table = compared(values, keys)
     assert set(find_first_group(table, seed=7, draws=199)) == slow_first_group(table, 7, 199)
+    superior = find_superior(table, seed=7)
+    assert [name for name in superior if not superior[name]] == [*find_first_group(table, seed=7)]
+    means = {name: array.mean() for name, array in table.values.items()}
+    assert all(means[high] > means[low] for low in superior for high in superior[low])
 
 
 def test_the_highest_mean_is_always_in_it() -> None:

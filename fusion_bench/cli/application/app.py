@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -148,11 +148,13 @@ SYNONYMS: Final = {
 }
 #: What a command says of a measure: an experiment names its own.
 SET_MEASURES: Final = "--set 'measures=[nDCG@5]'"
+#: Files of tables.
+TABLES: Final = {"--tables": "--latex or --csv"}
 #: Command → spelling that is no option of it, or no longer one → what to type.
 RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
-    "compare": {"--system": "--candidate NAME"},
+    "compare": {"--system": "--candidate NAME", **TABLES},
     "diagnose": {"--list": "--kind KIND", "--measure": SET_MEASURES},
-    "eval": {"--measure": SET_MEASURES},
+    "eval": {"--measure": SET_MEASURES, **TABLES},
     "explain": {"--experiment": "explain EXPERIMENT QUERY [DOCUMENT]"},
     "fuse": {"--k": "--set k=10", "--weights": "--set 'weights={NAME: 2}'"},
     "gate": {
@@ -160,6 +162,7 @@ RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
         "--baseline": "--baseline-file FILE",
         "--measure": SET_MEASURES,
         "--runs": "--simulations N",
+        **TABLES,
     },
     "grades agreement": {"--people": "--human-judge NAME"},
     "grades estimate": {"--people": "--human-judge NAME", "--machine": "--machine-judge NAME"},
@@ -168,7 +171,8 @@ RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
     "power": {"--groups": "--group-count N", "--queries": "--query-count N"},
     "pull": {"--start-over": "--replace"},
     "rerank": {"--experiment": "rerank EXPERIMENT"},
-    "tune": {"--export": "--export-study URL", "--measure": SET_MEASURES},
+    "try": TABLES,
+    "tune": {"--export": "--export-study URL", "--measure": SET_MEASURES, **TABLES},
 }
 
 
@@ -236,6 +240,7 @@ class LazyGroup(TyperGroup):
             self.commands[name].name = name
             check_spelling(self.commands[name])
             guard_outputs(self.commands[name])
+            args = [*_complete_options(args)]
         elif name and not name.startswith("-"):
             ctx.fail(_describe_unknown(args, self.list_commands(ctx)))
         return super().resolve_command(ctx, args)
@@ -256,6 +261,19 @@ def _describe_unknown(words: Sequence[str], known: list[str]) -> str:
         typed = SYNONYMS[name.lower()].replace("COMMAND", meant)
         return f"unknown command {name!r}: type fusion-bench {typed}"
     return str(UnknownNameError("command", name, known))
+
+
+#: Options whose value may be left out → the value that this means, and the others.
+OPTIONAL_VALUES: Final = {"--csv": ("tables", "per-query")}
+
+
+def _complete_options(args: Sequence[str]) -> Iterator[str]:
+    """The words of a command, with the values that were left out."""
+    for word, following in zip(args, (*args[1:], ""), strict=True):
+        yield word
+        values = OPTIONAL_VALUES.get(word)
+        if values and following not in values:
+            yield values[0]
 
 
 def _load_application(name: str) -> typer.Typer:

@@ -1,0 +1,242 @@
+"""One table of systems × measures for a paper, with marks of significance, in LaTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from string import ascii_lowercase
+from typing import Any, Final, NamedTuple
+
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation.compared_reports import (
+    ContrastPlan,
+    plan_comparison,
+    read_inference_settings,
+    veto_comparison,
+)
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.measures import parse_measure
+from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import (
+    DIFFERENCE,
+    describe_correction,
+    interval_column,
+    p_column,
+)
+from fusion_bench.report.table import (
+    LATEX_MINUS,
+    escape_latex,
+    latex_row,
+    make_safe_name,
+    wrap_latex,
+)
+from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
+from fusion_bench.stats.comparison_family import compare_family, find_superior
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.formatting import (
+    format_coverage,
+    format_number,
+    pluralize,
+)
+
+#: Columns of the primary measure that may stand beside the measures.
+DIFFERENCE_COLUMNS: Final = ("difference", "interval", "p")
+#: What stands behind a mean: better or worse than the baseline, or unjudged documents decide.
+MARKS: Final[dict[str, str]] = {
+    **dict.fromkeys(BETTER, r"\uparrow"),
+    **dict.fromkeys(WORSE, r"\downarrow"),
+    "unjudged decide": "?",
+}
+
+
+def find_columns(
+    names: Sequence[str], measures: Sequence[str], binary_relevance: int = 1
+) -> tuple[str, ...]:
+    """The columns of a table in the order asked for.
+
+    Args:
+        names: As a user writes them; none = all measures.
+        measures: Canonical names.
+        binary_relevance: With which names of measures are read.
+
+    Raises:
+        UnknownNameError: A name is neither a measure of these nor a column of differences.
+        ConfigError: It is none of any measure.
+    """
+    columns = []
+    for name in names:
+        is_known = name in DIFFERENCE_COLUMNS or name in measures
+        column = name if is_known else parse_measure(name, binary_relevance=binary_relevance).name
+        if column not in (*DIFFERENCE_COLUMNS, *measures):
+            raise UnknownNameError("column", name, (*measures, *DIFFERENCE_COLUMNS))
+        columns.append(column)
+    return tuple(columns) or tuple(measures)
+
+
+class _Tests(NamedTuple):
+    """What is shown on one collection.
+
+    Attributes:
+        plan: The systems.
+        family: What p accounts for, in a sentence.
+        alpha: The level of p and intervals.
+        comparisons: By measure and candidate: its difference from the baseline.
+        letters: By measure and system, where they are asked for.
+    """
+
+    plan: ContrastPlan
+    family: str
+    alpha: float
+    comparisons: dict[tuple[str, str], Comparison]
+    letters: dict[tuple[str, str], str]
+
+
+def render_paper_tables(
+    first: Report,
+    second: Report | None = None,
+    *,
+    baseline: str | None = None,
+    candidates: Sequence[str] = (),
+    columns: Sequence[str] = (),
+    letters: bool = False,
+) -> str:
+    r"""A LaTeX ``table`` for each collection: means, and what is shown of differences.
+
+    On every measure the systems are one family, by the rule of the primary measure.
+
+    Args:
+        first: Gives the baseline.
+        second: Gives the candidates; the first itself when None.
+        baseline: The system that marks refer to; by default the report's own.
+        candidates: The other rows; by default all.
+        columns: Measures, and names of :data:`DIFFERENCE_COLUMNS`; none = all measures.
+        letters: Whether means have letters, of which systems share one that are not shown to
+            differ in the family of all pairs.
+
+    Raises:
+        ConfigError: The reports cannot be compared.
+        UnknownNameError: No such system or column.
+    """
+    settings = read_inference_settings(first.settings, first.name)
+    plans = plan_comparison(first, second, baseline=baseline, candidates=candidates)
+    shown = [
+        find_columns(columns, plan.contrast.measures, plan.left.binary_relevance) for plan in plans
+    ]
+    size = sum(len(plan.contrast.values) - 1 for plan in plans)
+    coverage = format_coverage(settings["alpha"])
+    family = describe_correction(settings["correction"], size, coverage)
+    tests = [
+        _Tests(
+            plan, family, settings["alpha"], each, _find_letters(plan, settings) if letters else {}
+        )
+        for plan, each in zip(plans, _compare_each_measure(plans, settings), strict=True)
+    ]
+    return "\n".join(map(_render_table, tests, shown))
+
+
+def _compare_each_measure(
+    plans: Sequence[ContrastPlan], settings: Mapping[str, Any]
+) -> list[dict[tuple[str, str], Comparison]]:
+    """For each collection the comparisons by measure and candidate."""
+    results: list[dict[tuple[str, str], Comparison]] = [{} for _ in plans]
+    for index in range(len(plans[0].contrast.measures)):
+        families = compare_family([plan.contrast.table(index) for plan in plans], **settings)
+        for plan, by_name, family in zip(plans, results, families, strict=True):
+            for item in family:
+                vetoed = item if index else veto_comparison(plan, item, settings)[0]
+                by_name[item.measure, item.candidate] = vetoed
+    return results
+
+
+def _find_letters(plan: ContrastPlan, settings: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+    letters = {}
+    for index, measure in enumerate(plan.contrast.measures):
+        table = plan.contrast.table(index)
+        superior = find_superior(table, seed=settings["seed"], alpha=settings["alpha"])
+        names = sorted(table.values, key=lambda name: -exact_mean(table.values[name]))
+        for name, marks in assign_letters(names, superior).items():
+            letters[measure, name] = marks
+    return letters
+
+
+def assign_letters(names: Sequence[str], superior: Mapping[str, frozenset[str]]) -> dict[str, str]:
+    """Letters of which two systems share one exactly where they are not shown to differ.
+
+    Source: Piepho, J. Comput. Graph. Stat. 2004: a group splits where two of its members differ,
+    and goes where another holds it.
+
+    Args:
+        names: The best first, who gets the first letter.
+        superior: By system those that it is shown to be worse than.
+    """
+    groups = [frozenset(names)]
+    for pair in (frozenset((low, high)) for low in names for high in superior[low]):
+        both = [group for group in groups if pair <= group]
+        groups = [group for group in groups if group not in both]
+        for group in (group - {each} for group in both for each in sorted(pair)):
+            if not any(group <= other for other in groups):
+                groups = [*(other for other in groups if not other < group), group]
+    order = sorted(groups, key=lambda group: sorted(map(names.index, group)))
+    words = [*ascii_lowercase, *(a + b for a in ascii_lowercase for b in ascii_lowercase)]
+    return {
+        name: "".join(word for word, group in zip(words, order, strict=False) if name in group)
+        for name in names
+    }
+
+
+def _render_table(tests: _Tests, columns: Sequence[str]) -> str:
+    left, contrast = tests.plan.left, tests.plan.contrast
+    means = {name: exact_mean(values[0]) for name, values in contrast.values.items()}
+    names = sorted(tests.plan.wanted, key=lambda name: -means[name])
+    lines = [
+        rf"\begin{{tabular}}{{l{'l' * len(columns)}}}",
+        r"  \toprule",
+        latex_row(["system", *(escape_latex(display_measure(name)) for name in columns)]),
+        r"  \midrule",
+        latex_row(_cells(tests, contrast.baseline, columns)),
+        *([r"  \midrule"] if names else []),
+        *(latex_row(_cells(tests, name, columns)) for name in names),
+        r"  \bottomrule",
+        r"\end{tabular}",
+    ]
+    caption = escape_latex(f"{left.name}: means over {pluralize(len(left.queries), 'query')}.")
+    notes = " ".join(_list_notes(tests))
+    return wrap_latex(lines, caption, label=make_safe_name(left.name), notes=notes)
+
+
+def _cells(tests: _Tests, system: str, columns: Sequence[str]) -> Iterator[str]:
+    """The name of a system, and a cell a column."""
+    contrast = tests.plan.contrast
+    primary = tests.comparisons.get((contrast.measures[0], system))
+    kinds = (DIFFERENCE, interval_column(tests.alpha), p_column(tests.alpha, "p"))
+    differences = dict(zip(DIFFERENCE_COLUMNS, kinds, strict=True))
+    yield escape_latex(system)
+    for column in columns:
+        if column not in differences:
+            yield _mean_cell(tests, system, column)
+        elif primary is None:
+            yield "--"
+        else:
+            yield escape_latex(LATEX_MINUS.sub("−", differences[column].cell(primary)))
+
+
+def _mean_cell(tests: _Tests, system: str, measure: str) -> str:
+    """The mean with its mark and its letters."""
+    contrast, item = tests.plan.contrast, tests.comparisons.get((measure, system))
+    letters = tests.letters.get((measure, system), "")
+    marks = [MARKS.get(item.answer or "", "") if item else ""]
+    marks += [rf"\mathrm{{{letters}}}"] if letters else []
+    mean = exact_mean(contrast.values[system][contrast.measures.index(measure)])
+    above = " ".join(filter(None, marks))
+    return f"{format_number(mean)}$^{{{above}}}$" if above else format_number(mean)
+
+
+def _list_notes(tests: _Tests) -> Iterator[str]:
+    """What the marks mean, and by which test, as LaTeX."""
+    base = escape_latex(tests.plan.contrast.baseline)
+    if tests.comparisons:
+        yield rf"$\uparrow$, $\downarrow$: better, worse than {base}, each measure by itself."
+        yield escape_latex(tests.family)
+    if any(item.answer == "unjudged decide" for item in tests.comparisons.values()):
+        yield "?: unjudged documents decide."
+    if tests.letters:
+        yield "Systems that share a letter in a column are not shown to differ, over all pairs."
