@@ -32,6 +32,8 @@ DROPPED_COLUMNS = "Left out here"
 FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md", "diagnosis.md")
 #: Ends of the names of pages, the first that was written is to be opened.
 PAGE_ENDS = (".html", *FULL_PAGES)
+#: Ends of the names of files that only an option writes; in brief they are named beside the page.
+REQUESTED_ENDS = (".tex", ".csv", "details.json")
 #: Stands before the page to open.
 OPEN = "Open"
 #: Columns of output that is no terminal.
@@ -74,10 +76,19 @@ def print_page(
     if brief.next_steps:
         console.print()
         print_next_steps(brief.next_steps, console)
-    opened = next((name for end in PAGE_ENDS for name in files if name.endswith(end)), None)
-    if opened is not None:
+    _print_files(files, console)
+
+
+def _print_files(files: Sequence[str], console: Console) -> None:
+    """What was asked for by an option, and the page to open."""
+    requested = [name for name in files if name.endswith(REQUESTED_ENDS)]
+    opened = [name for end in PAGE_ENDS for name in files if name.endswith(end)][:1]
+    if requested or opened:
         console.print()
-        _print_text(console, f"{OPEN} {opened}")
+    if requested:
+        _print_text(console, f"Written: {', '.join(requested)}")
+    if opened:
+        _print_text(console, f"{OPEN} {opened[0]}")
 
 
 def _print_full(page: Page, console: Console, files: Sequence[str]) -> None:

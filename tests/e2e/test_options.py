@@ -79,8 +79,10 @@ def test_csv_has_numbers_and_on_request_every_query(
     for stem in ("reports/e/report", "paper/comparison"):
         means = {row["system"]: row["mean"] for row in table(root / f"{stem}-systems.csv")}
         assert float(means["one"]) == collection["systems"][0]["measures"]["RR@10"]["mean"]
-        (row,) = table(root / f"{stem}-differences.csv")
-        assert float(row["difference"]) == collection["comparisons"][0]["difference"]
+        rows = table(root / f"{stem}-differences.csv")
+        assert list(rows[0])[:4] == ["collection", "measure", "baseline", "candidate"]
+        differences = [each["difference"] for each in collection["comparisons"]]
+        assert [float(row["difference"]) for row in rows] == differences
         assert (root / f"{stem}-per-query.csv").exists() == bool(word)
     if word:
         rows = table(root / "paper/comparison-per-query.csv")
