@@ -488,7 +488,7 @@ def test_detail_without_a_page_is_refused(root: Path, capsys: Capture) -> None:
 
 
 def test_plots_as_svg(root: Path, capsys: Capture) -> None:
-    printed(capsys, "eval", EXPERIMENT, "--plot-format", "svg", "--out", "out")
+    printed(capsys, "eval", EXPERIMENT, "--plots", "--plot-format", "svg", "--out", "out")
     names = {path.suffix for path in (root / "out").iterdir() if not path.name.startswith(".")}
     assert names == {".json", ".md", ".html", ".svg"}
     text = (root / "out/report.md").read_text(encoding="utf-8")

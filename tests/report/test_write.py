@@ -27,7 +27,6 @@ from tests.report.cases import PRIMARY, SECOND
 from tests.report.html.pages import parse_page
 from tests.report.tuning_cases import front, record
 
-
 #: How the primary measure stands in names of files: make and shells read ``@`` as something else.
 FILE = PRIMARY.replace("@", "-")
 
@@ -89,8 +88,9 @@ def test_writing_again_replaces(tmp_path: Path) -> None:
 
 
 def test_one_system_has_no_differences(tmp_path: Path) -> None:
-    files = write_report(cases.report(one_picture()), tmp_path, PictureOptions(html=False))
-    assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{PRIMARY}.png"]
+    options = PictureOptions(html=False, plots=True)
+    files = write_report(cases.report(one_picture()), tmp_path, options)
+    assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{FILE}.png"]
 
 
 def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
@@ -269,7 +269,7 @@ def test_the_page_of_a_tuning_run_holds_the_verdict_and_the_figures(tmp_path: Pa
     encoded = [base64.b64encode(path.read_bytes()).decode() for path in pictures]
     assert sources == [f"data:image/png;base64,{text}" for text in encoded]
     assert pictures
-    assert f"{format_number(report.held_out.difference, signed=True)} held out" in page.text
+    assert f"{format_number(report.held_out.difference, signed=True)} on held-out" in page.text
     before = {path.name for path in written} - {"tuning.html"}
     again = write_tuning(
         report, tmp_path / "other", PictureOptions(html=False, plots=False), tuned=""
