@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,6 +45,7 @@ def command(options: TuneCommand) -> None:
         fusion-bench tune experiments/mine.yaml --cluster tcp://scheduler:8786
         fusion-bench eval reports/mine/tuning/tuned.yaml
     """
+    from fusion_bench.cli.application.next_steps import after_tune
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import check_output, refuse_inputs
     from fusion_bench.tune.run import run_tuning
@@ -55,7 +57,8 @@ def command(options: TuneCommand) -> None:
     with options.read() as (parsed, source):
         refuse_inputs(base.list_inputs(parsed, source, folders))
         check_output(out / "tuning.json")  # before hours of search
-        for report, files in run_tuning(parsed, source, options, out, folders, progress_bar):
+        plan = partial(after_tune, datasets=options.datasets)
+        for report, files in run_tuning(parsed, source, options, out, folders, progress_bar, plan):
             _print_report(report, files, replace(options, out=out))
             verdicts.append(report.verdict)
     if {"unjudged decide", "groups decide"}.intersection(verdicts):

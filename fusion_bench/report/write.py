@@ -77,6 +77,7 @@ def write_tuning(
     options: PictureOptions | None = None,
     *,
     tuned: str,
+    next_steps: Sequence[NextStep] = (),
 ) -> list[Path]:
     """Write ``tuning.json``, ``.md`` and ``.html``, ``tuned.yaml``, ``front.yaml`` and the figures.
 
@@ -86,6 +87,7 @@ def write_tuning(
         options: Whether to draw figures, which imports Matplotlib, and to write ``tuning.html``,
             which holds them; formats.
         tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
+        next_steps: The commands that follow, for ``tuning.html``.
 
     Returns:
         The files, ``tuning.json`` first.
@@ -103,7 +105,7 @@ def write_tuning(
             for figure in make_figures("tuning", report)
         )
     path = show_path(folder / "tuned.yaml")
-    page = tuning_page.build_page(report, figures, path)
+    page = replace(tuning_page.build_page(report, figures, path), next_steps=tuple(next_steps))
     drawings = draw_figures(page)
     text_page = page if options.plots else tuning_page.build_page(report, (), path)
     texts = {

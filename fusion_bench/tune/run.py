@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -14,6 +14,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
 from fusion_bench.tune.distribution import (
@@ -164,6 +165,7 @@ def run_tuning(
     out: Path,
     folders: Sequence[Path],
     progress_bar: ProgressBar,
+    plan_next: Callable[[TuningReport, Sequence[Path]], Iterable[NextStep]] = lambda *_: (),
 ) -> Iterator[tuple[TuningReport, list[Path]]]:
     """Tune an experiment's system on each of its datasets, and write the reports.
 
@@ -174,6 +176,7 @@ def run_tuning(
         out: Folder for the reports and the logs.
         folders: Folders with datasets.
         progress_bar: Makes a progress bar for each dataset.
+        plan_next: The commands that follow from a report and its experiments, for its page.
 
     Yields:
         The report of each dataset and the files written; an interrupted one is the last.
@@ -191,7 +194,9 @@ def run_tuning(
             report = _tune_dataset(experiment, source, tuning, options, file, folder, progress)
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(experiment, report, relocate_dataset(name, file, folder))
-            files = write_tuning(report, folder, options, tuned=tuned)
+            names = ("tuned.yaml", "front.yaml")[: 1 if report.front is None else 2]
+            steps = tuple(plan_next(report, [folder / name for name in names]))
+            files = write_tuning(report, folder, options, tuned=tuned, next_steps=steps)
         yield report, files
         if report.interrupted:
             return

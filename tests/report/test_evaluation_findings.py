@@ -57,7 +57,7 @@ def blended(name: str, *values: float, k: int = 60, **blend: object) -> SystemRe
 
 
 LOW, HIGH = (0.1, 0.12, 0.11), (0.5, 0.51, 0.53)
-RERANK = {"method": "replace", "reranker": "model"}
+RERANK: dict[str, Any] = {"method": "replace", "reranker": "model"}
 PLAIN = (blended("base", *HIGH), blended("five", *HIGH, k=5))
 
 

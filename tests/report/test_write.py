@@ -19,6 +19,7 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.report_file import Report, read_report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.io.outputs import RECORD
+from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_report, write_tuning
 from fusion_bench.util.formatting import format_number
@@ -119,8 +120,10 @@ def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
 
 def test_nothing_is_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     new = cases.report(one_picture(system="new"))
-    write_report(cases.report(one_picture(system="old")), tmp_path, PictureOptions(html=False))
-    write_report(new, tmp_path / "other", PictureOptions(html=False))
+    write_report(
+        cases.report(one_picture(system="old")), tmp_path, PictureOptions(html=False, plots=True)
+    )
+    write_report(new, tmp_path / "other", PictureOptions(html=False, plots=True))
     before = contents(tmp_path)
     assert before != contents(tmp_path / "other")
     replace, calls = os.replace, []
@@ -135,7 +138,7 @@ def test_nothing_is_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.setattr("os.replace", failing)
     with pytest.raises(FusionBenchError, match="No space left"):
-        write_report(new, tmp_path, PictureOptions(html=False))
+        write_report(new, tmp_path, PictureOptions(html=False, plots=True))
     monkeypatch.undo()
     assert len(calls) > 2
     assert contents(tmp_path) == before
@@ -262,14 +265,18 @@ def test_the_folder_of_a_tuning_run_is_whole(tmp_path: Path) -> None:
 
 def test_the_page_of_a_tuning_run_holds_the_verdict_and_the_figures(tmp_path: Path) -> None:
     report = record()
-    written = write_tuning(report, tmp_path, PictureOptions(plots=True), tuned="")
+    steps = (NextStep("fusion-bench eval tuned.yaml", "see it"),)
+    options = PictureOptions(plots=True)
+    written = write_tuning(report, tmp_path, options, tuned="", next_steps=steps)
     pictures = [path for path in written if path.suffix == ".png"]
     page = parse_page((tmp_path / "tuning.html").read_text(encoding="utf-8"))
     sources = [attributes["src"] for tag, attributes in page.tags if tag == "img"]
     encoded = [base64.b64encode(path.read_bytes()).decode() for path in pictures]
     assert sources == [f"data:image/png;base64,{text}" for text in encoded]
     assert pictures
-    assert f"{format_number(report.held_out.difference, signed=True)} on held-out" in page.text
+    assert format_number(report.held_out.difference, signed=True) in page.texts["title"][0]
+    assert "held-out" in page.texts["title"][0]
+    assert steps[0].command in page.texts["code"]
     before = {path.name for path in written} - {"tuning.html"}
     again = write_tuning(
         report, tmp_path / "other", PictureOptions(html=False, plots=False), tuned=""

@@ -96,10 +96,12 @@ def _after_eval_gate(experiment: Path, to_command: Callable[..., str]) -> NextSt
 
 
 def _system_to_tune(report: Report, parsed: Experiment) -> str | None:
-    """The system that the experiment tunes, or its best fusion; None where there is none."""
+    """The system that the experiment tunes, or the fusion to use; None where there is none."""
     if parsed.tune is not None:
         return parsed.tune.system
-    rows = (row for collection in report.collections for row in collection.ranked_systems)
+    collections = report.collections
+    preferred = [each.system(preferred_system(each)) for each in collections]
+    rows = (*preferred, *(row for each in collections for row in each.ranked_systems))
     return next((row.name for row in rows if len((row.config or {}).get("runs", ())) > 1), None)
 
 

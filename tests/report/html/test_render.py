@@ -50,7 +50,7 @@ def evil_page() -> Page:
     )
     sections = (section, Section(EVIL, is_folded=True))
     steps = (NextStep(EVIL, EVIL),)
-    return Page(EVIL, sections, finding, section, steps, answer=EVIL, advice=(EVIL,))
+    return Page(EVIL, sections, finding, section, steps, answer=f"{EVIL}.", advice=(EVIL,))
 
 
 def test_no_text_becomes_markup() -> None:
