@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -15,6 +15,7 @@ from fusion_bench.api.inputs import (
     require_judgments,
 )
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.own_methods import is_own, name_own
 from fusion_bench.data.records import ScoreSpace, drop_final
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
@@ -30,17 +31,24 @@ class MethodChoice:
     """A fusion method with parameters, not yet bound to runs.
 
     Attributes:
-        method: Its name.
+        method: Its name, or a function or class of one's own.
         parameters: Of the method, and keys of a system: ``blend``, ``depth``, ``top_k``, …
     """
 
-    method: str
+    method: str | Callable[..., Any]
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
 
-#: A method's name, a run's name, ``(method, parameters)``, keys as in YAML, or a system.
+#: A method's name, a run's name, ``(method, parameters)``, keys as in YAML, a system, or a function
+#: or class of one's own in a method's place.
 SystemLike: TypeAlias = (
-    str | tuple[str, Mapping[str, Any]] | MethodChoice | Fusion | System | Mapping[str, Any]
+    str
+    | Callable[..., Any]
+    | tuple[str | Callable[..., Any], Mapping[str, Any]]
+    | MethodChoice
+    | Fusion
+    | System
+    | Mapping[str, Any]
 )
 
 #: Runs by name, or their names alone.
@@ -141,7 +149,7 @@ def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any
     """A system, or its keys as in YAML; arguments as for :func:`build_system`."""
     if isinstance(given, System):
         return given.model_copy(update={"name": name})
-    if isinstance(given, Fusion):
+    if isinstance(given, Fusion) or is_own(given):
         return {"runs": _list_sources(runs), "fusion": given}
     if isinstance(given, str):
         is_run = given in runs
@@ -154,7 +162,8 @@ def system_keys(name: str, given: Any, runs: RunNames) -> System | dict[str, Any
     if isinstance(given, Mapping):
         return {"runs": _list_sources(runs), **given}
     raise ConfigError(
-        f"system {name!r}: give a method's name, (method, parameters), or a System, not {given!r}"
+        f"system {name!r}: give a method's name, (method, parameters), a function, a class "
+        f"of Fusion, or a System, not {given!r}"
     )
 
 
@@ -182,8 +191,9 @@ def default_name(given: object) -> str:
     if isinstance(given, Fusion):
         return given.method
     given = _read_pair(given)
-    if isinstance(given, MethodChoice):
-        return given.method
+    method = given.method if isinstance(given, MethodChoice) else given
+    if isinstance(given, MethodChoice) or is_own(given):
+        return name_own(method) if is_own(method) else str(method)
     return given if isinstance(given, str) else "system"
 
 
@@ -193,7 +203,7 @@ def _describe(given: object) -> str:
     if not isinstance(given, MethodChoice) or not isinstance(given.parameters, Mapping):
         return default_name(given)
     values = [f"{k}={v}" for k, v in given.parameters.items() if isinstance(v, int | float)]
-    return " ".join([given.method, *values])
+    return " ".join([default_name(given), *values])
 
 
 def fuse(
@@ -213,7 +223,7 @@ def fuse(
             A run is a path, a dictionary, a data frame, a ``Run`` of this package or of ranx, or
             rows of ir_measures or ir_datasets.
         system: A method's name, ``(method, parameters)``, what ``rrf(…)`` or ``weighted(…)``
-            return, or a ``System``.
+            return, a function or class of one's own, or a ``System``.
         rerankers: Rerank lists by name, for a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types by query id, for weights by query type.
@@ -268,7 +278,7 @@ def _add_parameters(system: SystemLike, parameters: Mapping[str, Any]) -> Method
     Raises:
         ConfigError: It is no method.
     """
-    if isinstance(system, str):
+    if isinstance(system, str) or is_own(system):
         return MethodChoice(system, parameters)
     if isinstance(system, MethodChoice):
         return MethodChoice(system.method, {**system.parameters, **parameters})

@@ -12,6 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeGuard, get_args
 
+from fusion_bench.config.models import parse_model
+from fusion_bench.config.own_methods import is_own
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace
 from fusion_bench.data.run import Run
@@ -23,7 +25,8 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset, find_folders
 from fusion_bench.io.json_objects import load_queries, parse_query
 from fusion_bench.io.load_records import check_score_space, load_qrels, load_run
-from fusion_bench.measures import Measure
+from fusion_bench.measures import Measure, measure_classes
+from fusion_bench.measures.aliases import resolve_alias
 
 
 def read_qrels(given: object) -> Qrels:
@@ -160,9 +163,28 @@ def _make_query(key: str, value: object) -> Query:
 
 
 def list_measures(given: object) -> list[str]:
-    """Names of measures: a text, a measure of this package or of ir_measures, or several."""
+    """Names of measures: a text, a measure of this package or of ir_measures, or several.
+
+    A function or class of one's own is known by its name from then on, with parameters as
+    ``(measure, {"cutoff": 10})``.
+
+    Raises:
+        ConfigError: A function or class is no measure, or has the name of another one.
+    """
     items: Iterable[object] = given if isinstance(given, list | tuple | set) else [given]
-    return [item.name if isinstance(item, Measure) else str(item) for item in items]
+    return [_name_measure(item) for item in items]
+
+
+def _name_measure(given: Any) -> str:  # noqa: ANN401 - many kinds
+    is_pair = isinstance(given, tuple) and len(given) == 2 and is_own(given[0])
+    own, parameters = given if is_pair else (given, {})
+    if not is_own(own):
+        return own.name if isinstance(own, Measure) else str(own)
+    model = measure_classes.add_own(own)
+    name = parse_model(model, parameters).name
+    if resolve_alias(name) != name:
+        raise ConfigError(f"{name}: stands for {resolve_alias(name)}: rename the measure")
+    return name
 
 
 #: Options that describe the data, among those of an experiment.

@@ -153,6 +153,7 @@ def tune(
     *,
     trials: int = 200,
     measure: object = "nDCG@10",
+    space: Mapping[str, object] | None = None,
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
@@ -170,6 +171,8 @@ def tune(
             what ``rrf(…)`` or ``weighted(…)`` return, or a ``System``.
         trials: How many parameter sets are tried.
         measure: What is maximized.
+        space: What to search of the fusion, by parameter: ``(least, greatest)`` or a list of
+            values; by default what the methods declare. A function of one's own declares nothing.
         rerankers: Rerank lists by name, for a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
@@ -199,9 +202,25 @@ def tune(
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
+    if space is not None:
+        options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}
     settings = parse_model(TuneSettings, given, "tune")
     return _run(experiment, source, settings, dataset, dataset_folder(qrels))
+
+
+def _name_ranges(space: Mapping[str, object], system: System) -> dict[str, object]:
+    """The keys of ``tune: parameters:``; a range between whole numbers of one stays whole."""
+    ranges: dict[str, object] = {}
+    for name, values in space.items():
+        if isinstance(values, tuple) and len(values) == 2:
+            numbers = (*values, getattr(system.fusion, name, None))
+            is_whole = all(type(number) is int for number in numbers)
+            ranges[f"fusion.{name}"] = {"low": values[0], "high": values[1], "int": is_whole}
+        else:
+            is_list = isinstance(values, list | tuple)
+            ranges[f"fusion.{name}"] = {"choices": values} if is_list else values
+    return ranges
 
 
 def _run(

@@ -26,13 +26,14 @@ from fusion_bench.checks.query_warnings import (
 )
 from fusion_bench.checks.records import DataWarning, JudgeInfo, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import SPARSE
+from fusion_bench.config.own_methods import NOT_REPLAYABLE, list_own
 from fusion_bench.stats.comparison import MAX_UNJUDGED
 from fusion_bench.util.formatting import format_percent, list_names
 
 #: Keys of the warnings that stand before those of the lists …
 BEFORE_LISTS: Final = (
     *(MACHINE_JUDGE, SHARED_FAMILY, OTHER_SCALE, "nothing relevant", "one grade"),
-    *("synthetic queries", IGNORED_QUERIES, "caveat", "v2 differs", "v2 disabled"),
+    *("synthetic queries", IGNORED_QUERIES, "caveat", NOT_REPLAYABLE, "v2 differs", "v2 disabled"),
 )
 #: … and of those that stand behind them.
 AFTER_LISTS: Final = (
@@ -91,6 +92,7 @@ def find_warnings(
             *find_grade_warnings(grades, binary_relevance, is_machine=judge is not None),
             *warn_synthetic(synthetic),
             *warn_ignored(ignored, queries if described is None else described),
+            *warn_own_methods(origin for config in configs.values() for origin in list_own(config)),
             *find_data_warnings(runs, queries, configs, measures),
             *warn_near_duplicates(near_duplicates),
             *warn_first_repeat(first_trial),
@@ -107,7 +109,23 @@ def warn_settings(settings: Mapping[str, Any], *, v2_enabled: bool) -> Iterator[
     """What the experiment says against its numbers, and version 2 that is switched off."""
     if settings.get("caveat"):
         yield DataWarning(key="caveat", text=str(settings["caveat"]))
+    yield from warn_own_methods((settings.get("measure_distributions") or {}).items())
     yield from warn_v2({"all systems": v2_enabled})
+
+
+def warn_own_methods(origins: Iterable[tuple[str, str]]) -> Iterator[DataWarning]:
+    """Own methods whose numbers their source alone does not give again.
+
+    Args:
+        origins: Each method with where it comes from, as a report names it.
+    """
+    for name, origin in dict.fromkeys(origins):
+        if origin.startswith(NOT_REPLAYABLE):
+            text = (
+                f"{name} is {origin}: its source does not hold all that decides its numbers, so "
+                "they cannot be computed again from this report"
+            )
+            yield DataWarning(key=NOT_REPLAYABLE, text=text)
 
 
 def warn_v2(sides: Mapping[str, bool]) -> Iterator[DataWarning]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 YAML = {".yaml", ".yml"}
 
 
-class FuseOptions(base.DatasetOptions):
+class FuseOptions(base.DatasetOptions, base.PluginOptions):
     """Options of ``fuse``.
 
     Attributes:

@@ -51,6 +51,15 @@ class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
     comment: File | None = None
     junit: File | None = None
 
+    def known_plugins(self) -> frozenset[str] | None:
+        """Those that the baseline names; any where it is written, or the self-test runs."""
+        from fusion_bench.gate.baseline_files import baseline_path, list_plugins, read_baseline
+
+        if self.is_update or self.self_test:
+            return None
+        path = self.baseline or baseline_path(self.experiment)
+        return list_plugins(read_baseline(path, self.experiment))
+
     @property
     def is_update(self) -> bool:
         """Whether a baseline is written."""

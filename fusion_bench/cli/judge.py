@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from fusion_bench.util.formatting import Progress
 
 
-class JudgeCommand(JudgeOptions, base.DatasetOptions):
+class JudgeCommand(JudgeOptions, base.DatasetOptions, base.PluginOptions):
     """Options of ``judge``.
 
     Attributes:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Table
 
 
-class PullCommand(PullOptions, base.JsonOptions):
+class PullCommand(PullOptions, base.JsonOptions, base.PluginOptions):
     """Options of ``pull``.
 
     Attributes:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Table
 
 
-class CommandOptions(RerankOptions, base.DatasetOptions):
+class CommandOptions(RerankOptions, base.DatasetOptions, base.PluginOptions):
     """Options of ``rerank``."""
 
     experiment: base.ExperimentFile | None = None

@@ -36,7 +36,7 @@ DEFAULT_ENCODER = "minilm"
 command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, graph, hybrid.", "."))
 
 
-class RetrieveCommand(RetrieveOptions, base.DatasetOptions):
+class RetrieveCommand(RetrieveOptions, base.DatasetOptions, base.PluginOptions):
     """What is searched, and where the run goes.
 
     Attributes:

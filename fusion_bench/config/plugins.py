@@ -1,18 +1,24 @@
 """Objects from other installed distributions, by entry point or by ``package.module:Name``.
 
 Only code that belongs to an installed distribution is imported. A module in the working directory
-or beside an experiment is refused before it runs, even where Python would find it.
+or beside an experiment is refused before it runs, even where Python would find it. Whatever runs
+already may be named: a file of ``--plugin``, and a module that Python code imported itself.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import site
+import sys
+import sysconfig
 from collections.abc import Mapping
+from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.metadata import Distribution, distributions, entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
@@ -20,6 +26,20 @@ from fusion_bench.errors import ConfigError
 
 #: Id of a loaded object → the object, which keeps its id, and its distribution.
 _LOADED: Final[dict[int, tuple[object, str]]] = {}
+
+#: Name of the file of a plugin, without its suffix → its module, and its origin for reports.
+PLUGIN_MODULES: Final[dict[str, tuple[ModuleType, str]]] = {}
+
+
+def plugin_words(*, are_absolute: bool = False) -> list[str]:
+    """The options that name the loaded plugins, for a command that runs the same.
+
+    Args:
+        are_absolute: Whether the command runs in another folder.
+    """
+    paths = [Path(str(module.__file__)) for module, _ in PLUGIN_MODULES.values()]
+    files = [str(path.resolve()) if are_absolute else str(path) for path in paths]
+    return [word for file in files for word in ("--plugin", file)]
 
 
 def is_reference(name: str) -> bool:
@@ -31,6 +51,11 @@ def distribution_of(plugin: object) -> str | None:
     """``name==version`` of the distribution that an object was loaded from; None = our own."""
     entry = _LOADED.get(id(plugin))
     return None if entry is None else entry[1]
+
+
+def record_origin(plugin: object, origin: str) -> None:
+    """Remember where an object comes from: a distribution, or a source."""
+    _LOADED[id(plugin)] = (plugin, origin)
 
 
 def read_entry_points(group: str) -> Mapping[str, str]:
@@ -54,23 +79,43 @@ def read_entry_points(group: str) -> Mapping[str, str]:
 
 
 def load_reference(reference: str) -> Any:  # noqa: ANN401 - whatever the distribution holds
-    """Import ``package.module:Name`` from an installed distribution.
+    """The object that ``package.module:Name`` names; see :func:`find_module`.
 
     Raises:
-        ConfigError: No such module or name, or the module belongs to no installed distribution.
+        ConfigError: No such module or name, or the module may not be imported.
     """
     module_name, _, attribute = reference.partition(":")
     if not attribute.isidentifier() or not all(
         part.isidentifier() for part in module_name.split(".")
     ):
         raise ConfigError(f"{reference!r} is not of the form package.module:Name")
-    distribution = _owner_of(module_name)
     try:
-        plugin = getattr(importlib.import_module(module_name), attribute)
+        module, origin = find_module(module_name)
+        plugin = getattr(module, attribute)
     except (ImportError, AttributeError) as error:
         raise ConfigError(f"{reference!r} cannot be imported: {error}") from None
-    _LOADED[id(plugin)] = (plugin, distribution)
+    if origin is not None:
+        record_origin(plugin, origin)
     return plugin
+
+
+def find_module(name: str) -> tuple[ModuleType, str | None]:
+    """A module that a name in a configuration may mean, and where it comes from.
+
+    It is a file of ``--plugin``, a module of an installed distribution, or one that Python code
+    imported itself, whose origin is not known here.
+
+    Raises:
+        ConfigError: It belongs to no installed distribution.
+        Exception: Whatever its import raises.
+    """
+    if name in PLUGIN_MODULES:
+        return PLUGIN_MODULES[name]
+    imported = sys.modules.get(name)
+    if imported is not None and not is_installed(imported):
+        return imported, None
+    origin = _owner_of(name)
+    return importlib.import_module(name), origin
 
 
 def _owner_of(module_name: str) -> str:
@@ -116,8 +161,32 @@ def _find_distribution(spec: ModuleSpec) -> str:
             return f"{name} (editable)"
     raise ConfigError(
         f"module {spec.name!r} ({spec.origin}) belongs to no installed distribution: install the "
-        "package that holds it"
+        "package that holds it, or name its file with --plugin"
     )
+
+
+@cache
+def _package_folders() -> frozenset[Path]:
+    """Folders of the standard library, of installed packages, and of this package."""
+    kinds = ("stdlib", "platstdlib", "purelib", "platlib")
+    named = [*map(sysconfig.get_path, kinds), *site.getsitepackages(), site.getusersitepackages()]
+    folders = [*map(Path, named), Path(__file__).parents[1]]
+    return frozenset(folder for each in folders for folder in (each.absolute(), each.resolve()))
+
+
+def is_installed(module: ModuleType | ModuleSpec) -> bool:
+    """Whether a module belongs to the standard library, to this package or to an installed one."""
+    spec = module if isinstance(module, ModuleSpec) else module.__spec__
+    if spec is None:
+        return False  # the script or the notebook that runs
+    if spec.origin is None or not spec.has_location:
+        return True  # built in, or a folder without code of its own
+    if not _package_folders().isdisjoint(Path(spec.origin).absolute().parents):
+        return True
+    try:
+        return bool(_find_distribution(spec))
+    except ConfigError:
+        return False
 
 
 def _is_installed(distribution: Distribution) -> bool:

@@ -2,25 +2,34 @@
 
 A new plugin is one file in the folder, found by its name; no list has to be edited. Another
 installed distribution adds one by an entry point of the registry's group. Configuration may also
-name a class of an installed distribution: ``method: "package.module:Class"``.
+name a class of an installed distribution: ``method: "package.module:Class"``. A function or a class
+that Python code passes, or that a file of ``--plugin`` holds, is known by its name (see
+``own_methods``), but is none of the registry's: no list and no search has it.
 """
 
 from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Mapping
-from typing import Any, ClassVar, Generic, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
-from pydantic import SerializerFunctionWrapHandler, field_validator, model_serializer
+from pydantic import (
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.own_methods import describe_source, is_own, make_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.plugins import (
     distribution_of,
     is_reference,
     load_reference,
     read_entry_points,
+    record_origin,
 )
 from fusion_bench.errors import ConfigError, UnknownNameError
 
@@ -89,6 +98,8 @@ class Registry(Generic[P]):
     def _load_external(self, reference: str, name: str) -> P:
         plugin: P = load_reference(reference)
         self._check_plugin(plugin, name)
+        if distribution_of(plugin) is None:
+            record_origin(plugin, describe_source(plugin))  # type: ignore[arg-type] # a class
         return plugin
 
     def _check_plugin(self, plugin: P, name: str) -> None:
@@ -99,7 +110,7 @@ class Method(StrictModel):
     """A class that configuration chooses by its ``method`` key.
 
     Written to a report or a fingerprint, a method of another distribution also states
-    ``distribution: name==version``.
+    ``distribution: name==version``, and one of the user's own the SHA-256 of its source.
 
     Attributes:
         method: Its name, or ``package.module:Class``.
@@ -112,6 +123,20 @@ class Method(StrictModel):
     source: ClassVar[str] = ""
     hidden_if_none: ClassVar[frozenset[str]] = frozenset()
     method: str
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_distribution(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        given = data.get("distribution") if isinstance(data, Mapping) else None
+        if given is None or "distribution" in cls.model_fields:
+            return data
+        known = distribution_of(cls)
+        if given != known:
+            raise ValueError(
+                f"{data.get('method')}: made with {given}, and {known} is installed: install that "
+                "version, or remove 'distribution'"
+            )
+        return {key: value for key, value in data.items() if key != "distribution"}
 
     @field_validator("method")
     @classmethod
@@ -135,6 +160,10 @@ class Method(StrictModel):
         return data if distribution is None else {**data, "distribution": distribution}
 
 
+#: Every registry of methods whose module is imported.
+METHOD_REGISTRIES: Final[list[MethodRegistry[Any]]] = []
+
+
 class MethodRegistry(Registry[type[M]]):
     """Classes of methods, by the name that their ``method`` field defaults to.
 
@@ -144,6 +173,8 @@ class MethodRegistry(Registry[type[M]]):
         group: As for :class:`Registry`.
         base: What every method derives from.
         aliases: Other name, in lower case → the configuration that it stands for.
+        adapter: ``module:Class`` of the method that calls a function of the user; empty = a class
+            is needed.
     """
 
     def __init__(
@@ -153,15 +184,75 @@ class MethodRegistry(Registry[type[M]]):
         group: str,
         base: type,
         aliases: Mapping[str, Mapping[str, object]] | None = None,
+        adapter: str = "",
     ) -> None:
         super().__init__(kind, package, group)
         self.base = base
         self.aliases = aliases or {}
+        self.adapter = adapter
+        #: Name → origin → class of the user's own methods, the newest last.
+        self._own: dict[str, dict[str, type[M]]] = {}
+        #: Id of a function or class → itself, which keeps its id, and its class.
+        self._made: dict[int, tuple[object, type[M]]] = {}
+        if group:
+            METHOD_REGISTRIES.append(self)
 
     def register(self, model: type[C]) -> type[C]:
         """Class decorator: make ``model`` known by its default ``method``."""
         self.add_plugin(model.model_fields["method"].default, model)  # type: ignore[arg-type]
         return model
+
+    def add_own(self, given: Callable[..., Any], origin: str | None = None) -> type[M]:
+        """The class of a user's function or class, which is known by its name from now on.
+
+        Args:
+            given: A class of this kind of method, or a function for the adapter.
+            origin: Where it comes from, for the report; None = its source.
+
+        Raises:
+            ConfigError: It is no such method, or its name is taken.
+        """
+        if id(given) not in self._made:
+            model: Any = given if isinstance(given, type) else self._adapt_function(given)
+            self._check_plugin(model, "own:class")
+            name = model.model_fields["method"].default
+            if not isinstance(name, str) or self.find_alias(name) or name in self.load_built_in():
+                raise ConfigError(
+                    f"{given.__name__}: a {self.kind} needs a name of its own, given {name!r}: "
+                    f"rename it, or set method: str = 'NAME' in the class"
+                )
+            record_origin(model, describe_source(given) if origin is None else origin)
+            self._made[id(given)] = (given, model)
+        made = self._made[id(given)][1]
+        known = self._own.setdefault(made.model_fields["method"].default, {})
+        known.pop(text := distribution_of(made) or "", None)
+        known[text] = made
+        return made
+
+    def find_own(self, name: str, origin: str | None = None) -> type[M] | None:
+        """The newest class that a user's method of this name, and of this origin, became."""
+        known = self._own.get(name, {})
+        return next(reversed(known.values()), None) if origin is None else known.get(origin)
+
+    def forget_own(self, origin: str) -> None:
+        """Know the methods of an origin no longer."""
+        for known in self._own.values():
+            known.pop(origin, None)
+
+    def function_model(self) -> Any:  # noqa: ANN401 - a method with FunctionMethod
+        """The class whose methods call a function of the user; None = there is none."""
+        module, _, name = self.adapter.partition(":")
+        return getattr(importlib.import_module(module), name) if module else None
+
+    def _adapt_function(self, function: Callable[..., Any]) -> type:
+        adapter = self.function_model()
+        if adapter is None:
+            raise ConfigError(f"a {self.kind} is a class: derive it from {self.base.__name__}")
+        return make_model(adapter, function)
+
+    def find_plugin(self, name: str) -> type[M]:
+        """As :meth:`Registry.find_plugin`; the user's own are found by their names, too."""
+        return self.find_own(name) or super().find_plugin(name)
 
     def find_alias(self, name: str) -> Mapping[str, object] | None:
         """What another name of a method stands for; None = it is no such name.
@@ -206,27 +297,35 @@ class MethodRegistry(Registry[type[M]]):
 
     def _choose_model(self, data: object) -> tuple[type[M], Mapping[Any, Any]]:
         """The class that is meant, and what it is built from."""
-        if isinstance(data, str):
+        if isinstance(data, str) or is_own(data):
             data = {"method": data}
         if not isinstance(data, Mapping):
             raise ConfigError(f"a {self.kind} is a name or a mapping with 'method', given {data!r}")
         method = data.get("method")
         if method is None:
             raise ConfigError(f"'method' is required (known: {', '.join(self.load_all())})")
-        alias = self.find_alias(str(method))
+        alias = None if is_own(method) else self.find_alias(str(method))
         if alias is not None:
             data = {**alias, **{key: data[key] for key in data if key != "method"}}
             method = data["method"]
-        model = self.find_plugin(str(method))
-        given = data.get("distribution")
-        if given is None or "distribution" in model.model_fields:
-            return model, data
-        if given != distribution_of(model):
+        origin = data.get("distribution")
+        if is_own(method):
+            model = self.add_own(method)
+            return model, {**data, "method": model.model_fields["method"].default}
+        if isinstance(origin, str) and "sha256:" in origin and not is_reference(str(method)):
+            return self._find_origin(str(method), origin), data
+        return self.find_plugin(str(method)), data
+
+    def _find_origin(self, name: str, origin: str) -> type[M]:
+        """A user's own method as a report names it."""
+        model = self.find_own(name, origin)
+        if model is None:
+            known = ", ".join(self._own.get(name, {})) or "nothing of this name"
             raise ConfigError(
-                f"{method}: made with {given}, and {distribution_of(model)} is installed: install "
-                "that version, or remove 'distribution'"
+                f"{name}: made with {origin}, and {known} is loaded: name that file with --plugin, "
+                "or pass the function"
             )
-        return model, {key: value for key, value in data.items() if key != "distribution"}
+        return model
 
     def _check_plugin(self, plugin: Any, name: str) -> None:  # noqa: ANN401 - anybody's object
         is_method = isinstance(plugin, type) and issubclass(plugin, self.base)

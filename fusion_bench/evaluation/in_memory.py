@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.own_methods import describe_own
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
@@ -141,7 +142,7 @@ def make_experiment(
     names = expanded.data["systems"]
     chosen = next(iter(names)) if baseline is None else baseline
     data = {"dataset": dataset, **settings, "baseline": chosen, "systems": names}
-    source = Source(Path(name), data)
+    source = Source(Path(name), describe_own(data))
     if chosen not in names:
         raise UnknownNameError("baseline", chosen, names, where=name)
     return parse_model(Experiment, data, source.where).apply_switch(), source

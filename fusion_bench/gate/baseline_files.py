@@ -25,6 +25,8 @@ from pydantic import ValidationError
 
 from fusion_bench.config.json_records import StoredRecord, read_stored
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.own_methods import list_own
+from fusion_bench.config.plugins import plugin_words
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.report_file import ROUNDING, check_column
@@ -174,7 +176,8 @@ def gate_command(experiment: Path, baseline: Path, datasets: Sequence[Path] = ()
     options: list[object] = [word for folder in datasets for word in ("--datasets", folder)]
     if baseline != baseline_path(experiment):
         options += ["--baseline-file", baseline]
-    return join(str(word) for word in ("fusion-bench", "gate", experiment, *options))
+    words = ("fusion-bench", "gate", experiment, *options, *plugin_words())
+    return join(str(word) for word in words)
 
 
 def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None:
@@ -202,6 +205,14 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
     if problem is not None:
         raise DataError(f"{path}: {problem}: restore it, or {remedy}")
     return baseline
+
+
+def list_plugins(baseline: Baseline | None) -> frozenset[str]:
+    """The sources of the user's own methods that the values of a baseline come from."""
+    if baseline is None:
+        return frozenset()
+    configs = [baseline.config, *(record.definitions for record in baseline.collections)]
+    return frozenset(origin for config in configs for _, origin in list_own(config))
 
 
 def is_older_format(path: Path) -> bool:

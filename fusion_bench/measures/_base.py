@@ -169,5 +169,6 @@ def list_distributions(measures: Iterable[Measure]) -> dict[str, str]:
 
 
 measure_classes: MethodRegistry[Measure] = MethodRegistry(
-    "measure", "fusion_bench.measures", "fusion_bench.measures", Measure
+    *("measure", "fusion_bench.measures", "fusion_bench.measures", Measure),
+    adapter="fusion_bench.measures._own_function:FunctionMeasure",
 )

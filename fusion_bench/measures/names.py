@@ -75,7 +75,7 @@ def _find_class(head: str) -> type[Measure] | None:
         return built_in[head]
     if head in read_entry_points(measure_classes.group):
         return measure_classes.find_plugin(head)
-    return None
+    return measure_classes.find_own(head)
 
 
 def _parse_options(text: str | None, cutoff: str | None) -> Options:

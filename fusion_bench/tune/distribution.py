@@ -23,6 +23,7 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.config.models import MOST_WORKERS
+from fusion_bench.config.own_methods import list_own
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.grouped_rows import encode_ids
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
@@ -404,7 +405,14 @@ class DistributedObjective(TuningObjective):
 def distribute_objective(
     objective: TuningObjective, paths: ObjectivePaths, pool: WorkerPool
 ) -> DistributedObjective:
-    """An objective whose trials are evaluated by workers, each on as many queries."""
+    """An objective whose trials are evaluated by workers, each on as many queries.
+
+    Raises:
+        ConfigError: A method is the user's own, which workers do not have.
+    """
+    configs = (objective.system.model_dump(), objective.measure.model_dump())
+    if any(any(list_own(config)) for config in configs):
+        raise ConfigError("own methods run in one process: tune them with --workers 1")
     paths = replace(paths, fingerprint=objective.fingerprint)
     rows = np.array_split(np.arange(len(objective.runs.queries)), len(pool))
     values: Any = {item.name: getattr(objective, item.name) for item in fields(TuningObjective)}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sys
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +57,8 @@ class Overlap:
 """
     (tmp_path / "overlap_scorer.py").write_text(code)
     monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "overlap_scorer", raising=False)
+    import_module("overlap_scorer")  # as the user's own code does
     monkeypatch.chdir(collection.make(tmp_path))
     return {
         "settings": {"max_tokens": None, "object": "overlap_scorer:Overlap"},

@@ -13,6 +13,7 @@ import numpy as np
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
@@ -153,6 +154,43 @@ def fusion_examples() -> list[dict[str, Any]]:
 
 def blend_examples() -> list[dict[str, Any]]:
     return list(examples(blends.load_all()))
+
+
+def clipped_sum(lists: Mapping[str, Mapping[str, float]], most: float = 2.0) -> dict[str, float]:
+    """An own fusion: sums of scores up to a limit, which flattens the rest."""
+    scores: dict[str, float] = {}
+    for ranked_list in lists.values():
+        for document, score in ranked_list.items():
+            scores[document] = scores.get(document, 0.0) + min(score, most)
+    return scores
+
+
+def clip_scores(scores: FloatArray, most: float = 1e12) -> FloatArray:
+    """An own normalizer: scores up to a limit."""
+    return np.minimum(scores, most)
+
+
+def half_each(fused: Mapping[str, float], reranked: Mapping[str, float]) -> dict[str, float]:
+    """An own blend: the mean of both scores."""
+    return {document: (fused[document] + reranked[document]) / 2 for document in fused}
+
+
+def own_fusions() -> list[dict[str, Any]]:
+    """A function of one's own, by its name, with its default and with another value."""
+    method = fusions.add_own(clipped_sum).model_fields["method"].default
+    return [{"method": method}, {"method": method, "most": 3.0}]
+
+
+def own_normalizers() -> list[dict[str, Any]]:
+    """As :func:`own_fusions`."""
+    method = normalizers.add_own(clip_scores).model_fields["method"].default
+    return [{"method": method}, {"method": method, "most": 2.0}]
+
+
+def own_blends() -> list[dict[str, Any]]:
+    """As :func:`own_fusions`."""
+    method = blends.add_own(half_each).model_fields["method"].default
+    return [{"method": method, "reranker": "reranker", "depth": depth} for depth in (3, 50)]
 
 
 def policy_examples() -> list[dict[str, Any]]:

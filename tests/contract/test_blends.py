@@ -22,12 +22,14 @@ from tests.contract.cases import (
     aligned,
     blend_examples,
     equal,
+    own_blends,
     per_query,
     ranked,
     snapshot,
 )
 
-EVERY = pytest.mark.parametrize("config", blend_examples(), ids=str)
+EVERY = pytest.mark.parametrize("config", [*blend_examples(), *own_blends()], ids=str)
+REGISTERED = pytest.mark.parametrize("config", blend_examples(), ids=str)
 
 
 @EVERY
@@ -45,7 +47,7 @@ def test_refuses_unknown_keys(config: dict[str, Any]) -> None:
         blends.build({**config, "colour": 1})
 
 
-@EVERY
+@REGISTERED
 def test_says_what_it_is(config: dict[str, Any]) -> None:
     blend = blends.build(config)
     assert blend.method == config["method"]

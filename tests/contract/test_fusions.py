@@ -25,6 +25,7 @@ from tests.contract.cases import (
     aligned,
     equal,
     fusion_examples,
+    own_fusions,
     per_query,
     ranked,
     ready_fusion,
@@ -32,7 +33,8 @@ from tests.contract.cases import (
     with_weights,
 )
 
-EVERY = pytest.mark.parametrize("config", fusion_examples(), ids=str)
+EVERY = pytest.mark.parametrize("config", [*fusion_examples(), *own_fusions()], ids=str)
+REGISTERED = pytest.mark.parametrize("config", fusion_examples(), ids=str)
 WEIGHTED = pytest.mark.parametrize(
     "config", [c for c in fusion_examples() if with_weights(c, 1.0) is not None], ids=str
 )
@@ -54,7 +56,7 @@ def test_refuses_unknown_keys(config: dict[str, Any]) -> None:
         fusions.build({**config, "colour": 1})
 
 
-@EVERY
+@REGISTERED
 def test_says_what_it_is(config: dict[str, Any]) -> None:
     fusion = fusions.build(config)
     assert fusion.method == config["method"]

@@ -19,10 +19,11 @@ from tests.contract.cases import (
     aligned,
     equal,
     normalizer_examples,
+    own_normalizers,
     snapshot,
 )
 
-EVERY = pytest.mark.parametrize("config", normalizer_examples(), ids=str)
+EVERY = pytest.mark.parametrize("config", [*normalizer_examples(), *own_normalizers()], ids=str)
 
 
 def scaled(

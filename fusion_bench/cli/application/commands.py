@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING
 from enum import StrEnum
@@ -100,7 +101,10 @@ def add_command(
 
         def run(**values: Any) -> None:  # noqa: ANN401 - an option's value
             given = {key: _plain_value(value) for key, value in values.items() if value is not None}
-            function(kind(**given))
+            options = kind(**given)
+            if isinstance(options, PluginOptions):
+                options.load_plugins()
+            function(options)
 
         setattr(run, "__signature__", inspect.Signature([*map(_make_parameter, fields)]))  # noqa: B010 - mypy knows none of a function
         group.command(name, help=text, epilog=epilog)(run)
@@ -229,6 +233,32 @@ class PageOptions(BriefOptions):
             raise typer.BadParameter("does not go with --json", param_hint="--markdown -")
 
 
+class PluginOptions(Options):
+    """Options of a command that runs methods.
+
+    Attributes:
+        plugins: Execute this Python file, and know its methods by their names; repeatable.
+    """
+
+    plugins: Annotated[Sequence[Path], Option("--plugin", metavar="FILE.py")] = ()
+
+    def known_plugins(self) -> Collection[str] | None:
+        """The origins of plugins that may be executed; None = all that are named."""
+        return None
+
+    def load_plugins(self) -> None:
+        """Execute the plugins.
+
+        Raises:
+            ConfigError: One may not be executed, or fails.
+        """
+        if self.plugins:
+            from fusion_bench.config.plugin_files import load_plugins
+
+            importlib.import_module("fusion_bench.experiment.system")  # the kinds of methods
+            load_plugins(self.plugins, self.known_plugins())
+
+
 class DatasetOptions(JsonOptions):
     """Options of a command that finds datasets by name.
 
@@ -277,7 +307,7 @@ def _find_experiment(path: Path | None) -> Path | None:
 ExperimentFile: TypeAlias = Annotated[Path, Argument("EXPERIMENT", callback=_find_experiment)]
 
 
-class NamedExperimentOptions(DatasetOptions):
+class NamedExperimentOptions(DatasetOptions, PluginOptions):
     """Options of a command that reads an experiment.
 
     Attributes:

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from shlex import join
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from fusion_bench.cli.application.commands import ExperimentOptions, NamedExperimentOptions
+from fusion_bench.config.plugins import plugin_words
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.report.page import NextStep
 
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
     from fusion_bench.report.tuning_records import TuningReport
 
 
+#: Commands that take ``--plugin``, among those that are proposed.
+WITH_PLUGINS: Final = frozenset(
+    {"diagnose", "eval", "explain", "export", "fuse", "gate", "judge", "lint", "serve", "tune"}
+)
+
+
 def format_command(
     *words: object, datasets: Sequence[Path] = (), overrides: Sequence[str] = ()
 ) -> str:
@@ -36,6 +43,7 @@ def format_command(
         overrides: Values of the experiment that ``--set`` replaced.
     """
     options = list_words({"--datasets": datasets, "--set": overrides})
+    options += plugin_words() if words and words[0] in WITH_PLUGINS else []
     return join(str(word) for word in ("fusion-bench", *words, *options))
 
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
 import math
-import sys
 import unicodedata
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TypeAlias
 
 from pydantic import ConfigDict, Field, JsonValue
 
 from fusion_bench.config.models import MOST_WORKERS, Rank, StrictModel, UniqueNames
+from fusion_bench.config.plugins import find_module
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.errors import ConfigError, ProviderError
@@ -361,7 +359,7 @@ class HttpConnector(Connector, HttpServerModel):
 def load_object(name: str, key: str) -> Any:  # noqa: ANN401 - whatever the user names
     """The object that ``module:attribute`` names; ``module:a.b`` is the attribute of an attribute.
 
-    The working directory is searched for the module, too.
+    The module is one that :func:`~fusion_bench.config.plugins.find_module` finds.
 
     Args:
         name: What was given.
@@ -374,25 +372,13 @@ def load_object(name: str, key: str) -> Any:  # noqa: ANN401 - whatever the user
     if not colon or not path or not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f"{key}: {name!r} is not of the form module:attribute")
     try:
-        with _search_working_directory():
-            target: Any = importlib.import_module(module)
-            for part in path.split("."):
-                target = getattr(target, part)
+        target: Any = find_module(module)[0]
+        for part in path.split("."):
+            target = getattr(target, part)
+    except ConfigError as error:
+        raise ConfigError(f"{key}: {error}") from None
     except Exception as error:  # noqa: BLE001 - user code may raise anything
         raise ConfigError(
             f"{key}: {name!r} cannot be loaded: {type(error).__name__}: {error}"
         ) from None
     return target
-
-
-@contextmanager
-def _search_working_directory() -> Iterator[None]:
-    folder = str(Path.cwd())
-    if folder in sys.path:
-        yield
-        return
-    sys.path.insert(0, folder)
-    try:
-        yield
-    finally:
-        sys.path.remove(folder)

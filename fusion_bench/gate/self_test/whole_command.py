@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import yaml
 
 from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.config.plugins import plugin_words
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.gate.inputs import GateInputs
@@ -168,9 +169,10 @@ def run_commands(
         FusionBenchError: The process ended before the last command.
     """
     codes: list[int] = []
+    plugins = plugin_words(are_absolute=True)
     for folder, arguments in commands:
         try:
-            codes.append(process.submit(_run_command, str(folder), list(arguments)).result())
+            codes.append(process.submit(_run_command, str(folder), [*arguments, *plugins]).result())
         except BrokenExecutor as error:
             raise FusionBenchError(
                 f"self-test: {len(codes)} of {len(commands)} commands ended, then: {error}"

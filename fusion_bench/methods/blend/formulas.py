@@ -133,7 +133,8 @@ class Blend(Method):
 
 
 blends: MethodRegistry[Blend] = MethodRegistry(
-    "blend", "fusion_bench.methods.blend", "fusion_bench.blends", Blend
+    *("blend", "fusion_bench.methods.blend", "fusion_bench.blends", Blend),
+    adapter="fusion_bench.methods.own_functions:FunctionBlend",
 )
 
 

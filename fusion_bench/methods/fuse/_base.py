@@ -438,7 +438,8 @@ class WeightedFusion(Fusion):
 
 
 fusions: MethodRegistry[Fusion] = MethodRegistry(
-    "fusion method", "fusion_bench.methods.fuse", "fusion_bench.fusions", Fusion, ALIASES
+    *("fusion method", "fusion_bench.methods.fuse", "fusion_bench.fusions", Fusion, ALIASES),
+    adapter="fusion_bench.methods.own_functions:FunctionFusion",
 )
 
 

@@ -168,7 +168,8 @@ def _normalized_scores(runs: AlignedRuns, normalizer: Normalizer) -> FloatArray:
 
 
 normalizers: MethodRegistry[Normalizer] = MethodRegistry(
-    "normalizer", "fusion_bench.methods.normalize", "fusion_bench.normalizers", Normalizer
+    *("normalizer", "fusion_bench.methods.normalize", "fusion_bench.normalizers", Normalizer),
+    adapter="fusion_bench.methods.own_functions:FunctionNormalizer",
 )
 #: A field of another model that holds a normalizer.
 AnyNormalizer: TypeAlias = Annotated[

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import numpy as np
 from pydantic import Field
 
+from fusion_bench.config.plugins import find_module
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.models.reranker_protocol import Identity, Reply, Reranker
@@ -228,9 +228,11 @@ class PythonObject(Provider):
     def _load_object(self) -> Reranker:
         module, _, name = self.object.partition(":")
         try:
-            target = getattr(importlib.import_module(module), name)
+            target = getattr(find_module(module)[0], name)
             is_reranker = hasattr(target, "score") and not isinstance(target, type)
             reranker = target if is_reranker else target()
+        except ConfigError as error:
+            raise ConfigError(f"object {self.object!r}: {error}") from None
         except Exception as error:  # noqa: BLE001 - user code may raise anything
             raise ConfigError(
                 f"object {self.object!r}: {type(error).__name__}: {error}: name the "

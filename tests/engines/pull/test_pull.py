@@ -284,7 +284,7 @@ def test_the_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("python", [], "legs=VALUE): is"),
         ("python", ["--set", "legs.a.fields=x"], "unknown key 'fields'"),
         ("python", ["--set", "legs.a.function=x"], "form module:attribute"),
-        ("python", ["--set", "legs.a.function=no_such:x"], "loaded: ModuleNotFound"),
+        ("python", ["--set", "legs.a.function=no_such:x"], "'no_such' is not installed"),
         ("python", ["--set", f"legs.a.function={MODULE}:DOCUMENTS"], "is no function"),
         ("python", ["--set", "legs={}"], "legs"),
         ("python", ["--set", f"legs.engine-fused.function={MODULE}:ids"], "rename the leg"),

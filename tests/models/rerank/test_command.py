@@ -18,6 +18,7 @@ from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.report.evaluation_page import cost_table
 from tests.child_processes import running_child
+from tests.models.rerank.calls import test_chain
 from tests.models.rerank.collection import YAML, make, read_written_meta
 from tests.models.rerank.server import HangOnce, Loopback, closed_port, plain_score, serving
 from tests.tiny import edit
@@ -319,15 +320,16 @@ def test_without_a_provider(root: Path, capsys: Capture) -> None:
 def test_a_reranker_of_ones_own(capsys: Capture) -> None:
     given = ["rerank", "--dataset", "tiny", "--system", "a", "--provider", "python"]
     given += ["--store", "s.sqlite", "--set"]
-    assert main([*given, "object=tests.models.rerank.calls.test_chain:Words"]) == 0
+    assert main([*given, f"object={test_chain.__name__}:Words"]) == 0
     assert "overlap/words: 4 queries" in capsys.readouterr().out
     scores = {row["score"] for row in rows(Path("datasets/tiny/rerank/a-python.jsonl"))}
     assert scores == {2 / 3}, "two of three words"
     for wrong, problem in (
         ("no.such:Thing", "No module named"),
-        ("json:Nothing", "has no attribute"),
-        ("builtins:object", "a reranker needs 'identity'"),
-        ("os:system", "TypeError"),
+        ("os:system", "no installed distribution"),
+        (f"{test_chain.__name__}:Nothing", "has no attribute"),
+        (f"{test_chain.__name__}:Counter", "a reranker needs 'identity'"),
+        (f"{test_chain.__name__}:plain_score", "TypeError"),
     ):
         assert main([*given, f"object={wrong}"]) == 2
         assert problem in capsys.readouterr().err

@@ -1,0 +1,234 @@
+"""Functions and classes of the user as methods: what they are made into, where they come from.
+
+A report names the SHA-256 of their source in place of a distribution. What else decides their
+numbers (a closure, a default that is no plain data, a global name of their module) is in no source:
+then they are not replayable, and the text that names them says so.
+"""
+
+from __future__ import annotations
+
+import ast
+import dis
+import functools
+import hashlib
+import inspect
+import itertools
+import linecache
+import sys
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, ClassVar, Final, TypeGuard
+
+from fusion_bench.config.plugins import is_installed
+from fusion_bench.errors import ConfigError
+
+NOT_REPLAYABLE: Final = "not replayable"
+#: Types of values that a report can state.
+PLAIN: Final = (bool, int, float, str, type(None))
+_serials: Final = itertools.count(1)
+
+
+def is_own(given: object) -> TypeGuard[Callable[..., Any]]:
+    """Whether it is a function or a class, and not the name or the record of a method."""
+    return isinstance(given, type | functools.partial) or inspect.isroutine(given)
+
+
+def name_own(given: Callable[..., Any]) -> str:
+    """The name of a function or a class; that of what a partial call is of."""
+    inner = given.func if isinstance(given, functools.partial) else given
+    return str(getattr(inner, "__name__", "own")).strip("<>")
+
+
+def describe_source(given: Callable[..., Any]) -> str:
+    """``source sha256:…``; of what cannot be run again from its source also why, and a number.
+
+    The number tells it from others of the same source in this process.
+    """
+    source = read_source(given)
+    digest = "no source" if source is None else f"source sha256:{digest_source(source.encode())}"
+    captured = sorted(set(_find_captured(given)))
+    if source is not None and not captured:
+        return digest
+    reason = f"captures {', '.join(captured)}; " if captured else ""
+    return f"{NOT_REPLAYABLE} ({reason}{digest}; #{next(_serials)})"
+
+
+def digest_source(source: bytes) -> str:
+    """SHA-256 in hexadecimal digits."""
+    return hashlib.sha256(source).hexdigest()
+
+
+def read_source(given: Callable[..., Any]) -> str | None:
+    """The text of a function or a class without its indentation; None = it has none."""
+    if isinstance(given, functools.partial):
+        return None
+    try:
+        return textwrap.dedent(inspect.getsource(given))
+    except (OSError, TypeError):
+        return _read_notebook_class(given) if isinstance(given, type) else None
+
+
+def _read_notebook_class(given: type) -> str | None:
+    """The text of a class whose module has no file: that of the cell that its functions are of."""
+    for function in _list_functions(given):
+        lines = "".join(linecache.getlines(function.__code__.co_filename))
+        for node in ast.walk(ast.parse(lines)):
+            if isinstance(node, ast.ClassDef) and node.name == given.__name__:
+                return ast.get_source_segment(lines, node)
+    return None
+
+
+def _list_functions(given: object) -> Iterator[FunctionType]:
+    """The function itself, or those that the body of a class defines."""
+    members = vars(given).values() if isinstance(given, type) else (given,)
+    for member in members:
+        inner: Any = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if isinstance(inner := inspect.unwrap(inner), FunctionType):
+            yield inner
+
+
+def _find_captured(given: Callable[..., Any]) -> Iterator[str]:
+    """Names whose values decide what it computes, and stand neither in its source nor a package."""
+    if isinstance(given, functools.partial):
+        yield "arguments of a partial call"
+        return
+    if isinstance(given, type):
+        bases = (base for base in given.__mro__[1:] if base.__module__ == given.__module__)
+        yield from (base.__name__ for base in bases)
+    for function in _list_functions(given):
+        yield from (name for name in function.__code__.co_freevars if name != "__class__")
+        for name, parameter in inspect.signature(function).parameters.items():
+            if parameter.default is not parameter.empty and not is_plain(parameter.default):
+                yield name
+        for name in _global_names(function.__code__):
+            value = function.__globals__.get(name)
+            if name in function.__globals__ and not _is_imported(value, function.__module__):
+                yield name
+
+
+def _global_names(code: CodeType) -> Iterator[str]:
+    """The global names that a function reads, and those of the functions inside it."""
+    for step in dis.get_instructions(code):
+        if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
+            yield str(step.argval)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _global_names(constant)
+
+
+def _is_imported(value: object, module: str) -> bool:
+    """Whether a global value is a module of an installed package, or what one defines."""
+    if isinstance(value, ModuleType):
+        return is_installed(value)
+    name = getattr(value, "__module__", None)
+    home = None if name is None else sys.modules.get(name)
+    return callable(value) and name != module and (home is None or is_installed(home))
+
+
+def is_plain(value: object) -> bool:
+    """Whether a report can state a value: numbers, texts, and lists and mappings of them."""
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and is_plain(item) for key, item in value.items())
+    if isinstance(value, list | tuple):
+        return all(map(is_plain, value))
+    return isinstance(value, PLAIN)
+
+
+def describe_own(data: Any) -> Any:  # noqa: ANN401 - as an experiment has it
+    """The same data with the names of functions and classes in their places, to be digested."""
+    if isinstance(data, Mapping):
+        return {key: describe_own(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return type(data)(map(describe_own, data))
+    return name_own(data) if is_own(data) else data
+
+
+def list_own(config: object) -> Iterator[tuple[str, str]]:
+    """Name and origin of each of the user's own methods in a resolved configuration."""
+    if not isinstance(config, Mapping):
+        return
+    origin = config.get("distribution")
+    if isinstance(origin, str) and ("sha256:" in origin or origin.startswith(NOT_REPLAYABLE)):
+        yield str(config.get("method")), origin
+    for value in config.values():
+        yield from list_own(value)
+
+
+class FunctionMethod:
+    """The part of a method that calls a function of the user; a kind of method derives from it.
+
+    Attributes:
+        given: Names of what the function gets first; its other arguments are parameters.
+        returned: What it returns, for messages.
+        function: The user's function.
+    """
+
+    given: ClassVar[tuple[str, ...]] = ()
+    returned: ClassVar[str] = ""
+    function: ClassVar[Callable[..., Any]]
+    _parameters: ClassVar[tuple[str, ...]] = ()
+
+    def call(self, place: str, *given: object) -> Any:  # noqa: ANN401 - the user's own
+        """What the function returns.
+
+        Args:
+            place: What it is called for, for the message.
+            given: Its first arguments.
+
+        Raises:
+            ConfigError: It raises anything.
+        """
+        own = type(self)
+        parameters = {name: getattr(self, name) for name in own._parameters}
+        try:
+            return own.function(*given, **parameters)
+        except (Exception, SystemExit) as error:  # an exit would look like a result
+            raise ConfigError(
+                f"{name_own(own)}: {place}: {type(error).__name__}: {error}"
+            ) from error
+
+
+def make_model(base: type, function: Callable[..., Any]) -> type:
+    """The class of a method that calls a function; its defaults are the method's fields.
+
+    Args:
+        base: The kind of method, with :class:`FunctionMethod` among its bases.
+        function: The user's.
+
+    Raises:
+        ConfigError: It takes other arguments, or a parameter has a name that is taken.
+    """
+    name, fields = name_own(function), dict(_list_parameters(base, function))
+    namespace = {
+        "__doc__": inspect.getdoc(function) or f"``{name}``: a function of one's own.",
+        "__module__": str(getattr(function, "__module__", __name__)),
+        "__annotations__": {"method": str} | {key: kind for key, (kind, _) in fields.items()},
+        "method": name,
+        **{key: default for key, (_, default) in fields.items()},
+    }
+    model: Any = type(base)(name, (base,), namespace)
+    model.function, model._parameters = staticmethod(function), tuple(fields)
+    return model  # type: ignore[no-any-return]
+
+
+def _list_parameters(base: Any, function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a class with FunctionMethod
+    """Name → type and default of each parameter that a report can state."""
+    name = name_own(function)
+    try:
+        listed = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        raise ConfigError(f"{name}: its arguments are not known: wrap it in a function") from None
+    named = [each for each in listed if each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]
+    needed = [each.name for each in named if each.default is each.empty]
+    if len(needed) != len(base.given):
+        raise ConfigError(
+            f"{name}({', '.join(needed)}): gets {' and '.join(base.given)}, so it takes "
+            f"{len(base.given)} without a default, and returns {base.returned}"
+        )
+    for each in named:
+        if each.default is not each.empty and is_plain(each.default):
+            if hasattr(base, each.name) or each.name in base.model_fields or each.name[0] == "_":
+                raise ConfigError(f"{name}: a parameter cannot be named {each.name!r}: rename it")
+            is_simple = isinstance(each.default, PLAIN) and each.default is not None
+            yield each.name, (type(each.default) if is_simple else Any, each.default)

@@ -1,0 +1,154 @@
+"""Methods that call a function of the user for each query."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from fusion_bench.config.own_methods import FunctionMethod
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.methods.blend.formulas import Fused, RerankBlend
+from fusion_bench.methods.fuse import Fusion
+from fusion_bench.methods.normalize import Normalizer, ScoreLists
+
+SCORES = "{document: score} of all documents that it gets"
+
+
+class FunctionFusion(FunctionMethod, Fusion):
+    """A function of the lists of one query.
+
+    It gets a mapping from each source's name to ``{document: score}``, the best first; the sources
+    stand in the order of their names, and one that returned nothing has an empty list.
+    """
+
+    given: ClassVar[tuple[str, ...]] = ("lists",)
+    returned: ClassVar[str] = SCORES
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        """(N,): the scores of the function, query by query."""
+        rows = sorted(range(len(runs.sources)), key=runs.sources.__getitem__)
+        scores = np.empty(len(runs.documents))
+        for query, part, documents in _list_queries(runs):
+            scored, ranked = runs.scores[:, part], runs.ranks[:, part]
+            lists = {
+                runs.sources[s]: _rank_documents(documents, scored[s], ranked[s]) for s in rows
+            }
+            scores[part] = _read_scores(self.call(query, lists), documents, self.method, query)
+        return scores
+
+    @property
+    def keeps_single_list(self) -> bool:
+        """Not known of a function."""
+        return False
+
+
+class FunctionNormalizer(FunctionMethod, Normalizer):
+    """A function of the scores of one list of one query: an array, the best first."""
+
+    given: ClassVar[tuple[str, ...]] = ("scores",)
+    returned: ClassVar[str] = "an array with a number for each of them"
+
+    @property
+    def keeps_order(self) -> bool:
+        """Not known of a function."""
+        return False
+
+    def scale_lists(self, lists: ScoreLists) -> FloatArray:
+        """(n,): the numbers of the function, list by list."""
+        order = np.lexsort((lists.ranks, lists.owner))
+        scaled = np.empty(len(order))
+        for rows in np.split(order, lists.starts[1:]):
+            values = np.asarray(self.call(f"a list of {lists.name}", lists.scores[rows]))
+            if values.shape != rows.shape or values.dtype.kind not in "fiub":
+                raise ConfigError(
+                    f"{self.method}: a list of {lists.name}: {len(rows)} numbers are needed, given "
+                    f"{values.dtype} of shape {values.shape}"
+                )
+            scaled[rows] = values
+        return scaled
+
+
+class FunctionBlend(FunctionMethod, RerankBlend):
+    """A function of the fused and the rerank scores of one query's candidates.
+
+    It gets two mappings ``{document: score}``, each the best first: displayed fused scores, and
+    rerank scores on the unit scale, of those candidates that have one.
+    """
+
+    given: ClassVar[tuple[str, ...]] = ("fused", "reranked")
+    returned: ClassVar[str] = SCORES
+
+    def combine(
+        self, runs: AlignedRuns, fused: Fused, rerank: FloatArray, candidates: BoolArray
+    ) -> FloatArray:
+        """(N,): the scores of the function; NaN of what it does not get."""
+        final = np.full(len(rerank), np.nan)
+        scored = candidates & ~np.isnan(rerank)
+        for query, part, documents in _list_queries(runs):
+            rows = np.flatnonzero(scored[part])
+            if not len(rows):
+                continue
+            names = [documents[row] for row in rows.tolist()]
+            places = fused.positions[part][rows]
+            by_rerank = np.empty(len(rows), dtype=np.int64)
+            by_rerank[np.lexsort((places, -rerank[part][rows]))] = np.arange(1, len(rows) + 1)
+            returned = self.call(
+                query,
+                _rank_documents(names, fused.scores[part][rows], places),
+                _rank_documents(names, rerank[part][rows], by_rerank),
+            )
+            final[part.start + rows] = _read_scores(returned, names, self.method, query)
+        return final
+
+
+def _list_queries(runs: AlignedRuns) -> Any:  # noqa: ANN401 - an iterator of tuples
+    """Each query, its slice of the candidates, and their ids."""
+    for q, query in enumerate(runs.queries):
+        part = slice(int(runs.offsets[q]), int(runs.offsets[q + 1]))
+        documents = [runs.vocabulary[code] for code in runs.documents[part].tolist()]
+        yield f"query {query!r}", part, documents
+
+
+def _rank_documents(
+    documents: Sequence[str], scores: FloatArray, ranks: IntArray
+) -> dict[str, float]:
+    """Document → score in the order of the ranks; 0 = not in the list."""
+    order = np.argsort(ranks, kind="stable")[int((ranks == 0).sum()) :]
+    return {documents[row]: float(scores[row]) for row in order.tolist()}
+
+
+def _read_scores(
+    returned: object, documents: Sequence[str], method: str, place: str
+) -> list[float]:
+    """The score of each document, as a function returned them.
+
+    Raises:
+        ConfigError: One is missing, or is no finite number, or is of a document that is not there.
+    """
+    if not isinstance(returned, Mapping):
+        kind = type(returned).__name__
+        raise ConfigError(f"{method}: {place}: {{document: score}} is needed, given {kind}")
+    strange = next((each for each in returned if each not in set(documents)), None)
+    if strange is not None:
+        raise ConfigError(f"{method}: {place}: {strange!r} is in no list that it gets")
+    scores = []
+    for document in documents:
+        if document not in returned:
+            raise ConfigError(f"{method}: {place}: no score for {document!r}: score every document")
+        scores.append(_read_number(returned[document], f"{method}: {place}: {document!r}"))
+    return scores
+
+
+def _read_number(value: Any, place: str) -> float:  # noqa: ANN401 - the user's own
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise ConfigError(f"{place}: a finite number is needed, given {value!r:.80}")
+    return number
