@@ -73,7 +73,7 @@ TRIED_ELSEWHERE = {("dataset add", "--out"), ("policies", "--out")}
 READ = frozenset(
     {
         *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
-        *("--from", "--import", "--llm-config", "--passages", "--qrels", "--queries"),
+        *("--from", "--import", "--llm-config", "--passages", "--plugin", "--qrels", "--queries"),
         *("--relations", "--store", "--vectors", "--votes"),
         *("experiment", "log", "queries", "target"),
     }

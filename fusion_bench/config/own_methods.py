@@ -16,7 +16,7 @@ import itertools
 import linecache
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, ClassVar, Final, TypeGuard
 
@@ -60,32 +60,62 @@ def digest_source(source: bytes) -> str:
 
 
 def read_source(given: Callable[..., Any]) -> str | None:
-    """The text of a function or a class without its indentation; None = it has none."""
+    """The text of a function or a class without its indentation; None = it has none.
+
+    Nor has what was edited since it was read.
+    """
     if isinstance(given, functools.partial):
         return None
     try:
-        return textwrap.dedent(inspect.getsource(given))
+        text = textwrap.dedent(inspect.getsource(given))
     except (OSError, TypeError):
-        return _read_notebook_class(given) if isinstance(given, type) else None
+        text = _read_notebook_class(given) if isinstance(given, type) else ""
+    is_alone = name_own(given) != "lambda" or text.count("lambda") == 1
+    return text if text and is_alone and _is_current(given) else None
 
 
-def _read_notebook_class(given: type) -> str | None:
+def _read_notebook_class(given: type) -> str:
     """The text of a class whose module has no file: that of the cell that its functions are of."""
     for function in _list_functions(given):
         lines = "".join(linecache.getlines(function.__code__.co_filename))
         for node in ast.walk(ast.parse(lines)):
             if isinstance(node, ast.ClassDef) and node.name == given.__name__:
-                return ast.get_source_segment(lines, node)
-    return None
+                return ast.get_source_segment(lines, node) or ""
+    return ""
 
 
-def _list_functions(given: object) -> Iterator[FunctionType]:
-    """The function itself, or those that the body of a class defines."""
+def _is_current(given: Callable[..., Any]) -> bool:
+    """Whether the files of its functions still say what would run."""
+    return all(
+        function.__code__ in _compile_file(function.__code__) for function in _list_functions(given)
+    )
+
+
+def _compile_file(code: CodeType) -> set[CodeType]:
+    """All functions of the file or the cell that a function stands in."""
+    lines = "".join(linecache.getlines(code.co_filename))
+    flags = (code.co_flags & annotations.compiler_flag) | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    try:
+        return set(_list_codes(compile(lines, code.co_filename, "exec", flags, dont_inherit=True)))
+    except (SyntaxError, ValueError):
+        return set()
+
+
+def _list_codes(code: CodeType) -> Iterator[CodeType]:
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield constant
+            yield from _list_codes(constant)
+
+
+def _list_functions(given: Any) -> Iterator[FunctionType]:  # noqa: ANN401 - a function or a class
+    """The function itself, or those that the body of a class defines: Pydantic adds its own."""
     members = vars(given).values() if isinstance(given, type) else (given,)
     for member in members:
         inner: Any = getattr(member, "fget", None) or getattr(member, "__func__", member)
-        if isinstance(inner := inspect.unwrap(inner), FunctionType):
-            yield inner
+        for function in (inner, inspect.unwrap(inner)):  # that of a decorator, and its own
+            if isinstance(function, FunctionType) and function.__module__ == given.__module__:
+                yield function
 
 
 def _find_captured(given: Callable[..., Any]) -> Iterator[str]:
@@ -96,15 +126,33 @@ def _find_captured(given: Callable[..., Any]) -> Iterator[str]:
     if isinstance(given, type):
         bases = (base for base in given.__mro__[1:] if base.__module__ == given.__module__)
         yield from (base.__name__ for base in bases)
+        known = vars(sys.modules.get(given.__module__, sys))
+        yield from _find_changeable(_body_names(given), known, given.__module__)
     for function in _list_functions(given):
         yield from (name for name in function.__code__.co_freevars if name != "__class__")
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.default is not parameter.empty and not is_plain(parameter.default):
                 yield name
-        for name in _global_names(function.__code__):
-            value = function.__globals__.get(name)
-            if name in function.__globals__ and not _is_imported(value, function.__module__):
-                yield name
+        names = _global_names(function.__code__)
+        yield from _find_changeable(names, function.__globals__, function.__module__)
+
+
+def _find_changeable(
+    names: Iterable[str], known: Mapping[str, object], module: str
+) -> Iterator[str]:
+    """Those of some global names whose values no installed package defines."""
+    return (name for name in names if name in known and not _is_imported(known[name], module))
+
+
+def _body_names(given: type) -> Iterator[str]:
+    """The names that the body of a class reads outside its functions, but for annotations."""
+    tree = ast.parse(read_source(given) or "")
+    body = [each for node in tree.body[:1] for each in getattr(node, "body", ())]
+    for statement in body:
+        value = getattr(statement, "value", None)
+        for node in ast.walk(value) if isinstance(value, ast.AST) else ():
+            if isinstance(node, ast.Name):
+                yield node.id
 
 
 def _global_names(code: CodeType) -> Iterator[str]:
@@ -144,13 +192,18 @@ def describe_own(data: Any) -> Any:  # noqa: ANN401 - as an experiment has it
     return name_own(data) if is_own(data) else data
 
 
+def is_own_origin(origin: object) -> bool:
+    """Whether a report names a source of the user's own, and no distribution."""
+    return isinstance(origin, str) and ("sha256:" in origin or origin.startswith(NOT_REPLAYABLE))
+
+
 def list_own(config: object) -> Iterator[tuple[str, str]]:
     """Name and origin of each of the user's own methods in a resolved configuration."""
     if not isinstance(config, Mapping):
         return
     origin = config.get("distribution")
-    if isinstance(origin, str) and ("sha256:" in origin or origin.startswith(NOT_REPLAYABLE)):
-        yield str(config.get("method")), origin
+    if is_own_origin(origin):
+        yield str(config.get("method")), str(origin)
     for value in config.values():
         yield from list_own(value)
 

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from fusion_bench.config.models import StrictModel, parse_model
-from fusion_bench.config.own_methods import describe_source, is_own, make_model
+from fusion_bench.config.own_methods import describe_source, is_own, is_own_origin, make_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.plugins import (
     distribution_of,
@@ -312,8 +312,8 @@ class MethodRegistry(Registry[type[M]]):
         if is_own(method):
             model = self.add_own(method)
             return model, {**data, "method": model.model_fields["method"].default}
-        if isinstance(origin, str) and "sha256:" in origin and not is_reference(str(method)):
-            return self._find_origin(str(method), origin), data
+        if is_own_origin(origin) and not is_reference(str(method)):
+            return self._find_origin(str(method), str(origin)), data
         return self.find_plugin(str(method)), data
 
     def _find_origin(self, name: str, origin: str) -> type[M]:

@@ -325,7 +325,7 @@ def test_a_reranker_of_ones_own(capsys: Capture) -> None:
     scores = {row["score"] for row in rows(Path("datasets/tiny/rerank/a-python.jsonl"))}
     assert scores == {2 / 3}, "two of three words"
     for wrong, problem in (
-        ("no.such:Thing", "No module named"),
+        ("no.such:Thing", "'no' is not installed"),
         ("os:system", "no installed distribution"),
         (f"{test_chain.__name__}:Nothing", "has no attribute"),
         (f"{test_chain.__name__}:Counter", "a reranker needs 'identity'"),
