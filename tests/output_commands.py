@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tests.attacks.project import EXPERIMENT, QRELS, QUERIES, RUN
+from tests.engines.pull import functions
 
 OTHER = "datasets/mine/b.trec"
 MODEL = "--llm model=none"
@@ -61,7 +62,7 @@ FOLDERS = {
     (
         "pull",
         "--out",
-    ): "pull python --queries asked.jsonl --set legs.a.function=tests.engines.pull.functions:ids",
+    ): f"pull python --queries asked.jsonl --set legs.a.function={functions.__name__}:ids",
     ("schema", "--out"): "schema",
     ("try", "--out"): f"try --qrels {QRELS} {RUN} {OTHER}",
     ("try", "--save"): f"try --qrels {QRELS} {RUN} {OTHER} --no-plots",

@@ -16,6 +16,7 @@ import pytest
 import fusion_bench
 from fusion_bench.cli import main
 from fusion_bench.data.aligned_runs import AlignedRuns
+from tests.engines.pull import functions
 
 PACKAGE = Path(fusion_bench.__file__).parent
 PAGE = PACKAGE.parent / "docs" / "architecture.md"
@@ -42,7 +43,7 @@ runs:
   a: {path: a.trec, roles: [keyword]}
   b: {path: b.trec, roles: [semantic]}
 """
-LEGS = 'legs:\n  one: {function: "tests.engines.pull.functions:keyword", roles: [keyword]}\n'
+LEGS = f'legs:\n  one: {{function: "{functions.__name__}:keyword", roles: [keyword]}}\n'
 #: What is followed → the command; each runs twice, so that nothing is imported the second time.
 COMMANDS = {
     "a rank": "eval experiments/e.yaml --out out --no-cache --no-plots",

@@ -15,6 +15,7 @@ import pytest
 from fusion_bench.cli import main
 from tests.attacks.project import EXPERIMENT, QRELS, QUERIES, RUN
 from tests.commands import leaf_commands
+from tests.engines.pull import functions
 from tests.golden.project import make_project, worsen
 
 PAGES = Path(__file__).parent / "pages"
@@ -50,7 +51,7 @@ CALLS = {
     "pull": (
         0,
         f"pull python --queries {QUERIES} --out pulled"
-        " --set legs.a.function=tests.engines.pull.functions:ids",
+        f" --set legs.a.function={functions.__name__}:ids",
     ),
     "queries sample": (0, "queries sample searches.txt --n 3 --out drawn.jsonl"),
     "rerank": (0, "rerank --dataset mine --system rrf --provider noop --out reranked.jsonl"),
