@@ -18,7 +18,7 @@ A message is one line: where, the rule, what was given, what is allowed, what to
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 
 class FusionBenchError(Exception):
@@ -42,6 +42,10 @@ class ConfigError(FusionBenchError):
     """An experiment, a ``dataset.yaml`` or a command-line option breaks a rule."""
 
 
+#: Most known names that a message lists where something else lists them all.
+MOST_LISTED: Final = 20
+
+
 class UnknownNameError(ConfigError):
     """A name that nothing answers to.
 
@@ -52,6 +56,7 @@ class UnknownNameError(ConfigError):
         where: Prefix that says where the name stands, such as ``"experiments/a.yaml: systems.x"``.
         remedy: What else can be done.
         similar: What may have been meant; by default those of ``known`` that are about as spelled.
+        listed_by: What lists all names, where they are too many for a message.
     """
 
     def __init__(
@@ -63,13 +68,16 @@ class UnknownNameError(ConfigError):
         where: str = "",
         remedy: str = "",
         similar: Sequence[str] | None = None,
+        listed_by: str = "",
     ) -> None:
         names = sorted(known)
-        listed = ", ".join(names) if names else "none"
+        listed = f"known: {', '.join(names) if names else 'none'}"
+        if listed_by and len(names) > MOST_LISTED:
+            listed = f"{len(names)} are known: {listed_by} lists them"
         prefix = f"{where}: " if where else ""
         end = f": {remedy}" if remedy else ""
         hint = did_you_mean(name, names) if similar is None else format_hint(similar)
-        super().__init__(f"{prefix}unknown {kind} {name!r}{hint} (known: {listed}){end}")
+        super().__init__(f"{prefix}unknown {kind} {name!r}{hint} ({listed}){end}")
 
 
 class UnknownKeyError(UnknownNameError, KeyError):

@@ -181,9 +181,11 @@ class Comparisons(ResultView):
     def _summary(self) -> str:
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
-        return f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}\n" + (
-            self.verdict
-        )
+        title = f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}"
+        lines = [title, decision_finding(self.report, self.collection).text]
+        if self.warnings:
+            lines.append(f"{pluralize(len(self.warnings), 'warning')}: see .warnings and .page()")
+        return "\n".join(lines)
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         rows = self.collection.ranked_systems[:limit]

@@ -53,6 +53,19 @@ if TYPE_CHECKING:
     from optuna.study import Study
 
 
+class ChosenParameters(dict[str, Value]):
+    """Values by path; shown, they say where no gain stands behind them."""
+
+    def __init__(self, values: Mapping[str, Value], verdict: str) -> None:
+        super().__init__(values)
+        self._verdict = verdict
+
+    def __repr__(self) -> str:
+        if self._verdict == "ship":
+            return super().__repr__()
+        return f"{super().__repr__()}  # not shown to be better than the default: {self._verdict}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class TuningResult(ResultView):
     """What a tuning run chose, and whether it is better than the default.
@@ -76,9 +89,9 @@ class TuningResult(ResultView):
         return next(f.text for f in tuning_findings(self.report) if f.key == "verdict")
 
     @property
-    def parameters(self) -> dict[str, Value]:
+    def parameters(self) -> ChosenParameters:
         """The chosen values by path, such as ``fusion.k``."""
-        return dict(self.report.choice.params)
+        return ChosenParameters(self.report.choice.params, self.verdict)
 
     @property
     def system(self) -> System:
@@ -131,7 +144,8 @@ class TuningResult(ResultView):
 
     def _summary(self) -> str:
         chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())
-        return f"TuningResult({self.verdict!r}: {chosen})\n{self.comparison!r}"
+        doubt = "" if self.verdict == "ship" else "; no gain is shown for these values"
+        return f"TuningResult({self.verdict!r}: {chosen}{doubt})\n{self.comparison!r}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a trial."""

@@ -2,36 +2,88 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_json, print_tables
+from fusion_bench.config.options import Argument
+from fusion_bench.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from fusion_bench.engines.engine_settings import ConnectorEntry
+    from fusion_bench.experiment.method_table import MethodEntry
     from fusion_bench.report.page import Table
 
 
+class MethodsOptions(base.JsonOptions):
+    """Options of ``methods``.
+
+    Attributes:
+        name: Only this method or engine.
+    """
+
+    name: Annotated[str, Argument("NAME")] | None = None
+
+
 @base.single_command()
-def command(options: base.JsonOptions) -> None:
+def command(options: MethodsOptions) -> None:
     """List fusion methods, blends, normalizers and policies with their parameters and defaults.
 
     Also lists the engines that pull asks, with the keys of their configuration.
 
     Examples:
         fusion-bench methods
+        fusion-bench methods rrf
         fusion-bench methods --json | jq '.fusion[].method'
     """
     from fusion_bench.engines.engine_settings import list_connectors
     from fusion_bench.experiment.method_table import list_aliases, list_methods
 
-    methods, aliases, engines = list_methods(), list_aliases(), list_connectors()
+    listed = Listed(list_methods(), list_aliases(), list_connectors())
+    methods, aliases, engines = listed if options.name is None else listed.select(options.name)
     if options.json:
         print_json({**methods, "aliases": aliases, "connector": engines})
         return
-    tables = (build_method_table(kind, entries) for kind, entries in methods.items())
-    print_tables(*tables, build_alias_table(aliases), build_connector_table(engines))
+    tables = [build_method_table(kind, entries) for kind, entries in methods.items() if entries]
+    tables += [build_alias_table(aliases)] if aliases else []
+    print_tables(*tables, *([build_connector_table(engines)] if engines else []))
+
+
+class Listed(NamedTuple):
+    """What the command lists.
+
+    Attributes:
+        methods: Entries by kind.
+        aliases: Other name of a fusion method → what it stands for.
+        engines: Those that ``pull`` asks.
+    """
+
+    methods: Mapping[str, Sequence[MethodEntry]]
+    aliases: Mapping[str, Mapping[str, str]]
+    engines: Sequence[ConnectorEntry]
+
+    def select(self, name: str) -> Listed:
+        """Only what has a name, or the method that another name stands for.
+
+        Raises:
+            UnknownNameError: Nothing has it.
+        """
+        method = self.aliases.get(name, {}).get("method", name)
+        names = {entry["method"] for entries in self.methods.values() for entry in entries}
+        known = {*names, *self.aliases, *(each["engine"] for each in self.engines)}
+        if name not in known:
+            raise UnknownNameError(
+                "method or engine", name, known, listed_by="fusion-bench methods"
+            )
+        return Listed(
+            {
+                k: [e for e in entries if e["method"] == method]
+                for k, entries in self.methods.items()
+            },
+            {other: meant for other, meant in self.aliases.items() if meant["method"] == method},
+            [each for each in self.engines if each["engine"] == method],
+        )
 
 
 def build_connector_table(engines: Iterable[ConnectorEntry]) -> Table:

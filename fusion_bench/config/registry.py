@@ -54,6 +54,7 @@ class Registry(Generic[P]):
         self.package = package
         self.group = group
         self.aliases: Mapping[str, Mapping[str, object]] = {}
+        self.listed_by = ""
         self._plugins: dict[str, P] = {}
         self._is_complete = False
 
@@ -92,7 +93,8 @@ class Registry(Generic[P]):
             return built_in[name]
         references = read_entry_points(self.group)
         if name not in references:
-            raise UnknownNameError(self.kind, name, {*built_in, *references, *self.aliases})
+            known = {*built_in, *references, *self.aliases}
+            raise UnknownNameError(self.kind, name, known, listed_by=self.listed_by)
         return self._load_external(references[name], name)
 
     def _load_external(self, reference: str, name: str) -> P:
@@ -175,6 +177,7 @@ class MethodRegistry(Registry[type[M]]):
         aliases: Other name, in lower case → the configuration that it stands for.
         adapter: ``module:Class`` of the method that calls a function of the user; empty = a class
             is needed.
+        listed_by: The command that lists all; empty = an error does.
     """
 
     def __init__(
@@ -185,6 +188,8 @@ class MethodRegistry(Registry[type[M]]):
         base: type,
         aliases: Mapping[str, Mapping[str, object]] | None = None,
         adapter: str = "",
+        *,
+        listed_by: str = "",
     ) -> None:
         super().__init__(kind, package, group)
         self.base = base
@@ -196,6 +201,7 @@ class MethodRegistry(Registry[type[M]]):
         self._made: dict[int, tuple[object, type[M]]] = {}
         if group:
             METHOD_REGISTRIES.append(self)
+        self.listed_by = listed_by
 
     def register(self, model: type[C]) -> type[C]:
         """Class decorator: make ``model`` known by its default ``method``."""

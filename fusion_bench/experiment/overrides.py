@@ -69,6 +69,11 @@ def _set_value(data: dict[Any, Any], override: str) -> Location:
     location: Location = ()
     while True:
         key, separator, rest = _split_key(here, rest, override)
+        if not location and key not in here and key in (here.get("systems") or ()):
+            inner = "" if re.split("[.=]", rest)[0] in System.model_fields else "fusion."
+            raise ConfigError(
+                f"--set {override}: {key!r} is a system: --set systems.{key}.{inner}{rest}"
+            )
         if location == ("systems",) and key not in here:
             raise UnknownNameError("system", key, map(str, here), where=f"--set {override}")
         location = (*location, key)

@@ -67,7 +67,8 @@ def name_experiment(path: Path) -> str:
 def make_output_folder(folder: Path, *, committed: Sequence[Path] = ()) -> Path:
     """Make a folder for outputs; one that is new gets a ``.gitignore`` for all of it.
 
-    A folder that exists is left as it is, and so is one that is to hold committed files.
+    A folder that exists is left as it is, unless it only holds such folders (``tune`` makes
+    ``reports/NAME/tuning``), and so is one that is to hold committed files.
 
     Args:
         folder: The folder.
@@ -82,7 +83,9 @@ def make_output_folder(folder: Path, *, committed: Sequence[Path] = ()) -> Path:
     except FileExistsError:
         if not folder.is_dir():
             raise
-        return folder
+        inside = list(folder.iterdir())
+        if not inside or not all((each / ".gitignore").is_file() for each in inside):
+            return folder
     place = resolve_path(folder)
     if place.name not in COMMITTED and not any(
         resolve_path(file).is_relative_to(place) for file in committed

@@ -225,6 +225,12 @@ class TableView:
         """What a notebook shows: the summary and the first rows."""
         return format_html(repr(self), self._table_columns(SHOWN_ROWS + 1))
 
+    def to_latex(self) -> str:
+        """Its rows as a table of LaTeX (booktabs), special characters escaped."""
+        return make_frame(self._table_columns()).to_latex(
+            index=False, escape=True, float_format="%.4f", na_rep=""
+        )
+
     def to_pandas(self) -> pd.DataFrame:
         """Its rows as a data frame."""
         return make_frame(self._table_columns())

@@ -74,8 +74,14 @@ def test_results_as_data() -> None:
     per_query = found.to_pandas(per_query=True)
     means = per_query.groupby("system")["R@10"].mean()
     assert means["rrf"] == pytest.approx(frame.loc["rrf", "R@10"])
-    assert found.verdict in repr(found)
-    assert len(repr(found).splitlines()) <= 3
+    _, answer, *_ = lines = repr(found).splitlines()
+    assert found.verdict.startswith(answer)
+    assert len(lines) <= 3
+    assert (".warnings" in repr(found)) == bool(found.warnings)
+    table = found.to_latex()
+    assert "nDCG@10" in table
+    assert r"p\_adjusted" in table
+    assert len([line for line in table.splitlines() if line.endswith(r"\\")]) == 1 + len(frame)
     assert found.report.to_dict()["format"] == "fusion-bench-report"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,21 @@ def test_verdict_parameters_and_comparison_agree_with_the_report() -> None:
     assert found.comparison.difference == found.report.held_out.difference
     assert found.comparison.wins + found.comparison.ties + found.comparison.losses == 20
     assert len(repr(found).splitlines()) <= 3
+
+
+@pytest.mark.parametrize("verdict", ["ship", "keep", "too few queries", "unjudged decide"])
+def test_parameters_without_a_shown_gain_say_so(verdict: str) -> None:
+    report = tuned().report.model_copy(update={"verdict": verdict})
+    found = replace(tuned(), report=report)
+    values = dict(found.parameters)
+    assert found.parameters == values
+    if verdict == "ship":
+        assert repr(found.parameters) == repr(values)
+        assert "no gain" not in repr(found)
+    else:
+        assert repr(found.parameters).startswith(repr(values))
+        assert verdict in repr(found.parameters)
+        assert "no gain" in repr(found)
 
 
 def test_the_study_is_that_of_optuna() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections import defaultdict
 from pathlib import Path
 
@@ -15,8 +16,8 @@ from tests.commands import leaf_commands, options_of
 
 Capture = pytest.CaptureFixture[str]
 ROWS = [(command, old, new) for command, row in RENAMED.items() for old, new in row.items()]
-#: Option → what it takes in some commands and in others.
-SEVERAL_METAVARS = {"--out": {"DIR", "FILE", "FILE|DIR"}}
+#: Option → what it takes in some commands and in others: gate and tune have no per-query values.
+SEVERAL_METAVARS = {"--csv": {"", "[per-query]"}, "--out": {"DIR", "FILE", "FILE|DIR"}}
 
 
 @pytest.fixture
@@ -24,6 +25,63 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tiny.make(tmp_path)
     monkeypatch.chdir(folder)
     return folder
+
+
+LISTS = ("datasets/tiny/a.trec", "datasets/tiny/b.trec")
+#: What is often typed → what the answer has to name.
+WRONG = {
+    "eval datasets/tiny": ("datasets/tiny: ", "experiment.yaml"),
+    "eval datasets/tiny/dataset.yaml": ("this is a dataset",),
+    "explain q1 d1": ("for EXPERIMENT: q1: ", "before the query"),
+    f"eval {tiny.EXPERIMENT} --measure nDCG@5": ("--set 'measures=[nDCG@5]'",),
+    f"try --qrels hits.jsonl {' '.join(LISTS)}": ("hits.jsonl:1: a ranked list", "judgments"),
+    "init": ("try --save mine", "dataset new"),
+    "report x": ("compare", "eval"),
+    "plot x": ("eval --plots",),
+    "help tune": ("fusion-bench --help", "tune --help"),
+    "help": ("COMMAND --help",),
+    "version": ("fusion-bench --version",),
+    "methods rff": ("did you mean 'rrf'", "fusion-bench methods"),
+    f"fuse {' '.join(LISTS)} --k 10": ("--set k=10",),
+    f"eval {tiny.EXPERIMENT} --set one.k=10": ("--set systems.one.fusion.k=10",),
+    f"eval {tiny.EXPERIMENT} --set one.top_k=5": ("--set systems.one.top_k=5",),
+    f"compare --qrels q {' '.join(LISTS)} --system a": ("--candidate NAME",),
+    "tune": ("EXPERIMENT", "experiments/default.yaml", "try --save"),
+    "gate baseline.json": ("baseline.json: ", "--baseline-file", "compare"),
+}
+
+
+@pytest.mark.parametrize(("typed", "named"), WRONG.items())
+def test_a_wrong_command_is_answered_by_the_right_one(
+    typed: str, named: tuple[str, ...], root: Path, capsys: Capture
+) -> None:
+    (root / "hits.jsonl").write_text('{"query": "q1", "_id": "d1", "_score": 3.0}\n')
+    (root / "baseline.json").write_text('{\n "format": "fusion-bench-baseline"\n}\n')
+    assert main(shlex.split(typed)) == 2
+    err = " ".join(capsys.readouterr().err.split())
+    for part in named:
+        assert part in err
+
+
+def test_methods_shows_one_alone(capsys: Capture) -> None:
+    for name in ("rrf", "reciprocal_rank_fusion"):
+        assert main(["methods", name, "--json"]) == 0
+        shown = json.loads(capsys.readouterr().out)
+        assert [entry["method"] for entry in shown["fusion"]] == ["rrf"]
+        assert [*shown["aliases"]] == ["reciprocal_rank_fusion"]
+        assert [shown["blend"], shown["connector"]] == [[], []]
+    assert main(["methods", "qdrant"]) == 0
+    out = capsys.readouterr().out
+    assert "qdrant" in out
+    assert "rrf" not in out
+
+
+def test_an_unknown_method_is_not_answered_by_all_names(root: Path, capsys: Capture) -> None:
+    assert main(["fuse", *LISTS, "--method", "rff", "--out", str(root / "f.trec")]) == 2
+    err = capsys.readouterr().err
+    assert "did you mean 'rrf'" in err
+    assert "fusion-bench methods" in err
+    assert "borda" not in err
 
 
 @pytest.mark.parametrize(("command", "old", "new"), ROWS)

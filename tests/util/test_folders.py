@@ -230,6 +230,15 @@ def test_a_folder_that_exists_stays_as_it_is(tmp_path: Path) -> None:
     assert not is_ignored(make_output_folder(folder))
 
 
+def test_a_folder_that_only_holds_ignored_ones_is_ignored(tmp_path: Path) -> None:
+    parent = make_output_folder(tmp_path / "reports/mine/tuning").parent
+    assert not is_ignored(parent)
+    assert is_ignored(make_output_folder(parent))
+    other = make_output_folder(tmp_path / "reports/other/tuning").parent
+    (other / "notes.txt").write_text("mine")
+    assert not is_ignored(make_output_folder(other))
+
+
 @pytest.mark.parametrize("name", ["reports", "baselines", "reports/baselines", "x/.."])
 def test_no_folder_of_baselines_is_ignored(tmp_path: Path, name: str) -> None:
     assert not is_ignored(make_output_folder(tmp_path / name))

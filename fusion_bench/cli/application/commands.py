@@ -286,7 +286,10 @@ def _find_experiment(path: Path | None) -> Path | None:
     Raises:
         ConfigError: The folder holds none, or the file is a dataset's.
     """
-    if path is None or not (path.is_dir() or path.name == DATASET_FILE):
+    if path is None:
+        return None
+    _refuse_others(path)
+    if not path.is_dir() and path.name != DATASET_FILE:
         return path
     from fusion_bench.errors import ConfigError
     from fusion_bench.evaluation.starter import EXPERIMENT_FILE
@@ -301,6 +304,32 @@ def _find_experiment(path: Path | None) -> Path | None:
         )
     known = f"; its experiment is {beside}" if beside.is_file() else ""
     raise ConfigError(f"{path}: this is a dataset, and an experiment is needed{known}")
+
+
+#: Bytes of a record of one line that are looked at.
+MOST_RECORD = 1 << 26
+
+
+def _refuse_others(path: Path) -> None:
+    """Refuse the default where it is not there, and a record that a command wrote.
+
+    Raises:
+        ConfigError: Says what to name instead.
+    """
+    from fusion_bench.errors import ConfigError
+
+    if path == DEFAULT and not path.exists():
+        raise ConfigError(
+            f"no EXPERIMENT is named, and {path} is not there: name a file, or write one with "
+            "fusion-bench try --save mine"
+        )
+    from fusion_bench.io.raw_files import read_head
+
+    if path.suffix == ".json" and path.is_file() and '"format"' in read_head(path, MOST_RECORD):
+        raise ConfigError(
+            f"{path}: a record, and an experiment (YAML) is needed; a report goes to compare, a "
+            "baseline to gate EXPERIMENT --baseline-file"
+        )
 
 
 #: An experiment's file, or the folder that holds it.

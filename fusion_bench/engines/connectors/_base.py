@@ -315,7 +315,11 @@ class Connector(Method, ABC):
 
 
 connectors: MethodRegistry[Connector] = MethodRegistry(
-    "search engine", "fusion_bench.engines.connectors", "fusion_bench.connectors", Connector
+    "search engine",
+    "fusion_bench.engines.connectors",
+    "fusion_bench.connectors",
+    Connector,
+    listed_by="fusion-bench methods",
 )
 
 

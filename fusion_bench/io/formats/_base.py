@@ -71,6 +71,8 @@ SUGGESTIVE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "score": ("score", "sim", "relevance", "confidence", "point"),
     "grade": ("grade", "rating", "rel", "judg", "label", "score", "star", "point"),
 }
+#: Columns that lists have and judgments have not.
+RANKED_NAMES: Final = frozenset({"_score", "rank", "similarity", "distance"})
 
 
 def find_columns(
@@ -161,6 +163,8 @@ def _describe_missing(
     else:
         allowed = "; ".join(f"{role}: {', '.join(known_names[role])}" for role in missing)
     present = ", ".join(names) or "nothing"
+    if "grade" in missing and RANKED_NAMES.intersection(name.lower() for name in names):
+        return f"{where}: a ranked list, and judgments are needed (found: {present})"
     if set(names) <= set(given.values()):
         remedy = "add it"
     else:

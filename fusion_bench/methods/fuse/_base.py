@@ -440,6 +440,7 @@ class WeightedFusion(Fusion):
 fusions: MethodRegistry[Fusion] = MethodRegistry(
     *("fusion method", "fusion_bench.methods.fuse", "fusion_bench.fusions", Fusion, ALIASES),
     adapter="fusion_bench.methods.own_functions:FunctionFusion",
+    listed_by="fusion-bench methods",
 )
 
 
