@@ -110,7 +110,7 @@ def fuse_files(
         FusionBenchError: A file or the fusion breaks a rule.
     """
     made = fusions.build(fusion)
-    runs = [load_run(path, name=name, layout=layout) for name, path in files.items()]
+    runs = [load_run(path, name=name, layout=layout.for_list(name)) for name, path in files.items()]
     system = apply_switch(System(name=str(fusion["method"]), runs=tuple(files), fusion=made))
     return make_final_lists(system, align_all_queries(runs))
 

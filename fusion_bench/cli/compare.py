@@ -135,7 +135,7 @@ def _compare_runs(
         measures=options.measure or DEFAULT_MEASURES,
         binary_relevance=options.binary_relevance or 1,
         qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
-        run_layout=file_options.parse_run_columns(options.run_columns),
+        run_layout=file_options.parse_run_columns(options.run_columns, lists),
         details=collector,
     )
     steps = tuple(after_compare(qrels, lists, options.words(*RUN_OPTIONS)))

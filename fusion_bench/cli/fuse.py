@@ -97,10 +97,10 @@ def _fuse_files(options: FuseOptions) -> FinalLists:
 
     of_experiments = ("system", "dataset", "split", "datasets", "trial")
     base.refuse(options, "does not go with run files", *of_experiments)
-    layout = file_options.parse_run_columns(options.run_columns)
     method = "rrf" if options.method is None else options.method
     fusion = {"method": method, **_parse_keys(options.change)}
     files = file_options.parse_named_files(options.inputs, "NAME=FILE")
+    layout = file_options.parse_run_columns(options.run_columns, files)
     refuse_inputs(files.values())
     lists = fuse_files(files, fusion, layout)
     base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))

@@ -86,14 +86,14 @@ def command(options: TryOptions) -> None:
 def _read_options(options: TryOptions) -> StarterInput:
     from fusion_bench.evaluation.starter import StarterInput
 
+    runs = file_options.parse_named_files(options.lists, "NAME=FILE")
+    rerankers = file_options.parse_rerank_files(options.rerank, "--rerank")
     return options.call(
         StarterInput,
-        file_options.require_qrels(options.qrels),
-        file_options.parse_named_files(options.lists, "NAME=FILE"),
-        file_options.parse_rerank_files(options.rerank, "--rerank"),
+        *(file_options.require_qrels(options.qrels), runs, rerankers),
         measures=options.measure or DEFAULT_MEASURES,
         qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
-        run_layout=file_options.parse_run_columns(options.run_columns),
+        run_layout=file_options.parse_run_columns(options.run_columns, [*runs, *rerankers]),
     )
 
 

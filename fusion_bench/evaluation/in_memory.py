@@ -175,7 +175,10 @@ def compare_files(
     dataset = make_dataset(
         name_dataset(qrels),
         load_qrels(qrels, layout=qrels_layout),
-        {name: load_run(path, name=name, layout=run_layout) for name, path in runs.items()},
+        {
+            name: load_run(path, name=name, layout=run_layout.for_list(name))
+            for name, path in runs.items()
+        },
         qrels_path=qrels,
         paths=runs,
         layout=run_layout,

@@ -443,12 +443,13 @@ REMEDY = "run the experiment again"
 
 
 def read_report(path: Path | str) -> Report:
-    """Read a ``report.json`` and check that its numbers agree.
+    """Read a ``report.json``, or that of a folder, and check that its numbers agree.
 
     Raises:
         DataError: No such file, not a report, a format this version does not know, or numbers that
             no evaluation would have written.
     """
+    path = Path(path) / FILE if Path(path).is_dir() else path
     report = read_stored(Path(path), Report, what="report", remedy=REMEDY)
     problem = next(find_inconsistencies(report), None)
     if problem is not None:

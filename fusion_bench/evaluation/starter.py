@@ -318,9 +318,14 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
     _check_names(given)
     progress("reading the lists", 0, 1)
     layout = given.run_layout
-    runs = {name: load_run(path, name=name, layout=layout) for name, path in given.runs.items()}
+    runs = {
+        name: load_run(path, name=name, layout=layout.for_list(name))
+        for name, path in given.runs.items()
+    }
     rerankers = {
-        name: load_run(file.path, name=name, score_space=file.score_space, layout=layout)
+        name: load_run(
+            file.path, name=name, score_space=file.score_space, layout=layout.for_list(name)
+        )
         for name, file in given.rerankers.items()
     }
     spaces, guesses = _score_spaces(given, rerankers)
@@ -581,7 +586,11 @@ def _describe_dataset(
     given: StarterInput, name: str, spaces: Mapping[str, ScoreSpace], copies: Copies
 ) -> dict[str, Any]:
     """The ``dataset.yaml``; plans the copies of the files that it names."""
-    columns = {"columns": dict(given.run_layout.columns)} if given.run_layout.columns else {}
+
+    def list_columns(name: str) -> dict[str, Any]:
+        columns = given.run_layout.for_list(name).columns
+        return {"columns": dict(columns)} if columns else {}
+
     dataset: dict[str, Any] = {"name": name}
     if given.qrels is not None:
         path, names = copies.add(given.qrels, "qrels"), given.qrels_layout.columns
@@ -592,14 +601,14 @@ def _describe_dataset(
     if given.binary_relevance != 1:
         dataset["binary_relevance"] = given.binary_relevance
     dataset["runs"] = {
-        name: {"path": copies.add(path, f"runs/{name}"), **columns}
+        name: {"path": copies.add(path, f"runs/{name}"), **list_columns(name)}
         for name, path in given.runs.items()
     }
     if given.rerankers:
         dataset["rerank"] = {
             name: {
                 "path": copies.add(reranker.path, f"rerank/{name}"),
-                **columns,
+                **list_columns(name),
                 "score_space": spaces[name],
             }
             for name, reranker in given.rerankers.items()

@@ -138,15 +138,21 @@ class FileLayout:
     Attributes:
         format: Name of the format; by default the suffix and the contents decide.
         columns: What a column holds → its name in the file; by default the usual names.
+        by_list: Name of a list → the same of its file alone, beside ``columns``.
     """
 
     format: str | None = None
     columns: ColumnNames = field(default_factory=dict)
+    by_list: Mapping[str, ColumnNames] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for role in self.columns:
             if role not in COLUMN_NAMES:
                 raise UnknownNameError("column", role, COLUMN_NAMES, where="columns")
+
+    def for_list(self, name: str) -> FileLayout:
+        """The layout of one list's file."""
+        return FileLayout(self.format, {**self.columns, **self.by_list.get(name, {})})
 
     @property
     def key(self) -> list[object]:

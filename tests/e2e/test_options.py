@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fusion_bench as fb
 from fusion_bench.cli import main
 from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
@@ -75,6 +76,7 @@ def test_csv_has_numbers_and_on_request_every_query(
     said(capsys, "eval", "--csv", *word, EXPERIMENT)
     said(capsys, "compare", "reports/e", "--csv", *word, "--out", "paper")
     report = json.loads((root / "reports/e/report.json").read_text(encoding="utf-8"))
+    assert fb.read_report(root / "reports/e") == fb.read_report(root / "reports/e/report.json")
     (collection,) = report["collections"]
     for stem in ("reports/e/report", "paper/comparison"):
         means = {row["system"]: row["mean"] for row in table(root / f"{stem}-systems.csv")}

@@ -146,6 +146,9 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         ([*LISTS, "--qrels-columns", "query"], "'query' is not ROLE=NAME"),
         ([*LISTS, "--qrels-columns", "score=x"], "unknown role 'score'"),
         ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' stands twice"),
+        ([*LISTS, "--run-columns", "c:score=x"], "unknown list 'c'"),
+        ([*LISTS, "--run-columns", "a:score"], "'score' is not ROLE=NAME"),
+        (["--qrels", "none", "a=x", "b=y", "--measure", "ndgc@10"], "'nDCG@10'"),
         ([*LISTS, "--save", "a.trec/mine"], "--save: a.trec/mine would replace an input"),
         (
             ["--qrels", "qrels.txt", "a=a.trec", "A=b.trec", "--save", "mine"],
@@ -182,3 +185,22 @@ def test_columns_of_other_names_are_named_by_options(
     assert json.loads(capsys.readouterr().out)["collections"][0]["queries"] == ["q1", "q2"]
     monkeypatch.chdir(folder / "mine")
     assert main(["eval", "experiment.yaml", "--no-plots"]) == 0
+
+
+def test_columns_of_one_list_alone(folder: Path, capsys: Capture) -> None:
+    rows = (folder / "a.trec").read_text(encoding="utf-8").split("\n")
+    cells = [
+        (query, point, score)
+        for query, _, point, _, score, *_ in map(str.split, filter(None, rows))
+    ]
+    lines = [
+        json.dumps(dict(zip(("query", "point", "similarity"), row, strict=True))) for row in cells
+    ]
+    (folder / "a.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    lists = ("--qrels", "qrels.txt", "a=a.jsonl", "b=b.trec")
+    column = ("--run-columns", "a:document=point")
+    result = run_json(capsys, *lists, *column, "--save", "mine")
+    assert result["verdict"] == run_json(capsys, *LISTS)["verdict"]
+    saved = yaml.safe_load((folder / "mine/dataset.yaml").read_text(encoding="utf-8"))
+    assert saved["runs"]["a"]["columns"] == {"document": "point"}
+    assert "columns" not in saved["runs"]["b"]

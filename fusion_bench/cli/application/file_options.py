@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
 
@@ -29,8 +29,9 @@ QrelsColumns: TypeAlias = Annotated[
 RunColumns: TypeAlias = Annotated[
     Sequence[str],
     Option(
-        metavar="ROLE=NAME",
-        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name; repeatable.",
+        metavar="[LIST:]ROLE=NAME",
+        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name, or that of "
+        "one list; repeatable.",
     ),
 ]
 
@@ -73,17 +74,36 @@ def parse_qrels_columns(values: Sequence[str]) -> FileLayout:
         typer.BadParameter: A role or a name is missing, or a role stands twice.
         UnknownNameError: No such role.
     """
-    return _parse_columns(values, QRELS_ROLES, "--qrels-columns")
-
-
-def parse_run_columns(values: Sequence[str]) -> FileLayout:
-    """The layout of runs; arguments and errors as for :func:`parse_qrels_columns`."""
-    return _parse_columns(values, RUN_ROLES, "--run-columns")
-
-
-def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> FileLayout:
     from fusion_bench.io.raw_files import FileLayout
 
+    return FileLayout(columns=_parse_columns(values, QRELS_ROLES, "--qrels-columns"))
+
+
+def parse_run_columns(values: Sequence[str], lists: Collection[str]) -> FileLayout:
+    """The layout of runs.
+
+    Args:
+        values: ``ROLE=NAME``, or ``LIST:ROLE=NAME`` for the file of one list alone.
+        lists: The names of the lists.
+
+    Raises:
+        typer.BadParameter: As for :func:`parse_qrels_columns`; so an UnknownNameError.
+        UnknownNameError: No such list.
+    """
+    from fusion_bench.io.raw_files import FileLayout
+
+    option, by_list = "--run-columns", dict[str, list[str]]()
+    for value in values:
+        role, equals, column = value.partition("=")
+        name, _, role = role.rpartition(":")
+        if name and name not in lists:
+            raise UnknownNameError("list", name, lists, where=option)
+        by_list.setdefault(name, []).append(f"{role}{equals}{column}")
+    columns = {name: _parse_columns(each, RUN_ROLES, option) for name, each in by_list.items()}
+    return FileLayout(columns=columns.pop("", {}), by_list=columns)
+
+
+def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> dict[str, str]:
     columns: dict[str, str] = {}
     for value in values:
         role, _, name = value.partition("=")
@@ -94,7 +114,7 @@ def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> 
         if role in columns:
             raise typer.BadParameter(f"{role!r} stands twice: drop one", param_hint=option)
         columns[role] = name
-    return FileLayout(columns=columns)
+    return columns
 
 
 def report_file(path: Path) -> Path:

@@ -279,7 +279,7 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     ``SHAPES`` has the shapes of a list. The line and the suffix do not decide how a file is read:
     what stands in it does.
     """
-    items = list(read_items(path))
+    items = [part for item in read_items(path) for part in _split_responses(item, path)]
     table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
     if table is not None:
         return table
@@ -298,6 +298,38 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
         lines=lines,
         bare=reader.bare,
     )
+
+
+#: Keys of the ids of the queries that a multi-search asked, in the order of its answers.
+QUERY_LISTS: Final = ("queries", "qids", "query_ids")
+
+
+def _split_responses(item: JsonItem, path: Path) -> Iterator[JsonItem]:
+    """The answers of a multi-search of Elasticsearch or OpenSearch, each with its query.
+
+    Source: https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-msearch
+
+    Raises:
+        DataError: Nothing says which queries they answer.
+    """
+    body, envelope = _open_envelope(item.value)
+    responses = body.get("responses") if isinstance(body, dict) else None
+    if not isinstance(responses, list):
+        yield item
+        return
+    where = item.locate(path)
+    names = next((envelope[key] for key in QUERY_LISTS if key in envelope), None)
+    if not isinstance(names, list) or len(names) != len(responses):
+        given = f"{len(names)} ids" if isinstance(names, list) else "none"
+        raise DataError(
+            f"{where}: a multi-search has {len(responses)} responses in the order of its requests "
+            f'and names no query: add the id of each, as in {{"queries": ["q1", "q2", …], '
+            f'"responses": […]}} (given: {given})'
+        )
+    for number, (name, response) in enumerate(zip(names, responses, strict=True), start=1):
+        place = f":{item.place}" if isinstance(item.place, int) else item.place
+        query = require_text(name, "query", where)
+        yield JsonItem(f"{place}: response {number}", response, query)
 
 
 class _RowReader:
@@ -422,11 +454,11 @@ class _RowReader:
         Raises:
             DataError: Always.
         """
-        is_row = isinstance(body, dict) and not any(
-            isinstance(v, dict | list) for v in body.values()
-        )
-        if is_row:
-            find_columns(list(body), self.kind, where, self.columns)
+        cells = body if isinstance(body, dict) else {}
+        names = [key for key, cell in cells.items() if not isinstance(cell, dict | list)]
+        has_cells = len(names) > len(ID_ROLES)  # beside nested ones, such as a payload
+        if isinstance(body, dict) and (has_cells or len(names) == len(cells)):
+            find_columns(names, self.kind, where, self.columns)  # a row: says what it lacks
         value = VALUE_ROLES[self.kind]
         contents = ", ".join(body) if isinstance(body, dict) else json.dumps(body)[:60]
         raise DataError(

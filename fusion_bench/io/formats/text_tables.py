@@ -274,7 +274,20 @@ def read_delimited(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNa
         for role, name in names.items()
         for at in [header.index(name)]
     }
+    if delimiter in DECIMAL_COMMA_DELIMITERS and "value" in column:
+        column["value"] = _read_decimal_commas(column["value"])
     return tabulate(column, [row_number for row_number, _ in rows], has_ranks=has_ranks)
+
+
+#: Between cells of tables in which a comma may be that of a decimal number.
+DECIMAL_COMMA_DELIMITERS: Final = (";", "\t")
+
+
+def _read_decimal_commas(cells: list[str]) -> list[str]:
+    """The numbers with points for their commas; as they are where any cell has a point."""
+    if any("." in cell for cell in cells):
+        return cells
+    return [re.sub(r"^([+-]?\d*),(\d+)(?=$|[eE])", r"\1.\2", cell) for cell in cells]
 
 
 def _is_data(cells: Sequence[str], kind: Kind) -> bool:

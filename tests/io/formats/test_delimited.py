@@ -207,6 +207,33 @@ def test_a_suggestion_keeps_the_columns_that_are_named(tmp_path: Path) -> None:
 
 
 def test_a_decimal_comma_is_named(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.csv", "qid;docid;score\nq1;d1;0,5\n")
+    path = written(tmp_path / "a.csv", "qid|docid|score\nq1|d1|0,5\n")
     with pytest.raises(DataError, match=r"a\.csv:2:.*'0,5'.*number:"):
         load_run(path)
+
+
+# ── decimal commas, as a spreadsheet of many countries writes them
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t"])
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv"])
+def test_a_comma_between_digits_is_a_decimal_point(
+    name: str, delimiter: str, tmp_path: Path
+) -> None:
+    lines = ["query;document;score", "q1;a,b;1,5", "q1;c;-0,25", "q1;d;2", "q1;e;1,5e3"]
+    path = written(tmp_path / name, "\n".join(lines).replace(";", delimiter))
+    assert load_run(path).to_dict() == {"q1": {"e": 1500.0, "d": 2.0, "a,b": 1.5, "c": -0.25}}
+
+
+def test_grades_with_decimal_commas(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", "\ufeffquery;document;grade\r\nq1;a;1,0\r\nq1;b;0,0\r\n")
+    assert load_qrels(path).to_dict() == {"q1": {"a": 1, "b": 0}}
+
+
+@pytest.mark.parametrize("cells", [("1,5", "2.5"), ("1,234,567", "3"), ("1.234,5", "1")])
+def test_a_comma_that_may_separate_thousands_is_refused(
+    cells: tuple[str, str], tmp_path: Path
+) -> None:
+    rows = "".join(f"q1;d{i};{cell}\n" for i, cell in enumerate(cells))
+    with pytest.raises(DataError, match=cells[0]):
+        load_run(written(tmp_path / "a.csv", f"query;document;score\n{rows}"))

@@ -366,7 +366,7 @@ def test_each_answer_is_of_one_shape() -> None:
 def test_every_example_of_the_docs_is_read(tmp_path: Path) -> None:
     page = Path(__file__).parents[3] / "docs/reference/formats.md"
     examples = re.findall(r"^\| [^|]* \| `(\{.*\})` \|$", page.read_text(), re.MULTILINE)
-    assert len(examples) == 7
+    assert len(examples) == 8
     for example in examples:
         path = tmp_path / "a.jsonl"
         path.write_text(example)
@@ -396,3 +396,51 @@ def test_a_second_list_of_a_query_needs_scores(tmp_path: Path) -> None:
 def test_a_key_that_stands_twice_is_not_dropped(content: str, key: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=f"a\\.json(:1)?: the key '{key}' stands twice"):
         load_run(written(tmp_path / "a.json", content))
+
+
+# ── the answers of a multi-search
+
+
+def search(*documents: str, **facts: object) -> dict[str, object]:
+    hits = [{"_id": name, "_score": 9.0 - i} for i, name in enumerate(documents)]
+    return {"took": 1, "hits": {"hits": hits}, **facts}
+
+
+@pytest.mark.parametrize("key", ["queries", "qids", "query_ids"])
+def test_a_multi_search_is_one_list_a_query(key: str, tmp_path: Path) -> None:
+    answers = {"took": 3, "responses": [search("a", "b"), search(), search("c")]}
+    expected = {"q1": {"a": 9.0, "b": 8.0}, "q3": {"c": 9.0}}
+    names = {key: ["q1", "q2", "q3"]}
+    for item in ({**names, **answers}, {**names, "response": answers}):
+        path = written(tmp_path / "ms.json", json.dumps(item))
+        assert load_run(path).to_dict() == expected
+
+
+@pytest.mark.parametrize(
+    ("item", "parts"),
+    [
+        ({"responses": [search("a")]}, ["1 responses", "queries", "none"]),
+        ({"queries": ["q1", "q2"], "responses": [search("a")]}, ["1 responses", "2 ids"]),
+        (
+            {"queries": ["q1", "q2"], "responses": [search("a"), {"error": {"type": "x"}}]},
+            ["response 2", "error"],
+        ),
+        ({"queries": ["q1"], "responses": [search("a", timed_out=True)]}, ["response 1", "timed"]),
+    ],
+)
+def test_a_multi_search_that_is_not_whole(
+    item: dict[str, object], parts: list[str], tmp_path: Path
+) -> None:
+    with pytest.raises(DataError) as error:
+        load_run(written(tmp_path / "ms.json", json.dumps(item)))
+    assert all(part in str(error.value) for part in ("ms.json", *parts))
+
+
+def test_a_dump_of_points_names_the_column_that_it_lacks(tmp_path: Path) -> None:
+    row = {"query": "q1", "point_id": "d1", "similarity": 0.5, "payload": {"a": 1}}
+    path = written(tmp_path / "dump.jsonl", json.dumps(row))
+    with pytest.raises(DataError) as error:
+        load_run(path)
+    assert "--run-columns document=point_id" in str(error.value)
+    layout = FileLayout(columns={"document": "point_id"})
+    assert load_run(path, layout=layout).to_dict() == {"q1": {"d1": 0.5}}
