@@ -58,7 +58,7 @@ def _shorten_headline(headline: Finding) -> Finding:
     more = len(headline.details) - MAX_DETAILS
     if more <= 1:
         return headline
-    return replace(headline, details=(*headline.details[:MAX_DETAILS], f"{more} more on the page"))
+    return replace(headline, details=(*headline.details[:MAX_DETAILS], f"{more} more (-v shows them)"))
 
 
 def _shorten_section(section: Section, others: Iterable[Section], *, has_table: bool) -> Section:
@@ -89,7 +89,7 @@ def _limit_warnings(warnings: Iterable[Finding]) -> Iterator[Finding]:
     shown = listed if len(listed) == MAX_WARNINGS + 1 else listed[:MAX_WARNINGS]
     yield from map(_first_sentence, shown)
     if more := len(listed) - len(shown):
-        yield Finding(f"{pluralize(more, 'more warning')} on the page", "warning")
+        yield Finding(f"{pluralize(more, 'more warning')} (-v shows them)", "warning")
 
 
 def _first_sentence(finding: Finding) -> Finding:

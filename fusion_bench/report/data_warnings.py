@@ -317,12 +317,24 @@ def _describe_lint_scope(finding: LintFinding) -> str:
     return f"{first}{more}{types}"
 
 
+#: Of the table of all findings; what each says stands in its section.
+FINDING_COLUMNS: Final[tuple[Column[WitnessedFinding], ...]] = (
+    Column("rule", lambda finding: finding.id, is_text=True),
+    Column("severity", lambda finding: finding.severity, is_text=True, is_name=True),
+    Column("systems", lambda finding: list_names(finding.systems), is_text=True),
+    Column("where", lambda finding: finding.where, is_text=True, is_optional=True),
+)
+
+
 def build_lint_page(report: LintReport) -> Page:
     """The page of a lint report: each finding with its witness."""
     sections = tuple(_build_lint_section(finding) for finding in report.findings)
     notes = tuple(Finding(text, key=key) for key, text in _list_lint_notes(report))
     if notes:
         sections = (*sections, Section(findings=notes))
+    if report.findings:
+        table = make_table("Findings", FINDING_COLUMNS, report.findings)
+        sections = (Section(parts=(table,)), *sections)
     return Page(
         f"Lint: {report.experiment}",
         sections,

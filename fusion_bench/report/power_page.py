@@ -117,7 +117,20 @@ def build_power_page(plan: PowerPlan) -> Page:
         parts=(_build_needs_table(plan), *_build_hand_tables(plan)),
     )
     first = judge_section(plan.warnings)
-    return Page(f"Power: {_describe_source(plan)}", (*first, section))
+    headline = Finding(_describe_need(plan), key="decision")
+    return Page(f"Power: {_describe_source(plan)}", (*first, section), headline)
+
+
+def _describe_need(plan: PowerPlan) -> str:
+    """What the queries at hand show, or how many a difference takes, by the first rule."""
+    rule, power = plan.rules[0], _format_power(plan)
+    if rule.detectable is not None and plan.spread.queries is not None:
+        return (
+            f"{pluralize(plan.spread.queries, 'query')} show a true difference of "
+            f"{format_number(rule.detectable)} with power {power}."
+        )
+    needs = [f"{each.difference:g} takes {each.needed or 'n/a'}" for each in rule.differences]
+    return f"Queries to show a true difference with power {power}: {', '.join(needs)}."
 
 
 def _describe_source(plan: PowerPlan) -> str:
