@@ -12,11 +12,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.cli.application.paper_files import (
-    check_paper_options,
-    comparison_files,
-    paper_files,
-)
+from fusion_bench.cli.application.paper_files import check_paper_options, paper_files
 from fusion_bench.config.options import (
     Argument,
     Count,
@@ -205,7 +201,7 @@ def _compare(
         collections, _origins(paths, reports), [report.provenance for report in reports]
     )
     records = [{name: getattr(each, name) for name in RECORD_KEYS} for each in collections]
-    texts = options.call(comparison_files, options, reports, collections)
+    texts = paper_files(options, "comparison", *reports, compared=collections)
     return ComparedReports(records, replace(page, next_steps=steps), texts)
 
 

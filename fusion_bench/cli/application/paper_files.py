@@ -35,52 +35,32 @@ def check_paper_options(options: PaperOptions, measures: Sequence[str] | None) -
         find_columns(options.columns, names)
 
 
-def paper_files(options: PaperOptions, stem: str, report: Report) -> dict[str, str]:
-    """File name → text of the tables of an evaluation that options ask for.
+def paper_files(
+    options: PaperOptions,
+    stem: str,
+    *reports: Report,
+    compared: Sequence[CollectionComparison] | None = None,
+) -> dict[str, str]:
+    """File name → text of the tables that options ask for.
 
     Args:
-        options: Of the command.
+        options: Of the command; its baseline and candidates choose systems.
         stem: What the file names begin with.
-        report: What was found.
+        reports: What was found: one, or two to compare.
+        compared: Their comparison; None = the first report as it is.
     """
     files: dict[str, str] = {}
     if options.latex:
         from fusion_bench.report.paper_table import render_paper_tables
 
-        text = render_paper_tables(report, columns=options.columns, letters=options.letters)
-        files[f"{stem}.tex"] = text
+        files[f"{stem}.tex"] = options.call(render_paper_tables, *reports)
     if options.csv:
-        from fusion_bench.report.record_rows import csv_files, report_rows
+        from fusion_bench.evaluation.compared_reports import plan_comparison
+        from fusion_bench.report.record_rows import comparison_rows, csv_files, report_rows
 
-        files |= csv_files(stem, report_rows(report), options.csv)
-    return files
-
-
-def comparison_files(
-    options: PaperOptions,
-    reports: Sequence[Report],
-    compared: Sequence[CollectionComparison],
-    *,
-    baseline: str | None,
-    candidates: Sequence[str],
-) -> dict[str, str]:
-    """The same of systems of one or two reports against one of them."""
-    from fusion_bench.evaluation.compared_reports import plan_comparison
-
-    files: dict[str, str] = {}
-    if options.latex:
-        from fusion_bench.report.paper_table import render_paper_tables
-
-        files["comparison.tex"] = render_paper_tables(
-            *reports,
-            baseline=baseline,
-            candidates=candidates,
-            columns=options.columns,
-            letters=options.letters,
-        )
-    if options.csv:
-        from fusion_bench.report.record_rows import comparison_rows, csv_files
-
-        plans = plan_comparison(*reports, baseline=baseline, candidates=candidates)
-        files |= csv_files("comparison", comparison_rows(plans, compared), options.csv)
+        if compared is None:
+            rows = report_rows(reports[0])
+        else:
+            rows = comparison_rows(options.call(plan_comparison, *reports), compared)
+        files |= csv_files(stem, rows, options.csv)
     return files
