@@ -93,8 +93,7 @@ def command(options: EvalOptions) -> None:
             next_steps=steps,
             tables=tables,
         )
-    page = replace(build_page(report), next_steps=steps)
-    print_result(report, page, options, written)
+    print_result(report, replace(build_page(report), next_steps=steps), options, written)
 
 
 def read_conditions(given: Iterable[str]) -> dict[str, tuple[str, ...]]:
