@@ -52,7 +52,7 @@ def command(options: ExplainOptions) -> None:
     document = options.document
     if document is None:
         base.refuse(options, "needs a DOCUMENT to compare with", "against")
-    if not options.experiment.exists():
+    if not (options.experiment.exists() or options.experiment.is_symlink()):
         raise typer.BadParameter(
             f"{options.experiment}: no such file: the experiment comes before the query",
             param_hint="EXPERIMENT",
