@@ -58,7 +58,9 @@ def _shorten_headline(headline: Finding) -> Finding:
     more = len(headline.details) - MAX_DETAILS
     if more <= 1:
         return headline
-    return replace(headline, details=(*headline.details[:MAX_DETAILS], f"{more} more (-v shows them)"))
+    return replace(
+        headline, details=(*headline.details[:MAX_DETAILS], f"{more} more (-v shows them)")
+    )
 
 
 def _shorten_section(section: Section, others: Iterable[Section], *, has_table: bool) -> Section:
