@@ -79,7 +79,7 @@ def rrf(
 def weighted(
     weights: Mapping[str, float] | None = None,
     *,
-    normalize: str | Mapping[str, Any] = "min_max",
+    normalize: str | Mapping[str, Any] | Callable[..., Any] = "min_max",
     missing: str = "zero",
     **options: Any,  # noqa: ANN401 - the models check them
 ) -> MethodChoice:
@@ -87,7 +87,7 @@ def weighted(
 
     Args:
         weights: By run name or role; 1 by default.
-        normalize: How each list's scores are scaled first.
+        normalize: How each list's scores are scaled first; a name, or a function of one's own.
         missing: What counts for a run that did not return the document: ``zero``, ``min`` or
             ``skip``.
         options: Keys of a system: ``runs``, ``blend``, ``depth``, ``top_k``, …

@@ -62,7 +62,7 @@ def find_effort(system: System) -> Effort:
     """What a system takes, its stages included."""
     parts = [*_list_parts(system)]
     depths = {
-        (part.blend.reranker, part.blend.depth)
+        (part.blend.reranker_name, getattr(part.blend, "depth", None))
         for part in parts
         if part.blend.method != "none" and getattr(part.blend, "beta", None) != 0
     }

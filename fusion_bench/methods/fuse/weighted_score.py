@@ -628,7 +628,10 @@ class CombMnz(WeightedScoreFusion):
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """The score in each source, times the sum of the weights of all that returned it."""
-        share = sum_terms(np.where(returned_by(runs), self.weight_column(runs), 0.0))
+        weights = self.weight_column(runs)
+        if (weights == 1).all():  # the sum of equal weights is a count, which a view keeps
+            return make_source_terms(runs, self.zero_filled(runs) * _source_counts(runs))
+        share = sum_terms(np.where(returned_by(runs), weights, 0.0))
         return make_source_terms(runs, self.zero_filled(runs) * share)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
