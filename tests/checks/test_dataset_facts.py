@@ -224,7 +224,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def evaluate(root: Path, capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
     """The count of the report, what the terminal shows, and the Markdown page."""
-    assert main(["eval", tiny.EXPERIMENT, "--no-plots", "--out", "report"]) == 0
+    assert main(["eval", tiny.EXPERIMENT, "-v", "--out", "report"]) == 0
     (record,) = json.loads((root / "report/report.json").read_text(encoding="utf-8"))["collections"]
     page = (root / "report/report.md").read_text(encoding="utf-8")
     return record["ignored_queries"], capsys.readouterr().out, page

@@ -209,7 +209,7 @@ def test_what_the_dataset_declares_decides_in_eval_and_compare(
     verdicts = next(line for line in page.splitlines() if "Verdicts on" in line)
     assert (CONDITION in verdicts) is bool(condition)
     capsys.readouterr()
-    assert run("compare", "reports/mine/report.json", "--candidate", "fresh") == 0
+    assert run("compare", "reports/mine/report.json", "--candidate", "fresh", "-v") == 0
     shown = capsys.readouterr().out
     word = "judge first" if answer == "unjudged decide" else answer
     assert f": {word} {condition}".rstrip() + "." in shown

@@ -175,7 +175,7 @@ def refine(root: Path, *, reranker: bool = True) -> None:
 
 
 def evaluate(*options: str) -> dict[str, Any]:
-    assert main(["eval", tiny.EXPERIMENT, "--out", "out", "--no-plots", *options]) == 0
+    assert main(["eval", tiny.EXPERIMENT, "--out", "out", "-v", *options]) == 0
     collection: dict[str, Any] = read_report("out/report.json").to_dict()["collections"][0]
     return collection
 

@@ -215,9 +215,10 @@ def test_a_report_states_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(unjudged_project.make(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
     measures = "measures: [RR@10, Success@1, Judged@2]"
     edit(tmp_path, unjudged_project.EXPERIMENT, "measures: [RR@10]", measures)
-    words = ["eval", unjudged_project.EXPERIMENT, "--no-plots", "--no-html", "--out", "out"]
+    words = ["eval", unjudged_project.EXPERIMENT, "-v", "--no-html", "--out", "out"]
     assert main(words) == 0
     out = capsys.readouterr().out
     [collection] = read_report(Path("out/report.json")).collections
@@ -273,6 +274,6 @@ def test_comparisons_and_slices_state_them(
         known = {name: measures[system][name].bounds for name in collection.measures}
         stated = record["bounds"][system]
         assert stated == {name: each and each.model_dump() for name, each in known.items()}
-    assert main(["compare", "out/report.json"]) == 0
+    assert main(["compare", "out/report.json", "-v"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "Judged@10 100.0 %, if judged 0.7500…0.7500;" in shown

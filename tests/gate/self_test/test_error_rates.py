@@ -146,7 +146,7 @@ def test_on_the_command_line(
     (tmp_path / "datasets/mine/b.trec").write_text(cases.run_lines(places, "b"))
     edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     command = ["gate", cases.EXPERIMENT, "--self-test", "--simulations", "100"]
-    code = main(command)
+    code = main([*command, "-v"])
     out, err = capsys.readouterr()
     assert code == 0
     assert all(line.startswith("progress: ") for line in err.splitlines())  # on a busy machine

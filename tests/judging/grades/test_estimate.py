@@ -173,7 +173,7 @@ def test_measures_of_the_command_replace_those_of_the_experiment(capsys: Capture
 
 @pytest.mark.usefixtures("project")
 def test_page_says_it_in_a_sentence(capsys: Capture) -> None:
-    assert main(ESTIMATE) == 0
+    assert main([*ESTIMATE, "-v"]) == 0
 
     out = capsys.readouterr().out
     assert "live against plain: not shown" in out

@@ -78,7 +78,7 @@ def test_all_judges_are_compared_on_their_common_queries(capsys: Capture) -> Non
 
 @pytest.mark.usefixtures("project")
 def test_page_names_what_depends_on_the_judge(capsys: Capture) -> None:
-    assert main([*COMMAND, "--judge", "picked", "--judge", "other"]) == 0
+    assert main([*COMMAND, "-v", "--judge", "picked", "--judge", "other"]) == 0
 
     out = capsys.readouterr().out
     assert "1 of 1 verdict depends" in out
@@ -161,7 +161,7 @@ def test_system_of_several_trials_is_their_mean(project: Path, capsys: Capture) 
     places = 1 + np.arange(cases.QUERIES) % 4
     by_people = record["systems"][1]["verdicts"][0]["mean"]
     assert by_people == pytest.approx(float(np.mean([np.ones(60), 1 / places])))
-    assert main(ESTIMATE) == 0
+    assert main([*ESTIMATE, "-v"]) == 0
     assert "for these trials" in capsys.readouterr().out
 
 

@@ -289,7 +289,7 @@ def test_coordinate_ascent_stays_reciprocal_rank_fusion_where_nothing_is_better(
     assert model.weights == tuple(float(label == "rrf") for label in labels)
 
 
-@pytest.mark.parametrize("measure", ["nDCG@x", "colour", "ERR@10", 3])
+@pytest.mark.parametrize("measure", ["nDCG@x", "colour", "infAP", 3])
 def test_coordinate_ascent_refuses_a_measure_that_it_cannot_compute(measure: object) -> None:
     with pytest.raises(ConfigError, match=r"^measure: "):
         fusions.build({"method": "coordinate_ascent", "measure": measure})

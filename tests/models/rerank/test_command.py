@@ -98,7 +98,7 @@ def test_a_list_is_written_that_the_bench_replays(root: Path, capsys: Capture) -
     assert meta.settings["settings"]["breaker"] == breaker
     experiment = root / "experiments/e.yaml"
     edit(root, "experiments/e.yaml", "reranker: r", "reranker: rrf-jina")
-    assert main(["eval", str(experiment), "--no-plots", "--out", "r"]) == 0
+    assert main(["eval", str(experiment), "-v", "--out", "r"]) == 0
     assert "cost and latency" in capsys.readouterr().out
     table = cost_table(read_report(Path("r/report.json")).collections[0])
     assert table is not None

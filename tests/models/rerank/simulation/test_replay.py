@@ -211,6 +211,7 @@ def test_the_command_answers_and_draws(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(tiny.make(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")
     given = ["rerank", "experiments/e.yaml", "--dataset", "tiny", "--system", "two", "--simulate"]
     given += ["--set", "queries=100", "--set", "repeats=2"]
     Path("c.yaml").write_text("settings: {deadline: {rerank_ms: 80}}\n", encoding="utf-8")
