@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -31,3 +33,9 @@ def _walk_group(group: Any, context: typer.Context, path: tuple[str, ...]) -> It
 def options_of(command: Any) -> set[str]:  # noqa: ANN401 - as above
     """Options of a command, such as ``--json``."""
     return {option for parameter in command.params for option in parameter.opts}
+
+
+def next_commands(text: str) -> list[list[str]]:
+    """The commands that the end of a page names, without their purposes."""
+    lines = re.findall(r"^  fusion-bench (.*)", text.split("\nNext:\n")[1], re.MULTILINE)
+    return [shlex.split(line, comments=True) for line in lines]

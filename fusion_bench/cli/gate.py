@@ -220,7 +220,9 @@ def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
 
     last, number = new.history[-1], len(new.history)
     if number > 1:
-        console.print_result(last, build_update_page(new), options)
+        # No file has this page, and no second update prints it.
+        whole = replace(options, verbose=not options.quiet)
+        console.print_result(last, build_update_page(new), whole)
     console.echo(f"Written: {path}: {new.system}, update {number}: {last.reason}")
     if number == 1:
         for collection, means in last.means.items():

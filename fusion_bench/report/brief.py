@@ -44,6 +44,9 @@ def shorten_page(page: Page) -> Page:
         for section in mains
     ]
     if len(mains) > 1:
+        sections = [
+            replace(each, title=main.title) for each, main in zip(sections, mains, strict=True)
+        ]
         sections.append(Section(findings=tuple(_limit_warnings(_list_warnings(others)))))
     return replace(
         page,

@@ -68,6 +68,9 @@ def print_page(
     if detail == "answer":
         return
     for section in brief.sections:
+        if section.title:
+            console.print()
+        _print_text(console, section.title, style="bold")
         for finding in section.findings:
             _print_finding_line(finding, console)
         for table in section.tables:

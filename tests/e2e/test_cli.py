@@ -6,7 +6,6 @@ import json
 import os
 import pty
 import re
-import shlex
 import subprocess
 import sys
 import threading
@@ -24,7 +23,7 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.outputs import RECORD
 from tests.child_processes import drop_progress
-from tests.commands import leaf_commands
+from tests.commands import leaf_commands, next_commands
 from tests.evaluation.test_run_experiment import second
 from tests.tiny import DATASET, EXPERIMENT, edit
 
@@ -206,7 +205,7 @@ def test_eval_keeps_what_it_reads_unless_told_not_to(
 
 
 def test_eval_writes_what_the_api_computes(root: Path, capsys: Capture) -> None:
-    out = printed(capsys, "eval", EXPERIMENT)
+    out = printed(capsys, "eval", EXPERIMENT, "--plots", "-v")
     folder = root / "reports/e"
     names = {path.name for path in folder.iterdir() if not path.name.startswith(".")}
     texts = {"report.json", "report.md", "report.html"}
@@ -257,8 +256,8 @@ def test_eval_on_two_datasets(root: Path, capsys: Capture) -> None:
     second(root)
     edit(root, EXPERIMENT, "dataset: tiny", "datasets: [tiny, other]")
     assert [c["name"] for c in evaluated(capsys)] == ["tiny", "other"]
-    out = printed(capsys, "eval", EXPERIMENT, "--no-plots")
-    assert out.index("tiny 1, split test: 3 ") < out.index("other 1, split test: 3 ")
+    out = printed(capsys, "eval", EXPERIMENT)
+    assert out.index("\ntiny 1, split test: 3 ") < out.index("\nother 1, split test: 3 ")
 
 
 def test_datasets_are_found_beside_the_experiment_and_by_option(
@@ -369,8 +368,7 @@ def test_compare_of_reports_explains_what_lost_most(root: Path, capsys: Capture)
     edit(root, EXPERIMENT, "  one:\n    runs: [a, b]", "  one:\n    runs: [a]")
     printed(capsys, "eval", EXPERIMENT, "--no-plots", "--out", "after")
     files = ["before/report.json", "after/report.json", "--candidate", "one"]
-    lines = printed(capsys, "compare", *files).split("\nNext:\n")[1].splitlines()
-    commands = [shlex.split(line, comments=True)[1:] for line in lines]
+    commands = next_commands(printed(capsys, "compare", *files))
     assert commands[0] == ["explain", EXPERIMENT, "q1", "--system", "one"]
     assert commands[1][-2:] == ["--markdown", "comparison.md"]
     assert [main(command) for command in commands] == [0, 0]
@@ -382,7 +380,7 @@ def test_compare_one_run_file(capsys: Capture) -> None:
     out = printed(capsys, "compare", "--qrels", QRELS, A)
     assert "0.6250" in out
     assert "0 comparisons" not in out
-    assert "a (nDCG@10" in out.splitlines()[-1]
+    assert "a (nDCG@10" in out.splitlines()[0]
 
 
 def test_compare_one_report_and_two(root: Path, capsys: Capture) -> None:
@@ -390,7 +388,7 @@ def test_compare_one_report_and_two(root: Path, capsys: Capture) -> None:
     printed(capsys, "eval", EXPERIMENT, "--no-plots", "--out", "before")
     edit(root, EXPERIMENT, "  one:\n    runs: [a, b]", "  one:\n    runs: [a]")
     printed(capsys, "eval", EXPERIMENT, "--no-plots", "--out", "after")
-    out = printed(capsys, "compare", "before/report.json")
+    out = printed(capsys, "compare", "before/report.json", "-v")
     assert "tiny: 3 queries, " in out
     assert "90 % interval" in out
     assert "1 (unadjusted)" in out
@@ -462,11 +460,11 @@ def test_eval_ends_with_the_verdict_and_commands_that_work(root: Path, capsys: C
         "[a, b]\n    fusion: {method: rrf_v2}\n    blend: {method: position_aware, reranker: r}\n"
     )
     edit(root, EXPERIMENT, fused, "[a]\n")
-    lines = printed(capsys, "eval", EXPERIMENT, "--no-plots").splitlines()
-    assert "on tiny" in lines[lines.index("Next:") - 2]
-    commands = [shlex.split(line, comments=True) for line in lines[lines.index("Next:") + 1 :]]
-    assert [words[1] for words in commands] == ["explain", "tune"]
-    assert printed(capsys, *commands[0][1:])
+    out = printed(capsys, "eval", EXPERIMENT)
+    assert "on tiny" in " ".join(out.split("\n-")[0].split())
+    commands = next_commands(out)
+    assert [words[0] for words in commands] == ["explain", "tune"]
+    assert printed(capsys, *commands[0])
 
 
 def test_eval_offers_the_gate_as_it_stands(root: Path, capsys: Capture) -> None:
@@ -475,10 +473,9 @@ def test_eval_offers_the_gate_as_it_stands(root: Path, capsys: Capture) -> None:
         (root / EXPERIMENT).read_text() + "gate: {system: two, checks: {RR@10: {max_drop: 0.1}}}\n"
     )
     for options in (["--update", "--reason", "first baseline"], []):
-        out = printed(capsys, "eval", EXPERIMENT, "--no-plots")
-        command = shlex.split(out.splitlines()[-1], comments=True)
-        assert command == ["fusion-bench", "gate", EXPERIMENT, *options]
-        printed(capsys, *command[1:])
+        command = next_commands(printed(capsys, "eval", EXPERIMENT))[-1]
+        assert command == ["gate", EXPERIMENT, *options]
+        printed(capsys, *command)
 
 
 def test_detail_without_a_page_is_refused(root: Path, capsys: Capture) -> None:

@@ -68,7 +68,7 @@ def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, *words:
 def test_the_terminal_and_the_written_page_say_it(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, command: str
 ) -> None:
-    pages = [run(project, monkeypatch, capsys, *COMMANDS[command])]
+    pages = [run(project, monkeypatch, capsys, *COMMANDS[command], "-v")]
     if command in PAGES:
         pages.append((project / PAGES[command]).read_text(encoding="utf-8"))
     # Single lists are not summed, so nothing is below an absent document.
@@ -95,7 +95,7 @@ def test_json_holds_key_and_text(
 # ── weights by query type on a dataset without types: every command that uses them says so
 
 
-WARNING = "lint weights-by-type-untyped: mine has no query types"
+RULE = "weights-by-type-untyped"
 TYPED = {
     "runs": ["a", "b"],
     "weights_by_type": {
@@ -125,7 +125,7 @@ def untyped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 )
 def test_it_is_said_where_it_is_felt(arguments: list[str], capsys: Capture) -> None:
     assert main(arguments) == 0
-    assert f"! {WARNING}" in capsys.readouterr().out
+    assert f"! lint: {RULE}\n" in capsys.readouterr().out
 
 
 @pytest.mark.usefixtures("untyped")
@@ -133,16 +133,16 @@ def test_the_gate_says_it_too(capsys: Capture) -> None:
     assert main(["gate", cases.EXPERIMENT, "--update", "--reason", "first"]) == 0
     capsys.readouterr()
     assert main(["gate", cases.EXPERIMENT]) == 0
-    assert f"! {WARNING}" in capsys.readouterr().out
+    assert f"! lint: {RULE}\n" in capsys.readouterr().out
 
 
 def test_python_says_it(untyped: Path) -> None:
     systems = {"plain": {"runs": ["a", "b"]}, "typed": TYPED}
     data = str(untyped / "datasets/mine/dataset.yaml")
     compared = fusion_bench.compare(data, None, systems, "RR@10")
-    assert compared.warnings[0].startswith(WARNING)
+    assert compared.warnings[0].startswith(f"lint {RULE}: ")
     plain = fusion_bench.compare(data, None, {"a": "a", "b": "b"}, "RR@10")
-    assert not any(WARNING in text for text in plain.warnings)
+    assert not any(RULE in text for text in plain.warnings)
 
 
 # ── ``gate`` and ``compare`` name the kill switch: off now, or off on one side only
@@ -155,7 +155,7 @@ def run_gate(capsys: Capture, *arguments: str) -> tuple[dict[str, Any], str]:
     """The record and the page."""
     main(["gate", cases.EXPERIMENT, "--json", *arguments])
     record = json.loads(capsys.readouterr().out)
-    main(["gate", cases.EXPERIMENT, *arguments])
+    main(["gate", cases.EXPERIMENT, "-v", *arguments])
     return record, capsys.readouterr().out
 
 
@@ -202,7 +202,7 @@ def test_compare_names_the_switch_of_both_reports(
     def compared(*files: str) -> tuple[dict[str, bool], str]:
         assert main(["compare", *files, "--json"]) == 0
         record = json.loads(capsys.readouterr().out)[0]["v2_enabled"]
-        assert main(["compare", *files]) == 0
+        assert main(["compare", *files, "-v"]) == 0
         return record, capsys.readouterr().out
 
     sides, page = compared(on, off)

@@ -66,7 +66,7 @@ def plain_text(page: str) -> None:
     ("arguments", "shows"),
     [
         (["eval", EXPERIMENT, "--no-plots"], "one"),
-        (["eval", EXPERIMENT, "--no-plots", "--split", "all"], "local"),
+        (["eval", EXPERIMENT, "-v", "--split", "all"], "local"),
         (["explain", EXPERIMENT, f"{EVIL}q1"], "d1"),
         (["explain", EXPERIMENT, f"{EVIL}q1", f"{EVIL}d1"], "d1"),
         (["dataset", "show", "tiny"], "local"),
@@ -99,7 +99,7 @@ def test_no_name_becomes_markup_in_a_decision(root: Path, capsys: Capture) -> No
     assert r"\x1b[31m" in said(capsys, *update)
     edit(root, EXPERIMENT, "{method: rrf_v2}", "{method: rrf, weights: {b: 0.01}}")
     edit(root, EXPERIMENT, "blend: {method: position_aware, reranker: r}", "top_k: 1")
-    lost = said(capsys, "gate", EXPERIMENT, code=3)
+    lost = said(capsys, "gate", EXPERIMENT, "-v", code=3)
     assert "tiny, query " in lost
     assert r"\x1b[31m" in lost
     page = (root / "reports/e/gate.md").read_text(encoding="utf-8")

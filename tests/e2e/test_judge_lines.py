@@ -16,7 +16,7 @@ from tests.tiny import edit
 from tests.unjudged_project import EXPERIMENT
 
 Capture = pytest.CaptureFixture[str]
-EVAL = ("eval", EXPERIMENT, "--no-plots", "--out", "out")
+EVAL = ("eval", EXPERIMENT, "-v", "--out", "out")
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_eval(root: Path, capsys: Capture) -> None:
 def test_names_no_folder_of_a_machine(root: Path, capsys: Capture) -> None:
     """An absolute path becomes a relative one; a value of --set stays."""
     path = str(root / EXPERIMENT)
-    assert main(("eval", path, "--set", "seed=3", "--no-plots", "--out", "out")) == 0
+    assert main(("eval", path, "--set", "seed=3", "-v", "--out", "out")) == 0
     lines = judge_lines((root / "out/report.md").read_text())
     assert lines[1] == f"{EXPERIMENT} --candidate fresh --next 50 --set seed=3"
     assert "fresh - pooled" in paste(capsys, lines[1])
@@ -90,13 +90,14 @@ def test_compare(root: Path, capsys: Capture) -> None:
     assert main(EVAL) == 0
     options = ("--baseline", "fresh", "--candidate", "pooled")
     capsys.readouterr()
-    assert main(("compare", "out/report.json", *options)) == 0
+    assert main(("compare", "out/report.json", "-v", *options)) == 0
     [line] = judge_lines(capsys.readouterr().out)
     assert "pooled - fresh, RR@10" in paste(capsys, line)
     edit(root, EXPERIMENT, "  pooled: {runs: [pooled]}", "  pooled: {runs: [fresh]}")
     assert main((*EVAL[:-1], "new")) == 0
     capsys.readouterr()
-    assert main(("compare", "out", "new", "--baseline", "pooled", "--candidate", "pooled")) == 0
+    options = ("--baseline", "pooled", "--candidate", "pooled")
+    assert main(("compare", "out", "new", "-v", *options)) == 0
     [line] = judge_lines(capsys.readouterr().out)
     assert line == f"{EXPERIMENT} --system pooled --order pool"
     assert "new0" in paste(capsys, line)
@@ -107,10 +108,10 @@ def test_files_without_an_experiment(capsys: Capture) -> None:
     """The line names the experiment that ``try`` saves."""
     files = ("pooled=datasets/mine/pooled.trec", "fresh=datasets/mine/fresh.trec")
     options = ("--qrels", "datasets/mine/qrels.txt", *files, "--measure", "RR@10")
-    assert main(("compare", *options)) == 0
+    assert main(("compare", "-v", *options)) == 0
     [line] = judge_lines(capsys.readouterr().out)
     assert line == f"{SAVED_EXPERIMENT} --baseline pooled --candidate fresh --next 50"
-    assert main(("try", *options, "--save", "mine")) == 0
+    assert main(("try", *options, "-v", "--save", "mine")) == 0
     [other] = judge_lines(capsys.readouterr().out)
     assert other.startswith(f"{SAVED_EXPERIMENT} ")
     paste(capsys, other)
@@ -118,7 +119,7 @@ def test_files_without_an_experiment(capsys: Capture) -> None:
 
 
 def test_tune(root: Path, capsys: Capture) -> None:
-    assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 3
+    assert main(("tune", EXPERIMENT, "-v", "--out", "out")) == 3
     [line] = judge_lines(capsys.readouterr().out)
     assert judge_lines((root / "out/tuning.md").read_text()) == [line]
     assert "RR@10" in paste(capsys, line)
@@ -129,7 +130,7 @@ def test_gate(root: Path, capsys: Capture) -> None:
     edit(root, EXPERIMENT, "  pooled: {runs: [pooled]}", "  pooled: {runs: [fresh]}")
     capsys.readouterr()
     junit = ("--junit", "gate.xml", "--markdown", "gate.md")
-    assert main(("gate", EXPERIMENT, *junit)) == 3
+    assert main(("gate", EXPERIMENT, "-v", *junit)) == 3
     line = f"{EXPERIMENT} --system pooled --order pool"
     assert judge_lines(capsys.readouterr().out) == [line]
     for name in ("gate.xml", "gate.md"):

@@ -21,17 +21,17 @@ Announce = Callable[[str], None]
 
 Capture = pytest.CaptureFixture[str]
 REPORT = "reports/mine/report.json"
-GATE = ["gate", EXPERIMENT, "--no-html"]
+GATE = ["gate", EXPERIMENT, "--no-html", "-v"]
 COMMANDS = {
-    "eval": (["eval", EXPERIMENT, "--no-plots"], ("report.md", "report.html")),
-    "tune": (["tune", EXPERIMENT, "--no-plots"], ("tuning/tuning.md", "tuning/tuning.html")),
-    "compare": (["compare", REPORT], ()),
+    "eval": (["eval", EXPERIMENT, "-v"], ("report.md", "report.html")),
+    "tune": (["tune", EXPERIMENT, "-v"], ("tuning/tuning.md", "tuning/tuning.html")),
+    "compare": (["compare", REPORT, "-v"], ()),
     "compare two": (
-        ["compare", REPORT, REPORT, "--html", "--out", "reports/mine/two"],
+        ["compare", REPORT, REPORT, "-v", "--html", "--out", "reports/mine/two"],
         ("two/comparison.html",),
     ),
-    "power": (["power", "--from", REPORT], ()),
-    "diagnose": (["diagnose", EXPERIMENT], ("diagnosis.md",)),
+    "power": (["power", "--from", REPORT, "-v"], ()),
+    "diagnose": (["diagnose", EXPERIMENT, "-v"], ("diagnosis.md",)),
     "check": (["dataset", "check", "mine"], ()),
 }
 NEVER = "Its agreement with people was never measured"
@@ -288,9 +288,11 @@ def test_other_reports_begin_with_the_judge(
     more = f"systems:\n  chosen: {{runs: [a, b], policy: {policy}}}\n"
     text = path.read_text(encoding="utf-8").replace("systems:\n", more)
     path.write_text(text, encoding="utf-8")
-    assert main(words) == 0
+    assert main([*words, "-v"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.index(says) < 200
+    assert main(words) == 0
+    assert f"\n! {says}" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
     warnings = json.loads(capsys.readouterr().out)["data_warnings"]
     assert {each["key"] for each in warnings} <= {"machine judge", "shared family"}
@@ -355,15 +357,15 @@ def show(capsys: Capture, *words: str) -> str:
 
 
 def test_reports(root: Path, capsys: Capture) -> None:
-    assert CIRCULAR_SYSTEM in show(capsys, "eval", EXPERIMENT, "--no-plots")
+    assert CIRCULAR_SYSTEM in show(capsys, "eval", EXPERIMENT, "-v")
     for name in ("report.md", "report.html"):
         text = (root / "reports/mine" / name).read_text(encoding="utf-8")
         assert CIRCULAR_SYSTEM in " ".join(text.replace("\\", "").split())
     [collection] = json.loads((root / "reports/mine/report.json").read_text())["collections"]
     assert collection["judge"]["related_systems"] == ["both"]
-    assert CIRCULAR_SYSTEM in show(capsys, "compare", "reports/mine")
-    assert CIRCULAR_SYSTEM in show(capsys, "tune", EXPERIMENT, "--no-plots")
-    assert CIRCULAR_SYSTEM in show(capsys, "diagnose", EXPERIMENT)
+    assert CIRCULAR_SYSTEM in show(capsys, "compare", "reports/mine", "-v")
+    assert CIRCULAR_SYSTEM in show(capsys, "tune", EXPERIMENT, "-v")
+    assert CIRCULAR_SYSTEM in show(capsys, "diagnose", EXPERIMENT, "-v")
     words = ("explain", EXPERIMENT, "q0", "--system")
     assert CIRCULAR_SYSTEM in show(capsys, *words, "both")
     assert CIRCULAR_SYSTEM in show(capsys, *words, "both", "--json")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.cli.application.next_steps import after_tune
 from tests import tiny
+from tests.commands import next_commands
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT
 from tests.report.tuning_cases import floor_row, record
@@ -57,11 +57,10 @@ def test_without_a_baseline_nothing_is_to_be_accepted(
     assert "accept these values" not in output
 
 
-def next_commands(capsys: Capture, *arguments: str, code: int = 0) -> list[list[str]]:
-    """The commands that the end of a page names, without their purposes."""
+def run_next(capsys: Capture, *arguments: str, code: int = 0) -> list[list[str]]:
+    """The commands that follow a command."""
     assert main(arguments) == code
-    lines = capsys.readouterr().out.split("\nNext:\n")[1].splitlines()
-    return [shlex.split(line, comments=True)[1:] for line in lines]
+    return next_commands(capsys.readouterr().out)
 
 
 def prefix_ids(folder: Path) -> None:
@@ -86,11 +85,11 @@ def test_ids_that_begin_with_a_dash_are_no_options(
         "[a]\n",
     )
     options = ("--datasets", "datasets", "--set", "alpha=0.1")
-    explain = next_commands(capsys, "eval", tiny.EXPERIMENT, "--no-plots", *options)[0]
+    explain = run_next(capsys, "eval", tiny.EXPERIMENT, "--no-plots", *options)[0]
     assert explain[0] == "explain"
     assert explain[-3:-1] == ["--", tiny.EXPERIMENT]
     assert set(options) <= set(explain)
-    (explain_document,) = next_commands(capsys, *explain)
+    (explain_document,) = run_next(capsys, *explain)
     assert [word[0] for word in explain_document[-2:]] == ["-", "-"]
     assert main(explain_document) == 0
 
@@ -102,7 +101,7 @@ def test_the_gate_explains_a_query_whose_id_begins_with_a_dash(
     prefix_ids(tmp_path / "datasets/mine")
     cases.renew_baseline(tmp_path)
     tiny.edit(tmp_path, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
-    explain, accept = next_commands(capsys, "gate", EXPERIMENT, "--datasets", "datasets", code=1)
+    explain, accept = run_next(capsys, "gate", EXPERIMENT, "--datasets", "datasets", code=1)
     assert explain[-3] == "--"
     assert main(explain) == 0
     assert accept == ["gate", EXPERIMENT, "--datasets", "datasets", "--anchor", "--reason", "…"]
@@ -125,7 +124,7 @@ def test_try_after_compare_reads_and_measures_the_same(
         *("--run-columns", "document=url", "--run-columns", "score=points"),
     ]
     files = ("--qrels", "judged.csv", "a.csv", "b.csv")
-    (command,) = next_commands(capsys, "compare", *files, *options)
+    (command,) = run_next(capsys, "compare", *files, *options)
     assert command == ["try", "--qrels", "judged.csv", "a=a.csv", "b=b.csv", *options]
-    (save,) = next_commands(capsys, *command, "--no-plots")
+    (save,) = run_next(capsys, *command, "--no-plots")
     assert save == [*command, "--save", "mine"]

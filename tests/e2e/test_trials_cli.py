@@ -87,7 +87,7 @@ def test_an_output_that_would_become_a_trial_is_refused(root: Path, capsys: Capt
 
 @pytest.mark.usefixtures("root")
 def test_diagnose_and_show_say_which_trials_there_are(capsys: Capture) -> None:
-    assert main(["diagnose", EXPERIMENT, "--system", "a"]) == 0
+    assert main(["diagnose", EXPERIMENT, "--system", "a", "-v"]) == 0
     assert "trial 1 of 3 of a." in capsys.readouterr().out
     shown = run_json(capsys, "dataset", "show", "datasets/tiny")
     assert {row["name"]: row["trials"] for row in shown["runs"]} == {"a": 3, "b": 1}

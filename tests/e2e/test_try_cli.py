@@ -37,7 +37,7 @@ def systems_of(report: object) -> dict[str, dict[str, object]]:
 
 
 def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys: Capture) -> None:
-    assert main(["try", *LISTS, *RERANK]) == 0
+    assert main(["try", *LISTS, *RERANK, "--plots", "-v"]) == 0
     out, err = capsys.readouterr()
     assert err == ""
     lines = [line for line in out.splitlines() if line]

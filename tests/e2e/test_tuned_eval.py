@@ -29,7 +29,7 @@ def test_eval_of_a_tuned_experiment(
     elsewhere.mkdir()
     monkeypatch.chdir(elsewhere)  # the dataset is found from where the experiment lies
     capsys.readouterr()
-    assert main(["eval", str(tuned), "--no-plots"]) == 0
+    assert main(["eval", str(tuned), "-v"]) == 0
     out = capsys.readouterr().out
     assert "tuned on mine: " in out
     assert "! eval takes all " in out

@@ -26,7 +26,7 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_eval(root: Path, capsys: Capture) -> None:
-    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    assert main(("eval", EXPERIMENT, "-v", "--out", "out")) == 0
     out = capsys.readouterr().out
     assert "+0.2500" in out
     assert f"fusion-bench judge {EXPERIMENT} --candidate fresh --next 50" in out
@@ -42,7 +42,7 @@ def test_eval(root: Path, capsys: Capture) -> None:
 
 def test_whether_fusion_loses(root: Path, capsys: Capture) -> None:
     """The fusion ranks as the list does that the pool does not know."""
-    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    assert main(("eval", EXPERIMENT, "-v", "--out", "out")) == 0
     assert "whether fusion pays." in capsys.readouterr().out
     [collection] = read_report(root / "out/report.json").collections
     fusion = collection.fusion
@@ -51,7 +51,7 @@ def test_whether_fusion_loses(root: Path, capsys: Capture) -> None:
     assert fusion.unjudged is not None
     assert fusion.unjudged.filled == pytest.approx(BETTER)
     edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
-    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    assert main(("eval", EXPERIMENT, "-v", "--out", "out")) == 0
     [collection] = read_report(root / "out/report.json").collections
     assert collection.fusion is not None
     assert (collection.fusion.verdict, collection.fusion.unjudged) == ("loses", None)
@@ -60,14 +60,14 @@ def test_whether_fusion_loses(root: Path, capsys: Capture) -> None:
 @pytest.mark.usefixtures("root")
 def test_compare_of_reports(capsys: Capture) -> None:
     """As eval says; the other way round likewise."""
-    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    assert main(("eval", EXPERIMENT, "-v", "--out", "out")) == 0
     capsys.readouterr()
     options = ("--baseline", "fresh", "--candidate", "pooled", "--json")
     assert main(("compare", "out/report.json", *options)) == 0
     [record] = json.loads(capsys.readouterr().out)
     assert record["comparisons"][0]["answer"] == "unjudged decide"
     assert record["unjudged"]["pooled"]["filled"] == pytest.approx(-BETTER)
-    assert main(("compare", "out/report.json", "--candidate", "fresh")) == 0
+    assert main(("compare", "out/report.json", "--candidate", "fresh", "-v")) == 0
     out = capsys.readouterr().out
     assert "Unjudged documents decide" in out
     assert "0.4167…1.0000" in out
@@ -75,7 +75,7 @@ def test_compare_of_reports(capsys: Capture) -> None:
 
 def test_eval_with_complete_judgments(root: Path) -> None:
     edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
-    assert main(("eval", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    assert main(("eval", EXPERIMENT, "-v", "--out", "out")) == 0
     [collection] = read_report(root / "out/report.json").collections
     item = collection.comparison("fresh", "RR@10")
     assert item is not None
@@ -84,7 +84,7 @@ def test_eval_with_complete_judgments(root: Path) -> None:
 
 def test_tune(root: Path, capsys: Capture) -> None:
     """The list of the pool seems to gain; the other is better on the documents judged."""
-    assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 3
+    assert main(("tune", EXPERIMENT, "-v", "--out", "out")) == 3
     out = capsys.readouterr().out
     assert "out/tuned.yaml --next 50" in out
     assert ": judged documents\n" in out
@@ -108,7 +108,7 @@ def test_tune(root: Path, capsys: Capture) -> None:
 
 def test_tune_with_complete_judgments(root: Path) -> None:
     edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
-    assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 0
+    assert main(("tune", EXPERIMENT, "-v", "--out", "out")) == 0
     report = json.loads((root / "out/tuning.json").read_text())
     assert (report["verdict"], report["unjudged"]) == ("ship", None)
     assert report["data"]["bounds"] == {}
@@ -126,10 +126,10 @@ def test_gate(root: Path, capsys: Capture) -> None:
     assert check["unjudged"]["judged_only"] == pytest.approx(BETTER)
     assert check["unjudged"]["filled"] == pytest.approx(BETTER)
     assert check["unjudged"]["low"] > 0
-    assert main(("gate", EXPERIMENT)) == 3
+    assert main(("gate", EXPERIMENT, "-v")) == 3
     out = capsys.readouterr().out
     assert "documents only +0.2500" in out
-    assert "unjudged filled +0.2500" in out
+    assert "unjudged estimated +0.2500" in out
     assert f"judge {EXPERIMENT} --system pooled" in out
     assert " of the candidate" in out
     assert "0.4167…1.0000" in out

@@ -14,7 +14,7 @@ import pytest
 
 from fusion_bench.cli import main
 from tests.attacks.project import EXPERIMENT, QRELS, QUERIES, RUN
-from tests.commands import leaf_commands
+from tests.commands import leaf_commands, options_of
 from tests.engines.pull import functions
 from tests.golden.project import make_project, worsen
 
@@ -31,7 +31,8 @@ CALLS = {
     "dataset show": (0, "dataset show mine"),
     "dataset unjudged": (0, f"dataset unjudged {EXPERIMENT} --system plain --depth 1"),
     "diagnose": (0, f"diagnose {EXPERIMENT} --out diagnosis"),
-    "eval": (0, f"eval {EXPERIMENT} --no-plots --out evaluation"),
+    "eval": (0, f"eval {EXPERIMENT} --out evaluation"),
+    "eval -v": (0, f"eval {EXPERIMENT} -v --out evaluation"),
     "explain": (0, f"explain {EXPERIMENT} q3 d3 --system blended"),
     "export": (0, f"export {EXPERIMENT} --system plain --to elasticsearch"),
     "fuse": (0, f"fuse {RUN} {OTHER} --out fused.trec"),
@@ -60,14 +61,19 @@ CALLS = {
         0,
         "retrieve graph --dataset mine --entities entities.jsonl --relations relations.jsonl",
     ),
-    "try": (0, f"try --qrels {QRELS} {RUN} {OTHER} --no-plots"),
-    "tune": (0, f"tune {EXPERIMENT} --no-plots --out tuning"),
+    "try": (0, f"try --qrels {QRELS} {RUN} {OTHER}"),
+    "tune": (0, f"tune {EXPERIMENT} --out tuning"),
+    "tune -v": (0, f"tune {EXPERIMENT} -v --out tuned"),
 }
-#: Commands that need a network, a model or a person, and one that prints a schema.
+#: Commands that need a network, a model or a person; two print a schema and what words mean.
 WITHOUT_PAGE = {
-    *("dataset add", "queries filter", "queries generate"),
+    *("dataset add", "glossary", "queries filter", "queries generate"),
     *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
 }
+#: Commands that print a page in brief.
+BRIEF = sorted(name for name, each in leaf_commands().items() if "--quiet" in options_of(each))
+#: Lines of a page in brief at so many columns, lines of a gate that passes, columns of a pipe.
+MAX_LINES, COLUMNS, MAX_PASSED, PIPE_COLUMNS = 30, 100, 8, 120
 #: What differs from run to run.
 NORMALIZED = {
     r"\b\d{4}-\d\d-\d\dT[\d:.+Z]+": "TIME",
@@ -87,7 +93,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         patch.chdir(root)
         patch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
         patch.setenv("COLUMNS", "120")
-        evaluation = ("eval", EXPERIMENT, "--no-plots", "--no-html", "--out")
+        evaluation = ("eval", EXPERIMENT, "--no-html", "--out")
         assert main([*evaluation, "before"]) == 0
         assert main(["gate", EXPERIMENT, "--update", "--reason", "first"]) == 0
         worsen(root)
@@ -114,9 +120,34 @@ def test_page(
     assert main(words.split()) == code
     out, err = capsys.readouterr()
     page = f"$ fusion-bench {words}\n{normalized(err + out, project)}"
-    compare_golden(PAGES / f"{command.replace(' ', '-')}.txt", page)
+    compare_golden(PAGES / page_name(command), page)
+
+
+def page_name(command: str) -> str:
+    return f"{re.sub('[ -]+', '-', command)}.txt"
 
 
 def test_every_command_has_a_page() -> None:
-    assert set(CALLS) | WITHOUT_PAGE == set(leaf_commands())
-    assert {path.stem for path in PAGES.iterdir()} == {name.replace(" ", "-") for name in CALLS}
+    assert {name.removesuffix(" -v") for name in CALLS} | WITHOUT_PAGE == set(leaf_commands())
+    assert {path.name for path in PAGES.iterdir()} == set(map(page_name, CALLS))
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize("command", [*BRIEF, "passing gate"])
+def test_brief_pages_are_short(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passing = (0, f"{CALLS['gate'][1]} --set systems.live.runs=[a]")
+    code, words = CALLS.get(command, passing)
+    monkeypatch.setenv("COLUMNS", str(COLUMNS))
+    capsys.readouterr()
+    assert main(words.split()) == code
+    lines = "".join(capsys.readouterr()).splitlines()
+    assert len(lines) <= (MAX_LINES if command in CALLS else MAX_PASSED)
+    assert max(map(len, lines)) <= PIPE_COLUMNS
+
+
+@pytest.mark.parametrize("command", BRIEF)
+def test_no_line_of_a_pipe_is_long(command: str) -> None:
+    lines = (PAGES / page_name(command)).read_text(encoding="utf-8").splitlines()[1:]
+    assert max(map(len, lines)) <= PIPE_COLUMNS
