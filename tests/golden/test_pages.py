@@ -116,6 +116,7 @@ def test_page(
     compare_golden: Callable[[Path, str], None],
 ) -> None:
     code, words = CALLS[command]
+    (project / "datasets/mine/looks.jsonl").unlink(missing_ok=True)  # each look is the first
     capsys.readouterr()
     assert main(words.split()) == code
     out, err = capsys.readouterr()

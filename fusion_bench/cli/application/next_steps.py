@@ -12,6 +12,7 @@ from fusion_bench.cli.application.commands import ExperimentOptions, NamedExperi
 from fusion_bench.config.plugins import plugin_words
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.report.page import NextStep
+from fusion_bench.util.files import resolve_path, show_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.compared_reports import CollectionComparison
@@ -44,7 +45,13 @@ def format_command(
     """
     options = list_words({"--datasets": datasets, "--set": overrides})
     options += plugin_words() if words and words[0] in WITH_PLUGINS else []
-    return join(str(word) for word in ("fusion-bench", *words, *options))
+    return join(_show_word(word) for word in ("fusion-bench", *words, *options))
+
+
+def _show_word(word: object) -> str:
+    """A word; a path within the working directory names no folder of the machine, as pages do."""
+    is_within = isinstance(word, Path) and resolve_path(word).is_relative_to(resolve_path(Path()))
+    return show_path(word) if is_within else str(word)
 
 
 def list_words(options: Mapping[str, Sequence[object]]) -> list[object]:
