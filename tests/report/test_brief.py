@@ -1,0 +1,113 @@
+"""The brief form of a page: what it keeps, counts and leaves out."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from fusion_bench.report.brief import MAX_DETAILS, MAX_STEPS, shorten_page, shorten_table
+from fusion_bench.report.page import Column, Finding, NextStep, Page, Row, Section, Table
+from fusion_bench.report.terminal import Detail, print_page
+from tests.report.cases import example_page
+
+
+def warn(count: int, key: str = "") -> tuple[Finding, ...]:
+    return tuple(Finding(f"Warning {i}. Its reason.", "warning", key=key) for i in range(count))
+
+
+def texts(page: Page) -> list[str]:
+    return [finding.text for section in page.sections for finding in section.findings]
+
+
+@pytest.mark.parametrize(("count", "shown", "more"), [(0, 0, 0), (3, 3, 0), (4, 4, 0), (9, 3, 6)])
+def test_three_warnings_a_sentence_each_and_the_count_of_the_rest(
+    count: int, shown: int, more: int
+) -> None:
+    brief = texts(shorten_page(Page("x", (Section(findings=warn(count)),))))
+    assert brief[:shown] == [f"Warning {i}" for i in range(shown)]
+    assert len(brief) == shown + bool(more)
+    if more:
+        assert brief[-1].startswith(f"{more} more")
+
+
+def test_who_judged_comes_first_and_lint_last_in_one_line() -> None:
+    lint = (*warn(1, "lint one"), *warn(1, "lint two"))
+    judge = Section(key="judge", findings=(Finding("A machine judged.", "warning"),))
+    page = Page("x", (Section(findings=(*lint, *warn(1))), judge))
+    assert texts(shorten_page(page)) == ["A machine judged", "Warning 0", "lint: one, two"]
+
+
+def test_only_the_first_group_and_warnings_are_kept_of_findings() -> None:
+    group = Finding("First group: a, b. All pairs.", key="first group")
+    page = Page("x", (Section(findings=(Finding("A remark."), group)),))
+    assert texts(shorten_page(page)) == ["First group: a, b"]
+
+
+def test_a_table_has_seven_required_columns_and_twelve_rows() -> None:
+    columns = (Column("name"), Column("p", is_optional=True), *(Column(f"{i}") for i in range(9)))
+    rows = [Row((f"s{i}", *("0",) * 10)) for i in range(30)]
+    rows[20] = replace(rows[20], tone="baseline")
+    rows.append(Row(("bound", *("1",) * 10), "reference"))
+    table = shorten_table(Table("t", columns, tuple(rows), ("A note.",)))
+    assert [column.header for column in table.columns] == ["name", *(f"{i}" for i in range(6))]
+    assert len(table.rows) <= 12
+    names = [row.cells[0] for row in table.rows]
+    assert {"s0", "s20", "s29"} < {*names}
+    assert "bound" not in names
+    assert table.notes == ()
+
+
+def test_one_table_of_each_collection() -> None:
+    [table, *_] = example_page().sections[0].tables
+    collections = [Section(key=f"collection-{i}", parts=(table, table)) for i in range(2)]
+    other = Section(findings=warn(1), parts=(table,))
+    brief = shorten_page(Page("x", (other, *collections)))
+    assert [len(section.tables) for section in brief.sections] == [1, 1, 0]
+    assert texts(brief) == ["Warning 0"]
+    single = shorten_page(Page("x", (other, collections[0])))
+    assert [len(section.tables) for section in single.sections] == [1]
+    assert texts(single) == ["Warning 0"]
+
+
+def test_what_passed_has_no_table() -> None:
+    page = example_page()
+    assert not any(section.tables for section in shorten_page(page).sections)
+    failed = replace(page, headline=Finding("failed: x", "failed"))
+    assert sum(len(section.tables) for section in shorten_page(failed).sections) == 1
+
+
+@pytest.mark.parametrize(("count", "shown"), [(6, 6), (7, 7), (8, MAX_DETAILS + 1)])
+def test_details_of_the_answer_and_steps_are_few(count: int, shown: int) -> None:
+    headline = Finding("failed", "failed", details=tuple(map(str, range(count))))
+    steps = tuple(NextStep(f"run {i}", "why") for i in range(count))
+    brief = shorten_page(Page("x", (), headline, next_steps=steps))
+    assert brief.headline is not None
+    assert len(brief.headline.details) == shown
+    assert brief.next_steps == steps[:MAX_STEPS]
+
+
+@pytest.mark.parametrize(
+    ("detail", "lines"),
+    [
+        ("answer", ["passed: x"]),
+        ("brief", ["passed: x", "! A failure of x", "! A warning about x", "", "Open out/x.html"]),
+    ],
+)
+def test_what_is_printed_in_brief(detail: Detail, lines: list[str]) -> None:
+    file = io.StringIO()
+    files = ("out/x.json", "out/report.md", "out/x.html")
+    print_page(example_page("x"), Console(file=file, width=80), written=files, detail=detail)
+    assert file.getvalue().splitlines() == lines
+
+
+def test_a_long_warning_is_cut_off_and_the_answer_wraps() -> None:
+    page = Page("x", (Section(findings=(Finding("w" * 99, "warning"),)),), Finding("answer " * 20))
+    file = io.StringIO()
+    print_page(page, Console(file=file, width=60), detail="brief")
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 60
+    assert " ".join(file.getvalue().split()).count("answer") == 20
+    assert lines[-1].endswith("w…")
