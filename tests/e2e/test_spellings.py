@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 from collections import defaultdict
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.application.app import RENAMED
+from fusion_bench.cli.application.app import COMMAND_GROUPS, OTHER_COMMANDS, RENAMED, SYNONYMS
 from tests import tiny
 from tests.commands import leaf_commands, options_of
 
@@ -118,3 +119,44 @@ def test_an_option_means_the_same_in_every_command() -> None:
                 metavars[parameter.opts[0]].add(kind)
     several = {name: kinds for name, kinds in metavars.items() if len(kinds) > 1}
     assert several == SEVERAL_METAVARS
+
+
+@pytest.mark.parametrize("word", SYNONYMS)
+def test_a_synonym_is_no_command_and_names_one(word: str, capsys: Capture) -> None:
+    known = {name.split()[0] for name in leaf_commands()}
+    assert word not in known
+    named = SYNONYMS[word].split()[0].rstrip(",")
+    assert named in known or named in {"--help", "--version", "pip"}
+    for typed in (word, word.upper()):
+        assert main([typed]) == 2
+        assert SYNONYMS[word].split(" COMMAND")[0] in " ".join(capsys.readouterr().err.split())
+
+
+def test_every_command_of_a_group_is_there_and_stands_in_one() -> None:
+    names = [name for group in COMMAND_GROUPS.values() for name in group]
+    assert len(names) == len({*names})
+    assert {*names} <= {name.split()[0] for name in leaf_commands()}
+
+
+def test_the_overview_has_the_groups_in_their_order(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    headings = [lines.index(f"{group}:") for group in (*COMMAND_GROUPS, OTHER_COMMANDS)]
+    assert headings == sorted(headings)
+    for names, first, end in zip(COMMAND_GROUPS.values(), headings, headings[1:], strict=False):
+        shown = [line.split()[0] for line in lines[first + 1 : end] if re.match(r"  \S", line)]
+        assert shown == [*names]
+
+
+def test_a_folder_is_its_experiment(root: Path, capsys: Capture) -> None:
+    folder = root / "mine"
+    folder.mkdir()
+    assert main(["eval", "mine"]) == 2
+    err = capsys.readouterr().err
+    assert all(part in err for part in ("mine: a folder", "experiment.yaml"))
+    (folder / "experiment.yaml").write_text((root / tiny.EXPERIMENT).read_text("utf-8"), "utf-8")
+    assert main(["eval", "mine", "--datasets", "datasets"]) == 0
+    assert "reports/mine/report.html" in capsys.readouterr().out
+    (folder / "dataset.yaml").write_text("name: mine\n", "utf-8")
+    assert main(["eval", "mine/dataset.yaml"]) == 2
+    assert "mine/experiment.yaml" in capsys.readouterr().err
