@@ -22,6 +22,7 @@ BETTER = 0.25
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(project.make(tmp_path))
+    monkeypatch.setenv("COLUMNS", "200")  # no column is left out
     return tmp_path
 
 
