@@ -68,7 +68,8 @@ def command(options: EvalOptions) -> None:
         unshown = "does not go with --no-html, unless --details-json writes them"
         base.refuse(options, unshown, "detail")
     with options.open() as (parsed, source, folders, progress):
-        check_paper_options(options, parsed.measures)
+        measures = [measure.name for measure in parsed.parse_measures(1, source)]
+        check_paper_options(options, measures)
         folder = base.out_folder(options.out, options.experiment)
         report = options.call(
             run_experiment,

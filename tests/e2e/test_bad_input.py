@@ -152,7 +152,7 @@ CASES = [
     Case(
         "folder as an experiment",
         folder(EXPERIMENT),
-        (EXPERIMENT, "a folder, "),
+        (EXPERIMENT, "a folder ", "--save"),
     ),
     Case(
         "suffix",
@@ -277,7 +277,11 @@ CASES = [
     Case("blend by name alone", blend("replace"), (f"{BLEND}.reranker",)),
     Case("no reranker", blend("{method: position_aware}"), (f"{BLEND}.reranker",)),
     # names
-    Case("fusion method", fusion("{method: rff}"), (f"{FUSION}", "'rff'", *KNOWN_METHODS)),
+    Case(
+        "fusion method",
+        fusion("{method: rff}"),
+        (f"{FUSION}", "'rff'", "'rrf'", "fusion-bench methods"),
+    ),
     Case("no method", fusion("{k: 3}"), (f"{FUSION}", "'method'", *KNOWN_METHODS)),
     Case("fusion of a wrong kind", fusion("7"), (f"{FUSION}",)),
     Case(

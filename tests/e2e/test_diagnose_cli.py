@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
-import shlex
 from pathlib import Path
 
 import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.explain.failures import KINDS
-from tests.commands import leaf_commands
+from tests.commands import leaf_commands, next_commands
 from tests.diagnose_cases import EXPERIMENT, make_project
 from tests.shipped_schemas import check_record
 from tests.tiny import edit
@@ -31,8 +29,8 @@ def run(capsys: Capture, *arguments: str) -> str:
 
 
 def next_command(text: str) -> list[str]:
-    [line] = re.findall(r"^  (fusion-bench explain .*)  #", text, re.MULTILINE)
-    return shlex.split(line)[1:]
+    [words] = next_commands(text)
+    return words
 
 
 def test_the_record_satisfies_its_schema_and_is_written(project: Path, capsys: Capture) -> None:
