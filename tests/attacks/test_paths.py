@@ -18,7 +18,7 @@ NOT_UTF_8 = "cannot be read as UTF-8 text"
 #: What is done to the experiment, and what the message says of it.
 UNREADABLE: dict[str, tuple[Edit, str]] = {
     "missing": (gone(EXPERIMENT), "no such file"),
-    "a folder": (folder(EXPERIMENT), "a folder, and a file is needed"),
+    "a folder": (folder(EXPERIMENT), f"{EXPERIMENT}: a folder"),
     "a named pipe": (pipe(EXPERIMENT), "a named pipe, and a file is needed"),
     "no UTF-8": (text(EXPERIMENT, b"a: \xff\n"), NOT_UTF_8),
     "empty": (text(EXPERIMENT, ""), "given nothing"),

@@ -21,6 +21,8 @@ from tests.attacks.torture import Loop, Tally
 INPUTS = 250
 #: Line of the first row, where it is not 1.
 FIRST_LINE = {"csv": 2, "tsv": 2}
+#: A number that is written with a comma.
+DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 #: Begins the outcome of a file that is refused.
 REFUSED = "refused "
 
@@ -59,6 +61,8 @@ def check_formats(rng: random.Random, folder: Path) -> str:
         path.write_bytes(format_table(table, name, rng))
         with fast_readers():
             outcomes[name] = describe_file(path, table.kind, ReadOptions(), name)
+    if any(DECIMAL_COMMA.fullmatch(cell) for row in table.rows for cell in row):
+        del outcomes["tsv"]  # between tabs a comma may stand for the decimal point
     assert len(set(outcomes.values())) == 1, (outcomes, table)
     if not outcomes["trec"].startswith(REFUSED):
         rows = rng.sample(table.rows, len(table.rows))
