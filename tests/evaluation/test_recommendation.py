@@ -59,14 +59,12 @@ def test_an_idle_reranker_is_not_asked() -> None:
     assert find_effort(System.model_validate({"name": "x", **IDLE})).calls == 0
 
 
-def collect(
-    group: tuple[str, ...], answer: str = "better", **configs: dict[str, Any] | None
-) -> Collection:
-    """A baseline and systems of the same mean, each with that answer."""
+def collect(group: tuple[str, ...], **configs: dict[str, Any] | None) -> Collection:
+    """A baseline, and systems of one mean that are better."""
     rows: list[SystemResult] = [cases.system("base", 0.5)]
     for name, config in configs.items():
         rows.append(cases.system(name, 0.6).model_copy(update={"config": config}))
-    found = [compared(name, 0.1, answer) for name in configs]
+    found = [compared(name, 0.1, "better") for name in configs]
     return cases.collection(*rows, comparisons=found, first_group=group)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -47,7 +48,8 @@ def test_only_the_first_group_and_warnings_are_kept_of_findings() -> None:
 
 
 def test_a_table_has_seven_required_columns_and_twelve_rows() -> None:
-    columns = (Column("name"), Column("p", is_optional=True), *(Column(f"{i}") for i in range(9)))
+    numbers = (Column(f"{i}") for i in range(9))
+    columns: tuple[Column[Any], ...] = (Column("name"), Column("p", is_optional=True), *numbers)
     rows = [Row((f"s{i}", *("0",) * 10)) for i in range(30)]
     rows[20] = replace(rows[20], tone="baseline")
     rows.append(Row(("bound", *("1",) * 10), "reference"))
