@@ -48,7 +48,7 @@ def test_only_the_first_group_and_warnings_are_kept_of_findings() -> None:
 
 
 def test_a_table_has_seven_required_columns_and_twelve_rows() -> None:
-    numbers = (Column(f"{i}") for i in range(9))
+    numbers: list[Column[Any]] = [Column(f"{i}") for i in range(9)]
     columns: tuple[Column[Any], ...] = (Column("name"), Column("p", is_optional=True), *numbers)
     rows = [Row((f"s{i}", *("0",) * 10)) for i in range(30)]
     rows[20] = replace(rows[20], tone="baseline")
