@@ -50,8 +50,9 @@ def format_command(
 
 def _show_word(word: object) -> str:
     """A word; a path within the working directory names no folder of the machine, as pages do."""
-    is_within = isinstance(word, Path) and resolve_path(word).is_relative_to(resolve_path(Path()))
-    return show_path(word) if is_within else str(word)
+    if isinstance(word, Path) and resolve_path(word).is_relative_to(resolve_path(Path())):
+        return show_path(word)
+    return str(word)
 
 
 def list_words(options: Mapping[str, Sequence[object]]) -> list[object]:
