@@ -113,7 +113,7 @@ def test_what_has_a_source_is_named_by_its_digest(own: Any) -> None:  # noqa: AN
         (max, "no source"),
         (eval("lambda lists: {}"), "no source"),  # noqa: S307 - code of no file
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", type(value).__name__),
 )
 def test_what_its_source_does_not_hold_is_not_replayable(own: Any, captured: str) -> None:  # noqa: ANN401 - many kinds
     first, second = describe_source(own), describe_source(own)
