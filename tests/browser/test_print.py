@@ -49,8 +49,11 @@ def test_paper_has_the_pictures_and_repeats_the_headings_of_tables(report_page: 
     fire(report_page, "beforeprint")
     assert forest.get_attribute("width") == "700"
     report_page.emulate_media(media="print")
-    boxes = [each.bounding_box() for each in report_page.locator("svg.forest, canvas").all()]
-    assert all(box is not None and box["height"] > 100 for box in boxes)
+    assert report_page.locator("svg.forest, canvas").count() > 1
+    report_page.wait_for_function(  # a picture is drawn with the next frame
+        "() => [...document.querySelectorAll('svg.forest, canvas')]"
+        ".every(node => node.getBoundingClientRect().height > 100)"
+    )
     read = "node => [getComputedStyle(node).display, getComputedStyle(node).breakInside]"
     for head in report_page.locator("table thead").all():
         assert head.evaluate(read) == ["table-header-group", "avoid"]
