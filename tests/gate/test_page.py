@@ -389,7 +389,7 @@ def test_the_title_is_the_verdict() -> None:
     verdict = result(checks=(check(), check(measure="RR", status="fell")), exit_code=1)
     page = parse_page(html_of(verdict))
     assert page.texts["title"][0].startswith("Fell: 2 checks (1 pass, 1 fell)")
-    assert verdict.headline in page.text
+    assert verdict.headline.capitalize() in page.text
 
 
 def test_each_check_with_numbers_is_drawn() -> None:
@@ -408,7 +408,7 @@ def test_each_check_with_numbers_is_drawn() -> None:
 
 def test_a_refusal_has_no_picture() -> None:
     html = html_of(result(refusals=("no baseline",)))
-    assert "refused: no baseline" in parse_page(html).text
+    assert "Refused: no baseline" in parse_page(html).text
     assert page_data(html)["checks"] == []
 
 

@@ -184,7 +184,7 @@ def test_queries_without_judgments_keep_it_open(
     assert main([*words, "--measure", "nDCG@10", "--list"]) == 0
     err = capsys.readouterr().err
     assert "left out: 1 of 3 queries." in err
-    command = f"fusion-bench judge {tmp_path / tiny.DATASET} --judge ann"
+    command = f"fusion-bench judge {tiny.DATASET} --judge ann"
     assert f"Judge them first: {command}\n" in err
     assert "Nothing left could" not in err
     assert "2 compared queries" in err
