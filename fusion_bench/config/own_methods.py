@@ -242,6 +242,13 @@ class FunctionMethod:
             ) from error
 
 
+def required_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the arguments that a function takes without a default."""
+    parameters = inspect.signature(function).parameters.values()
+    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
+    return tuple(p.name for p in parameters if p.default is p.empty and p.kind not in variable)
+
+
 def make_model(base: type, function: Callable[..., Any]) -> type:
     """The class of a method that calls a function; its defaults are the method's fields.
 
@@ -272,14 +279,13 @@ def _list_parameters(base: Any, function: Callable[..., Any]) -> Iterator[tuple[
         listed = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
         raise ConfigError(f"{name}: its arguments are not known: wrap it in a function") from None
-    named = [each for each in listed if each.kind not in {each.VAR_POSITIONAL, each.VAR_KEYWORD}]
-    needed = [each.name for each in named if each.default is each.empty]
+    needed = required_arguments(function)
     if len(needed) != len(base.given):
         raise ConfigError(
             f"{name}({', '.join(needed)}): gets {' and '.join(base.given)}, so it takes "
             f"{len(base.given)} without a default, and returns {base.returned}"
         )
-    for each in named:
+    for each in listed:
         if each.default is not each.empty and is_plain(each.default):
             if hasattr(base, each.name) or each.name in base.model_fields or each.name[0] == "_":
                 raise ConfigError(f"{name}: a parameter cannot be named {each.name!r}: rename it")

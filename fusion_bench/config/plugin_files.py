@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
-from fusion_bench.config.own_methods import digest_source
+from fusion_bench.config.own_methods import digest_source, required_arguments
 from fusion_bench.config.plugins import PLUGIN_MODULES, is_installed, record_origin
 from fusion_bench.config.registry import METHOD_REGISTRIES
 from fusion_bench.errors import ConfigError
@@ -145,12 +145,6 @@ def _register_methods(own: Callable[..., Any], origin: str) -> None:
             is_method = issubclass(own, registry.base) and not inspect.isabstract(own)
         else:
             adapter = registry.function_model()
-            is_method = adapter is not None and adapter.given == _needed_arguments(own)
+            is_method = adapter is not None and adapter.given == required_arguments(own)
         if is_method:
             registry.add_own(own, origin)
-
-
-def _needed_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
-    parameters = inspect.signature(function).parameters.values()
-    variable = {inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD}
-    return tuple(p.name for p in parameters if p.default is p.empty and p.kind not in variable)

@@ -64,12 +64,10 @@ def find_effort(system: System) -> Effort:
     depths = {
         (part.blend.reranker_name, getattr(part.blend, "depth", None))
         for part in parts
-        if part.blend.method != "none" and getattr(part.blend, "beta", None) != 0
+        if part.blend.reranker_name is not None and getattr(part.blend, "beta", None) != 0
     }
     calls = sum(math.inf if depth is None else depth for _, depth in depths)
-    stages = {name for part in parts for name in part.stages or {}}
-    sources = {name for part in parts for name in part.runs} - stages
-    return Effort(calls, len(sources), sum(_count_settings(part) for part in parts))
+    return Effort(calls, len(system.base_runs), sum(_count_settings(part) for part in parts))
 
 
 def _list_parts(system: System) -> Iterator[System]:

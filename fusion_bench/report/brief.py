@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from fusion_bench.report.data_warnings import sort_by_severity
-from fusion_bench.report.page import ALERTS, Finding, Page, Section, Table
+from fusion_bench.report.page import ALERTS, LINT, Finding, Page, Section, Table
 from fusion_bench.util.formatting import list_names, pluralize
 
 #: Of what speaks against an answer so much is shown; the rest is counted.
@@ -21,8 +21,6 @@ MAX_COLUMNS, MAX_ROWS = 7, 12
 MAX_STEPS = 3
 #: Of several answers so many are listed.
 MAX_DETAILS = 6
-#: Keys of warnings about configurations begin with it; they come last, in one line.
-LINT = "lint "
 #: A sentence ends before a blank and a capital letter, or a quotation.
 SENTENCE_END = re.compile(r"(?<=[a-z0-9%)][.]) +(?=[A-Z“'])")
 

@@ -21,6 +21,7 @@ from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFindi
 from fusion_bench.evaluation.report_file import Provenance, Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.page import (
+    LINT,
     Column,
     Finding,
     Page,
@@ -304,8 +305,8 @@ def _merge_lint_findings(findings: Sequence[LintFinding]) -> Finding:
     """The first finding of a rule, and how many others it has."""
     first, *others = findings
     more = f"; {pluralize(len(others), 'more configuration')}" if others else ""
-    text = f"lint {first.id}: {first.message} [{_describe_lint_scope(first)}{more}] ({first.docs})"
-    return Finding(text, LINT_TONES[first.severity], f"lint {first.id}")
+    text = f"{LINT}{first.id}: {first.message} [{_describe_lint_scope(first)}{more}] ({first.docs})"
+    return Finding(text, LINT_TONES[first.severity], f"{LINT}{first.id}")
 
 
 def _describe_lint_scope(finding: LintFinding) -> str:

@@ -88,10 +88,7 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
         )
     else:
         text = _describe_preference(report, collection, preference)
-    if preference is None or not {top, preference.candidate} <= {
-        preference.candidate,
-        *collection.first_group,
-    }:
+    if preference is None or top not in {preference.candidate, *collection.first_group}:
         system = _describe_system(report, collection, top)
         text += f" The highest {collection.primary_measure} is that of {system}."
     return Finding(text, "plain" if preference is None else "better", "decision")

@@ -55,6 +55,8 @@ Tone: TypeAlias = Literal[
 
 #: Tones of findings that are marked with an exclamation mark.
 ALERTS: frozenset[Tone] = frozenset({"warning", "failed", "inconclusive"})
+#: Keys of findings about configurations begin with it; pages show them last.
+LINT: str = "lint "
 #: Rows that stay in a shortened table.
 LASTING_TONES: frozenset[Tone] = frozenset({"baseline", "reference", "failed", "inconclusive"})
 

@@ -107,7 +107,8 @@ def write_tuning(
     path = show_path(folder / "tuned.yaml")
     page = replace(tuning_page.build_page(report, figures, path), next_steps=tuple(next_steps))
     drawings = draw_figures(page)
-    text_page = page if options.plots else tuning_page.build_page(report, (), path)
+    is_plain = options.plots or not figures
+    text_page = page if is_plain else tuning_page.build_page(report, (), path)
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
         "tuning.md": render_page(text_page),

@@ -29,7 +29,7 @@ from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.report.brief import MAX_COLUMNS
 from fusion_bench.report.data_warnings import sort_by_severity
 from fusion_bench.report.glossary import TERMS
-from fusion_bench.report.page import Figure, Finding, Page, Section, Table, YamlBlock
+from fusion_bench.report.page import LINT, Figure, Finding, Page, Section, Table, YamlBlock
 from fusion_bench.util.formatting import escape_control_chars, pluralize
 
 if TYPE_CHECKING:
@@ -103,10 +103,6 @@ def pack_json(data: object) -> str:
     """
     text = json.dumps(data, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     return base64.b64encode(gzip.compress(text.encode("ascii"), LEVEL, mtime=0)).decode("ascii")
-
-
-#: Keys of what lint finds begin so.
-LINT = "lint "
 
 
 def warnings_of(section: Section) -> list[Finding]:
