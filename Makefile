@@ -60,7 +60,7 @@ scaling: $(VENV)/.dev ## Measure time and memory from 10^3 to 10^6 queries (a qu
 	$(BIN)/python -m benchmarks.scaling
 
 leaderboard: $(VENV)/.dev ## Run every method on every collection (half an hour; resumes)
-	$(BIN)/python -m benchmarks.studies.leaderboard
+	$(BIN)/python -m benchmarks.studies.leaderboard --jobs 2
 
 hybrid: $(VENV)/.dev ## Compare semche's retriever over Chroma with its figures on nfcorpus (some three minutes)
 	$(BIN)/python -m benchmarks.studies.hybrid

@@ -94,9 +94,9 @@ PARTS = (
     Part("salts", "docs/studies/tuning.md", "benchmarks.studies.salts", mark="salts"),
     Part(
         "leaderboard",
-        "docs/studies/leaderboard.md",
+        "docs/leaderboard.md",
         "benchmarks.studies.leaderboard",
-        ("--out", str(ROOT / "docs" / "studies")),
+        ("--docs",),
     ),
     Part("simulations", "docs/studies/statistics.md", "benchmarks.studies.simulations", ()),
 )

@@ -1,1 +1,1 @@
-"""The leaderboard: every method on every collection, with what a user would ask of it."""
+"""The collections of docs/leaderboard.md, and the experiment with every method."""

@@ -1,69 +1,49 @@
-"""The leaderboard: every method on every collection, tuned and untuned.
+"""docs/leaderboard.md: the leaderboard of all collections at hand.
 
-    FUSION_BENCH_PARITY_DATA=… python -m benchmarks.studies.leaderboard
+    FUSION_BENCH_PARITY_DATA=… python -m benchmarks.studies.leaderboard [OPTIONS]
 
-Each finished row is stored, so a run that was stopped continues where it was. The page and the
-picture are made from what is stored, with ``--page`` alone without computing anything.
+Options are those of ``fusion-bench leaderboard``. With ``--docs`` the pages go to docs/ as well.
 """
 
 from __future__ import annotations
 
-import argparse
-import time
+import shutil
+import subprocess
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from benchmarks.studies.leaderboard.catalog import find_collections
-from benchmarks.studies.leaderboard.cells import Budget, Cell
 from benchmarks.studies.leaderboard.methods import ROOT
-from benchmarks.studies.leaderboard.page import write_page
-from benchmarks.studies.leaderboard.results import read_results
-from benchmarks.studies.leaderboard.run import run_collections
+from fusion_bench.leaderboard.page import PAGE, TABLES
+from fusion_bench.util.files import write_atomic
 
 FOLDER = ROOT / "reports" / "leaderboard"
+DOCS = ROOT / "docs"
+#: Three collections of one benchmark, with the same systems and few documents a query.
+CLUSTER = "bright-biology,bright-economics,bright-robotics"
 
 
-def report_cell(collection: str, cell: Cell, is_new: bool) -> None:
-    """Print a line for what was computed or skipped."""
-    if cell.skipped:
-        print(f"{collection}: {cell.row.name}: skipped: {cell.skipped}", flush=True)
-    elif is_new:
-        print(f"{collection}: {cell.row.name}: {cell.seconds:.1f} s", flush=True)
+def main(arguments: Sequence[str]) -> int:
+    """Run the command on every collection, and copy what it wrote; its exit code."""
+    options = [each for each in arguments if each != "--docs"]
+    paths = [str(path) for _, path in find_collections(FOLDER / "data")]
+    command = [sys.executable, "-m", "fusion_bench", "leaderboard", *paths]
+    command += ["--cluster", CLUSTER, "--out", str(FOLDER), *options]
+    code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own module
+    if code == 0 and "--docs" in arguments:
+        copy_pages(FOLDER, DOCS)
+    return code
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Finish the rows that are missing, and write the page."""
-    parser = argparse.ArgumentParser(
-        prog="python -m benchmarks.studies.leaderboard", description=__doc__
-    )
-    parser.add_argument("--only", action="append", help="a collection; repeatable; default: all")
-    parser.add_argument("--trials", type=int, default=Budget().trials)
-    parser.add_argument("--folds", type=int, default=Budget().folds)
-    parser.add_argument("--jobs", type=int, default=2, help="processes; 2 by default")
-    parser.add_argument("--folder", type=Path, default=FOLDER, help="where results are stored")
-    parser.add_argument("--page", action="store_true", help="only write the page again")
-    parser.add_argument("--out", type=Path, help="folder of the page; default: the results'")
-    options = parser.parse_args(arguments)
-    cells, out = options.folder / "cells", options.out or options.folder
-    if not options.page:
-        finish_rows(options, cells)
-    if results := read_results(cells):
-        print(write_page(results, out))
-
-
-def finish_rows(options: argparse.Namespace, cells: Path) -> None:
-    """Finish the rows that are missing, and print how many there were."""
-    budget = Budget(trials=options.trials, folds=options.folds)
-    collections = [
-        (name, path)
-        for name, path in find_collections(options.folder / "data")
-        if not options.only or name in options.only
-    ]
-    started = time.perf_counter()
-    counts = run_collections(collections, cells, budget, jobs=options.jobs, report=report_cell)
-    listed = ", ".join(f"{count} rows {word}" for word, count in sorted(counts.items()))
-    print(f"{len(collections)} collections, {listed}: {time.perf_counter() - started:.0f} s")
+def copy_pages(source: Path, docs: Path) -> None:
+    """The page with its pictures, and its tables among the studies."""
+    page = (source / PAGE).read_text(encoding="utf-8").replace(f"({TABLES}", f"(studies/{TABLES}")
+    write_atomic(docs / PAGE, page.encode())
+    shutil.copyfile(source / TABLES, docs / "studies" / TABLES)
+    for picture in source.glob("leaderboard-*.png"):
+        shutil.copyfile(picture, docs / picture.name)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main(sys.argv[1:]))

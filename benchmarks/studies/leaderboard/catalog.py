@@ -82,7 +82,7 @@ def _agents(name: str) -> ParityCollection:
     The hybrid search is called the keyword search, so that engines of one such pair take part.
     """
     runs = {"hybrid-search-1": KEYWORD, "effort-high-1": SEMANTIC, "effort-medium-1": SEMANTIC}
-    return ParityCollection(f"weaviate-agents/{name}", runs)
+    return ParityCollection(f"weaviate-agents/{name}", runs, keys={"judgments": "sparse"})
 
 
 PARITY_COLLECTIONS: Mapping[str, ParityCollection] = {
@@ -98,7 +98,9 @@ PARITY_COLLECTIONS: Mapping[str, ParityCollection] = {
         {"judgments": "complete"},
     ),
     "nfcorpus": ParityCollection(
-        "nfcorpus", {"bm25": KEYWORD, "minilm": DENSE}, keys={"qrels": "qrels/test.trec"}
+        "nfcorpus",
+        {"bm25": KEYWORD, "minilm": DENSE},
+        keys={"qrels": "qrels/test.trec", "judgments": "sparse"},
     ),
     "trec-cast-2021": ParityCollection(
         "trec-cast-2021",

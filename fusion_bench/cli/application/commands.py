@@ -60,10 +60,10 @@ Overrides: TypeAlias = Annotated[Sequence[str], Option("--set", metavar="KEY=VAL
 Systems: TypeAlias = Annotated[Names, Option("--system")]
 
 
-def command_group(docstring: str | None) -> typer.Typer:
+def command_group(docstring: str | None, **options: Any) -> typer.Typer:  # noqa: ANN401 - typer's own
     """The application of a file with several commands, described by its docstring."""
     text, examples = _read_docstring(docstring)
-    return command_app(help=text, no_args_is_help=True, epilog=examples)
+    return command_app(help=text, no_args_is_help=True, epilog=examples, **options)
 
 
 def single_command(

@@ -4,67 +4,63 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import lru_cache
 from multiprocessing import get_context
 from pathlib import Path
 
-from benchmarks.studies.leaderboard.cells import HEAD, Budget, Cell, Row, write_record
-from benchmarks.studies.leaderboard.evaluate import Material, finish_row, load_material
-from benchmarks.studies.leaderboard.methods import Lists
-from benchmarks.studies.leaderboard.rows import list_rows
-
-#: Called with the collection, the finished cell and whether it was computed just now.
-Report = Callable[[str, Cell, bool], None]
-#: The rows of a collection with these lists.
-Rows = Callable[[Lists], Sequence[Row]]
+from fusion_bench.leaderboard.evaluate import Material, finish_row, load_material
+from fusion_bench.leaderboard.records import HEAD, Budget, Cell, Row, write_record
+from fusion_bench.leaderboard.rows import Methods, list_rows
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 
 def run_collections(
-    collections: Iterable[tuple[str, Path]],
+    paths: Sequence[Path],
     folder: Path,
     budget: Budget,
     *,
     jobs: int = 1,
-    rows: Rows = list_rows,
-    report: Report,
+    methods: Methods = "all",
+    progress: Progress = ignore_progress,
 ) -> Counter[str]:
     """Finish every row of every collection.
 
     Args:
-        collections: Name and ``dataset.yaml`` of each.
+        paths: The ``dataset.yaml`` of each.
         folder: Where the cells are stored, in a folder a collection.
         budget: Of tuned rows.
         jobs: Processes.
-        rows: What is evaluated on these lists.
-        report: Called after each row.
+        methods: Which rows.
+        progress: Called after each row.
 
     Returns:
         How many rows were computed, reused and skipped.
     """
     counts: Counter[str] = Counter()
-    for name, path in collections:
-        for cell, is_new in _finish_collection(path, folder / name, budget, jobs, rows):
+    for path in paths:
+        material = _material(path)
+        name, rows = material.task.dataset.name, list_rows(material.lists, methods)
+        write_record(folder / name / HEAD, material.head(rows, budget))
+        finished = _finish_rows(path, rows, folder / name, budget, jobs)
+        for number, (cell, is_new) in enumerate(finished, start=1):
             counts["skipped" if cell.skipped else "computed" if is_new else "reused"] += 1
-            report(name, cell, is_new)
+            progress(f"{name}: {cell.row.name}", number, len(rows))
     return counts
 
 
-def _finish_collection(
-    path: Path, folder: Path, budget: Budget, jobs: int, rows_of: Rows
+def _finish_rows(
+    path: Path, rows: Sequence[Row], folder: Path, budget: Budget, jobs: int
 ) -> Iterator[tuple[Cell, bool]]:
-    material = _material(path)
-    rows = rows_of(material.lists)
-    write_record(folder / HEAD, material.head(rows, budget))
     if jobs == 1:
-        yield from (finish_row(material, row, budget, folder) for row in rows)
+        yield from (finish_row(_material(path), row, budget, folder) for row in rows)
         return
     # A process each has one thread: together they use the processors once.
     os.environ["FUSION_BENCH_THREADS"] = "1"
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         tasks = [pool.submit(_finish_in_process, path, row, budget, folder) for row in rows]
-        yield from (task.result() for task in tasks)
+        yield from (task.result() for task in as_completed(tasks))
 
 
 def _finish_in_process(path: Path, row: Row, budget: Budget, folder: Path) -> tuple[Cell, bool]:

@@ -1,7 +1,9 @@
-"""Stored results: one JSON file for each collection and row, written whole or not at all.
+"""What a leaderboard stores: a cell for each collection and row, and the file that holds them all.
 
 A cell is taken from its file where its fingerprint is the one that would be computed now: over the
 data, the version of the code, the configuration and the budget. Anything else is computed again.
+No text and no id of a query or document is stored: of queries and groups the digests, salted with
+the fingerprint of the data.
 """
 
 from __future__ import annotations
@@ -9,26 +11,28 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
 from fusion_bench._version import ENGINE, __version__
-from fusion_bench.config.models import StrictModel
+from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.stats.comparison import JudgmentKind
 from fusion_bench.util.files import write_atomic
 
 #: Raised when a cell has other fields or is computed in another way.
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 #: Kinds of rows that are tuned out of fold.
-TUNED = ("tuned", "tuned pair")
+TUNED = ("tuned", "tuned pair", "chosen")
 #: File of a collection that says what its rows have in common.
 HEAD = "collection.json"
+#: The file with all collections.
+FILE = "leaderboard.json"
 
 
-class Budget(StrictModel):
+class Budget(StoredRecord):
     """How much tuning a tuned row gets.
 
     Attributes:
@@ -44,56 +48,88 @@ class Budget(StrictModel):
     seed: int = 7
 
 
-class Row(StrictModel):
+class Row(StoredRecord):
     """What is evaluated.
 
     Attributes:
         name: Unique in the collection.
         kind: Part of the leaderboard: ``method``, ``tuned``, ``engine`` …
-        config: Keys of the system; empty for the floor.
+        config: Keys of the system; empty for the floor and for what is chosen.
+        candidates: Keys of fixed systems, one of which is chosen out of fold: the row itself, or
+            what the tuned row is compared with. The first is the default.
+        rival: Keys of the tuned system that the tuned row is compared with.
     """
 
     name: str
     kind: str
     config: dict[str, Any] = Field(default_factory=dict)
+    candidates: tuple[dict[str, Any], ...] = ()
+    rival: dict[str, Any] = Field(default_factory=dict)
 
 
-class Cell(StrictModel):
+class Cell(StoredRecord):
     """A finished row of a collection.
 
     Attributes:
-        format_version: See above.
         fingerprint: Of all that decides the values.
         row: What was evaluated.
         values: Measure → value of each query, in the order of the collection's queries.
-        chosen: Parameters that were chosen without each fold.
+        chosen: Parameters, or keys of the candidate, that were chosen without each fold.
         null: Of a tuned row: mean ÷ standard error of its difference in each flip of signs, where
             the parameters are chosen anew.
+        coverage: Of a reranked row: the share of the documents to order that the reranker scored.
         skipped: Why there are no values; such a cell is computed again in the next run.
         seconds: That it took.
+        digest: Of all the above but the seconds.
     """
 
-    format_version: Literal[3] = 3
     fingerprint: str
     row: Row
     values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     chosen: tuple[dict[str, Any], ...] = ()
     null: tuple[float, ...] = ()
+    coverage: float | None = None
     skipped: str = ""
     seconds: float = 0.0
+    digest: str = ""
+
+    @property
+    def content_digest(self) -> str:
+        """What ``digest`` is of a cell that nobody changed."""
+        content = self.model_dump(mode="json", exclude={"digest", "seconds"})
+        return _digest(content)
+
+    def seal(self) -> Cell:
+        """The cell with its digest."""
+        return self.model_copy(update={"digest": self.content_digest})
 
 
-class CollectionHead(StrictModel):
+class ListFacts(StoredRecord):
+    """A fused list.
+
+    Attributes:
+        name: Of the source.
+        depth: The greatest rank that is used.
+        is_scored: Its scores say more than the ranks do: they are not the same at every rank.
+    """
+
+    name: str
+    depth: int
+    is_scored: bool
+
+
+class CollectionHead(StoredRecord):
     """What the rows of a collection have in common.
 
     Attributes:
         name: Of the collection.
         fingerprint: Of its data.
-        queries: Ids of the Q evaluated queries.
-        groups: Group of each query.
-        sources: Names of the fused lists.
+        queries: Digests of the ids of the Q evaluated queries.
+        groups: Digest of the group of each query.
+        lists: The fused lists.
         reranker: Name of the rerank list; empty = none.
         judgments: What they allow to be said of unjudged documents.
+        judge: Who gave them.
         rows: The rows of this run.
         budget: Of its tuned rows.
     """
@@ -102,11 +138,53 @@ class CollectionHead(StrictModel):
     fingerprint: str
     queries: tuple[str, ...]
     groups: tuple[str, ...]
-    sources: tuple[str, ...]
+    lists: tuple[ListFacts, ...]
     reranker: str = ""
     judgments: JudgmentKind
+    judge: str
     rows: tuple[Row, ...]
     budget: Budget
+
+
+class StoredCollection(StoredRecord):
+    """A collection with its finished cells.
+
+    Attributes:
+        head: What the cells have in common.
+        cells: In the order of the rows.
+    """
+
+    head: CollectionHead
+    cells: tuple[Cell, ...]
+
+
+class Leaderboard(StoredRecord):
+    """All collections, as ``leaderboard.json`` has them.
+
+    Attributes:
+        format: Tells the file from others.
+        format_version: See above.
+        version: Of the package.
+        engine: Of its numbers.
+        clusters: Collection → the cluster of collections that count as one effect.
+        collections: In order of name.
+    """
+
+    format: Literal["fusion_bench leaderboard"] = "fusion_bench leaderboard"
+    format_version: Literal[4] = 4
+    version: str = __version__
+    engine: int = ENGINE
+    clusters: dict[str, str] = Field(default_factory=dict)
+    collections: tuple[StoredCollection, ...]
+
+
+def salted_digests(salt: str, ids: Iterable[str]) -> tuple[str, ...]:
+    """The first 16 hexadecimal digits of SHA-256 over the salt and each id."""
+    return tuple(hashlib.sha256(f"{salt}\0{each}".encode()).hexdigest()[:16] for each in ids)
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def make_fingerprint(data: str, row: Row, resolved: Mapping[str, Any], budget: Budget) -> str:
@@ -119,8 +197,8 @@ def make_fingerprint(data: str, row: Row, resolved: Mapping[str, Any], budget: B
         budget: Counts for tuned rows alone; the seed for all.
     """
     limits = budget.model_dump() if row.kind in TUNED else {"seed": budget.seed}
-    parts = [data, __version__, ENGINE, FORMAT_VERSION, row.model_dump(), resolved, limits]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    content = row.model_dump(mode="json")
+    return _digest([data, __version__, ENGINE, FORMAT_VERSION, content, resolved, limits])
 
 
 def cell_path(folder: Path, name: str) -> Path:
@@ -129,17 +207,18 @@ def cell_path(folder: Path, name: str) -> Path:
     return folder / f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}-{digest}.json"
 
 
-def write_record(path: Path, record: StrictModel) -> None:
-    """Write a cell or a head."""
-    write_atomic(path, record.model_dump_json(indent=1).encode() + b"\n")
+def write_record(path: Path, record: StoredRecord) -> Path:
+    """Write a cell, a head or a leaderboard."""
+    return write_atomic(path, record.model_dump_json().encode() + b"\n")
 
 
 def read_cell(path: Path) -> Cell | None:
     """A stored cell; None = there is none, or it is damaged or of another format."""
     try:
-        return Cell.model_validate_json(path.read_bytes())
+        cell = Cell.model_validate_json(path.read_bytes())
     except (OSError, ValidationError, UnicodeDecodeError):
         return None
+    return cell if cell.digest == cell.content_digest else None
 
 
 def read_head(folder: Path) -> CollectionHead | None:

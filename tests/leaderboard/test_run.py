@@ -9,7 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.studies.leaderboard.cells import (
+from benchmarks.studies.leaderboard.methods import ATTACK, EXPERIMENT, write_experiment
+from fusion_bench.experiment.dialect import dialects
+from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.leaderboard import run as run_module
+from fusion_bench.leaderboard.evaluate import evaluate_row, fingerprint_row, load_material
+from fusion_bench.leaderboard.page import PAGE, TABLES, picture_name, write_pages
+from fusion_bench.leaderboard.records import (
     HEAD,
     Budget,
     Cell,
@@ -19,27 +26,16 @@ from benchmarks.studies.leaderboard.cells import (
     read_head,
     write_record,
 )
-from benchmarks.studies.leaderboard.evaluate import evaluate_row, fingerprint_row, load_material
-from benchmarks.studies.leaderboard.methods import (
-    ATTACK,
-    EXPERIMENT,
-    Lists,
-    list_policies,
-    write_experiment,
+from fusion_bench.leaderboard.results import COMPARED, collect_cells, list_results
+from fusion_bench.leaderboard.rows import (
+    CHOSEN_CONSTANT,
+    CHOSEN_SOURCE,
+    FLOOR,
+    TUNED_PAIR,
+    list_rows,
 )
-from benchmarks.studies.leaderboard.page import PICTURE, QUESTIONS, write_page
-from benchmarks.studies.leaderboard.results import (
-    BEST_SOURCE,
-    COMPARED,
-    ORACLES,
-    WORST_SOURCE,
-    read_results,
-)
-from benchmarks.studies.leaderboard.rows import FLOOR, list_rows
-from benchmarks.studies.leaderboard.run import run_collections
-from fusion_bench.experiment.dialect import dialects
-from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.leaderboard.run import run_collections
+from fusion_bench.leaderboard.systems import CORE, Lists, list_fusions, list_policies
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
 from tests.tiny import FILES
@@ -87,69 +83,70 @@ class StoppedError(Exception):
     """As if the run had been killed."""
 
 
-def run(dataset: Path, stop_after: int | None = None) -> tuple[Counter[str], list[str]]:
-    """A run over the first rows of each kind: its counts, and the rows that it computed."""
-    computed: list[str] = []
-
-    def report(_collection: str, cell: Cell, is_new: bool) -> None:
-        computed.extend([cell.row.name] if is_new else [])
-        if len(computed) == stop_after:
-            raise StoppedError
-
-    folder = dataset.parent.parent.parent / "cells"
-    counts = run_collections([("tiny", dataset)], folder, BUDGET, rows=first_rows, report=report)
-    return counts, computed
-
-
-def first_rows(lists: Lists) -> tuple[Row, ...]:
-    """One row of each kind, every source, and what the page compares."""
+def first_rows(lists: Lists, methods: str = "all") -> tuple[Row, ...]:
+    """One row of each kind, every source, and what the questions need."""
+    assert methods == "all"
     seen: Counter[str] = Counter()
     rows = []
     for row in list_rows(lists):
         seen[row.kind] += 1
-        is_wanted = (
-            row.name in {"rrf", "rrf, tuned", "convex, tuned"}
-            or row.kind == "source"
-            or seen[row.kind] == 1
-        )
-        rows += [row] if is_wanted else []
+        is_wanted = row.name in {"rrf", "rrf, tuned", "convex, tuned"} or row.kind == "source"
+        rows += [row] if is_wanted or row.kind == "tuned pair" or seen[row.kind] <= 2 else []
     return tuple(rows)
+
+
+@pytest.fixture(autouse=True)
+def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run_module, "list_rows", first_rows)
+
+
+def run(dataset: Path, stop_after: int | None = None) -> Counter[str]:
+    def stop(_stage: str, done: int, _total: int) -> None:
+        if done == stop_after:
+            raise StoppedError
+
+    return run_collections([dataset], dataset.parent / "cells", BUDGET, progress=stop)
 
 
 def test_a_stopped_run_continues_and_loses_no_row(dataset: Path) -> None:
     with pytest.raises(StoppedError):
         run(dataset, stop_after=6)
-    counts, second = run(dataset)
-    folder = dataset.parent.parent.parent / "cells" / "tiny"
+    counts = run(dataset)
+    folder = dataset.parent / "cells" / "tiny"
     head = read_head(folder)
     assert head is not None
     assert counts["reused"] == 6
     assert counts["reused"] + counts["computed"] + counts["skipped"] == len(head.rows)
     assert {row.kind for row in head.rows} >= {"source", "method", "engine", "tuned", "k", "floor"}
-    cells = {row.name: read_cell(cell_path(folder, row.name)) for row in head.rows}
-    again, third = run(dataset)
-    assert set(third) <= {name for name, cell in cells.items() if cell and cell.skipped}
+    again = run(dataset)
     assert again["reused"] == 6 + counts["computed"]
-    tuned, floor = cells["rrf, tuned"], cells[FLOOR]
+    cells = {row.name: read_cell(cell_path(folder, row.name)) for row in head.rows}
+    tuned, floor, chosen = cells["rrf, tuned"], cells[FLOOR], cells[CHOSEN_SOURCE]
     assert tuned is not None
     assert floor is not None
-    assert len(tuned.chosen) == 2
-    assert len(tuned.null) == BUDGET.flips
+    assert chosen is not None
+    assert len(tuned.chosen) == len(chosen.chosen) == 2
+    assert len(tuned.null) == len(chosen.null) == BUDGET.flips
     assert len(tuned.values["nDCG@10"]) == len(head.queries) == 3
     assert 0 < sum(floor.values["nDCG@10"]) < 3
-    assert "rrf, tuned" in second
+    assert {tuple(each["runs"]) for each in chosen.chosen} <= {("a",), ("b",)}
+    reranked = cells["a, reranked 20"]
+    assert reranked is not None
+    assert reranked.coverage == 1.0
+    text = (folder / HEAD).read_text(encoding="utf-8")
+    assert not re.search(r'"(q|g)[1-4]"', text), "ids of queries and groups are digests"
 
 
 def test_a_damaged_cell_is_computed_again(dataset: Path) -> None:
     run(dataset)
-    path = cell_path(dataset.parent.parent.parent / "cells" / "tiny", "rrf")
+    path = cell_path(dataset.parent / "cells" / "tiny", "rrf")
     good = path.read_bytes()
-    path.write_bytes(good[: len(good) // 2])
-    _, computed = run(dataset)
-    assert "rrf" in computed
-    before, after = Cell.model_validate_json(good), read_cell(path)
-    assert after is not None
-    assert after.values == before.values
+    for damaged in (good[: len(good) // 2], good.replace(b"1.0", b"0.5", 1)):
+        path.write_bytes(damaged)
+        assert run(dataset)["computed"] == 1
+        after = read_cell(path)
+        assert after is not None
+        assert after.values == Cell.model_validate_json(good).values
 
 
 def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> None:
@@ -174,24 +171,36 @@ def test_a_tuned_row_of_which_no_parameters_can_be_evaluated_is_skipped(dataset:
     assert not cell.values
 
 
-def test_the_page_and_its_picture_come_from_the_stored_rows(dataset: Path, tmp_path: Path) -> None:
+def test_the_pages_come_from_the_stored_rows(dataset: Path, tmp_path: Path) -> None:
     run(dataset)
-    [results] = read_results(dataset.parent.parent.parent / "cells")
-    means = {row.name: results.mean(row.name) or 0.0 for row in results.rows_of(*COMPARED)}
+    leaderboard = collect_cells(dataset.parent / "cells", {})
+    [results] = list_results(leaderboard)
+    means = {row.name: results.mean(row.name) for row in results.rows_of(*COMPARED)}
     assert results.ranks[max(means, key=means.__getitem__)] < results.ranks[FLOOR]
     assert sum(results.ranks.values()) == pytest.approx(len(means) * (len(means) + 1) / 2)
-    difference = results.difference("a", "rrf")
-    assert difference is not None
-    assert difference.mean == pytest.approx(means["a"] - means["rrf"])
-    page = write_page([results], tmp_path / "page").read_text(encoding="utf-8")
-    assert all(f"## {question}" in page for question in QUESTIONS)
-    assert all(f"\n| {name} | " in page for name in (*ORACLES, *means) if name not in {"a", "b"})
-    assert {results.resolve(name) for name in (BEST_SOURCE, WORST_SOURCE)} == {"a", "b"}
-    assert not re.search(r"\bnan\b|None", page)
+    write_pages(leaderboard, tmp_path / "page")
+    page, tables = (
+        (tmp_path / "page" / name).read_text(encoding="utf-8") for name in (PAGE, TABLES)
+    )
+    assert all(f"\n## {title}\n" in page + tables for title in ("Which k?", "Collections"))
+    listed = set(re.findall(r"^\| (.*?) \|", tables, re.MULTILINE))
+    shown = {name for group in listed for name in group.split(" = ")}
+    assert means.keys() <= shown
+    assert not re.search(r"\bnan\b|None", page + tables)
+    picture = (tmp_path / "page" / picture_name("Which k?")).read_bytes()
+    assert picture.startswith(b"\x89PNG")
     head = results.head.model_copy(update={"budget": Budget(trials=3, folds=2, flips=39)})
-    write_record(dataset.parent.parent.parent / "cells" / "tiny" / HEAD, head)
-    [stale] = read_results(dataset.parent.parent.parent / "cells")
+    write_record(dataset.parent / "cells" / "tiny" / HEAD, head)
+    [stale] = list_results(collect_cells(dataset.parent / "cells", {}))
     assert set(results.cells) - set(stale.cells) == {
-        row.name for row in results.rows_of("tuned", "tuned pair")
+        row.name for row in results.rows_of("tuned", "tuned pair", "chosen")
     }
-    assert (tmp_path / "page" / PICTURE).read_bytes().startswith(b"\x89PNG")
+
+
+def test_core_rows_are_a_dozen_methods_and_what_the_questions_need() -> None:
+    lists = Lists.of_spec(read_spec(ATTACK)[0])
+    rows = list_rows(lists, "core")
+    assert set(CORE) <= list_fusions().keys()
+    assert {row.name for row in rows if row.kind == "method"} == set(CORE)
+    assert {CHOSEN_SOURCE, CHOSEN_CONSTANT, TUNED_PAIR} <= {row.name for row in rows}
+    assert {row.name for row in rows} < {row.name for row in list_rows(lists)}

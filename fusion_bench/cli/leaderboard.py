@@ -1,0 +1,175 @@
+"""Compare every fusion method on collections of your own; join and check such results.
+
+Examples:
+    fusion-bench leaderboard datasets/mine --out reports/leaderboard
+    fusion-bench leaderboard mine other --methods core --jobs 2 --out reports/leaderboard
+    fusion-bench leaderboard merge a/leaderboard.json b/leaderboard.json --out both
+    fusion-bench leaderboard verify a/leaderboard.json mine
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+import fusion_bench.cli.application.commands as base
+from fusion_bench.cli.application.console import echo, echo_written, print_json
+from fusion_bench.config.options import Argument, Count, Folder, Option
+from fusion_bench.leaderboard.rows import Methods
+
+#: The subcommand that stands for none.
+RUN = "run"
+
+
+class DefaultGroup(TyperGroup):
+    """A group whose subcommand ``run`` needs no name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - vendored types
+        """Put ``run`` before what names no subcommand."""
+        is_named = not args or args[0] in self.commands or args[0] in {"-h", "--help"}
+        return super().parse_args(ctx, args if is_named else [RUN, *args])
+
+
+command = base.command_group(__doc__, cls=DefaultGroup)
+
+
+@command.callback()
+def main() -> None:
+    """Turn the application into a group."""
+
+
+class RunOptions(base.DatasetOptions):
+    """Options of ``leaderboard``.
+
+    Attributes:
+        collections: Names, folders or dataset.yaml files, each with two lists or more.
+        methods: All registered methods, engines and policies; or core: rrf, rrf_v2, isr, log_isr,
+            rbc, borda, condorcet, convex, dbsf, comb_sum, comb_mnz and softmax_rrf.
+        trials: Random settings of each tuned row.
+        jobs: Processes.
+        clusters: Collections that resemble each other count as one effect: A,B,C; repeatable.
+        out: Folder of the results; what it holds is not computed again.
+    """
+
+    collections: Annotated[Sequence[str], Argument("DATASET...")]
+    methods: Methods = "all"
+    trials: Annotated[int, Option(min=2)] = 50
+    jobs: Count = 1
+    clusters: Annotated[Sequence[str], Option("--cluster", metavar="A,B,C")] = ()
+    out: Folder
+
+
+@base.add_command(command, name=RUN)
+def run_command(options: RunOptions) -> None:
+    """Evaluate, tune out of fold and compare every method; write the page and its cells.
+
+    Writes leaderboard.md, its tables and pictures, and leaderboard.json with the values of every
+    query and no text or id. A run that was stopped continues where it was.
+
+    Examples:
+        fusion-bench leaderboard datasets/mine --out reports/leaderboard
+        fusion-bench leaderboard mine other --methods core --jobs 2 --out reports/leaderboard
+    """
+    from fusion_bench.cli.application.progress import progress_bar
+    from fusion_bench.leaderboard.page import write_pages
+    from fusion_bench.leaderboard.records import FILE, Budget, write_record
+    from fusion_bench.leaderboard.results import collect_cells
+    from fusion_bench.leaderboard.run import run_collections
+
+    paths = [options.find(name) for name in options.collections]
+    cells = options.out / "cells"
+    with progress_bar() as progress:
+        counts = run_collections(
+            paths,
+            cells,
+            Budget(trials=options.trials),
+            jobs=options.jobs,
+            methods=options.methods,
+            progress=progress,
+        )
+    leaderboard = collect_cells(cells, _parse_clusters(options.clusters))
+    written = [write_record(options.out / FILE, leaderboard)]
+    _show(options, dict(counts), [*write_pages(leaderboard, options.out), *written])
+
+
+def _parse_clusters(given: Sequence[str]) -> dict[str, str]:
+    """Collection → the text that names its cluster."""
+    return {name: cluster for cluster in given for name in cluster.split(",")}
+
+
+def _show(options: base.JsonOptions, counts: dict[str, int], written: Sequence[Path]) -> None:
+    if options.json:
+        print_json({"rows": counts, "files": [str(path) for path in written]})
+        return
+    echo(", ".join(f"{count} rows {word}" for word, count in sorted(counts.items())))
+    echo_written(written)
+
+
+class MergeOptions(base.JsonOptions):
+    """Options of ``leaderboard merge``.
+
+    Attributes:
+        files: Two or more leaderboard.json.
+        out: Folder of the joined results.
+    """
+
+    files: Annotated[Sequence[Path], Argument("LEADERBOARD...")]
+    out: Folder
+
+
+@base.add_command(command, name="merge")
+def merge_command(options: MergeOptions) -> None:
+    """Join results of others, after checking the digest of every cell.
+
+    Refuses results of another version, and a cell that two files have with different values.
+
+    Examples:
+        fusion-bench leaderboard merge a/leaderboard.json b/leaderboard.json --out both
+    """
+    from fusion_bench.leaderboard.exchange import merge
+    from fusion_bench.leaderboard.page import write_pages
+    from fusion_bench.leaderboard.records import FILE, write_record
+
+    leaderboard = merge(options.files)
+    written = [write_record(options.out / FILE, leaderboard)]
+    counts = {"joined": sum(len(each.cells) for each in leaderboard.collections)}
+    _show(options, counts, [*write_pages(leaderboard, options.out), *written])
+
+
+class VerifyOptions(base.DatasetOptions):
+    """Options of ``leaderboard verify``.
+
+    Attributes:
+        file: A leaderboard.json.
+        dataset: The dataset of one of its collections.
+        seed: Chooses the cells.
+    """
+
+    file: Annotated[Path, Argument("LEADERBOARD")]
+    dataset: Annotated[str, Argument("DATASET")]
+    seed: Annotated[int, Option(min=0)] = 0
+
+
+@base.add_command(command, name="verify")
+def verify_command(options: VerifyOptions) -> None:
+    """Compute 20 random cells again; exit with 1 where a value differs by more than 1e-12.
+
+    Examples:
+        fusion-bench leaderboard verify a/leaderboard.json mine
+    """
+    from fusion_bench.leaderboard.exchange import read_leaderboard, verify
+
+    cells = verify(read_leaderboard(options.file), options.find(options.dataset), seed=options.seed)
+    wrong = [cell for cell in cells if not cell.is_equal]
+    if options.json:
+        print_json({"cells": [cell.model_dump() for cell in cells], "is_equal": not wrong})
+    else:
+        echo(f"{len(cells) - len(wrong)} of {len(cells)} cells are equal within 1e-12")
+        for cell in wrong:
+            echo(f"{cell.name}: differs by up to {cell.difference:.3g}")
+    if wrong:
+        raise typer.Exit(1)

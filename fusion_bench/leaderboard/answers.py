@@ -1,0 +1,400 @@
+"""What a leaderboard says to the questions that people ask of fusion, in numbers."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from fusion_bench.leaderboard.results import CollectionResults, compare_over_collections
+from fusion_bench.leaderboard.rows import (
+    ALL_LISTS,
+    CHOSEN_CONSTANT,
+    CONSTANTS,
+    DEFAULT_CONSTANT,
+    DEPTHS,
+    PAIR,
+    SHORT_LISTS,
+    TUNED_PAIR,
+    UNION,
+    against_source,
+    k_name,
+    reranked_name,
+    tuned_name,
+)
+from fusion_bench.leaderboard.systems import BASELINE, CONVEX, RERANK_DEPTH, engine_constants
+from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
+from fusion_bench.stats.comparison_family import FusionVerdict, decide_fusion
+from fusion_bench.stats.random_effects import PooledEffect, join_clusters, pool_effects
+
+#: A reranked row counts where the reranker scored at least this share of what it orders.
+COVERED: Final = 0.99
+#: A fusion with one weight above this share of their sum is switched off.
+ALONE: Final = 0.95
+
+Results = Sequence[CollectionResults]
+Clusters = Mapping[str, str]
+
+
+class Bar(NamedTuple):
+    """An effect in a picture; NaN = it has no interval."""
+
+    name: str
+    mean: float
+    low: float
+    high: float
+
+
+class Answer(NamedTuple):
+    """An answer to a question.
+
+    Attributes:
+        sentence: In words and numbers.
+        header: Of its table.
+        rows: Of its table.
+        bars: Of its picture.
+    """
+
+    sentence: str
+    header: Sequence[str] = ()
+    rows: Sequence[Sequence[str]] = ()
+    bars: Sequence[Bar] = ()
+
+
+def pool(rows: Mapping[str, Comparison], clusters: Clusters) -> PooledEffect | None:
+    """One effect over collections; None where no row has a spread."""
+    effects = {
+        name: (row.difference, row.standard_error**2)
+        for name, row in rows.items()
+        if row.standard_error > 0
+    }
+    if len(effects) == 1:
+        [row] = (rows[name] for name in effects)
+        return PooledEffect(mean=row.difference, low=row.low, high=row.high, effects=1)
+    joined = join_clusters(effects, clusters).values()
+    if not joined:
+        return None
+    return pool_effects([mean for mean, _ in joined], [variance for _, variance in joined])
+
+
+def format_difference(row: Comparison | None) -> str:
+    """A difference with its interval and its answer."""
+    if row is None:
+        return "–"
+    mark = "▲" if row.answer in BETTER else "▼" if row.answer in WORSE else ""
+    return f"{row.difference:+.4f} {_interval(row.low, row.high)} {mark}".strip()
+
+
+def _interval(low: float | None, high: float | None) -> str:
+    if low is None or high is None or not math.isfinite(low + high):
+        return "(no interval)"
+    return f"[{low:+.4f}, {high:+.4f}]"
+
+
+def _format_effect(effect: PooledEffect | None) -> str:
+    return "–" if effect is None else f"{effect.mean:+.4f} {_interval(effect.low, effect.high)}"
+
+
+def _describe(effect: PooledEffect | None) -> str:
+    if effect is None:
+        return "no mean over collections is known"
+    text = f"the difference is {_format_effect(effect)}"
+    if effect.effects == 1:
+        return text
+    return (
+        f"{text} over {effect.effects} effects, and {_interval(effect.new_low, effect.new_high)} "
+        "is expected of a new collection"
+    )
+
+
+def _count(rows: Iterable[Comparison]) -> tuple[int, int]:
+    """How many are better and worse."""
+    answers = [row.answer for row in rows]
+    return sum(each in BETTER for each in answers), sum(each in WORSE for each in answers)
+
+
+def _bars(rows: Mapping[str, Comparison], effect: PooledEffect | None) -> list[Bar]:
+    bars = [Bar(name, row.difference, row.low, row.high) for name, row in rows.items()]
+    return [*bars, *_pooled_bars(effect)]
+
+
+def _pooled_bars(effect: PooledEffect | None, name: str = "mean") -> Iterator[Bar]:
+    if effect is not None:
+        yield Bar(name, effect.mean, _number(effect.low), _number(effect.high))
+        if name == "mean":
+            yield Bar(
+                "a new collection", effect.mean, *map(_number, (effect.new_low, effect.new_high))
+            )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
+def answer_fusion(results: Results, clusters: Clusters) -> Answer:
+    """Does fusion beat the best single list?"""
+    scored = [each for each in results if each.is_scored]
+    tuned = compare_over_collections(results, against_source(BASELINE))
+    convex = compare_over_collections(scored, against_source(CONVEX))
+    if not tuned:
+        return Answer("No collection has the rows yet.")
+    better, worse = _count(tuned.values())
+    off = [each.head.name for each in results if _is_switched_off(each, against_source(BASELINE))]
+    won = [name for name in off if name in tuned and tuned[name].answer in BETTER]
+    unpassed = [each.head.name for each in results if not _methods_above(each)]
+    effect = pool(tuned, clusters)
+    sentence = (
+        f"Tuned RRF is better than the best single list, both chosen out of fold, on {better} of "
+        f"{len(tuned)} collections and worse on {worse}; {_describe(effect)}."
+    )
+    if won:
+        sentence += f" On {', '.join(won)} that is fusion switched off: one list has the weight."
+    if unpassed:
+        sentence += f" On {', '.join(unpassed)} no untuned method passes the best list."
+    rows = [
+        (
+            each.head.name,
+            _best_source(each),
+            format_difference(each.compare([BASELINE], _best_source(each)).get(BASELINE)),
+            str(_methods_above(each)),
+            _fusion_verdict(each),
+            format_difference(tuned.get(each.head.name)),
+            "yes" if each.head.name in off else "no",
+            format_difference(convex.get(each.head.name)),
+        )
+        for each in results
+    ]
+    header = (
+        *("collection", "best list", "rrf − best list", "untuned methods above it", "fusion"),
+        *("rrf, tuned − list chosen out of fold", "switched off", "convex, tuned − that list"),
+    )
+    return Answer(sentence, header, rows, _bars(tuned, effect))
+
+
+def _best_source(each: CollectionResults) -> str:
+    return each.best(row.name for row in each.rows_of("source"))
+
+
+def _methods_above(each: CollectionResults) -> int:
+    """How many untuned methods have a higher mean than the best source."""
+    best = each.mean(_best_source(each))
+    return sum(each.mean(row.name) > best for row in each.rows_of("method"))
+
+
+def _fusion_verdict(each: CollectionResults) -> FusionVerdict:
+    """Of the family of untuned methods × sources, without methods that reproduce a source."""
+    sources = {row.name: each.cells[row.name].values for row in each.rows_of("source")}
+    methods = [
+        row.name
+        for row in each.rows_of("method")
+        if each.cells[row.name].values not in sources.values()
+    ]
+    if not methods:
+        return "not shown"
+    fusions, singles = (
+        {name: values for name in names if (values := each.values(name)) is not None}
+        for names in (methods, sources)
+    )
+    return decide_fusion(fusions, singles, each.head.groups).verdict
+
+
+def _is_switched_off(each: CollectionResults, name: str) -> bool:
+    """Whether most folds chose one weight of nearly the whole sum."""
+    chosen = each.cells[name].chosen if name in each.cells else ()
+    shares = [_greatest_share(params) for params in chosen]
+    return sum(share >= ALONE for share in shares) * 2 > len(shares)
+
+
+def _greatest_share(params: Mapping[str, object]) -> float:
+    weights = [
+        float(value)
+        for key, value in params.items()
+        if ".weights." in key and isinstance(value, int | float)
+    ]
+    total = sum(weights)
+    return max(weights) / total if total > 0 else 0.0
+
+
+def answer_convex(results: Results, clusters: Clusters) -> Answer:
+    """Does tuned convex fusion beat tuned RRF?"""
+    compared = compare_over_collections([each for each in results if each.is_scored], TUNED_PAIR)
+    if not compared:
+        return Answer("No collection whose lists have scores has both rows yet.")
+    better, worse = _count(compared.values())
+    effect = pool(compared, clusters)
+    sentence = (
+        f"Tuned convex fusion is better than tuned RRF on {better} of {len(compared)} collections "
+        f"whose lists have scores and worse on {worse}; {_describe(effect)}."
+    )
+    rows = [(name, format_difference(row)) for name, row in compared.items()]
+    header = ("collection", "convex, tuned − rrf, tuned")
+    return Answer(sentence, header, rows, _bars(compared, effect))
+
+
+def answer_constant(results: Results, clusters: Clusters) -> Answer:
+    """Which k?"""
+    chosen = {
+        each.head.name: row
+        for each in results
+        if (row := each.comparisons.get(CHOSEN_CONSTANT)) is not None
+    }
+    tables = {variant: _compare_constants(results, variant) for variant in VARIANTS}
+    if not chosen:
+        return Answer("No collection has the rows yet.")
+    better, worse = _count(chosen.values())
+    sentence = (
+        f"k chosen out of fold is better than k = 60 on {better} of {len(chosen)} collections and "
+        f"worse on {worse}; {_describe(pool(chosen, clusters))}."
+    )
+    engines = engine_constants()
+    rows, bars = [], []
+    for k in CONSTANTS:
+        cells = [str(k), ", ".join(engines.get(k, ()))]
+        for table in tables.values():
+            found = {name: compared[k] for name, compared in table.items() if k in compared}
+            effect = pool(found, clusters)
+            mean = (
+                "–"
+                if effect is None
+                else f"{effect.mean:+.4f} {_interval(effect.low, effect.high)}"
+            )
+            cells += ["{}/{} of {}".format(*_count(found.values()), len(found)), mean]
+            if table is tables[ALL_LISTS]:
+                bars += list(_pooled_bars(effect, f"k = {k}"))
+        rows.append(cells if k != DEFAULT_CONSTANT else [*cells[:2], *[""] * (len(cells) - 2)])
+    header = ["k", "default of"]
+    for variant in VARIANTS:
+        header += [f"{variant}: better/worse", f"{variant}: mean difference to k = 60"]
+    return Answer(sentence, header, rows, bars)
+
+
+VARIANTS: Final = (ALL_LISTS, SHORT_LISTS, PAIR)
+
+
+def _compare_constants(results: Results, variant: str) -> dict[str, dict[int, Comparison]]:
+    """Collection → k → its difference to the default; intervals of a collection hold together."""
+    names = {k_name(k, variant): k for k in CONSTANTS}
+    tables = {}
+    for each in results:
+        compared = each.compare(names, k_name(DEFAULT_CONSTANT, variant))
+        tables[each.head.name] = {names[name]: row for name, row in compared.items()}
+    return tables
+
+
+def answer_reranker(results: Results, clusters: Clusters) -> Answer:
+    """Does a reranker make fusion moot?"""
+    rows: list[Sequence[str]] = []
+    counted: dict[str, Comparison] = {}
+    for each in results:
+        for depth in DEPTHS if each.head.reranker else ():
+            cells, against = _below_reranker(each, depth)
+            rows.append(cells)
+            if against is not None and depth == RERANK_DEPTH:
+                counted[each.head.name] = against
+    if not rows:
+        return Answer("No collection has a reranker.")
+    sources_better, fusion_better = _count(counted.values())
+    mirrored = {name: _mirror(row) for name, row in counted.items()}
+    effect = pool(mirrored, clusters)
+    sentence = (
+        f"Below a reranker that orders {RERANK_DEPTH} documents, RRF is better than the best "
+        f"single list on {fusion_better} of {len(counted)} collections and worse on "
+        f"{sources_better}; {_describe(effect)}."
+    )
+    header = (
+        *("collection", "depth", "scored", "best list", "rrf − list", "convex − rrf"),
+        *("rrf − union", "sd of methods, without", "with"),
+    )
+    return Answer(sentence, header, rows, _bars(mirrored, effect))
+
+
+def _below_reranker(each: CollectionResults, depth: int) -> tuple[Sequence[str], Comparison | None]:
+    """The cells of a row, and the best list − RRF; None = too few documents are scored."""
+    name = f"{each.head.name} ({each.head.reranker})"
+    below = reranked_name(BASELINE, depth)
+    cell = each.cells.get(below)
+    coverage = math.nan if cell is None or cell.coverage is None else cell.coverage
+    sources = [reranked_name(row.name, depth) for row in each.rows_of("source")]
+    covered = [source for source in sources if _is_covered(each, source)]
+    head = [name, str(depth), "–" if math.isnan(coverage) else f"{coverage:.1%}"]
+    if not covered or not coverage >= COVERED:
+        return [*head, "left out", *["–"] * 5], None
+    best = each.best(covered)
+    convex, union = reranked_name(CONVEX, depth), reranked_name(UNION, depth)
+    others = [other for other in (convex, union) if _is_covered(each, other)]
+    compared = each.compare([best, *others], below)
+    against, united = compared.get(best), compared.get(union)
+    cells = [
+        *head,
+        best.partition(",")[0],
+        format_difference(None if against is None else _mirror(against)),
+        format_difference(compared.get(convex)),
+        format_difference(None if united is None else _mirror(united)),
+    ]
+    spreads = _spreads(each) if depth == RERANK_DEPTH else ["–", "–"]
+    return [*cells, *spreads], against
+
+
+def _is_covered(each: CollectionResults, name: str) -> bool:
+    cell = each.cells.get(name)
+    return cell is not None and (cell.coverage or 0.0) >= COVERED
+
+
+def _spreads(each: CollectionResults) -> list[str]:
+    """Standard deviation of the means of all methods, without and with the reranker."""
+    methods = [row.name for row in each.rows_of("method")]
+    below = [reranked_name(name) for name in methods if reranked_name(name) in each.cells]
+    return [
+        f"{np.std([each.mean(name) for name in names]):.4f}" if names else "–"
+        for names in (methods, below)
+    ]
+
+
+def _mirror(row: Comparison) -> Comparison:
+    """Baseline − candidate."""
+    sides = {**dict(zip(BETTER, WORSE, strict=True)), **dict(zip(WORSE, BETTER, strict=True))}
+    answer = sides.get(row.answer, row.answer) if row.answer is not None else None
+    changed = {"difference": -row.difference, "low": -row.high, "high": -row.low, "answer": answer}
+    return row.model_copy(update=changed)
+
+
+def answer_policies(results: Results, clusters: Clusters) -> Answer:
+    """Do weights chosen for each query pay?"""
+    by_policy: dict[str, dict[str, Comparison]] = {}
+    for each in results:
+        tuned = tuned_name(CONVEX) if each.is_scored else tuned_name(BASELINE)
+        compared = each.compare([row.name for row in each.rows_of("policy")], tuned)
+        for name, row in compared.items():
+            by_policy.setdefault(name, {})[each.head.name] = row
+    if not by_policy:
+        return Answer("No collection has a policy yet.")
+    counts = Counter[str]()
+    rows, bars = [], []
+    for name, compared in by_policy.items():
+        better, worse = _count(compared.values())
+        counts += Counter(better=better, worse=worse, all=len(compared))
+        effect = pool(compared, clusters)
+        bars += list(_pooled_bars(effect, name.removeprefix("policy ")))
+        cells = [format_difference(compared.get(each.head.name)) for each in results]
+        rows.append([name, *cells, _format_effect(effect)])
+    learned = by_policy.get("policy regression", {})
+    sentence = (
+        f"Against fixed weights tuned out of fold, {len(by_policy)} policies by query are better "
+        f"in {counts['better']} of {counts['all']} cases and worse in {counts['worse']}; of the "
+        f"learned one {_describe(pool(learned, clusters))}."
+    )
+    header = ["policy − tuned weights", *(each.head.name for each in results), "mean"]
+    return Answer(sentence, header, rows, bars)
+
+
+#: Question → its answer, in the order of the page.
+QUESTIONS: Final[Mapping[str, Callable[[Results, Clusters], Answer]]] = {
+    "Does fusion beat the best single list?": answer_fusion,
+    "Does tuned convex fusion beat tuned RRF?": answer_convex,
+    "Which k?": answer_constant,
+    "Does a reranker make fusion moot?": answer_reranker,
+    "Do weights chosen for each query pay?": answer_policies,
+}

@@ -1,0 +1,193 @@
+"""The page of a leaderboard, its tables and its pictures, from the stored cells alone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from fusion_bench.leaderboard.answers import QUESTIONS, Answer, Results, format_difference
+from fusion_bench.leaderboard.evaluate import LIST_DEPTH
+from fusion_bench.leaderboard.picture import draw_effects
+from fusion_bench.leaderboard.records import Leaderboard
+from fusion_bench.leaderboard.results import list_results
+from fusion_bench.leaderboard.systems import BASELINE, MEASURE
+from fusion_bench.report.plots._base import render_png
+from fusion_bench.stats.comparison import BETTER, WORSE
+from fusion_bench.util.files import write_atomic
+from fusion_bench.util.formatting import pluralize
+
+PAGE, TABLES = "leaderboard.md", "leaderboard-tables.md"
+TITLES: Final = {
+    "source": "Lists alone",
+    "chosen": "Chosen out of fold",
+    "method": "Fusion methods at their defaults",
+    "tuned": "Fusion methods, tuned out of fold",
+    "learned": "Trained and learned fusion, fitted out of fold",
+    "policy": "Policies by query",
+    "engine": "Engines at their defaults",
+    "engine, whole lists": "Engines without their default windows",
+    "floor": "Floor",
+}
+
+
+def write_pages(leaderboard: Leaderboard, folder: Path) -> list[Path]:
+    """Write the page, its tables, and a picture a question.
+
+    Args:
+        leaderboard: With a finished baseline on at least one collection.
+        folder: Where they go.
+    """
+    results = list_results(leaderboard)
+    answers = {title: ask(results, leaderboard.clusters) for title, ask in QUESTIONS.items()}
+    written = [
+        write_atomic(folder / PAGE, _join(_page_blocks(leaderboard, results, answers))),
+        write_atomic(folder / TABLES, _join(_table_blocks(results, answers))),
+    ]
+    for title, answer in answers.items():
+        if answer.bars:
+            picture = render_png(draw_effects(title, answer.bars))
+            written.append(write_atomic(folder / picture_name(title), picture))
+    return written
+
+
+def picture_name(title: str) -> str:
+    """File of the picture of a question."""
+    return f"leaderboard-{_anchor(title)}.png"
+
+
+def _anchor(title: str) -> str:
+    return re.sub("[^a-z0-9 ]", "", title.lower()).replace(" ", "-")
+
+
+def _join(blocks: Iterator[str]) -> bytes:
+    return ("\n\n".join(blocks) + "\n").encode()
+
+
+def _page_blocks(
+    leaderboard: Leaderboard, results: Results, answers: dict[str, Answer]
+) -> Iterator[str]:
+    yield "# Leaderboard"
+    yield from _limits(leaderboard, results)
+    yield "\n".join(
+        f"{number}. **{title}** {answer.sentence} ([table]({TABLES}#{_anchor(title)}))"
+        for number, (title, answer) in enumerate(answers.items(), start=1)
+    )
+    for title, answer in answers.items():
+        if answer.bars:
+            yield f"## {title}"
+            yield f"![{title}]({picture_name(title)})"
+    yield "## Collections"
+    yield _table(*_collection_table(results))
+
+
+def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
+    budget = results[0].head.budget
+    ranked = [each.head.name for each in results if not each.is_scored]
+    count = pluralize(len(results), "collection")
+    text = (
+        f"{count}, in {MEASURE.name}, each list cut at rank {LIST_DEPTH}. They are what was at "
+        "hand, no sample of all collections: the interval for a new collection holds for one that "
+        "is like these. Other measures, depths and latency were not asked."
+    )
+    if ranked:
+        text += (
+            f" The lists of {', '.join(ranked)} hold ranks: methods that use scores are functions "
+            "of the rank there, and what is said of score fusion leaves them out."
+        )
+    if leaderboard.clusters:
+        names = ", ".join(sorted(leaderboard.clusters))
+        text += f" Collections that resemble each other count as one effect: {names}."
+    yield text
+    yield (
+        f"Tuned rows choose among {budget.trials} random settings and the default, in "
+        f"{budget.folds} folds: each query counts with what the other folds chose. Intervals of a "
+        "table hold together; means over collections have those of Hartung and Knapp. "
+        f"fusion-bench {leaderboard.version}; every cell is in `leaderboard.json`."
+    )
+
+
+def _collection_table(results: Results) -> tuple[Sequence[str], list[Sequence[str]]]:
+    header = (
+        *("collection", "queries", "groups", "lists", "depth", "scores or ranks", "judged by"),
+        *("judgments", "Judged@10 of the best fusion", "reranker"),
+    )
+    rows: list[Sequence[str]] = [
+        (
+            each.head.name,
+            str(len(each.head.queries)),
+            str(len(set(each.head.groups))),
+            ", ".join(source.name for source in each.head.lists),
+            str(max(source.depth for source in each.head.lists)),
+            "scores" if each.is_scored else "ranks",
+            each.head.judge,
+            each.head.judgments,
+            f"{each.judged:.1%}",
+            each.head.reranker or "–",
+        )
+        for each in results
+    ]
+    return header, rows
+
+
+def _table_blocks(results: Results, answers: dict[str, Answer]) -> Iterator[str]:
+    yield "# Tables of the leaderboard"
+    yield (
+        "▲ and ▼: better and worse; no mark: not shown, or unjudged documents decide. Systems with "
+        "equal values on every collection share a row. The mean rank is given to rows that every "
+        "collection has."
+    )
+    for title, answer in answers.items():
+        yield f"## {title}"
+        yield answer.sentence
+        if answer.rows:
+            yield _table(answer.header, answer.rows)
+    for kind, title in TITLES.items():
+        if names := merge_equal(results, kind):
+            yield f"## {title}"
+            yield _table(*_system_table(results, names))
+
+
+def merge_equal(results: Results, kind: str) -> list[list[str]]:
+    """Names of the rows of a kind, those of equal values on every collection together."""
+    equal: dict[str, list[str]] = {}
+    for name in dict.fromkeys(row.name for each in results for row in each.rows_of(kind)):
+        cells = (each.cells.get(name) for each in results)
+        key = repr([None if cell is None else cell.values for cell in cells])
+        equal.setdefault(key, []).append(name)
+    return list(equal.values())
+
+
+def _system_table(
+    results: Results, names: Sequence[Sequence[str]]
+) -> tuple[Sequence[str], list[Sequence[str]]]:
+    """A row each group of equal systems, best mean rank first, then by name."""
+    header = ("system", *(each.head.name for each in results), "better", "worse", "mean rank")
+    ranks = {name: _mean_rank(results, name) for name, *_ in names}
+    ordered = sorted(names, key=lambda group: (ranks[group[0]], group[0]))
+    return header, [_system_row(results, group, ranks[group[0]]) for group in ordered]
+
+
+def _system_row(results: Results, group: Sequence[str], rank: float) -> Sequence[str]:
+    name, label = group[0], " = ".join(group)
+    if name == BASELINE:
+        return [label, *(f"{each.mean(BASELINE):.4f}" for each in results), "", "", ""]
+    judged = [each.judge(name) for each in results]
+    answers = [None if row is None else row.answer for row in judged]
+    counts = (sum(answer in kinds for answer in answers) for kinds in (BETTER, WORSE))
+    shown = f"{rank:.1f}" if np.isfinite(rank) else "–"
+    return [label, *map(format_difference, judged), *map(str, counts), shown]
+
+
+def _mean_rank(results: Results, name: str) -> float:
+    """Mean of its ranks among all compared rows; infinite where a collection lacks it."""
+    ranks = [each.ranks.get(name, np.inf) for each in results]
+    return float(np.mean(ranks))
+
+
+def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [f"| {' | '.join(header)} |", f"|:--|{'--:|' * (len(header) - 1)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])

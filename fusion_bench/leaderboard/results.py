@@ -1,0 +1,184 @@
+"""The stored cells of a collection, compared with the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from scipy.stats import rankdata
+
+from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.evaluation.compared_reports import veto_answer
+from fusion_bench.leaderboard.evaluate import FILLED, JUDGED, JUDGED_ONLY, fingerprint_row
+from fusion_bench.leaderboard.records import (
+    Cell,
+    CollectionHead,
+    Leaderboard,
+    Row,
+    StoredCollection,
+    cell_path,
+    read_cell,
+    read_head,
+)
+from fusion_bench.leaderboard.systems import BASELINE, MEASURE
+from fusion_bench.leaderboard.tuned_family import adjust_for_choice
+from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
+
+#: Kinds of rows that are compared with the baseline.
+COMPARED: Final = (
+    *("source", "chosen", "method", "tuned", "learned", "policy"),
+    *("engine", "engine, whole lists", "floor"),
+)
+#: What stands for the baseline of rows that are differences already.
+ZERO: Final = "no difference"
+
+
+@dataclass(frozen=True, eq=False)
+class CollectionResults:
+    """The finished rows of a collection.
+
+    Attributes:
+        head: What the rows have in common.
+        cells: Finished rows by name, with their values.
+    """
+
+    head: CollectionHead
+    cells: Mapping[str, Cell]
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the scores of every list say more than its ranks."""
+        return all(each.is_scored for each in self.head.lists)
+
+    def values(self, name: str, measure: str = MEASURE.name) -> FloatArray | None:
+        """(Q,): the values of a row; None = there are none."""
+        cell = self.cells.get(name)
+        known = None if cell is None else cell.values.get(measure)
+        return None if known is None else np.array(known)
+
+    def mean(self, name: str, measure: str = MEASURE.name) -> float:
+        """The mean of a row; NaN = it has no values."""
+        values = self.values(name, measure)
+        return float("nan") if values is None else float(values.mean())
+
+    def rows_of(self, *kinds: str) -> list[Row]:
+        """The finished rows of these kinds."""
+        return [row for row in self.head.rows if row.kind in kinds and row.name in self.cells]
+
+    def best(self, names: Iterable[str]) -> str:
+        """The name of the row with the greatest mean."""
+        return max(names, key=self.mean)
+
+    def compare(self, names: Iterable[str], baseline: str) -> dict[str, Comparison]:
+        """Comparisons of rows with a baseline, one family; empty where one has no values."""
+        table = self.table(names, baseline)
+        return {} if table is None else {c.candidate: c for c in compare_family([table])[0]}
+
+    def table(self, names: Iterable[str], baseline: str = ZERO) -> ComparedValues | None:
+        """The values of rows and of a baseline; None = there is nothing to compare."""
+        values = {name: self.values(name) for name in dict.fromkeys([baseline, *names])}
+        if baseline == ZERO:
+            values[ZERO] = np.zeros(len(self.head.queries))
+        known = {name: row for name, row in values.items() if row is not None}
+        if baseline not in known or len(known) < 2:
+            return None
+        return ComparedValues(MEASURE.name, known, baseline, self.head.groups, is_bounded=True)
+
+    @cached_property
+    def comparisons(self) -> dict[str, Comparison]:
+        """Every compared row against the baseline; tuned ones know that they were chosen."""
+        compared = self.compare([row.name for row in self.rows_of(*COMPARED)], BASELINE)
+        tuned = [row.name for row in self.rows_of("tuned", "chosen") if row.name in compared]
+        nulls = [self.cells[name].null for name in tuned]
+        adjusted = adjust_for_choice([compared[name] for name in tuned], nulls)
+        return compared | dict(zip(tuned, adjusted, strict=True))
+
+    def judge(self, name: str) -> Comparison | None:
+        """A row against the baseline, with what unjudged documents leave of the answer."""
+        comparison = self.comparisons.get(name)
+        if comparison is None or comparison.answer is None:
+            return comparison
+        candidate, baseline = self._evidence(name), self._evidence(BASELINE)
+        if self.head.judgments == "complete" or candidate is None or baseline is None:
+            return comparison
+        codes, kind = self._groups, self.head.judgments
+        unjudged = compare_unjudged(candidate, baseline, groups=codes, kind=kind)
+        answer = veto_answer(comparison.answer, unjudged, MIN_GAIN)
+        return comparison.model_copy(update={"answer": answer})
+
+    def _evidence(self, name: str) -> UnjudgedEvidence | None:
+        """Of a row; None = it has none. The share of unjudged documents is not read."""
+        judged_only = self.values(name, JUDGED_ONLY)
+        if judged_only is None:
+            return None
+        filled = self.values(name, FILLED)
+        return UnjudgedEvidence(np.zeros(len(judged_only)), judged_only, filled)
+
+    @property
+    def judged(self) -> float:
+        """Mean share of judged documents in the top 10 of the best untuned method."""
+        best = self.best(row.name for row in self.rows_of("method"))
+        return self.mean(best, JUDGED.name)
+
+    @cached_property
+    def ranks(self) -> dict[str, float]:
+        """Rank of each compared row by its mean; equal rows share the mean of their ranks."""
+        names = [row.name for row in self.rows_of(*COMPARED)]
+        means = np.round([self.mean(name) for name in names], 12)
+        return dict(zip(names, rankdata(-means).tolist(), strict=True))
+
+    @cached_property
+    def _groups(self) -> IntArray:
+        return number_by_appearance(self.head.groups)[0]
+
+
+def compare_over_collections(
+    results: Sequence[CollectionResults], row: str
+) -> dict[str, Comparison]:
+    """A row that is a difference, on every collection that has it: one family."""
+    known = {each: table for each in results if (table := each.table([row])) is not None}
+    rows = [compared for (compared,) in compare_family(list(known.values()))] if known else []
+    nulls = [each.cells[row].null for each in known]
+    if all(nulls):
+        rows = adjust_for_choice(rows, nulls)
+    return {each.head.name: compared for each, compared in zip(known, rows, strict=True)}
+
+
+def collect_cells(folder: Path, clusters: Mapping[str, str]) -> Leaderboard:
+    """The finished cells below a folder that are of the present data, code and budget.
+
+    Args:
+        folder: With a folder a collection.
+        clusters: Collection → its cluster.
+    """
+    collections = []
+    for path in sorted(path for path in folder.glob("*") if path.is_dir()):
+        head = read_head(path)
+        if head is not None:
+            collections.append(StoredCollection(head=head, cells=tuple(_read_cells(path, head))))
+    return Leaderboard(collections=tuple(collections), clusters=dict(clusters))
+
+
+def _read_cells(folder: Path, head: CollectionHead) -> Iterator[Cell]:
+    for row in head.rows:
+        cell = read_cell(cell_path(folder, row.name))
+        wanted = fingerprint_row(head.fingerprint, row, head.budget)
+        if cell is not None and cell.fingerprint == wanted:
+            yield cell
+
+
+def list_results(leaderboard: Leaderboard) -> list[CollectionResults]:
+    """Every collection with a finished baseline, in order of name."""
+    results = []
+    for each in leaderboard.collections:
+        cells = {cell.row.name: cell for cell in each.cells if cell.values}
+        if BASELINE in cells:
+            results.append(CollectionResults(each.head, cells))
+    return sorted(results, key=lambda found: found.head.name)

@@ -1,0 +1,140 @@
+"""What a leaderboard says, on made cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.leaderboard.answers import (
+    answer_convex,
+    answer_fusion,
+    answer_reranker,
+    pool,
+)
+from fusion_bench.leaderboard.page import merge_equal
+from fusion_bench.leaderboard.records import Budget, Cell, CollectionHead, ListFacts, Row
+from fusion_bench.leaderboard.results import CollectionResults
+from fusion_bench.leaderboard.rows import TUNED_PAIR, against_source, reranked_name
+from fusion_bench.stats.comparison import Comparison
+
+QUERIES = 60
+NOISE = np.random.default_rng(5).normal(0, 0.02, QUERIES)
+
+
+def make_results(
+    name: str,
+    values: Mapping[str, tuple[str, FloatArray]],
+    *,
+    is_scored: bool = True,
+    more: Mapping[str, Mapping[str, Any]] | None = None,
+) -> CollectionResults:
+    """A collection whose rows have these kinds and values; ``more`` are fields of their cells."""
+    rows = tuple(Row(name=row, kind=kind) for row, (kind, _) in values.items())
+    queries = tuple(f"q{number}" for number in range(QUERIES))
+    head = CollectionHead(
+        name=name,
+        fingerprint=name,
+        queries=queries,
+        groups=queries,
+        lists=tuple(ListFacts(name=each, depth=10, is_scored=is_scored) for each in ("a", "b")),
+        reranker="r",
+        judgments="complete",
+        judge="people",
+        rows=rows,
+        budget=Budget(),
+    )
+    cells = {
+        row.name: Cell(
+            fingerprint="",
+            row=row,
+            values={"nDCG@10": tuple(values[row.name][1].tolist())},
+            **(more or {}).get(row.name, {}),
+        )
+        for row in rows
+    }
+    return CollectionResults(head, cells)
+
+
+def plain_values(gain: float = 0.1) -> dict[str, tuple[str, FloatArray]]:
+    base = 0.5 + NOISE
+    return {
+        "a": ("source", base),
+        "b": ("source", base - 0.2),
+        "rrf": ("method", base + gain * (1 + NOISE)),
+        against_source("rrf"): ("tuned pair", gain * (1 + NOISE)),
+        against_source("convex"): ("tuned pair", gain * (1 + NOISE)),
+        TUNED_PAIR: ("tuned pair", 0.05 * (1 + NOISE)),
+    }
+
+
+def test_statements_on_score_fusion_leave_out_lists_of_ranks() -> None:
+    both = [
+        make_results("scored", plain_values()),
+        make_results("ranked", plain_values(), is_scored=False),
+    ]
+    convex, fusion = answer_convex(both, {}), answer_fusion(both, {})
+    assert [row[0] for row in convex.rows] == ["scored"]
+    assert "on 1 of 1" in convex.sentence
+    assert [row[0] for row in fusion.rows] == ["scored", "ranked"]
+    assert [row[-1] for row in fusion.rows][1] == "–"
+
+
+def test_a_mean_over_collections_has_an_interval_and_one_for_a_new_collection() -> None:
+    gains = {"a": 0.1, "b": -0.02, "c": 0.06}
+    results = [make_results(name, plain_values(gain)) for name, gain in gains.items()]
+    fusion = answer_fusion(results, {})
+    assert "over 3 effects" in fusion.sentence
+    assert fusion.sentence.count("[") == 2
+    mean, new = fusion.bars[-2:]
+    assert new.low < mean.low < mean.mean < mean.high < new.high
+    clustered = answer_fusion(results, {"a": "x", "c": "x"})
+    assert "over 2 effects" in clustered.sentence
+
+
+def test_a_win_of_one_list_with_nearly_all_weight_is_called_that() -> None:
+    name = against_source("rrf")
+    chosen = ({"fusion.weights.a": 1.0, "fusion.weights.b": 0.01},)
+    off = make_results("off", plain_values(), more={name: {"chosen": chosen}})
+    mixed = ({"fusion.weights.a": 1.0, "fusion.weights.b": 0.5},)
+    on = make_results("on", plain_values(), more={name: {"chosen": mixed}})
+    fusion = answer_fusion([off, on], {})
+    assert [row[-2] for row in fusion.rows] == ["yes", "no"]
+    assert "On off that is fusion switched off" in fusion.sentence
+
+
+def test_a_method_that_reproduces_a_source_does_not_hide_that_fusion_loses() -> None:
+    values = plain_values(-0.1)
+    values["copy"] = ("method", values["a"][1])
+    fusion = answer_fusion([make_results("one", values)], {})
+    assert fusion.rows[0][4] == "loses"
+    assert "On one no untuned method passes" in fusion.sentence
+
+
+@pytest.mark.parametrize(("coverage", "answers"), [(0.98, 0), (0.99, 1)])
+def test_below_a_reranker_counts_only_what_it_scored(coverage: float, answers: int) -> None:
+    values = plain_values()
+    names = {name: reranked_name(name) for name in ("a", "rrf")}
+    for name, below in names.items():
+        values[below] = ("reranked", values[name][1] + 0.1)
+    more = {below: {"coverage": coverage} for below in names.values()}
+    answer = answer_reranker([make_results("one", values, more=more)], {})
+    assert f"better than the best single list on {answers} of {answers}" in answer.sentence
+    assert len(answer.rows) == 3
+
+
+def test_systems_of_equal_values_on_all_collections_share_a_row() -> None:
+    values = plain_values()
+    values |= {"twin": values["rrf"], "other": ("method", values["rrf"][1] + 0.01)}
+    apart = dict(values) | {"twin": ("method", values["rrf"][1] - 0.01)}
+    same = make_results("same", values)
+    assert ["rrf", "twin"] in merge_equal([same], "method")
+    assert ["rrf"] in merge_equal([same, make_results("apart", apart)], "method")
+
+
+def test_no_effect_without_a_spread() -> None:
+    rows: Sequence[Comparison] = ()
+    assert pool({row.candidate: row for row in rows}, {}) is None

@@ -1,0 +1,90 @@
+"""Leaderboards are joined and recomputed; what was changed is refused, by the name of its cell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from fusion_bench.cli.application.app import app
+from fusion_bench.errors import DataError
+from fusion_bench.leaderboard import run as run_module
+from fusion_bench.leaderboard.exchange import merge, read_leaderboard, verify
+from fusion_bench.leaderboard.records import FILE, Row
+from fusion_bench.leaderboard.rows import Methods, list_rows
+from fusion_bench.leaderboard.systems import Lists
+from tests.tiny import DATASET, make
+
+WANTED = {"a", "b", "rrf", "convex", "rrf, tuned", "convex, tuned − rrf, tuned"}
+
+
+def few_rows(lists: Lists, methods: Methods = "all") -> tuple[Row, ...]:
+    return tuple(row for row in list_rows(lists, methods) if row.name in WANTED)
+
+
+@pytest.fixture
+def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(run_module, "list_rows", few_rows)
+    make(tmp_path)
+    words = ["leaderboard", str(tmp_path / DATASET), "--trials", "2", "--methods", "core"]
+    result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out"), "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.output)["rows"] == {"computed": len(WANTED)}
+    return tmp_path / "out" / FILE
+
+
+def change(path: Path, cell: int, key: str, value: object) -> Path:
+    data = json.loads(path.read_text())
+    data["collections"][0]["cells"][cell][key] = value
+    changed = path.with_name("changed.json")
+    changed.write_text(json.dumps(data))
+    return changed
+
+
+def test_it_holds_no_text_and_no_id(board: Path) -> None:
+    text = board.read_text()
+    assert all(f'"{each}"' not in text for each in ("q1", "q2", "d1", "d3", "g1"))
+
+
+def test_equal_boards_join_and_a_changed_cell_is_refused_by_name(board: Path) -> None:
+    assert merge([board, board]) == read_leaderboard(board)
+    cell = read_leaderboard(board).collections[0].cells[2]
+    values = {"nDCG@10": [0.5] * 3}
+    with pytest.raises(DataError, match=rf"tiny: {cell.row.name}: .*digest"):
+        read_leaderboard(change(board, 2, "values", values))
+    forged = cell.model_copy(update={"values": {"nDCG@10": (0.5, 0.5, 0.5)}}).seal()
+    other = change(board, 2, "values", values)
+    other = change(other, 2, "digest", forged.digest)
+    data = json.loads(other.read_text())
+    data["collections"][0]["cells"][2] = json.loads(forged.model_dump_json())
+    other.write_text(json.dumps(data))
+    with pytest.raises(DataError, match=f"{cell.row.name}: differs"):
+        merge([board, other])
+    data["engine"] = 0
+    other.write_text(json.dumps(data))
+    with pytest.raises(DataError, match="engine 0"):
+        merge([board, other])
+
+
+def test_verify_computes_cells_again(board: Path, tmp_path: Path) -> None:
+    cells = verify(read_leaderboard(board), tmp_path / DATASET)
+    assert {cell.name for cell in cells} == WANTED
+    assert all(cell.difference == 0 for cell in cells)
+    runner = CliRunner()
+    words = ["leaderboard", "verify", str(board), str(tmp_path / DATASET)]
+    assert runner.invoke(app, words).exit_code == 0
+    data = json.loads(board.read_text())
+    cell = read_leaderboard(board).collections[0].cells[0]
+    value = cell.values["nDCG@10"]
+    forged = cell.model_copy(
+        update={"values": {**cell.values, "nDCG@10": (value[0] + 1e-9, *value[1:])}}
+    )
+    data["collections"][0]["cells"][0] = json.loads(forged.seal().model_dump_json())
+    board.write_text(json.dumps(data))
+    result = runner.invoke(app, words)
+    assert result.exit_code == 1
+    assert f"{cell.row.name}: differs by up to 1e-09" in result.output
+    (tmp_path / "datasets/tiny/qrels.txt").write_text("q1 0 d1 2\nq2 0 d3 1\nq4 0 d4 1\n")
+    assert isinstance(runner.invoke(app, words).exception, DataError)
