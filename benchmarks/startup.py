@@ -18,8 +18,9 @@ TIMES = 5
 
 
 def run_piped(*command: str) -> None:
-    """Run with the output into a pipe, as a script would."""
-    subprocess.run(command, check=True, capture_output=True)  # noqa: S603
+    """Run with the output into a pipe, as a script would; compiled modules are kept."""
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    subprocess.run(command, check=True, capture_output=True, env=environment)  # noqa: S603
 
 
 def run_on_terminal(*command: str) -> None:

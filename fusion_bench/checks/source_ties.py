@@ -24,9 +24,10 @@ from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_scores import evaluate_systems
 
 #: Random settlements of every query whose value some settlement changes.
-SETTLEMENTS: Final = 50
-#: A query whose values none of the first ones changes is settled no further.
-FIRST_SETTLEMENTS: Final = 10
+SETTLEMENTS: Final = 20
+#: A query whose values none of the first orders changes, of which the first turns every group of
+#: ties round and the others are random, is settled no further.
+FIRST_ORDERS: Final = 3
 #: A system that the batch engine cannot count is evaluated up to so many tied candidates.
 MOST_RANKED: Final = 5_000
 #: Queries that show how a system is evaluated.
@@ -34,37 +35,42 @@ PROBE: Final = 3
 #: Values that differ by less are the same, computed on another path.
 SAME: Final = 1e-12
 #: Candidates that are evaluated at once, over all settlements.
-MOST_CANDIDATES: Final = 1 << 19
+MOST_CANDIDATES: Final = 1 << 18
 
 
 def _sample_ranges(
-    systems: Sequence[System], tied: TiedRuns, measures: Sequence[Measure], seed: int
+    systems: Sequence[System],
+    tied: TiedRuns,
+    measures: Sequence[Measure],
+    given: FloatArray,
+    seed: int,
 ) -> Iterator[TieSensitivity]:
     """Of each system the range over random settlements of the ties inside its lists.
 
-    Least and greatest values are over the given order too.
+    Least and greatest values are over the given order and the reversed one too.
 
     Args:
         systems: T systems, fitted; they stay as they were fitted.
         tied: The runs and their lists with ties.
         measures: M measures; none of ir_measures.
+        given: Shape (T, M, Q): the values in the given order.
         seed: Of the settlements.
     """
-    given = np.stack([s.values for s in evaluate_systems(systems, tied.runs, measures)])
     low, high, total = given.copy(), given.copy(), given * SETTLEMENTS
-    draws = [tied.draw(seed, number) for number in range(SETTLEMENTS)]
+    orders = [tied.reverse(), *(tied.draw(seed, number) for number in range(SETTLEMENTS))]
     active = tied.queries
-    for start, stop in ((0, FIRST_SETTLEMENTS), (FIRST_SETTLEMENTS, SETTLEMENTS)):
+    for start, stop in ((0, FIRST_ORDERS), (FIRST_ORDERS, len(orders))):
         if start and len(active):
             active = np.asarray((high - low > SAME).any(axis=(0, 1)))
         index = np.flatnonzero(active)
         if not len(index):
             break
-        part, settled = restrict_ties(tied, draws[start:stop], active)
-        for values in _settled_values(systems, part, settled, measures):
+        part, settled = restrict_ties(tied, orders[start:stop], active)
+        for number, values in enumerate(_settled_values(systems, part, settled, measures), start):
             low[..., index] = np.minimum(low[..., index], values)
             high[..., index] = np.maximum(high[..., index], values)
-            total[..., index] += values - given[..., index]
+            if number:  # the reversed order is no random one
+                total[..., index] += values - given[..., index]
     is_same = high - low <= SAME
     for array in (low, high):
         array[is_same] = given[is_same]
@@ -260,7 +266,8 @@ def _sample_systems(
     chosen = {name: system for name, system in systems.items() if name in affordable}
     if seed is None or not chosen:
         return results
-    ranges = _sample_ranges([*chosen.values()], tied, known, seed)
+    own = np.stack([values[name][internal] for name in chosen])
+    ranges = _sample_ranges([*chosen.values()], tied, known, own, seed)
     for name, part in zip(chosen, ranges, strict=True):
         given = _unaffected(values[name])
         affected = given.affected.copy()

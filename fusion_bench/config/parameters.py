@@ -125,6 +125,23 @@ class Parameter:
             low, high, at = math.log(low), math.log(high), math.log(at)
         return (at - low) / (high - low) if high > low else 0.0
 
+    def value_at(self, position: float) -> Value:
+        """The value at a position in [0, 1]; whole numbers and choices have equal shares of it."""
+        if self.kind == "choice":
+            return self.choices[min(int(position * len(self.choices)), len(self.choices) - 1)]
+        low, high = self.bounds
+        step = self.step or (1.0 if self.kind == "int" else None)
+        if self.log:  # each whole number gets its own stretch of the logarithm
+            around = 0.5 if self.kind == "int" else 0.0
+            start, end = math.log(low - around), math.log(high + around)
+            value = math.exp(start + position * (end - start))
+            return min(max(round(value), int(low)), int(high)) if around else value
+        if step is None:
+            return low + position * (high - low)
+        steps = math.floor((high - low) / step + 1e-9)
+        value = low + step * min(int(position * (steps + 1)), steps)
+        return int(value) if self.kind == "int" else value
+
 
 def real(
     path: str, low: float, high: float, *, step: float | None = None, log: bool = False

@@ -92,7 +92,9 @@ class LookSettings(StrictModel):
     max_queries: Annotated[int, Field(ge=1)] | None = None
 
 
-SamplerName: TypeAlias = Literal["tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"]
+SamplerName: TypeAlias = Literal[
+    "parzen", "tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"
+]
 SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
 #: Samplers whose trials are the same whatever the values, as cross-fitting needs them.
 DATA_FREE_SAMPLERS = frozenset({"random", "qmc", "grid", "brute_force"})
@@ -144,9 +146,9 @@ class SearchSettings(StrictModel):
     Attributes:
         trials: How many parameter sets are tried, the default and the presets included.
         timeout: Stop starting trials after this many seconds; None = never.
-        sampler: Proposes them: ``tpe`` takes every space, ``cmaes`` numbers without
-            conditions, ``gp`` (needs torch) and ``qmc`` spaces without conditions, ``random``
-            every space; ``grid`` and ``brute_force`` go through all points.
+        sampler: Proposes them: ``parzen``, ``tpe`` and ``random`` take every space, ``cmaes``
+            numbers without conditions, ``gp`` (needs torch) and ``qmc`` spaces without
+            conditions; ``grid`` and ``brute_force`` go through all points.
         batch: Trials that are asked for and evaluated together.
         points: Values that ``grid`` takes from a range without steps.
         seed: Makes a run exactly repeatable.
@@ -154,7 +156,7 @@ class SearchSettings(StrictModel):
 
     trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 300
     timeout: Annotated[float, Field(gt=0)] | None = None
-    sampler: SamplerName = "tpe"
+    sampler: SamplerName = "parzen"
     batch: Annotated[int, Field(ge=1, le=256)] = 16
     points: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = 5
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
@@ -196,7 +198,7 @@ class FrontSettings(StrictModel):
     """The search for the front of quality against rerank effort.
 
     Attributes:
-        method: Good trials are taken to every depth; then ``tpe`` or ``nsga2`` (Optuna's
+        method: Good trials are taken to every depth; then ``nsga2`` or ``tpe`` (Optuna's
             multi-objective samplers) search on. ``depths`` stops before that, ``none`` searches no
             front.
         trials: Of the sampler.
@@ -204,7 +206,7 @@ class FrontSettings(StrictModel):
             from 1 to 100.
     """
 
-    method: Literal["tpe", "nsga2", "depths", "none"] = "tpe"
+    method: Literal["tpe", "nsga2", "depths", "none"] = "nsga2"
     trials: Annotated[int, Field(ge=0, le=MOST_TRIALS)] = 150
     depths: (
         Annotated[tuple[Annotated[int, Field(ge=0, le=MOST_RANK)], ...], Field(min_length=1)] | None

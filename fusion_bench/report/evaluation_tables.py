@@ -159,7 +159,7 @@ def _tie_columns(collection: Collection, measure: str) -> Iterator[Column[System
     results = [row.measures[measure].source_ties for row in collection.ranked_systems]
     counts = {ties.settlements for ties in results if ties and ties.affected_queries} - {None}
     sampled = "".join(
-        f" {SAMPLED} = found in {count:,} random orders of these ties; else over all orders."
+        f" {SAMPLED} = found in the reversed and {count:,} random orders; else over all."
         for count in sorted(filter(None, counts))
     )
     legends = {

@@ -30,6 +30,7 @@ from fusion_bench.checks.unjudged import (
     measure_unjudged,
 )
 from fusion_bench.config.models import parse_model
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.assessment import assess_system
@@ -343,7 +344,8 @@ class HeldOutReport(HeldOutGains):
         if bool(objective.runs.judged.all()):  # nothing needs to be ranked
             return None
         fitted = (
-            (fit_system(system, runs), runs.subset(self._held_out)) for runs in objective.repeats
+            (fit_system(system, runs), part)
+            for runs, part in zip(objective.repeats, self._held_out_repeats, strict=True)
         )
         (bounds,) = find_fitted_bounds(fitted, [objective.measure])
         return bounds
@@ -359,6 +361,11 @@ class HeldOutReport(HeldOutGains):
         )
         known = {name: self._find_bounds(system) for name, system in systems.items()}
         return {name: bounds for name, bounds in known.items() if bounds is not None}
+
+    @cached_property
+    def _held_out_repeats(self) -> list[AlignedRuns]:
+        """The lists of the held-out queries, once with each of their repeats."""
+        return [runs.subset(self._held_out) for runs in self._objective.repeats]
 
     @property
     def _sides(self) -> dict[str, System]:
@@ -474,7 +481,7 @@ class HeldOutReport(HeldOutGains):
         """Facts of the default and the tuned system on the held-out queries, first trial."""
         objective, dataset = self._objective, self.dataset
         runs, measures = objective.runs, [objective.measure]
-        part = runs.subset(self._held_out)
+        part = self._held_out_repeats[0]
         fitted = {name: fit_system(each, runs) for name, each in self._sides.items()}
         assessed = {name: assess_system(each, part, measures) for name, each in fitted.items()}
         inside = find_source_ties(

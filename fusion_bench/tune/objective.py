@@ -8,6 +8,7 @@ that agree look alike, and a sampler does not try one system twice.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -52,6 +53,8 @@ from fusion_bench.util.formatting import pluralize
 
 #: Retrieval terms that divide out the scale of the fused scores.
 DIVIDED = ("fused_min_max", "fused_max_possible")
+#: Values of queries (32 MB), and systems, that are kept for the next question.
+MOST_VALUES, MOST_SYSTEMS = 4_000_000, 500
 
 
 def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
@@ -153,6 +156,11 @@ def _divide_weights(
     if divisor == 1:
         return {}
     return {path: members[path].round_value(w / divisor) for path, w in positive.items()}
+
+
+def params_key(params: Params) -> str:
+    """The parameters as a string, the same in any order."""
+    return json.dumps(dict(params), sort_keys=True)
 
 
 def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
@@ -279,7 +287,27 @@ class TuningObjective:
         """
         if params == self.default_params:
             return self.system
-        return apply_parameters(self.system, params, self.source_roles)
+        key = params_key(params)
+        if key not in self._systems:
+            if len(self._systems) >= MOST_SYSTEMS:
+                self._systems.clear()
+            self._systems[key] = apply_parameters(self.system, params, self.source_roles)
+        return self._systems[key]
+
+    @cached_property
+    def _systems(self) -> dict[str, System]:
+        """The systems that were built last, by their parameters."""
+        return {}
+
+    @cached_property
+    def _known_values(self) -> dict[str, FloatArray]:
+        """(Q,) by parameters: as many as memory is meant for."""
+        return {}
+
+    @cached_property
+    def _parts(self) -> dict[bytes, TuningObjective]:
+        """The first selection of queries, and the last."""
+        return {}
 
     def evaluate_params(self, trials: Sequence[Params]) -> FloatArray:
         """The measure of each trial on every query.
@@ -289,15 +317,26 @@ class TuningObjective:
             normalizer that refuses these scores). Values do not depend on the other trials, to the
             last bit.
         """
+        keys = [params_key(params) for params in trials]
+        new = {k: p for k, p in zip(keys, trials, strict=True) if k not in self._known_values}
+        fresh = dict(zip(new, self._compute_values(list(new.values())), strict=True))
+        if (len(self._known_values) + len(fresh)) * len(self.runs.queries) <= MOST_VALUES:
+            self._known_values.update(fresh)
+        rows = [fresh[key] if key in fresh else self._known_values[key] for key in keys]
+        values = np.array(rows).reshape(len(rows), len(self.runs.queries))
+        make_readonly(values)
+        return values
+
+    def _compute_values(self, trials: Sequence[Params]) -> FloatArray:
+        """As :meth:`evaluate_params`, without looking up what is known."""
         try:
-            values = self._evaluate_systems([self.build_system(params) for params in trials])
+            return self._evaluate_systems([self.build_system(params) for params in trials])
         except FusionBenchError:
             values = np.full((len(trials), len(self.runs.queries)), np.nan)
             for row, params in zip(values, trials, strict=True):
                 with contextlib.suppress(FusionBenchError):
                     row[:] = self._evaluate_systems([self.build_system(params)])[0]
-        make_readonly(values)
-        return values
+            return values
 
     def failure_reason(self, params: Params) -> str | None:
         """Why a trial cannot be computed; None = it can."""
@@ -311,8 +350,13 @@ class TuningObjective:
         """The same on only the queries where ``keep``, shape (Q,), is true."""
         if keep.all():
             return self
-        later = tuple(runs.subset(keep) for runs in self.later_repeats)
-        return replace(self, runs=self.runs.subset(keep), later_repeats=later)
+        key = keep.tobytes()
+        if key not in self._parts:
+            if len(self._parts) > 1:
+                self._parts.popitem()
+            later = tuple(runs.subset(keep) for runs in self.later_repeats)
+            self._parts[key] = replace(self, runs=self.runs.subset(keep), later_repeats=later)
+        return self._parts[key]
 
     def unit_points(self, trials: Sequence[Params]) -> FloatArray:
         """Positions in the unit cube, shape (T, D); NaN for a parameter that takes no part."""

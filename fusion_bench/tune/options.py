@@ -34,7 +34,7 @@ class TuneOptions(PictureOptions):
         system: Tune this system.
         trials: How many parameter sets to try.
         timeout: Stop starting trials after this many seconds.
-        sampler: tpe, cmaes, gp, qmc, random, grid or brute_force.
+        sampler: parzen, tpe, cmaes, gp, qmc, random, grid or brute_force.
         seed: Seed of the search and the tests.
         folds: Folds of the nested cross-validation; 0 = none.
         workers: Processes that evaluate trials; results do not depend on it.

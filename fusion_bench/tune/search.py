@@ -17,6 +17,7 @@ stop. A resumed search goes through the same trials again and looks up their val
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import math
@@ -31,16 +32,17 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_args
 
 import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, DataError, MissingExtraError
-from fusion_bench.experiment.settings import SearchSettings
+from fusion_bench.experiment.settings import SamplerName, SearchSettings
 from fusion_bench.io.fingerprints import Fingerprint
-from fusion_bench.tune.objective import TuningObjective
+from fusion_bench.tune.objective import TuningObjective, params_key
+from fusion_bench.tune.parzen import ParzenProposer
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
 from fusion_bench.util.files import append_whole, make_output_folder, read_regular
 
@@ -58,6 +60,15 @@ UNLIMITED = (-sys.float_info.max, sys.float_info.max)
 def describe_search(identity: Fingerprint) -> dict[str, Any]:
     """The first line of the log of a search, without its digest."""
     return {"version": VERSION, "parts": dict(identity.parts), "rows": dict(identity.rows)}
+
+
+def read_sampler(path: Path) -> str | None:
+    """The sampler of the search that a log belongs to; None where it does not say."""
+    head = read_regular(path).partition(b"\n")[0]
+    with contextlib.suppress(ValueError, RecursionError, LookupError, TypeError):
+        sampler = json.loads(json.loads(head)["parts"]["sampler"])
+        return sampler if sampler in get_args(SamplerName) else None
+    return None  # whoever opens the log to go on says what is wrong with it
 
 
 def refuse_other_search(line: str, path: Path, identity: Fingerprint) -> None:
@@ -218,7 +229,7 @@ class TrialLog:
         self, objective: TuningObjective, batch: Sequence[Params], origin: TrialOrigin
     ) -> list[Trial]:
         """Evaluate what is not logged yet, and wait until the disk has it."""
-        keys = [_params_key(params) for params in batch]
+        keys = [params_key(params) for params in batch]
         new = {key: p for key, p in zip(keys, batch, strict=True) if key not in self._values}
         means = objective.evaluate_params(list(new.values())).mean(axis=1).tolist() if new else []
         self._values |= dict(zip(new, means, strict=True))
@@ -258,12 +269,7 @@ class TrialLog:
         self._head = identity.digest
         for number, line in enumerate(lines[:-1], 2):
             params, value = read_trial(line, f"{path}:{number}", self._head, limits)
-            self._values[_params_key(params)] = value
-
-
-def _params_key(params: Params) -> str:
-    """The parameters as a string."""
-    return json.dumps(dict(params), sort_keys=True)
+            self._values[params_key(params)] = value
 
 
 #: The samplers that go through every point.
@@ -485,6 +491,20 @@ class OptunaProposer:
                     self._study.tell(trial, value)
 
 
+def make_proposer(
+    parameters: Sequence[Parameter], settings: SearchSettings
+) -> OptunaProposer | ParzenProposer:
+    """What proposes the trials of a search.
+
+    Raises:
+        FusionBenchError: The sampler cannot search this space, or needs a package.
+    """
+    if settings.sampler == "parzen":
+        return ParzenProposer(parameters, settings.seed)
+    check_sampler(parameters, settings.sampler)
+    return OptunaProposer(parameters, optuna_sampler(settings.sampler, settings.seed))
+
+
 #: Settings that may differ when a search is resumed: they decide when it ends.
 RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
 
@@ -623,8 +643,7 @@ def _evaluate_trials(
         while batch := list(itertools.islice(fresh, room())):
             evaluate(batch, "sampler")
         return
-    check_sampler(part.parameters, settings.sampler)
-    proposer = OptunaProposer(part.parameters, optuna_sampler(settings.sampler, settings.seed))
+    proposer = make_proposer(part.parameters, settings)
     proposer.add_trials(tried)
     while count := room():
         proposer.tell(evaluate(list(map(part.normalize_weights, proposer.ask(count))), "sampler"))

@@ -42,7 +42,7 @@ from fusion_bench.tune.looks import (
 )
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
-from fusion_bench.tune.search import SearchResult, Trial, run_search
+from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search
 from fusion_bench.tune.splits import choose_split
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
@@ -199,19 +199,19 @@ class TuningRun:
             name: Of the experiment.
             provenance: Of the run.
         """
-        objective, tuning = self.objective, self.tuning
-        split, choice = choose_split(objective.runs, self.dataset.queries, tuning)
+        objective = self.objective
+        split, choice = choose_split(objective.runs, self.dataset.queries, self.tuning)
         held_out = held_out_queries(objective, split)
         plan = self.looks.find_plan(held_out, judgment_digests(objective.runs.qrels, held_out))
-        run = self
+        run = replace(self, tuning=self._settle_sampler())
         if plan is None:
-            tuning, split = fit_default_folds(objective.runs.groups, split, tuning)
-            run = replace(self, tuning=tuning)
+            tuning, split = fit_default_folds(objective.runs.groups, split, run.tuning)
+            run = replace(run, tuning=tuning)
         else:
             split = frozen_split(objective, split, plan)
         duplicates = find_near_duplicates(self.dataset, objective.runs.queries)
         evaluation = HeldOutEvaluation(
-            objective, split, tuning, self.alpha, near_duplicates=duplicates
+            objective, split, run.tuning, self.alpha, near_duplicates=duplicates
         )
         if plan is None:
             outcome = run._search_all(evaluation, name)
@@ -220,6 +220,18 @@ class TuningRun:
         self.progress(f"{self.dataset.name}: evaluating", 1, 1)
         report = run._evaluate(evaluation, outcome, choice, name, provenance)
         return report.model_copy(update={"lint": self._lint_systems(report)})
+
+    def _settle_sampler(self) -> TuneSettings:
+        """The settings; where they name no sampler, with that of the log that goes on.
+
+        Several machines can share Optuna's samplers only.
+        """
+        if "sampler" in self.tuning.model_fields_set:
+            return self.tuning
+        log = self._log(LOG)
+        earlier = None if log is None or not log.exists() else read_sampler(log)
+        sampler = "tpe" if self.storage is not None else earlier
+        return self.tuning.model_copy(update={"sampler": sampler} if sampler else None)
 
     def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:
         """Search on the tuning queries, by fold, by class, and for the front."""

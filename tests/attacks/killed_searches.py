@@ -47,7 +47,7 @@ ORPHANS = (
 
 def search(url: str, trials: int) -> int:
     """Take part in the search until so many trials are finished; returns how many are."""
-    settings = SearchSettings(trials=trials)
+    settings = SearchSettings(trials=trials, sampler="tpe")
     result = search_shared_study(OBJECTIVE, KEEP, settings, url, heartbeat=HEARTBEAT)
     return len(result.trials)
 

@@ -151,7 +151,7 @@ def test_what_is_remembered_of_a_kind_holds_for_all_of_it() -> None:
     assert found == {True, False}
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "grid"])
+@pytest.mark.parametrize("sampler", ["parzen", "tpe", "grid"])
 def test_every_trial_but_the_default_comes_in_one_form(sampler: str) -> None:
     default = system({"method": "rrf", "weights": {"good": 1.5, "bad": 1.5}})
     one = problem(default, {**WEIGHTS, "fusion.k": {"low": 1, "high": 9}}, runs=RUNS)
@@ -172,7 +172,7 @@ def test_a_shared_search_has_the_same_form(tmp_path: Path) -> None:
     one = problem(ranges=WEIGHTS, runs=RUNS)
     keep = np.ones(len(RUNS.queries), dtype=bool)
     url = f"sqlite:///{tmp_path / 'study.db'}"
-    study = search_shared_study(one, keep, SearchSettings(trials=8), url)
+    study = search_shared_study(one, keep, SearchSettings(trials=8, sampler="tpe"), url)
     for trial in study.trials[1:]:
         assert trial.is_failed or max(trial.params[GOOD], trial.params[BAD]) == 1.0  # type: ignore[type-var]
         assert trial.is_failed or trial.value == one.evaluate_params([trial.params]).mean()

@@ -70,6 +70,24 @@ def test_a_second_run_reads_the_record_and_finds_the_same(
     assert (root / "out" / "trials.jsonl").read_bytes() == record
 
 
+def test_a_log_goes_on_with_the_sampler_that_wrote_it(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Also one of a version whose default was another sampler."""
+    assert tune(root, "--json", "--sampler", "tpe") == 0
+    first = json.loads(capsys.readouterr().out)
+    assert tune(root, "--json", "--trials", "20") == 0
+    second = json.loads(capsys.readouterr().out)
+    assert second["settings"]["sampler"] == "tpe"
+    assert second["trials"][:6] == first["trials"]
+    assert tune(root, "--sampler", "parzen") == 2
+    assert "sampler" in capsys.readouterr().err
+    shutil.rmtree(root / "out")
+    assert tune(root, "--json") == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["settings"]["sampler"], report["settings"]["seed"]) == ("parzen", 7)
+
+
 def test_options_come_over_what_the_file_says(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -40,7 +40,7 @@ from tests.tune.problems import BLEND, problem, system
 RUNS = aligned(24)
 KEEP = np.ones(24, dtype=bool)
 OBJECTIVE = problem(system({"method": "rrf_v2"}, {**BLEND, "method": "position_aware"}), runs=RUNS)
-SETTINGS = SearchSettings(trials=10)
+SETTINGS = SearchSettings(trials=10, sampler="tpe")
 ROOT = Path(__file__).parents[2]
 
 
@@ -89,7 +89,7 @@ def test_a_study_of_other_data_is_left_alone_and_the_difference_is_named(
     sqlite: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     search_shared_study(OBJECTIVE, KEEP, settings(3), sqlite)
-    fold = SearchSettings(trials=2, seed=8)
+    fold = SearchSettings(trials=2, seed=8, sampler="tpe")
     search_shared_study(OBJECTIVE, np.arange(24) > 3, fold, sqlite)
     assert not caplog.messages
     other = replace(OBJECTIVE, contents=Fingerprint({"qrels": "0" * 64}))
@@ -106,7 +106,7 @@ def test_a_search_by_one_process_repeats_itself(tables: Path, tmp_path: Path) ->
     # The sampler's first ten trials are random.
     first, second = (search_shared_study(objective, KEEP, settings(13), url) for url in urls[:2])
     assert first.trials == second.trials
-    other = SearchSettings(trials=3, seed=8)
+    other = SearchSettings(trials=3, seed=8, sampler="tpe")
     assert search_shared_study(objective, KEEP, other, urls[2]).trials[1:] != first.trials[1:3]
 
 
@@ -269,7 +269,7 @@ def test_processes_share_a_postgresql_and_one_is_killed(postgres: str) -> None:
     assert all(finished.count(params) == 1 for params in finished)
 
 
-IN_BATCHES = SearchSettings(trials=10, batch=4)
+IN_BATCHES = SearchSettings(trials=10, batch=4, sampler="tpe")
 
 
 def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
@@ -303,7 +303,7 @@ def everything() -> tuple[TuningObjective, SearchResult]:
         "blend.min_score": {"low": 0, "high": 0.5, "when": {"blend.method": "linear"}},
     }
     one = problem(system({"method": "rrf"}, BLEND), ranges, runs=RUNS)
-    found = run_search(one, KEEP, SearchSettings(trials=12, batch=4))
+    found = run_search(one, KEEP, SearchSettings(trials=12, batch=4, sampler="tpe"))
     failed = Trial(len(found.trials), found.trials[5].params, float("nan"), "sampler")
     refused = Trial(
         failed.number + 1, {**one.default_params, "fusion.k": -5.0}, float("nan"), "sampler"

@@ -16,7 +16,7 @@ from fusion_bench.checks.source_ties import (
     find_affordable,
     find_source_ties,
 )
-from fusion_bench.checks.tied_lists import find_tied_runs
+from fusion_bench.checks.tied_lists import Settlement, TiedRuns, find_tied_runs
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
@@ -109,17 +109,32 @@ def test_one_source_has_the_range_of_all_orders(
 @given(tied_lists("d1", "d2", "d3"), tied_lists("d1", "d2", "d4"))
 def test_a_fusion_has_the_range_of_random_orders(first: Lists, second: Lists) -> None:
     system, lists = System("s", ["a", "b"]), {"a": first, "b": second}
-    found = source_ties(system, lists)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fusion_bench.checks.source_ties.SETTLEMENTS", 200)
+        found = source_ties(system, lists)
     low, high = found.ties.minimum, found.ties.maximum
     for q, query in enumerate(("q1", "q2")):
         values = brute_force(system, lists, query)
         assert (low[:, q] >= values.min(axis=0) - 1e-12).all()
         assert (high[:, q] <= values.max(axis=0) + 1e-12).all()
-        # Where ten settlements find a difference, 190 more find each of four orders.
+        # Where the first orders find a difference, 200 more find each of four orders.
         if len(values) <= 4 and (high[:, q] > low[:, q]).any():
             assert high[:, q] == pytest.approx(values.max(axis=0))
             assert low[:, q] == pytest.approx(values.min(axis=0))
             assert found.ties.expected[:, q] == pytest.approx(values.mean(axis=0), abs=0.2)
+
+
+def test_the_reversed_order_widens_the_range_and_is_no_random_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def draw_the_given_order(tied: TiedRuns, seed: int, number: int) -> Settlement:  # noqa: ARG001
+        return tuple(np.arange(len(each.rows), dtype=np.float64) for each in tied.lists)
+
+    monkeypatch.setattr(TiedRuns, "draw", draw_the_given_order)
+    ties = source_ties(System("s", ["a", "b"]), {"a": CONSTANT, "b": OTHER}).ties
+    given = np.where(ties.expected == ties.minimum, ties.minimum, ties.maximum)
+    np.testing.assert_allclose(ties.expected, given)
+    assert (ties.affected > 0).any()
 
 
 def test_a_constant_list_is_wholly_tied() -> None:
