@@ -69,13 +69,16 @@ FOLDERS = {
     ("tune", "--out"): f"tune {EXPERIMENT} --system plain --trials 2 --folds 0 --no-plots",
 }
 #: Options whose folder needs what this project lacks; the tests of these commands try them.
-TRIED_ELSEWHERE = {("dataset add", "--out"), ("policies", "--out")}
+TRIED_ELSEWHERE = {
+    *((command, "--out") for command in ("dataset add", "leaderboard merge", "leaderboard run")),
+    ("policies", "--out"),
+}
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.
 READ = frozenset(
     {
         *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
         *("--from", "--import", "--llm-config", "--passages", "--plugin", "--qrels", "--queries"),
         *("--relations", "--store", "--vectors", "--votes"),
-        *("experiment", "log", "queries", "target"),
+        *("experiment", "file", "files", "log", "queries", "target"),
     }
 )

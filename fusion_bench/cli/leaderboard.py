@@ -9,9 +9,9 @@ Examples:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -20,6 +20,10 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.config.options import Argument, Count, Folder, Option
 from fusion_bench.leaderboard.rows import Methods
+from fusion_bench.util.files import make_output_folder
+
+if TYPE_CHECKING:
+    from fusion_bench.leaderboard.records import Leaderboard
 
 #: The subcommand that stands for none.
 RUN = "run"
@@ -75,13 +79,14 @@ def run_command(options: RunOptions) -> None:
         fusion-bench leaderboard mine other --methods core --jobs 2 --out reports/leaderboard
     """
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.leaderboard.page import write_pages
-    from fusion_bench.leaderboard.records import FILE, Budget, write_record
+    from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.leaderboard.records import Budget
     from fusion_bench.leaderboard.results import collect_cells
     from fusion_bench.leaderboard.run import run_collections
 
     paths = [options.find(name) for name in options.collections]
-    cells = options.out / "cells"
+    refuse_inputs(paths)
+    cells = make_output_folder(options.out) / "cells"
     with progress_bar() as progress:
         counts = run_collections(
             paths,
@@ -91,9 +96,7 @@ def run_command(options: RunOptions) -> None:
             methods=options.methods,
             progress=progress,
         )
-    leaderboard = collect_cells(cells, _parse_clusters(options.clusters))
-    written = [write_record(options.out / FILE, leaderboard)]
-    _show(options, dict(counts), [*write_pages(leaderboard, options.out), *written])
+    _write(options, options.out, collect_cells(cells, _parse_clusters(options.clusters)), counts)
 
 
 def _parse_clusters(given: Sequence[str]) -> dict[str, str]:
@@ -101,9 +104,15 @@ def _parse_clusters(given: Sequence[str]) -> dict[str, str]:
     return {name: cluster for cluster in given for name in cluster.split(",")}
 
 
-def _show(options: base.JsonOptions, counts: dict[str, int], written: Sequence[Path]) -> None:
+def _write(
+    options: base.JsonOptions, folder: Path, leaderboard: Leaderboard, counts: Mapping[str, int]
+) -> None:
+    from fusion_bench.io.outputs import write_outputs
+    from fusion_bench.leaderboard.page import render_pages
+
+    written = write_outputs(make_output_folder(folder), render_pages(leaderboard))
     if options.json:
-        print_json({"rows": counts, "files": [str(path) for path in written]})
+        print_json({"rows": dict(counts), "files": [str(path) for path in written]})
         return
     echo(", ".join(f"{count} rows {word}" for word, count in sorted(counts.items())))
     echo_written(written)
@@ -130,14 +139,13 @@ def merge_command(options: MergeOptions) -> None:
     Examples:
         fusion-bench leaderboard merge a/leaderboard.json b/leaderboard.json --out both
     """
+    from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.leaderboard.exchange import merge
-    from fusion_bench.leaderboard.page import write_pages
-    from fusion_bench.leaderboard.records import FILE, write_record
 
+    refuse_inputs(options.files)
     leaderboard = merge(options.files)
-    written = [write_record(options.out / FILE, leaderboard)]
     counts = {"joined": sum(len(each.cells) for each in leaderboard.collections)}
-    _show(options, counts, [*write_pages(leaderboard, options.out), *written])
+    _write(options, options.out, leaderboard, counts)
 
 
 class VerifyOptions(base.DatasetOptions):

@@ -13,21 +13,49 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, compute_measures
-from fusion_bench.ranking.system_ranking import SystemRanking
+from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
 
 #: Halvings of the interval, of logarithms, in which the strength of the disturbance is sought.
 HALVINGS: Final = 7
 #: Standard deviations of a query's fused scores: what changes nothing, and an order at random.
 WEAKEST, STRONGEST = 0.01, 8.0
+#: Copies whose mean tells the strength.
+PROBES: Final = 3
 #: Between queries: no disturbed score of one reaches those of the next.
 APART: Final = 1e4
 
 
+def find_chance(
+    fixed: System, runs: AlignedRuns, variants: FloatArray, measure: Measure, *, seed: int = 0
+) -> float | None:
+    """Mean of the counterpart of an oracle; None where classes of queries are ranked apart.
+
+    Args:
+        fixed: The fusion that is disturbed.
+        runs: All sources of the dataset.
+        variants: Shape (V, Q): the values that the oracle chooses from.
+        measure: What they are values of.
+        seed: Of the disturbances.
+    """
+    (_, plain, part), *others = plain_systems(fixed, runs)
+    if others:
+        return None
+    return measure_chance(rank_candidates(plain, part), variants, measure, seed=seed)
+
+
 def measure_chance(
-    fixed: SystemRanking, variants: FloatArray, measure: Measure, qrels: Qrels, *, seed: int = 0
+    fixed: SystemRanking,
+    variants: FloatArray,
+    measure: Measure,
+    *,
+    qrels: Qrels | None = None,
+    seed: int = 0,
 ) -> float:
     """Mean over queries of the best of V disturbed fixed rankings.
 
@@ -35,21 +63,25 @@ def measure_chance(
         fixed: The ranking that is disturbed.
         variants: Shape (V, Q): the values that the oracle chooses from, of the same queries.
         measure: What they are values of.
-        qrels: The judgments.
+        qrels: The judgments; None = those of the runs.
         seed: Of the disturbances, which are independent normal ones.
     """
     disturbed = _Disturbed(fixed, len(variants), seed)
 
-    def evaluate(strength: float) -> FloatArray:
-        ranks = disturbed.ranks(strength)
-        runs = fixed.runs
-        return np.stack([compute_measures([measure], runs, row, qrels=qrels)[0] for row in ranks])
+    def evaluate(copy: int, strength: float) -> FloatArray:
+        ranks = disturbed.rank(copy, strength)
+        return compute_measures([measure], fixed.runs, ranks, qrels=qrels)[0]
 
+    probes = range(min(PROBES, len(variants)))
     target, weak, strong = float(variants.mean()), WEAKEST, STRONGEST
     for _ in range(HALVINGS):
         middle = math.sqrt(weak * strong)
-        weak, strong = (middle, strong) if evaluate(middle).mean() > target else (weak, middle)
-    return float(evaluate(strong).max(axis=0).mean())
+        mean = np.mean([evaluate(copy, middle) for copy in probes])
+        weak, strong = (middle, strong) if mean > target else (weak, middle)
+    best = evaluate(0, strong)
+    for copy in range(1, len(variants)):
+        best = np.maximum(best, evaluate(copy, strong))
+    return float(best.mean())
 
 
 class _Disturbed:
@@ -68,11 +100,9 @@ class _Disturbed:
         self.keys = query * APART - _standardize(fixed.scores, query)
         self.noise = np.random.default_rng(seed).normal(size=(count, len(query)))
 
-    def ranks(self, strength: float) -> IntArray:
-        """(V, N): the 1-based positions; where scores are equal the fixed order stays."""
-        return np.stack([self._rank(self.keys - strength * noise) for noise in self.noise])
-
-    def _rank(self, keys: FloatArray) -> IntArray:
+    def rank(self, copy: int, strength: float) -> IntArray:
+        """(N,): the 1-based positions of a copy; where scores are equal the fixed order stays."""
+        keys = self.keys - strength * self.noise[copy]
         order = self.rows[np.argsort(keys[self.rows], kind="stable")]
         ranks = np.empty(len(keys), dtype=np.int64)
         ranks[order] = np.arange(1, len(keys) + 1)

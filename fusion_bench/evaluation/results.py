@@ -26,6 +26,7 @@ from fusion_bench.evaluation.assessment import (
     find_repeat_bounds,
     perfect_order_values,
 )
+from fusion_bench.evaluation.chance_oracle import find_chance
 from fusion_bench.evaluation.compared_reports import (
     Contrast,
     compare_contrasts,
@@ -63,6 +64,7 @@ from fusion_bench.stats.repeat_variance import (
     mean_of_repeats,
     paired_sides,
 )
+from fusion_bench.util.formatting import format_number
 
 Config = Mapping[str, Any]
 
@@ -319,6 +321,7 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
+    oracle += _describe_chance(task, sources)
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
     bounds = find_repeat_bounds(task, alone[chosen], task.measures)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray, FloatArray | None]] = [
@@ -345,6 +348,19 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
             for i, m in enumerate(task.measures)
         }
         yield SystemResult(name=name, kind=kind, note=note, measures=measures)
+
+
+def _describe_chance(task: EvaluationSet, sources: Mapping[str, Scores]) -> str:
+    """What the best of as many disturbances of one fusion reaches, which know no query."""
+    fixed, primary = System(name="fixed", runs=tuple(sources)), task.measures[0]
+    values = np.stack([each.values[0] for each in sources.values()])
+    chance = find_chance(fixed, task.runs, values, primary)
+    if chance is None:
+        return ""
+    return (
+        f"; by chance alone {format_number(chance)} in {primary.name}: the best of as many random "
+        "disturbances of rrf to the same mean"
+    )
 
 
 def _perfect_order(task: EvaluationSet) -> FloatArray:

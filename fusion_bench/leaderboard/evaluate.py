@@ -213,7 +213,7 @@ def _fit_out_of_fold(material: Material, row: Row, budget: Budget) -> dict[str, 
     The trials do not depend on the data, so that the test can choose among them anew in every
     flip. It is that of the row − the baseline.
     """
-    trials = _evaluate_trials(material, row, budget)
+    trials = _evaluate_choices(material, row, budget)
     baseline = np.array(_evaluate(material, _baseline_system(material))[MEASURE.name])
     fit = _cross_fit(material, budget, trials, offset=trials.values[0] - baseline)
     chosen = [max(trial, 0) for trial in fit.chosen.tolist()]
@@ -246,7 +246,7 @@ def _baseline_system(material: Material) -> System:
     return System(name=BASELINE, **fusion_systems(material.lists, trained=False)[BASELINE])
 
 
-class _Trials(NamedTuple):
+class _Choices(NamedTuple):
     """The default and other settings of a row.
 
     Attributes:
@@ -260,21 +260,21 @@ class _Trials(NamedTuple):
     build: Callable[[Params], System]
 
 
-def _evaluate_trials(material: Material, row: Row, budget: Budget) -> _Trials:
+def _evaluate_choices(material: Material, row: Row, budget: Budget) -> _Choices:
     if row.kind == "chosen":
         return _evaluate_candidates(material, row)
     return _evaluate_tuned(material, row, budget)
 
 
-def _evaluate_candidates(material: Material, row: Row) -> _Trials:
+def _evaluate_candidates(material: Material, row: Row) -> _Choices:
     def build(keys: Params) -> System:
         return System.model_validate({"name": row.name, **keys})
 
     values = [_evaluate(material, build(keys))[MEASURE.name] for keys in row.candidates]
-    return _Trials(row.candidates, np.array(values), build)
+    return _Choices(row.candidates, np.array(values), build)
 
 
-def _evaluate_tuned(material: Material, row: Row, budget: Budget) -> _Trials:
+def _evaluate_tuned(material: Material, row: Row, budget: Budget) -> _Choices:
     objective = _make_objective(material, row)
     sample = sample_uniformly(objective.parameters, budget.trials, seed=budget.seed)
     params = [objective.default_params, *map(objective.normalize_weights, sample)]
@@ -283,13 +283,13 @@ def _evaluate_tuned(material: Material, row: Row, budget: Budget) -> _Trials:
     if not kept:
         _evaluate(material, objective.build_system(params[0]))  # raises what is wrong with it
         raise ConfigError(f"{row.name}: no parameters of {budget.trials} could be evaluated")
-    return _Trials([params[t] for t in kept], values[kept], objective.build_system)
+    return _Choices([params[t] for t in kept], values[kept], objective.build_system)
 
 
 def _cross_fit(
     material: Material,
     budget: Budget,
-    trials: _Trials,
+    trials: _Choices,
     *,
     offset: FloatArray,
     rival: FloatArray | None = None,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -12,12 +11,11 @@ import numpy as np
 from fusion_bench.leaderboard.answers import QUESTIONS, Answer, Results, format_difference
 from fusion_bench.leaderboard.evaluate import LIST_DEPTH
 from fusion_bench.leaderboard.picture import draw_effects
-from fusion_bench.leaderboard.records import Leaderboard
+from fusion_bench.leaderboard.records import FILE, Leaderboard, encode_record
 from fusion_bench.leaderboard.results import list_results
 from fusion_bench.leaderboard.systems import BASELINE, MEASURE
 from fusion_bench.report.plots._base import render_png
 from fusion_bench.stats.comparison import BETTER, WORSE
-from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import pluralize
 
 PAGE, TABLES = "leaderboard.md", "leaderboard-tables.md"
@@ -34,24 +32,23 @@ TITLES: Final = {
 }
 
 
-def write_pages(leaderboard: Leaderboard, folder: Path) -> list[Path]:
-    """Write the page, its tables, and a picture a question.
+def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
+    """The file with all cells, the page, its tables, and a picture a question, by name.
 
     Args:
         leaderboard: With a finished baseline on at least one collection.
-        folder: Where they go.
     """
     results = list_results(leaderboard)
     answers = {title: ask(results, leaderboard.clusters) for title, ask in QUESTIONS.items()}
-    written = [
-        write_atomic(folder / PAGE, _join(_page_blocks(leaderboard, results, answers))),
-        write_atomic(folder / TABLES, _join(_table_blocks(results, answers))),
-    ]
+    files = {
+        FILE: encode_record(leaderboard),
+        PAGE: _join(_page_blocks(leaderboard, results, answers)),
+        TABLES: _join(_table_blocks(results, answers)),
+    }
     for title, answer in answers.items():
         if answer.bars:
-            picture = render_png(draw_effects(title, answer.bars))
-            written.append(write_atomic(folder / picture_name(title), picture))
-    return written
+            files[picture_name(title)] = render_png(draw_effects(title, answer.bars))
+    return files
 
 
 def picture_name(title: str) -> str:

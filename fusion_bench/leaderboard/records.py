@@ -207,9 +207,14 @@ def cell_path(folder: Path, name: str) -> Path:
     return folder / f"{re.sub('[^a-z0-9]+', '-', name.lower()).strip('-')}-{digest}.json"
 
 
-def write_record(path: Path, record: StoredRecord) -> Path:
-    """Write a cell, a head or a leaderboard."""
-    return write_atomic(path, record.model_dump_json().encode() + b"\n")
+def encode_record(record: StoredRecord) -> bytes:
+    """A cell, a head or a leaderboard as JSON."""
+    return record.model_dump_json().encode() + b"\n"
+
+
+def write_record(path: Path, record: StoredRecord) -> None:
+    """Write a cell or a head, whole or not at all."""
+    write_atomic(path, encode_record(record))
 
 
 def read_cell(path: Path) -> Cell | None:

@@ -401,5 +401,5 @@ def _headroom(collection: Collection) -> Finding | None:
         return None
     mean, row = max(ceilings, key=lambda pair: pair[0])
     gap = format_number(mean - (best or 0.0), signed=True)
-    text = f"Headroom: {row.name} reaches {format_number(mean)}, {gap} above the best system"
+    text = f"Ceiling: {row.name} reaches {format_number(mean)}, {gap} above the best system"
     return Finding(f"{text} ({row.note}).", key="headroom")

@@ -39,6 +39,9 @@ class PolicyResult(MeanDifference):
         fixed: Mean of the fixed variant that the other folds choose.
         tuned: Mean of the policy with the parameters that the other folds choose.
         oracle: Mean of the best variant of each query: what no policy can pass.
+        oracle_by_chance: Mean of the best of as many variants that know nothing of the query: the
+            best fixed variant, disturbed at random to the same mean. What the oracle has above it
+            could be won; None = not measured.
         difference: ``tuned`` − ``fixed``.
         low: Lower end of its 95 % interval, paired.
         high: Upper end.
@@ -68,6 +71,7 @@ class PolicyResult(MeanDifference):
     fixed: float
     tuned: float
     oracle: float
+    oracle_by_chance: float | None = None
     low: float
     high: float
     null_mean: float
@@ -104,7 +108,9 @@ NOTES = (
     "97.5 % of the shufflings do not exceed. p = share of shufflings that reach the difference.",
     "A policy pays if its interval is above 0, p is at most .025, and unjudged documents do not "
     "contradict it.",
-    "oracle = the best variant of each query; no policy can pass it.",
+    "oracle = the best variant of each query; no policy can pass it. by chance = the best of as "
+    "many random disturbances of the best fixed variant; only what the oracle has above that "
+    "could be won.",
 )
 
 
@@ -177,6 +183,7 @@ COLUMNS: tuple[Column[PolicyResult], ...] = (
     Column("shuffled", lambda r: f"{r.null_mean:+.4f}, {r.null_high:+.4f}", is_optional=True),
     Column("p", lambda result: f"{result.null_p:.3f}".removeprefix("0")),
     Column("oracle", lambda result: f"{result.oracle:.4f}", is_optional=True),
+    Column[float]("by chance", "{:.4f}".format, is_optional=True).of(lambda r: r.oracle_by_chance),
     Column[float]("reranked", _percent, is_optional=True).of(lambda r: r.reranked),
     Column("verdict", lambda result: name_verdict(result.verdict), is_text=True, is_name=True),
 )

@@ -28,6 +28,7 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.evaluation.chance_oracle import find_chance
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
@@ -213,6 +214,7 @@ class PreparedPolicy:
             change.
         judgments: Kind of the judgments.
         is_bounded: Values lie in [0, 1].
+        by_chance: Mean of the best of as many disturbances of the best variant for each query.
     """
 
     choose: Chooser
@@ -223,6 +225,7 @@ class PreparedPolicy:
     measure_unjudged: Callable[[IntArray], UnjudgedEvidence]
     judgments: JudgmentKind = "pooled"
     is_bounded: bool = False
+    by_chance: float | None = None
 
 
 def prepare_policy(
@@ -274,7 +277,9 @@ def prepare_policy(
         values = evaluate(variants)
         configured = values[codes[0], np.arange(len(fold))]
         choose = rule_chooser(codes, values, fold)
-    return PreparedPolicy(choose, variants, values, len(candidates), configured, unjudged)
+    prepared = PreparedPolicy(choose, variants, values, len(candidates), configured, unjudged)
+    best = base.with_variant(variants[int(values.mean(axis=1).argmax())])
+    return replace(prepared, by_chance=find_chance(best, runs, values, measure, seed=budget.seed))
 
 
 def decide_policy(low: float, null_p: float) -> PolicyVerdict:
@@ -372,6 +377,7 @@ def compare_policy(
         fixed=float(fixed.mean()),
         tuned=float(tuned.mean()),
         oracle=float(prepared.values.max(axis=0).mean()),
+        oracle_by_chance=prepared.by_chance,
         difference=estimate.mean,
         low=estimate.low,
         high=estimate.high,

@@ -38,7 +38,8 @@ def judged() -> tuple[Qrels, SystemRanking]:
 
 def evaluate(judged: tuple[Qrels, SystemRanking], strength: float, seed: int) -> np.ndarray:
     qrels, fixed = judged
-    ranks = _Disturbed(fixed, 5, seed).ranks(strength)
+    disturbed = _Disturbed(fixed, 5, seed)
+    ranks = [disturbed.rank(copy, strength) for copy in range(5)]
     return np.stack([compute_measures([MEASURE], fixed.runs, row, qrels=qrels)[0] for row in ranks])
 
 
@@ -47,20 +48,20 @@ def test_the_disturbed_ranks_are_those_of_the_slow_definition(
 ) -> None:
     _, fixed = judged
     disturbed = _Disturbed(fixed, 1, seed=4)
-    [ranks] = disturbed.ranks(0.7)
+    ranks = disturbed.rank(0, 0.7)
     for start, end in zip(fixed.runs.offsets[:-1], fixed.runs.offsets[1:], strict=True):
         scores = fixed.scores[start:end]
         scores = (scores - scores.mean()) / scores.std() + 0.7 * disturbed.noise[0][start:end]
         order = sorted(range(end - start), key=lambda row, s=scores: -s[row])
         assert [int(ranks[start + row]) for row in order] == list(range(1, end - start + 1))
-    assert (disturbed.ranks(0.0)[0] == fixed.ranks_before_cut).all()
+    assert (disturbed.rank(0, 0.0) == fixed.ranks_before_cut).all()
 
 
 def test_an_oracle_of_noise_is_all_chance(judged: tuple[Qrels, SystemRanking]) -> None:
     qrels, fixed = judged
     variants = evaluate(judged, 0.8, seed=11)
     oracle = float(variants.max(axis=0).mean())
-    chance = measure_chance(fixed, variants, MEASURE, qrels)
+    chance = measure_chance(fixed, variants, MEASURE, qrels=qrels)
     assert chance == pytest.approx(oracle, abs=0.015)
     assert chance > variants.mean() + 0.05
 
@@ -72,7 +73,7 @@ def test_an_oracle_that_knows_something_is_above_chance(
     weak = evaluate(judged, 8.0, seed=12)[:4]
     best = np.ones((1, QUERIES))
     good = np.vstack([weak, np.where(np.arange(QUERIES) % 2 == 0, best, weak[:1])])
-    chance = measure_chance(fixed, good, MEASURE, qrels)
+    chance = measure_chance(fixed, good, MEASURE, qrels=qrels)
     assert good.max(axis=0).mean() > chance + 0.1
 
 
@@ -81,6 +82,6 @@ def test_variants_as_good_as_the_fixed_fusion_leave_it_as_it_is(
 ) -> None:
     qrels, fixed = judged
     [plain] = compute_measures([MEASURE], fixed.runs, fixed.ranks_before_cut, qrels=qrels)
-    assert measure_chance(fixed, np.stack([plain] * 3), MEASURE, qrels) == pytest.approx(
+    assert measure_chance(fixed, np.stack([plain] * 3), MEASURE, qrels=qrels) == pytest.approx(
         plain.mean(), abs=0.02
     )

@@ -65,8 +65,9 @@ CALLS = {
     "tune": (0, f"tune {EXPERIMENT} --out tuning"),
     "tune -v": (0, f"tune {EXPERIMENT} -v --out tuned"),
 }
-#: Commands that need a network, a model or a person; two print a schema and what words mean.
+#: Commands that need a network, a model, a person or a minute; two print a schema or meanings.
 WITHOUT_PAGE = {
+    *("leaderboard merge", "leaderboard run", "leaderboard verify"),
     *("dataset add", "glossary", "queries filter", "queries generate"),
     *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
 }

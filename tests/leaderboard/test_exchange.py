@@ -88,3 +88,15 @@ def test_verify_computes_cells_again(board: Path, tmp_path: Path) -> None:
     assert f"{cell.row.name}: differs by up to 1e-09" in result.output
     (tmp_path / "datasets/tiny/qrels.txt").write_text("q1 0 d1 2\nq2 0 d3 1\nq4 0 d4 1\n")
     assert isinstance(runner.invoke(app, words).exception, DataError)
+
+
+def test_no_file_of_another_program_is_replaced(board: Path) -> None:
+    foreign = board.with_name("mine") / "leaderboard.md"
+    foreign.parent.mkdir()
+    foreign.write_text("my own notes")
+    words = ["leaderboard", "merge", str(board), str(board), "--out", str(foreign.parent)]
+    runner = CliRunner()
+    assert runner.invoke(app, words).exit_code != 0
+    assert foreign.read_text() == "my own notes"
+    assert runner.invoke(app, [*words, "--force"]).exit_code == 0
+    assert foreign.read_text().startswith("# Leaderboard")

@@ -15,7 +15,7 @@ from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.leaderboard import run as run_module
 from fusion_bench.leaderboard.evaluate import evaluate_row, fingerprint_row, load_material
-from fusion_bench.leaderboard.page import PAGE, TABLES, picture_name, write_pages
+from fusion_bench.leaderboard.page import PAGE, TABLES, picture_name, render_pages
 from fusion_bench.leaderboard.records import (
     HEAD,
     Budget,
@@ -171,24 +171,21 @@ def test_a_tuned_row_of_which_no_parameters_can_be_evaluated_is_skipped(dataset:
     assert not cell.values
 
 
-def test_the_pages_come_from_the_stored_rows(dataset: Path, tmp_path: Path) -> None:
+def test_the_pages_come_from_the_stored_rows(dataset: Path) -> None:
     run(dataset)
     leaderboard = collect_cells(dataset.parent / "cells", {})
     [results] = list_results(leaderboard)
     means = {row.name: results.mean(row.name) for row in results.rows_of(*COMPARED)}
     assert results.ranks[max(means, key=means.__getitem__)] < results.ranks[FLOOR]
     assert sum(results.ranks.values()) == pytest.approx(len(means) * (len(means) + 1) / 2)
-    write_pages(leaderboard, tmp_path / "page")
-    page, tables = (
-        (tmp_path / "page" / name).read_text(encoding="utf-8") for name in (PAGE, TABLES)
-    )
+    files = render_pages(leaderboard)
+    page, tables = files[PAGE].decode(), files[TABLES].decode()
     assert all(f"\n## {title}\n" in page + tables for title in ("Which k?", "Collections"))
     listed = set(re.findall(r"^\| (.*?) \|", tables, re.MULTILINE))
     shown = {name for group in listed for name in group.split(" = ")}
     assert means.keys() <= shown
     assert not re.search(r"\bnan\b|None", page + tables)
-    picture = (tmp_path / "page" / picture_name("Which k?")).read_bytes()
-    assert picture.startswith(b"\x89PNG")
+    assert files[picture_name("Which k?")].startswith(b"\x89PNG")
     head = results.head.model_copy(update={"budget": Budget(trials=3, folds=2, flips=39)})
     write_record(dataset.parent / "cells" / "tiny" / HEAD, head)
     [stale] = list_results(collect_cells(dataset.parent / "cells", {}))
