@@ -249,7 +249,7 @@ def find_compared_warnings(
 def _find_row_warnings(collection: Collection, rows: Sequence[SystemResult]) -> list[DataWarning]:
     """The warnings of the lists that these systems read, and of the queries."""
     configs = {row.name: row.config or {} for row in rows}
-    names = {name for config in configs.values() for name in _list_texts(config)}
+    names = {name for config in configs.values() for name in list_texts(config)}
     runs = [info for info in collection.runs if info.name in names]
     judge = collection.judge
     if judge is not None:
@@ -272,16 +272,16 @@ def _find_single_repeats(
     rows: Sequence[SystemResult], others: Sequence[SystemResult]
 ) -> Iterator[DataWarning]:
     for row in rows:
-        yield from warn_single_repeat(row, _list_texts(row.config or {}), others)
+        yield from warn_single_repeat(row, list_texts(row.config or {}), others)
 
 
-def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
+def list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
     """Every text in a configuration; names of lists are among them."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list | tuple):
         for each in value.values() if isinstance(value, dict) else value:
-            yield from _list_texts(each)
+            yield from list_texts(each)
 
 
 Part = TypeVar("Part")

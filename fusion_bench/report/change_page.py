@@ -11,6 +11,7 @@ from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.query_warnings import warn_synthetic
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.evaluation.compared_reports import explain_untested
+from fusion_bench.evaluation.list_gain import ListGain, SystemGain, find_list_gain
 from fusion_bench.evaluation.report_changes import (
     CollectionChange,
     QueryChange,
@@ -31,6 +32,7 @@ from fusion_bench.report.answer_texts import (
 from fusion_bench.report.data_warnings import list_findings, name_collections
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.stats.comparison import BETTER, WORSE
+from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import (
     format_coverage,
     format_difference,
@@ -401,8 +403,35 @@ def _collection_section(
         findings += _describe_untested(old, new)
     if not findings:
         findings.append(Finding("No value of any system changed."))
-    tables = tuple(value_tables(change, report.min_gain, alpha=report.alpha))
-    return Section(change.name, findings=tuple(findings), parts=tables)
+    tables = [*value_tables(change, report.min_gain, alpha=report.alpha)]
+    gain = None if old is None or new is None else find_list_gain(old, new)
+    if gain is not None:
+        tables.append(list_gain_table(gain))
+    return Section(change.name, findings=tuple(findings), parts=tuple(tables))
+
+
+def list_gain_table(gain: ListGain) -> Table:
+    """What the change of one list is worth alone, fused and reranked."""
+    columns: list[Column[SystemGain]] = [
+        Column("system", lambda row: row.system, is_text=True),
+        Column("gain", lambda row: _format_estimate(row.gain)),
+        Column("gain − that of the list alone", lambda row: _format_estimate(row.beyond)),
+        Column("share of it", lambda row: _format_share(row.share)),
+    ]
+    note = (
+        f"gain = what a system gains by the new {gain.name}, {gain.name} alone first; intervals "
+        "are not adjusted. A share is given where the gain of the list alone is shown (Fieller)."
+    )
+    title = f"What the new {gain.name} is worth"
+    return make_table(title, columns, gain.systems, notes=(note,)).without_empty_columns()
+
+
+def _format_estimate(estimate: MeanEstimate | None) -> str:
+    return "" if estimate is None else format_difference(estimate.mean, estimate.low, estimate.high)
+
+
+def _format_share(share: tuple[float, float, float] | None) -> str:
+    return "" if share is None else "{:.0%} [{:.0%}, {:.0%}]".format(*share)
 
 
 def _describe_untested(old: Collection, new: Collection) -> Iterator[Finding]:

@@ -1,0 +1,100 @@
+"""What is left of the gain of a better list once it is fused and reranked.
+
+Two reports that differ by the contents of one list, and a system that is this list alone in both.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.evaluation.compared_reports import explain_untested, list_texts
+from fusion_bench.evaluation.report_records import Collection, SystemResult
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
+from fusion_bench.stats.ratio import ratio_interval
+
+#: Of the parts of a dataset that are fused lists.
+RUNS = "runs/"
+
+
+class SystemGain(NamedTuple):
+    """What one system gains by the new list.
+
+    Attributes:
+        system: Its name.
+        gain: Mean of new − old.
+        beyond: Mean of that − the gain of the list alone; None for the list itself.
+        share: That gain ÷ the gain of the list alone, with the ends of its interval (Fieller);
+            None for the list itself, and where no gain of the list alone is shown.
+    """
+
+    system: str
+    gain: MeanEstimate
+    beyond: MeanEstimate | None = None
+    share: tuple[float, float, float] | None = None
+
+
+class ListGain(NamedTuple):
+    """What a list is worth alone, and in the systems that read it.
+
+    Attributes:
+        name: Of the list.
+        systems: The list alone first.
+    """
+
+    name: str
+    systems: tuple[SystemGain, ...]
+
+
+def find_list_gain(old: Collection, new: Collection) -> ListGain | None:
+    """The gain of the one list that differs; None where there is no such list, or not alone.
+
+    Args:
+        old: A collection of the report before.
+        new: The same collection now.
+    """
+    parts = old.digests.keys() | new.digests.keys()
+    changed = [part for part in parts if old.digests.get(part) != new.digests.get(part)]
+    if explain_untested(old, new) is not None or len(changed) != 1:
+        return None
+    [part] = changed
+    name = part.removeprefix(RUNS)
+    gains = {
+        row.name: gain
+        for row in new.competitors.values()
+        if name in list_texts(row.config or {})
+        and (gain := _gain_of(old.competitors.get(row.name), row, new.primary_measure)) is not None
+    }
+    alone = next((row for row in gains if _is_alone(new.competitors[row].config, name)), None)
+    if not part.startswith(RUNS) or alone is None:
+        return None
+    groups = np.asarray(number_by_appearance(new.groups)[0])
+    others = [_describe(row, gains[row], gains[alone], groups) for row in gains if row != alone]
+    first = SystemGain(alone, estimate_mean(gains[alone], groups))
+    return ListGain(name, (first, *others))
+
+
+def _gain_of(old: SystemResult | None, new: SystemResult, measure: str) -> FloatArray | None:
+    """(Q,): new − old; None where a side has no values, or is configured otherwise."""
+    if old is None or old.config != new.config:
+        return None
+    sides = [np.array(row.measures[measure].values, dtype=np.float64) for row in (new, old)]
+    return paired_difference(*sides) if np.isfinite(sides).all() else None
+
+
+def _is_alone(config: dict[str, Any] | None, name: str) -> bool:
+    """Whether a system is one list without anything."""
+    known = config or {}
+    method = (known.get("blend") or {}).get("method", "none")
+    return list(known.get("runs", ())) == [name] and method == "none"
+
+
+def _describe(system: str, gain: FloatArray, alone: FloatArray, groups: IntArray) -> SystemGain:
+    is_shown = estimate_mean(alone, groups).low > 0
+    share = ratio_interval(gain, alone, groups) if is_shown else None
+    beyond = estimate_mean(paired_difference(gain, alone), groups)
+    return SystemGain(system, estimate_mean(gain, groups), beyond, share)
