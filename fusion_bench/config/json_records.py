@@ -33,13 +33,15 @@ OptionalFloat = Annotated[float | None, AfterValidator(none_if_nan)]
 class ReportRecord(BaseModel):
     """Frozen; a key it does not know means another format, hence an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_inf_nan="null", defer_build=True
+    )
 
 
 class StoredRecord(BaseModel):
     """Frozen; refuses unknown keys and NaN."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:

@@ -110,7 +110,7 @@ def _list_codes(code: CodeType) -> Iterator[CodeType]:
 
 def _list_functions(given: Any) -> Iterator[FunctionType]:  # noqa: ANN401 - a function or a class
     """The function itself, or those that the body of a class defines: Pydantic adds its own."""
-    members = vars(given).values() if isinstance(given, type) else (given,)
+    members = [*vars(given).values()] if isinstance(given, type) else [given]
     for member in members:
         inner: Any = getattr(member, "fget", None) or getattr(member, "__func__", member)
         for function in (inner, inspect.unwrap(inner)):  # that of a decorator, and its own
