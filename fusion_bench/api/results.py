@@ -297,13 +297,9 @@ def _change_html(old: Report, new: Report) -> str:
 
 
 def _tuning_html(report: TuningReport) -> str:
-    from fusion_bench.report.html.render import render_html
-    from fusion_bench.report.plots import make_figures
-    from fusion_bench.report.tuning_page import build_page
-    from fusion_bench.report.write import draw_figures
+    from fusion_bench.report.html.pages import tuning_html
 
-    built = build_page(report, tuple(make_figures("tuning", report)))
-    return render_html(built, figures=draw_figures(built))
+    return tuning_html(report)
 
 
 def _gate_html(verdict: GateVerdict) -> str:

@@ -256,19 +256,28 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Figure:
-    """A figure beside the page.
+class Picture:
+    """A picture that the page of a browser draws.
 
     Attributes:
-        file: Its name, relative to the page.
+        file: Name of the file that shows the same.
         title: What it shows.
         caption: How to read it, and what it says.
-        draw: Draws it; imports Matplotlib.
     """
 
     file: str
     title: str
     caption: str
+
+
+@dataclass(frozen=True)
+class Figure(Picture):
+    """A figure beside the page.
+
+    Attributes:
+        draw: Draws it; imports Matplotlib.
+    """
+
     draw: Callable[[], Drawing] = field(compare=False, repr=False)
 
 
@@ -280,7 +289,7 @@ class YamlBlock:
     data: object
 
 
-Part: TypeAlias = Table | Figure | YamlBlock
+Part: TypeAlias = Table | Picture | YamlBlock
 
 
 @dataclass(frozen=True)

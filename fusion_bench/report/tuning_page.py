@@ -18,7 +18,7 @@ from fusion_bench.report.data_warnings import (
     list_findings,
 )
 from fusion_bench.report.evaluation_findings import describe_few_repeats
-from fusion_bench.report.page import Figure, Finding, Page, Section, Tone, YamlBlock
+from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
     describe_better_effort,
@@ -298,7 +298,7 @@ def _is_at_range_end(parameter: records.ParameterInfo, report: records.TuningRep
 
 
 def build_page(
-    report: records.TuningReport, figures: Sequence[Figure] = (), tuned: str = "tuned.yaml"
+    report: records.TuningReport, figures: Sequence[Picture] = (), tuned: str = "tuned.yaml"
 ) -> Page:
     """The page of a tuning run: the verdict, what it rests on, tables and figures.
 

@@ -17,8 +17,7 @@ from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_file import Report, read_last_report
 from fusion_bench.io.outputs import write_outputs
 from fusion_bench.report import evaluation_page, tuning_page
-from fusion_bench.report.html.pages import evaluation_html
-from fusion_bench.report.html.render import render_html
+from fusion_bench.report.html.pages import evaluation_html, tuning_html
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, NextStep, Page
 from fusion_bench.report.record_rows import csv_files, record_rows
@@ -84,8 +83,8 @@ def write_tuning(
     Args:
         report: What to write.
         folder: Where to; created if missing.
-        options: Whether to draw figures, which imports Matplotlib, and to write ``tuning.html``,
-            which holds them; formats.
+        options: Whether to draw figures, which imports Matplotlib, and to write ``tuning.html``;
+            formats.
         tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
         next_steps: The commands that follow, for ``tuning.html``.
 
@@ -97,7 +96,7 @@ def write_tuning(
     """
     options = options or PictureOptions()
     figures: tuple[Figure, ...] = ()
-    if options.plots or options.html:
+    if options.plots:
         from fusion_bench.report.plots import make_figures
 
         figures = tuple(
@@ -105,20 +104,18 @@ def write_tuning(
             for figure in make_figures("tuning", report)
         )
     path = show_path(folder / "tuned.yaml")
-    page = replace(tuning_page.build_page(report, figures, path), next_steps=tuple(next_steps))
-    drawings = draw_figures(page)
-    is_plain = options.plots or not figures
-    text_page = page if is_plain else tuning_page.build_page(report, (), path)
+    page = tuning_page.build_page(report, figures, path)
+    html = tuning_html(report, path, next_steps=next_steps) if options.html else ""
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
-        "tuning.md": render_page(text_page),
-        **({"tuning.html": render_html(page, figures=drawings)} if options.html else {}),
+        "tuning.md": render_page(page),
+        **({"tuning.html": html} if html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
         **(render_latex_tables(page, "tuning") if options.latex else {}),
         **csv_files("tuning", record_rows(report), options.csv),
     }
-    return write_files(folder, texts, drawings if options.plots else None)
+    return write_files(folder, texts, draw_figures(page))
 
 
 def write_record(name: str, record: BaseModel, page: Page, folder: Path) -> list[Path]:
