@@ -18,7 +18,7 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.checks.records import DataWarning, ListInfo
-from fusion_bench.checks.tied_lists import order_by_rank
+from fusion_bench.checks.tied_lists import count_places, order_by_rank
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import (
     CategoricalIds,
@@ -26,7 +26,7 @@ from fusion_bench.data.grouped_rows import (
     query_of_rows,
     query_slices,
 )
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, positions
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import format_unmatched_ids
 from fusion_bench.data.records import ScoreSpace, format_condition
 from fusion_bench.data.run import Run
@@ -163,9 +163,8 @@ def measure_both_orders(runs: AlignedRuns, ranks: IntArray) -> BothOrders | None
     answered = counts > 1
     if answered.sum() < LEAST_QUERIES:
         return None
-    place = np.arange(1, len(ordered) + 1) - (np.cumsum(counts) - counts)[query]
-    forwards, backwards = np.zeros((2, len(runs.documents)), dtype=np.int64)
-    forwards[ordered], backwards[ordered] = place, counts[query] + 1 - place
+    forwards = count_places(runs, ordered)
+    backwards = np.where(forwards > 0, counts[runs.query_index] + 1 - forwards, 0)
     values: list[FloatArray] = [
         compute_measures([parse_measure(MEASURE)], runs, positions)[0][answered]
         for positions in (forwards, backwards)
@@ -345,7 +344,7 @@ def _dealt(run: Run, source: Run) -> float:
         compared += 1
         best_scores = np.sort(source.scores[rows.get(query, slice(0))])[::-1][: len(scores)]
         if len(best_scores) == len(scores):
-            hits += bool(np.allclose(scores, best_scores, rtol=SAME, atol=0))
+            hits += bool((np.abs(scores - best_scores) <= SAME * np.abs(best_scores)).all())
     return hits / compared if compared else 0.0
 
 
@@ -373,8 +372,7 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     asked = [parse_measure("nDCG@10")]
 
     def value(ranks: IntArray) -> FloatArray:
-        kept = np.where(scored & (ranks > 0), -ranks.astype(np.float64), np.nan)
-        place = positions(kept, aligned.offsets)
+        place = count_places(aligned, order_by_rank(aligned, np.where(scored, ranks, 0)))
         return np.asarray(measure.compute_measures(asked, aligned, place)[0][answered])
 
     list_values = value(aligned.rerank_ranks[row])

@@ -25,9 +25,9 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 
 #: Random settlements of every query whose value some settlement changes.
 SETTLEMENTS: Final = 20
-#: A query whose values none of the first orders changes, of which the first turns every group of
-#: ties round and the others are random, is settled no further.
-FIRST_ORDERS: Final = 3
+#: A query whose values neither of the first orders changes, one with every group of ties turned
+#: round and a random one, is settled no further.
+FIRST_ORDERS: Final = 2
 #: A system that the batch engine cannot count is evaluated up to so many tied candidates.
 MOST_RANKED: Final = 5_000
 #: Queries that show how a system is evaluated.

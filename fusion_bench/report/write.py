@@ -7,23 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from pydantic import BaseModel
 
 from fusion_bench.config.options import PictureOptions
 from fusion_bench.config.yaml_files import format_yaml
-from fusion_bench.evaluation.details.collector import ReportDetails
-from fusion_bench.evaluation.report_file import Report, read_last_report
 from fusion_bench.io.outputs import write_outputs
-from fusion_bench.report import evaluation_page, tuning_page
-from fusion_bench.report.html.pages import evaluation_html, tuning_html
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, NextStep, Page
 from fusion_bench.report.record_rows import csv_files, record_rows
 from fusion_bench.report.table import make_safe_name, render_latex_tables
-from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 from fusion_bench.util.files import make_output_folder, make_write_error, show_path
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.details.collector import ReportDetails
+    from fusion_bench.evaluation.report_file import Report
+    from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 
 
 def write_report(
@@ -56,6 +57,10 @@ def write_report(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
+    from fusion_bench.evaluation.report_file import read_last_report
+    from fusion_bench.report import evaluation_page
+    from fusion_bench.report.html.pages import evaluation_html
+
     options = options or PictureOptions()
     figures = _evaluation_figures(report, options.plot_format, max_figures) if options.plots else ()
     page = evaluation_page.build_page(report, figures)
@@ -94,6 +99,9 @@ def write_tuning(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
+    from fusion_bench.report import tuning_page
+    from fusion_bench.report.html.pages import tuning_html
+
     options = options or PictureOptions()
     figures: tuple[Figure, ...] = ()
     if options.plots:
