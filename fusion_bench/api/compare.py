@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.api.fuse import name_systems
+from fusion_bench.api.fuse import name_systems, skips_lists_unasked
 from fusion_bench.api.inputs import (
     DATA_OPTIONS,
     list_measures,
@@ -247,7 +247,7 @@ def compare(
     collector = DetailsCollector(tuple(detail))
     collector.check_names(experiment, "compare: detail")
     report = run_on_datasets(experiment, source, [dataset], details=collector)
-    if any(system.class_key is not None for system in experiment.systems.values()):
+    if any(s.class_key is not None or skips_lists_unasked(s) for s in experiment.systems.values()):
         findings = lint_experiment(experiment, source, [describe_dataset(dataset)])
         report = report.model_copy(update={"lint": findings})
     collector.forget_views()

@@ -123,7 +123,8 @@ class Comparisons(ResultView):
     def warnings(self) -> tuple[str, ...]:
         """Whatever one should know before trusting a number, as the page of ``eval`` has it.
 
-        Systems with numbers by query type are linted too.
+        Systems with numbers by query type are linted too, and those of which a default that nobody
+        wrote leaves lists out of a mean.
         """
         lines = lint_lines([item for item in self.report.lint if item.severity == "warning"])
         warnings = (*lines, *data_warnings(self.report, self.collection))

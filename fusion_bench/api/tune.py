@@ -10,7 +10,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from fusion_bench.api.fuse import SystemLike, build_system, default_name
+from fusion_bench.api.fuse import (
+    SystemLike,
+    build_system,
+    default_name,
+    warn_of_skipped_lists,
+)
 from fusion_bench.api.inputs import (
     DATA_OPTIONS,
     dataset_folder,
@@ -216,6 +221,7 @@ def tune(
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
+    warn_of_skipped_lists(chosen, roles)
     if space is not None:
         options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}
