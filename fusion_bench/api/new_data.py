@@ -117,6 +117,7 @@ def pull(
     name: str | None = None,
     depth: int = 100,
     texts: bool = False,
+    all_texts: bool = False,
     vectors: PathLike | None = None,
     skip_failed: bool = False,
     start_over: bool = False,
@@ -133,7 +134,8 @@ def pull(
         config: YAML file with the same keys, over which ``settings`` are put.
         name: The dataset's name; by default the folder's.
         depth: Most documents per query and list.
-        texts: Whether the texts of the documents are pulled too.
+        texts: Whether the texts of the documents that are returned are pulled too.
+        all_texts: Whether those of all documents of the index are, where the engine lists them.
         vectors: File with the vectors of the queries, for legs that name none.
         skip_failed: Leave out a query of which a list fails for good.
         start_over: Forget the answers of an unfinished pull, and replace a dataset that an earlier
@@ -153,6 +155,7 @@ def pull(
         name=name,
         depth=depth,
         texts=texts,
+        all_texts=all_texts,
         vectors=None if vectors is None else Path(vectors),
         skip_failed=skip_failed,
         start_over=start_over,

@@ -318,6 +318,7 @@ def export(
     dataset: object = None,
     query_type: str | None = None,
     intent: str | None = None,
+    vector: Collection[str] = (),
     replay: bool | None = None,
     folders: Collection[str | os.PathLike[str]] | None = None,
     **options: Any,  # noqa: ANN401 - the models check them
@@ -332,6 +333,7 @@ def export(
             ``compare`` takes. Of an experiment's file, by name or path; its own by default.
         query_type: Write the numbers of this query type.
         intent: Write the numbers of this intent.
+        vector: Lists that are vector searches, where no role says so.
         replay: Whether to replay what is written on the dataset; by default where it is
             approximate.
         folders: Where named datasets live, for an experiment's file.
@@ -345,7 +347,8 @@ def export(
         FusionBenchError: Something breaks a rule; says what.
 
     >>> from fusion_bench import System
-    >>> report = export(System("s", ["bm25", "dense"], depth=50, top_k=10), "elasticsearch")
+    >>> system = System("s", ["bm25", "dense"], depth=50, top_k=10)
+    >>> report = export(system, "elasticsearch", vector=["dense"])
     >>> report.fidelity, list(report.files)
     ('exact', ['search.json'])
     """
@@ -356,6 +359,7 @@ def export(
         dataset=None if dataset is None else str(dataset),
         query_type=query_type,
         intent=intent,
+        vector=tuple(vector),
         replay=replay,
     )
     if is_path(system) and Path(system).suffix.lower() in YAML:

@@ -30,7 +30,7 @@ from fusion_bench.experiment.experiment import Experiment, find_datasets, read_d
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset
-from fusion_bench.methods.fuse import Trainable
+from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, Trainable
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 from fusion_bench.util.files import name_experiment
@@ -339,11 +339,14 @@ def export_system(
         options: What to write.
 
     Raises:
-        UnknownNameError: No such engine, query type or intent.
+        UnknownNameError: No such engine, list, query type or intent.
+        ConfigError: Nothing says how a list is searched, and the engine needs that.
         FusionBenchError: The system does not fit the data.
     """
     dialect = dialects.find_plugin(options.engine)
     system = choose_class(system, options.query_type, options.intent)
+    if options.vector:
+        data = replace(data, roles=_name_searches(system, data.roles, options.vector))
     cut, depths = _cut_at_list_lengths(system, data)
     translation = translate_system(dialect, cut, data.roles)
     if depths is not None:
@@ -351,6 +354,7 @@ def export_system(
     nearest = translation.system
     configuration = Configuration({})
     if nearest is not None:
+        _require_searches(dialect, nearest, data.roles)
         configuration = dialect.write_by_role(nearest, data.roles)
     not_replayed = _why_not(translation, data, options)
     replays: tuple[ReplayRecord, ...] = ()
@@ -379,6 +383,38 @@ def export_system(
         replays=replays,
         not_replayed=not_replayed,
     )
+
+
+def _name_searches(
+    system: System, roles: Mapping[str, frozenset[str]], vectors: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """The roles with those of ``--vector``: of the other lists, those without a role search text.
+
+    Raises:
+        UnknownNameError: There is no such list.
+    """
+    for name in vectors:
+        if name not in system.base_runs:
+            raise UnknownNameError("list", name, system.base_runs, where="--vector")
+    named = {name: roles.get(name) or frozenset({KEYWORD}) for name in system.base_runs}
+    return {**roles, **named, **{name: named[name] - {KEYWORD} | {SEMANTIC} for name in vectors}}
+
+
+def _require_searches(
+    dialect: type[Dialect], system: System, roles: Mapping[str, frozenset[str]]
+) -> None:
+    """Refuse to guess how several lists are searched: each would be written as a search for words.
+
+    Raises:
+        ConfigError: A list has no role.
+    """
+    unknown = [name for name in system.runs if not roles.get(name)]
+    if dialect.searches_by_role and unknown and len(system.runs) > 1:
+        raise ConfigError(
+            f"runs: {', '.join(unknown)}: no role says what is a search by words or by vectors: "
+            f"name the vector searches, such as --vector {unknown[-1]}, or give the runs roles in "
+            f"dataset.yaml: roles: [{SEMANTIC}] and roles: [{KEYWORD}]"
+        )
 
 
 def _note_conditions(system: System, data: ExportData) -> Iterator[str]:

@@ -18,6 +18,7 @@ from fusion_bench.checks.lint_rule import (
 )
 from fusion_bench.checks.records import Severity
 from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.methods.fuse import KEYWORD
 from fusion_bench.methods.fuse.weighted_score import CombSum, WeightedScore, WeightedSum
 
 #: A threshold that keeps documents down to this rank in all lists cuts no more than a final list.
@@ -81,8 +82,6 @@ def _build_drop_witness(subject: Subject, single: float, limit: float, kept: int
 ALWAYS_NEGATIVE = frozenset({"z_score"})
 #: Normalizers that leave negative scores negative.
 KEEPS_SIGN = frozenset({"none", "max", "l2", "arctan"})
-#: A source with this role has scores of at least 0, as BM25 has.
-POSITIVE = "keyword"
 
 
 @register_rule
@@ -102,11 +101,11 @@ class MissingZeroNegative(Rule):
         else:
             return
         name = fusion.normalize.method
-        negative = [
+        negative = [  # the scores of a search by words, such as BM25, are at least 0
             source
             for source in subject.sources
             if name in ALWAYS_NEGATIVE
-            or (name in KEEPS_SIGN and POSITIVE not in subject.roles_of(source))
+            or (name in KEEPS_SIGN and KEYWORD not in subject.roles_of(source))
         ]
         if not negative or len(subject.sources) < 2:
             return
