@@ -15,10 +15,8 @@ from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_changes import ReportChange, find_changes
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
-from fusion_bench.gate.result import GateVerdict
 from fusion_bench.report.data_warnings import data_warnings, lint_lines
 from fusion_bench.report.evaluation_answer import decision_finding
-from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
 
@@ -27,6 +25,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from fusion_bench.evaluation.details.collector import CollectionDetails
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.tuning_records import TuningReport
 
 
 #: In CSS pixels; the page scrolls inside.
@@ -233,6 +233,9 @@ def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
     Raises:
         DataError: It is nothing that has a page, or a file breaks a rule.
     """
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.tuning_records import TuningReport
+
     record = getattr(result, "report", result)
     if before is None and isinstance(record, TuningReport):
         return HtmlPage(f"{record.system} tuned", _tuning_html(record))

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_changes import (
@@ -23,7 +23,6 @@ from fusion_bench.evaluation.report_changes import (
 )
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.report import tuning_page
 from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.change_page import (
     change_section,
@@ -43,9 +42,10 @@ from fusion_bench.report.html.evaluation_data import (
 )
 from fusion_bench.report.html.render import render_html
 from fusion_bench.report.page import NextStep, Page, Section
-from fusion_bench.report.tuning_pictures import tuning_pictures
-from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.util.formatting import escape_control_chars, format_coverage
+
+if TYPE_CHECKING:
+    from fusion_bench.report.tuning_records import TuningReport
 
 
 def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> dict[str, list[str]]:
@@ -271,6 +271,9 @@ def tuning_html(
         tuned: File of the tuned experiment, as commands name it.
         next_steps: The commands that follow.
     """
+    from fusion_bench.report import tuning_page
+    from fusion_bench.report.tuning_pictures import tuning_pictures
+
     page = tuning_page.build_page(report, tuple(tuning_pictures(report)), tuned)
     drawn = report.model_dump(mode="json", include=set(DRAWN), exclude=NOT_DRAWN)
     data = {"kind": "tuning", "report": escape_texts(drawn)}
