@@ -136,38 +136,34 @@ def measure(
 
 
 def format_table(outcomes: Sequence[Outcome]) -> str:
-    """As Markdown: means over splits, then over collections."""
-    names = list(dict.fromkeys(each.collection for each in outcomes))
-    head = f"| trials | sampler | {' | '.join(names)} | mean | less `tpe` | CPU s | gain a CPU s |"
-    lines = [head, f"|--:|:--|{'--:|' * (len(names) + 4)}"]
-    for size in dict.fromkeys(each.trials for each in outcomes):
-        known = {
-            (each.row, each.collection, each.split): each
-            for each in outcomes
-            if each.trials == size
-        }
-        for row in SAMPLERS:
-            cells = [each for (key, *_), each in known.items() if key == row]
-            by_name = [[each for each in cells if each.collection == name] for name in names]
-            gains = [float(np.mean([each.gain for each in part])) for part in by_name]
-            gaps = [
-                each.gain - known[REFERENCE, each.collection, each.split].gain for each in cells
-            ]
-            error = float(np.std(gaps, ddof=1)) / len(gaps) ** 0.5 if len(gaps) > 1 else 0.0
-            against = "" if row == REFERENCE else f"{np.mean(gaps):+.4f} ± {error:.4f}"
-            cpu = float(np.mean([np.mean([each.cpu for each in part]) for part in by_name]))
-            shown = " | ".join(f"{gain:+.4f}" for gain in gains)
-            lines.append(
-                f"| {size:,} | {row} | {shown} | {np.mean(gains):+.4f} | {against} | {cpu:.2f} | "
-                f"{np.mean(gains) / cpu:.4f} |"
-            )
+    """As Markdown: means over the splits of a collection, then over collections."""
+    sizes = list(dict.fromkeys(each.trials for each in outcomes))
+    columns = ("less `tpe`", "CPU s", "gain a CPU s")
+    head = " | ".join(f"gain, {size:,} trials | {' | '.join(columns)}" for size in sizes)
+    lines = [f"| sampler | {head} |", f"|:--|{'--:|' * 4 * len(sizes)}"]
+    for row in SAMPLERS:
+        cells = (_format_cells(row, [e for e in outcomes if e.trials == size]) for size in sizes)
+        lines.append(f"| {row} | {' | '.join(cells)} |")
     return "\n".join(lines)
+
+
+def _format_cells(row: str, outcomes: Sequence[Outcome]) -> str:
+    """Of one sampler and number of trials; ± is the standard error over collections and splits."""
+    reference = {(e.collection, e.split): e.gain for e in outcomes if e.row == REFERENCE}
+    mine = [each for each in outcomes if each.row == row]
+    parts = [[e for e in mine if e.collection == name] for name in {e.collection for e in mine}]
+    gain = float(np.mean([np.mean([each.gain for each in part]) for part in parts]))
+    cpu = float(np.mean([np.mean([each.cpu for each in part]) for part in parts]))
+    gaps = [each.gain - reference[each.collection, each.split] for each in mine]
+    error = float(np.std(gaps, ddof=1)) / len(gaps) ** 0.5
+    against = "" if row == REFERENCE else f"{np.mean(gaps):+.4f} ± {error:.4f}"
+    return f"{gain:+.4f} | {against} | {cpu:.2f} | {gain / cpu:.3f}"
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run everything and write the table."""
     full = {"splits": 4, "long": 2, "trials": 100, "many": 1000}
-    toy = {"splits": 2, "long": 1, "trials": 12, "many": 20}
+    toy = {"splits": 2, "long": 2, "trials": 12, "many": 20}
     options = parse_options(arguments, __doc__, full, toy)
     toys = {"toy": partial(load_collection, "toy")}
     outcomes: list[Outcome] = []

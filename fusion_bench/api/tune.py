@@ -149,7 +149,9 @@ class TuningResult(ResultView):
 
     def _summary(self) -> str:
         chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())
-        doubt = "" if self.verdict == "ship" else "; no gain is shown for these values"
+        match = self.report.untuned_match
+        doubt = "" if match is None else f"; no gain is shown over {match.name}"
+        doubt = doubt if self.verdict == "ship" else "; no gain is shown for these values"
         return f"TuningResult({self.verdict!r}: {chosen}{doubt})\n{self.comparison!r}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:

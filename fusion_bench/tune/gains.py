@@ -6,10 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
 from fusion_bench.checks.completion_bounds import QueryBounds
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
@@ -286,7 +288,7 @@ def evaluate_untuned(
     dataset: Dataset,
     objective: TuningObjective,
 ) -> tuple[UntunedSystem, ...]:
-    """Evaluate every other system of the experiment, and every source that a system reads.
+    """Evaluate every other system, the default with another ``missing``, and every source.
 
     Args:
         experiment: The experiment.
@@ -299,16 +301,18 @@ def evaluate_untuned(
     """
     task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
     others = [s for name, s in experiment.systems.items() if name != objective.system.name]
+    known = [system.resolved_config for system in (*others, objective.system)]
+    repaired = [s for s in missing_variants(objective) if s.resolved_config not in known]
     names = drop_final(task.runs.sources, task.runs.roles)
     alone = [System(name=name, runs=(name,)) for name in sorted(names)]
-    known = [system.resolved_config for system in (*others, objective.system)]
     sources = [system for system in alone if system.resolved_config not in known]
-    systems = [*others, *sources]
+    systems = [*others, *sources, *repaired]
     scores = evaluate_repeats(task, systems, [objective.measure])
     place = {query: q for q, query in enumerate(task.runs.queries)}
     order = np.array([place[query] for query in objective.runs.queries])
     kinds: list[FloorKind] = ["system" for _ in others]
     kinds += ["source" for _ in sources]
+    kinds += ["missing" for _ in repaired]
     tuned = task.repeat_lists(objective.system)
     return tuple(
         UntunedSystem(
@@ -321,6 +325,29 @@ def evaluate_untuned(
         ).select_queries(order)
         for score, kind, system in zip(scores, kinds, systems, strict=True)
     )
+
+
+def missing_variants(objective: TuningObjective) -> list[System]:
+    """The default with each other ``missing`` that can be computed; none where it has none.
+
+    A default that skips what a list did not return can be far below one that counts 0; a search
+    that only finds that out is no tuning.
+    """
+    system = objective.system
+    field = type(system.fusion).model_fields.get("missing")
+    if field is None or system.class_configs is not None:
+        return []
+    now = system.model_dump()["fusion"]["missing"]
+    others = [value for value in get_args(field.annotation) if value != now]
+    built = {
+        value: objective.build_system({"fusion.missing": value}).model_dump()
+        for value in others
+        if objective.failure_reason({"fusion.missing": value}) is None
+    }
+    return [
+        parse_model(System, {**data, "name": f"{system.name}, missing: {value}"})
+        for value, data in built.items()
+    ]
 
 
 def compare_floor(

@@ -134,6 +134,8 @@ CASES: dict[str, dict[str, Any]] = {
             floor_row("not shown", difference=0.001),
             floor_row("not shown", difference=-0.001),
             floor_row("equivalent", kind="system", difference=0.0),
+            floor_row("not shown", kind="missing", difference=-0.001, name="today, missing: zero"),
+            floor_row("worse", kind="missing", difference=-0.1, name="today, missing: zero"),
         )
     },
     "ship beside two": {"floor": (floor_row(name="other"), floor_row("better", difference=0.02))},
