@@ -89,6 +89,7 @@ def sample_log(
     n: int = 200,
     column: str | None = None,
     drop_personal: bool = False,
+    keep_similar: bool = False,
     seed: int = 0,
 ) -> QuerySample:
     """Draw queries from a log: as many that many ask as that few ask.
@@ -98,13 +99,16 @@ def sample_log(
         n: Queries to draw.
         column: Column or key of the text; by default ``query``, ``text`` and other usual names.
         drop_personal: Replace queries with personal data, which are flagged otherwise.
+        keep_similar: Draw queries that resemble another one, too.
         seed: Another one draws another sample.
 
     Raises:
         FusionBenchError: The log cannot be read or holds no query, or ``n`` is below 1.
     """
     read = read_query_log(Path(log), column)
-    return sample_queries(read, n, seed=seed, drop_personal=drop_personal)
+    return sample_queries(
+        read, n, seed=seed, drop_personal=drop_personal, keep_similar=keep_similar
+    )
 
 
 def pull(

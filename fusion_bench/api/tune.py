@@ -34,7 +34,7 @@ from fusion_bench.evaluation.export_records import ExportReport
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.dialect import find_engine
-from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment, experiment_file, read_experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline_files import baseline_path
@@ -299,7 +299,7 @@ def gate(
     Raises:
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
     """
-    path = Path(experiment)
+    path = experiment_file(Path(experiment))
     parsed, source = read_experiment(path)
     inputs = GateInputs(parsed, source, find_folders(folders, path))
     file = baseline_path(path) if baseline is None else Path(baseline)
@@ -328,7 +328,7 @@ def export(
     """Write a system in an engine's own configuration, and say how well that works.
 
     Args:
-        system: A ``System``, what ``tune`` returned, or an experiment's file.
+        system: A ``System``, what ``tune`` returned, or an experiment's file or folder.
         to: The engine: ``elasticsearch``, ``qdrant``, ``langchain``, …
         name: Of the system in the experiment's file.
         dataset: Gives the roles of the sources, and is replayed on: a dataset in any form that
@@ -364,13 +364,14 @@ def export(
         vector=tuple(vector),
         replay=replay,
     )
-    if is_path(system) and Path(system).suffix.lower() in YAML:
-        experiment, source = read_experiment(Path(system))
+    path = experiment_file(Path(system)) if is_path(system) else Path()
+    if path.suffix.lower() in YAML:
+        experiment, source = read_experiment(path)
         if options:
             raise ConfigError(
                 f"{', '.join(options)}: given by the experiment's file: change it there"
             )
-        places = find_folders(folders, Path(system))
+        places = find_folders(folders, path)
         return export_experiment(experiment, source, asked, folders=places)
     given = system.system if isinstance(system, TuningResult) else system
     return _export_at_hand(given, dataset, asked, options)

@@ -56,6 +56,7 @@ class DrawOptions(QueryOptions):
         count: Queries to draw.
         column: Column or key of the text. Default: query, text, …
         drop_personal: Replace queries with personal data.
+        keep_similar: Draw queries that resemble another one, too.
     """
 
     log: Annotated[Path, Argument("LOG")]
@@ -63,6 +64,7 @@ class DrawOptions(QueryOptions):
     count: Drawn = 200
     column: Name | None = None
     drop_personal: bool = False
+    keep_similar: bool = False
     seed: Seed = 0
 
 
@@ -122,7 +124,10 @@ def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:
             "here: they follow the alphabet"
         )
     if sample.similar:
-        lines.append(f"note: {sample.similar:,} similar queries were left out of the draw")
+        lines.append(
+            f"note: {sample.similar:,} similar queries were left out of the draw: --keep-similar "
+            "draws them too"
+        )
     for kind, count in sample.personal.items():
         lines.append(f"note: {count:,} with {kind}: left out")
     flagged = [query for query in sample.queries if query.personal]

@@ -151,7 +151,7 @@ def _hint(value: object) -> str:
     if not isinstance(value, str) or is_decimal(value):
         return ""
     if value.count(",") == 1 and "." not in value:
-        return ": write a decimal point"
+        return f": write {value.replace(',', '.')!r}"
     try:
         float(value)
     except ValueError:

@@ -33,6 +33,7 @@ from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull_answers import Answer
 from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.outputs import RECORD, check_output, write_output
 from fusion_bench.io.write_run import RunRows, encode_run
@@ -345,7 +346,6 @@ def _list_notes(record: ListRecord) -> Sequence[str]:
     return notes
 
 
-EXPERIMENT_FILE: Final = "experiment.yaml"
 QUERIES_FILE: Final = "queries.jsonl"
 DOCUMENTS_FILE: Final = "documents.jsonl"
 #: Name of the system that replays the engine's own fusion.

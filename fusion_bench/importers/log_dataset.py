@@ -13,6 +13,7 @@ from fusion_bench.config.yaml_files import format_compact_yaml
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
+from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.experiment.system import System
 from fusion_bench.importers.options import LogOptions
 from fusion_bench.importers.search_log import (
@@ -132,7 +133,6 @@ def _to_run(rows: RunRows) -> Run:
 
 
 DATASET_FILE: Final = "dataset.yaml"
-EXPERIMENT_FILE: Final = "experiment.yaml"
 WRITTEN_BY: Final = "# Written by: fusion-bench dataset from-logs\n"
 NO_QRELS: Final = """\
 # Missing: the judgments. A log says what was returned, and not what was relevant. Make them with

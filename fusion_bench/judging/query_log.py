@@ -307,7 +307,12 @@ class QuerySample(TableView):
 
 
 def sample_queries(
-    log: QueryLog, count: int, *, seed: int = 0, drop_personal: bool = False
+    log: QueryLog,
+    count: int,
+    *,
+    seed: int = 0,
+    drop_personal: bool = False,
+    keep_similar: bool = False,
 ) -> QuerySample:
     """Draw queries from each stratum of a log.
 
@@ -316,6 +321,7 @@ def sample_queries(
         count: Queries to draw, at least 1.
         seed: Of the draw.
         drop_personal: Whether a query with personal data is replaced, and not only flagged.
+        keep_similar: Whether queries that resemble one another are drawn all the same.
 
     Raises:
         ConfigError: A count below 1.
@@ -328,7 +334,7 @@ def sample_queries(
     personal: dict[str, int] = {}
     if drop_personal:
         pools = {name: [*_drop_personal(pool, personal)] for name, pool in pools.items()}
-    pools, similar = _drop_similar(pools)
+    pools, similar = (pools, 0) if keep_similar else _drop_similar(pools)
     quotas = _share_out(count, {name: len(pool) for name, pool in pools.items()})
     chosen = [
         _describe(query, name)

@@ -259,6 +259,21 @@ class PluginOptions(Options):
             load_plugins(self.plugins, self.known_plugins())
 
 
+def find_dataset_file(name: str, folders: Sequence[Path] = ()) -> Path:
+    """The ``dataset.yaml`` of a dataset.
+
+    Args:
+        name: Its name, its folder or its file.
+        folders: Of named datasets; by default those that commands look into.
+
+    Raises:
+        FusionBenchError: There is none.
+    """
+    from fusion_bench.io.dataset_config import find_dataset
+
+    return find_dataset(name, folders_for(folders))
+
+
 class DatasetOptions(JsonOptions):
     """Options of a command that finds datasets by name.
 
@@ -275,12 +290,10 @@ class DatasetOptions(JsonOptions):
         Raises:
             FusionBenchError: There is none.
         """
-        from fusion_bench.io.dataset_config import find_dataset
-
-        return find_dataset(name, folders_for(self.datasets))
+        return find_dataset_file(name, self.datasets)
 
 
-def _find_experiment(path: Path | None) -> Path | None:
+def find_experiment(path: Path | None) -> Path | None:
     """The experiment's file, also of the folder that ``try --save`` wrote.
 
     Raises:
@@ -292,7 +305,7 @@ def _find_experiment(path: Path | None) -> Path | None:
     if not path.is_dir() and path.name != DATASET_FILE:
         return path
     from fusion_bench.errors import ConfigError
-    from fusion_bench.evaluation.starter import EXPERIMENT_FILE
+    from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 
     beside = (path if path.is_dir() else path.parent) / EXPERIMENT_FILE
     if path.is_dir():
@@ -333,7 +346,7 @@ def _refuse_others(path: Path) -> None:
 
 
 #: An experiment's file, or the folder that holds it.
-ExperimentFile: TypeAlias = Annotated[Path, Argument("EXPERIMENT", callback=_find_experiment)]
+ExperimentFile: TypeAlias = Annotated[Path, Argument("EXPERIMENT", callback=find_experiment)]
 
 
 class NamedExperimentOptions(DatasetOptions, PluginOptions):

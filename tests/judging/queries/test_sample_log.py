@@ -110,6 +110,8 @@ def test_a_sample(counts: dict[str, int], count: int) -> None:
     assert sample == sample_queries(log, count, seed=1)
     if not sample.similar and sample.short:
         assert len(texts) == len(log.queries)
+    everything = sample_queries(log, len(log.queries), keep_similar=True)
+    assert (everything.similar, everything.short) == (0, 0)
 
 
 def test_quotas_are_equal_where_there_are_enough() -> None:
