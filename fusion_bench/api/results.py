@@ -15,8 +15,8 @@ from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_changes import ReportChange, find_changes
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
-from fusion_bench.report.data_warnings import data_warnings, lint_lines
-from fusion_bench.report.evaluation_answer import decision_finding
+from fusion_bench.report.data_warnings import find_report_warnings, lint_lines
+from fusion_bench.report.evaluation_answer import decision_finding, list_advice
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
 
@@ -111,13 +111,16 @@ class Comparisons(ResultView):
     @property
     def verdict(self) -> str:
         """Which system is better than the baseline, and what speaks against relying on that."""
+        warnings = find_report_warnings(self.report)[self.collection.name]
+        doubts = (warning.text for warning in warnings if warning.key in DOUBTS)
+        return " ".join((self._decision, *doubts))
+
+    @property
+    def _decision(self) -> str:
+        """Which system is better; where none is, what to do."""
         decision = decision_finding(self.report, self.collection)
-        doubts = (
-            warning
-            for warning in data_warnings(self.report, self.collection)
-            if warning.key in DOUBTS
-        )
-        return " ".join(finding.text for finding in (decision, *doubts))
+        advice = () if decision.tone == "better" else list_advice(self.report)
+        return " ".join((decision.text, *advice))
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -127,8 +130,8 @@ class Comparisons(ResultView):
         wrote leaves lists out of a mean.
         """
         lines = lint_lines([item for item in self.report.lint if item.severity == "warning"])
-        warnings = (*lines, *data_warnings(self.report, self.collection))
-        return tuple(warning.text for warning in warnings)
+        warnings = find_report_warnings(self.report)[self.collection.name]
+        return (*(line.text for line in lines), *(warning.text for warning in warnings))
 
     @property
     def baseline(self) -> str:
@@ -183,7 +186,7 @@ class Comparisons(ResultView):
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
         title = f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}"
-        lines = [title, decision_finding(self.report, self.collection).text]
+        lines = [title, self._decision]
         if self.warnings:
             lines.append(f"{pluralize(len(self.warnings), 'warning')}: see .warnings and .page()")
         return "\n".join(lines)

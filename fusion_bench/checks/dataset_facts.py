@@ -13,8 +13,8 @@ from fusion_bench.checks.judges import describe_judge, family_of, find_judge_war
 from fusion_bench.checks.lists import (
     check_rerank_list,
     describe_problems,
+    find_list_warnings,
     list_facts,
-    list_warnings,
 )
 from fusion_bench.checks.query_warnings import (
     count_synthetic,
@@ -130,6 +130,7 @@ def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
                 f"left out. The numbers describe {pluralize(evaluated, 'query')} of "
                 f"{count + evaluated:,}. To judge more: fusion-bench judge."
             ),
+            evidence={"queries": count, "evaluated": evaluated},
         )
 
 
@@ -330,8 +331,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
-        warnings = list_warnings(info, np.inf, is_judged=dataset.is_judged)
-        notices += [text for key, text in warnings if key not in skipped]
+        warnings = find_list_warnings(info, np.inf, is_judged=dataset.is_judged)
+        notices += [each.text for each in warnings if each.key not in skipped]
     for info in infos:
         notices += _describe_list(info, len(runs.queries))
     if dataset.is_judged and judgment_kind(dataset, dataset.qrels.queries) == "undeclared":

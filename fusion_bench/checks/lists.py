@@ -383,10 +383,10 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     return gains
 
 
-def list_warnings(
+def find_list_warnings(
     info: ListInfo, most_unmatched: float, *, is_judged: bool = True
-) -> Iterator[tuple[str, str]]:
-    """What is doubtful of a list: no answers, other ids, padding, order; each with its key.
+) -> Iterator[DataWarning]:
+    """What is doubtful of a list: no answers, other ids, padding, order.
 
     Args:
         info: The list.
@@ -396,64 +396,81 @@ def list_warnings(
     is_source = info.kind == "run"
     if info.on_queries == 0:
         condition = format_condition(info.when)
-        yield "switched off", f"{info.title} is on for no judged query (when: {condition})."
+        text = f"{info.title} is on for no judged query (when: {condition})."
+        yield _warn(info, "switched off", text, "on_queries")
     if info.unanswered_queries:
         effect = "alone it scores 0 there" if is_source else "these keep their fused order"
         count = pluralize(info.unanswered_queries, "judged query" if is_judged else "query")
-        yield "unanswered", f"{info.title} has no result for {count}; {effect}."
+        text = f"{info.title} has no result for {count}; {effect}."
+        yield _warn(info, "unanswered", text, "unanswered_queries")
     is_few = info.unjudged_queries <= most_unmatched
     if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
         count = pluralize(info.unjudged_queries, "unjudged query")
         ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
-        yield "unmatched queries", f"{info.title} has {count}, ignored: {ids}."
+        text = f"{info.title} has {count}, ignored: {ids}."
+        yield _warn(info, "unmatched queries", text, "unjudged_queries", "unmatched_queries")
     if not info.has_known_documents:
-        text = f"No document of {info.title} is {'judged' if is_source else 'in any run'}."
-        yield "unmatched documents", f"{text} Check that all files use the same document ids."
+        text = (
+            f"No document of {info.title} is {'judged' if is_source else 'in any run'}. Check that "
+            "all files use the same document ids."
+        )
+        yield _warn(info, "unmatched documents", text, "has_known_documents")
     if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
-        text = f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably"
-        yield "zero scores", f"{text} padding that fusion counts as results. See drop_zero_scores."
-    yield from _order_notes(info)
+        text = (
+            f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably padding "
+            "that fusion counts as results. See drop_zero_scores."
+        )
+        yield _warn(info, "zero scores", text, "zero_scores")
+    yield from _find_order_warnings(info)
     if info.degraded_queries:
         count = pluralize(info.degraded_queries, "query")
         provider = info.provider or "its provider"
         text = f"{info.title} is degraded: {count} not, or not fully, scored by {provider}."
-        yield "degraded", text
+        yield _warn(info, "degraded", text, "degraded_queries", "provider")
     if info.unread_scores:
         count = pluralize(sum(map(len, info.unread_scores.values())), "score")
         places = describe_unread(info.unread_scores)
-        yield "unread scores", f"{info.title} has {count} that could not be read: {places}."
-    yield from (("scores", f"{note[0].upper()}{note[1:]}.") for note in info.problems)
+        text = f"{info.title} has {count} that could not be read: {places}."
+        yield _warn(info, "unread scores", text, "unread_scores")
+    for note in info.problems:
+        yield _warn(info, "scores", f"{note[0].upper()}{note[1:]}.")
 
 
-def _order_notes(info: ListInfo) -> Iterator[tuple[str, str]]:
-    """Reversed and constant lists, opposed rank columns, 32-bit floats; each with its key."""
+def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
+    """Reversed and constant lists, opposed rank columns, 32-bit floats."""
     if info.is_reversed:
-        yield (
-            "reversed",
+        text = (
             f"{info.title} seems to be read backwards: nDCG@10 {format_number(info.mean_as_read)}, "
             f"from its end {format_number(info.mean_backwards)}. A greater score must be better: "
-            "negate distances.",
+            "negate distances."
         )
+        yield _warn(info, "reversed", text, "mean_as_read", "mean_backwards")
     if info.constant_lists:
-        yield (
-            "constant lists",
+        text = (
             f"{info.title} gives all documents one score for "
-            f"{pluralize(info.constant_lists, 'judged query')}. The tie rule alone orders them.",
+            f"{pluralize(info.constant_lists, 'judged query')}. The tie rule alone orders them."
         )
+        yield _warn(info, "constant lists", text, "constant_lists")
     if 2 * info.opposed_rank_lists > info.rank_column_lists:
-        yield (
-            "rank column",
+        text = (
             f"The rank column of {info.title} opposes its scores in {info.opposed_rank_lists:,} of "
             f"the first {pluralize(info.rank_column_lists, 'list')}. Scores decide. Negate them "
-            "if they are distances, or set rank_from: column.",
+            "if they are distances, or set rank_from: column."
         )
+        yield _warn(info, "rank column", text, "opposed_rank_lists", "rank_column_lists")
     if info.float32_queries:
-        yield (
-            "float32",
+        text = (
             f"trec_eval orders {info.title} otherwise for "
             f"{pluralize(info.float32_queries, 'judged query')}, because it compares scores as "
-            "32-bit floats.",
+            "32-bit floats."
         )
+        yield _warn(info, "float32", text, "float32_queries")
+
+
+def _warn(info: ListInfo, key: str, text: str, *fields: str) -> DataWarning:
+    """A warning of a list, with the fields of its record that the text rests on."""
+    record = info.model_dump(mode="json", include={"name", "trial", *fields}, exclude_none=True)
+    return DataWarning(key=key, text=text, evidence=record)
 
 
 #: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
@@ -476,21 +493,10 @@ def find_data_warnings(
         configs: Resolved configuration of each system, by name.
         measures: Names of the measures.
     """
-    yield from find_list_warnings(runs, queries)
+    for run in runs:
+        yield from find_list_warnings(run, MAX_UNMATCHED * queries)
     yield from _find_cut_measures(configs, measures)
     yield from _find_negative_scores(runs, configs)
-
-
-def find_list_warnings(runs: Sequence[ListInfo], queries: int) -> Iterator[DataWarning]:
-    """What is doubtful of the lists alone.
-
-    Args:
-        runs: The lists.
-        queries: Number of evaluated queries.
-    """
-    for run in runs:
-        for key, text in list_warnings(run, MAX_UNMATCHED * queries):
-            yield DataWarning(key=key, text=text)
 
 
 def _find_cut_measures(
@@ -512,7 +518,8 @@ def _find_cut_measures(
                 f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
                 f"{' and '.join(deeper)} cannot see relevant documents below."
             )
-            yield DataWarning(key="top_k", text=text)
+            evidence = {"top_k": top_k, "systems": names, "measures": deeper}
+            yield DataWarning(key="top_k", text=text, evidence=evidence)
 
 
 def _find_negative_scores(
@@ -523,7 +530,7 @@ def _find_negative_scores(
     for info in runs:  # one a trial
         lowest[info.name] = min(info.lowest_score or 0.0, lowest.get(info.name, 0.0))
     systems: list[str] = []
-    lists: dict[str, None] = {}
+    lists: dict[str, float] = {}
     for name, config in configs.items():
         fusion = config.get("fusion") or {}
         is_zero = fusion.get("missing") == "zero" or fusion.get("method") == "comb_sum"
@@ -532,10 +539,11 @@ def _find_negative_scores(
         negative = [run for run in config.get("runs", ()) if lowest.get(run, 0.0) < 0]
         if is_zero and method in KEEPS_SIGN and negative and len(config["runs"]) > 1:
             systems.append(name)
-            lists |= dict.fromkeys(negative)
+            lists |= {name: lowest[name] for name in negative}
     if systems:
         text = (
             f"{list_names([*lists])} with scores below 0: in {list_names(systems)} an absent "
             "document counts 0, so it stands above one that the list returned with less."
         )
-        yield DataWarning(key="missing zero", text=text)
+        evidence = {"lowest_scores": lists, "systems": systems}
+        yield DataWarning(key="missing zero", text=text, evidence=evidence)

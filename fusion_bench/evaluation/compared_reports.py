@@ -9,7 +9,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
+from fusion_bench.checks.collection_warnings import find_warnings, merge_warnings
 from fusion_bench.checks.records import CompletionBounds, DataWarning
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
@@ -213,7 +213,9 @@ def warn_single_repeat(
             "counts as fixed, so its intervals are too narrow where trials differ: make several "
             "trials of both."
         )
-        yield DataWarning(key=SINGLE_REPEAT, text=text)
+        yield DataWarning(
+            key=SINGLE_REPEAT, text=text, evidence={"system": row.name, "lists": lists}
+        )
 
 
 def find_compared_warnings(
@@ -235,23 +237,31 @@ def find_compared_warnings(
         Of two reports, a warning of only one of them names it.
     """
     if not two:
-        return tuple(_find_row_warnings(left, [*sides[0], *sides[1]]))
+        return tuple(find_collection_warnings(left, [*sides[0], *sides[1]]))
     baseline, candidates = sides
-    first = (*_find_row_warnings(left, baseline), *_find_single_repeats(baseline, candidates))
-    second = (*_find_row_warnings(right, candidates), *_find_single_repeats(candidates, baseline))
-    return (
-        *(each for each in first if each in second),
-        *prefix_warnings("In the first report: ", (each for each in first if each not in second)),
-        *prefix_warnings("In the second report: ", (each for each in second if each not in first)),
+    first = (*find_collection_warnings(left, baseline), *_find_single_repeats(*sides))
+    second = (
+        *find_collection_warnings(right, candidates),
+        *_find_single_repeats(candidates, baseline),
     )
+    return tuple(merge_warnings({"first report": first, "second report": second}))
 
 
-def _find_row_warnings(collection: Collection, rows: Sequence[SystemResult]) -> list[DataWarning]:
-    """The warnings of the lists that these systems read, and of the queries."""
-    configs = {row.name: row.config or {} for row in rows}
-    names = {name for config in configs.values() for name in _list_texts(config)}
-    runs = [info for info in collection.runs if info.name in names]
-    judge = collection.judge
+def find_collection_warnings(
+    collection: Collection, rows: Sequence[SystemResult] | None = None
+) -> list[DataWarning]:
+    """The warnings of the queries, of lists, and of how systems read them.
+
+    Args:
+        collection: Of a report.
+        rows: Only what these systems read is looked at; None = everything.
+    """
+    chosen = collection.ranked_systems if rows is None else rows
+    configs = {row.name: row.config or {} for row in chosen}
+    runs, judge = collection.runs, collection.judge
+    if rows is not None:
+        names = {name for config in configs.values() for name in _list_texts(config)}
+        runs = tuple(info for info in runs if info.name in names)
     if judge is not None:
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
@@ -264,7 +274,9 @@ def _find_row_warnings(collection: Collection, rows: Sequence[SystemResult]) -> 
         grades=collection.grades,
         binary_relevance=collection.binary_relevance,
         synthetic=collection.synthetic_queries,
+        ignored=collection.ignored_queries,
         near_duplicates=collection.near_duplicates,
+        first_trial=collection.first_trial if rows is None else (),
     )
 
 

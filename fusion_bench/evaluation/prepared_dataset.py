@@ -9,10 +9,15 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from fusion_bench.checks.dataset_facts import find_unjudged_queries, list_infos
+from fusion_bench.checks.collection_warnings import find_warnings
+from fusion_bench.checks.dataset_facts import (
+    describe_first_repeat,
+    find_unjudged_queries,
+    list_infos,
+)
 from fusion_bench.checks.judges import describe_judge
-from fusion_bench.checks.query_warnings import refuse_mixture
-from fusion_bench.checks.records import ListInfo
+from fusion_bench.checks.query_warnings import count_synthetic, list_grades, refuse_mixture
+from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import judgment_kind
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
@@ -337,6 +342,38 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
 def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
     """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
     return list_infos([(repeat.dataset, repeat.runs) for repeat in task.repeats])
+
+
+def find_task_warnings(
+    task: EvaluationSet,
+    systems: Collection[System],
+    results: Sequence[str] = (),
+    near_duplicates: NearDuplicates | None = None,
+) -> list[DataWarning]:
+    """What speaks against numbers of some systems, as ``eval`` has it.
+
+    Args:
+        task: A prepared dataset.
+        systems: These systems; lists that only others read have no warnings.
+        results: Names of results that are of the first repeat, in the plural.
+        near_duplicates: Queries that depend on each other, where they were searched.
+    """
+    dataset, queries, every = task.dataset, task.runs.queries, task_list_infos(task)
+    used = {name for system in systems for name in (*system.base_runs, *system.reranker_names)}
+    return find_warnings(
+        [info for info in every if info.name in used],
+        len(queries),
+        {system.name: system.resolved_config for system in systems},
+        [measure.name for measure in task.measures],
+        judge=describe_judge(dataset, systems),
+        grades=list_grades(dataset.qrels, queries),
+        binary_relevance=dataset.spec.binary_relevance,
+        judged_lists=every,
+        synthetic=count_synthetic(dataset.queries, queries),
+        ignored=count_known_ignored(task),
+        near_duplicates=near_duplicates,
+        first_trial=describe_first_repeat(dataset, *results),
+    )
 
 
 def collection_facts(task: EvaluationSet) -> dict[str, Any]:

@@ -189,7 +189,7 @@ def _list_rerank_blends(config: Config | None) -> list[Config]:
 
 
 def _list_parts(config: Config | None) -> Iterator[Config]:
-    """A system's configuration and those of its stages, however deep."""
+    """As :meth:`System.list_parts`, of the configuration that a report has."""
     if config is not None:
         yield config
         for stage in (config.get("stages") or {}).values():

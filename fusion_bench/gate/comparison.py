@@ -358,10 +358,9 @@ def check_policy(
     return verdict.model_copy(update=results)
 
 
-def search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates, ...]:
-    """Near-duplicate queries of each collection that has some."""
-    records = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
-    return tuple(record for record in records if record is not None)
+def search_queries(collections: Sequence[EvaluationSet]) -> list[NearDuplicates | None]:
+    """Near-duplicate queries of each collection; None = it has few or none."""
+    return [find_near_duplicates(task.dataset, task.runs.queries) for task in collections]
 
 
 def _check_guard(guard: Guard, policy: GatePolicy, pair: PairedCollection) -> GuardResult:

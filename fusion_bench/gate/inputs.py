@@ -10,13 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
+from fusion_bench.checks.collection_warnings import prefix_warnings
 from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
-from fusion_bench.checks.dataset_facts import describe_first_repeat
-from fusion_bench.checks.judges import describe_judge, find_dataset_warnings, find_judge_refusals
+from fusion_bench.checks.judges import find_dataset_warnings, find_judge_refusals
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
-from fusion_bench.checks.query_warnings import list_grades
-from fusion_bench.checks.records import DataWarning, LintFinding
+from fusion_bench.checks.records import DataWarning, LintFinding, NearDuplicates
 from fusion_bench.checks.unjudged import mean_evidence, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
@@ -26,9 +24,8 @@ from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
-    count_known_ignored,
+    find_task_warnings,
     prepare_dataset,
-    task_list_infos,
 )
 from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.experiment import Experiment, find_datasets
@@ -270,34 +267,23 @@ def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
 
 
 def find_candidate_warnings(
-    collections: Sequence[EvaluationSet], candidate: System
+    collections: Sequence[EvaluationSet],
+    candidate: System,
+    near_duplicates: Sequence[NearDuplicates | None],
 ) -> Iterator[DataWarning]:
     """The warnings of each collection, as ``eval`` has them.
 
     Args:
         collections: The loaded datasets.
         candidate: The gated system; lists that only the baseline's system reads have none.
+        near_duplicates: Of each collection; None = few or none.
 
     Yields:
         Each text begins with its collection where there are several.
     """
-    configs = {candidate.name: candidate.resolved_config}
-    used = {*candidate.base_runs, *candidate.reranker_names}
-    for task in collections:
-        every = task_list_infos(task)
-        warnings = find_warnings(
-            [info for info in every if info.name in used],
-            len(task.runs.queries),
-            configs,
-            [measure.name for measure in task.measures],
-            judge=describe_judge(task.dataset, [candidate]),
-            grades=list_grades(task.dataset.qrels, task.runs.queries),
-            binary_relevance=task.dataset.spec.binary_relevance,
-            judged_lists=every,
-            ignored=count_known_ignored(task),
-            first_trial=describe_first_repeat(task.dataset),
-        )
+    for task, record in zip(collections, near_duplicates, strict=True):
         start = f"{task.dataset.name}: " if len(collections) > 1 else ""
+        warnings = find_task_warnings(task, [candidate], near_duplicates=record)
         yield from prefix_warnings(start, warnings)
 
 

@@ -125,10 +125,12 @@ class _HeldCandidate:
         config = {**committed.config, "name": committed.system}
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
         collections = inputs.load_collections(reference, committed=committed)
+        duplicates = search_queries(collections)
+        warnings = find_candidate_warnings(collections, inputs.candidate, duplicates)
         notices = {
             "lint": lint_candidate(inputs),
-            "data_warnings": tuple(find_candidate_warnings(collections, inputs.candidate)),
-            "near_duplicates": search_queries(collections),
+            "data_warnings": tuple(warnings),
+            "near_duplicates": tuple(filter(None, duplicates)),
             "synthetic_queries": sum(
                 count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
             ),

@@ -457,8 +457,7 @@ def variant_values(
 
 def needs_fitting(system: System) -> bool:
     """Whether a policy, or a fusion of the system, of a query type or of a stage, is not fitted."""
-    stages = (system.stages or {}).values()
-    return bool(_trained_parts(system)) or any(needs_fitting(stage) for stage in stages)
+    return any(_trained_parts(part) for _, part in system.list_parts())
 
 
 def _trained_parts(system: System) -> list[str]:

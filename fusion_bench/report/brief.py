@@ -52,6 +52,7 @@ def shorten_page(page: Page) -> Page:
         sections=tuple(sections),
         provenance=None,
         next_steps=page.next_steps[:MAX_STEPS],
+        advice=page.advice[:MAX_DETAILS],
     )
 
 

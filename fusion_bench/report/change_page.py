@@ -6,10 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fusion_bench.checks.collection_warnings import warn_v2
-from fusion_bench.checks.judges import find_judge_warnings
-from fusion_bench.checks.query_warnings import warn_synthetic
-from fusion_bench.checks.records import DataWarning
+from fusion_bench.checks.collection_warnings import V2_DISABLED, merge_warnings, warn_v2
 from fusion_bench.evaluation.compared_reports import explain_untested
 from fusion_bench.evaluation.report_changes import (
     CollectionChange,
@@ -28,7 +25,7 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
     p_column,
 )
-from fusion_bench.report.data_warnings import list_findings, name_collections
+from fusion_bench.report.data_warnings import name_collections, warning_sections
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import (
@@ -194,29 +191,6 @@ QUERY_COLUMNS: tuple[Column[QueryChange], ...] = (
 )
 
 
-def grade_section(old: Report, new: Report) -> tuple[Section, ...]:
-    """Machine judges and synthetic queries of both reports; none where people gave all of both.
-
-    A warning of only one report names it.
-    """
-    warnings = (name_collections(report, _find_warnings) for report in (old, new))
-    before, after = ({each.text: each.key for each in side} for side in warnings)
-    findings = []
-    for text, key in (before | after).items():
-        start = ""
-        if text not in after:
-            start = "In the old report: "
-        elif text not in before:
-            start = "In the new report: "
-        findings.append(Finding(f"{start}{text}", "warning", key))
-    return (Section(findings=tuple(findings), key="judge"),) if findings else ()
-
-
-def _find_warnings(collection: Collection) -> Iterator[DataWarning]:
-    yield from find_judge_warnings(collection.judge, collection.runs)
-    yield from warn_synthetic(collection.synthetic_queries)
-
-
 def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Finding:
     """The verdict over all collections.
 
@@ -343,13 +317,19 @@ def build_change_page(
     """
     before = {each.name: each for each in old.collections}
     after = {each.name: each for each in new.collections}
+    sides = {"old report": old, "new report": new}
+    merged = merge_warnings({side: [*name_collections(each)] for side, each in sides.items()})
+    warnings = (
+        *(each for each in merged if each.key != V2_DISABLED),
+        *warn_v2({f"the {side}": each.provenance.v2_enabled for side, each in sides.items()}),
+    )
     sections = [
         _collection_section(each, before.get(each.name), after.get(each.name), new)
         for each in change.collections
     ]
     return Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
-        (*grade_section(old, new), _configuration(change, old, new), *sections),
+        (*warning_sections(warnings), _configuration(change), *sections),
         change_headline(change, new.min_gain, new.alpha),
         _provenance(old, new, origins),
         answer=change_in_words(change),
@@ -377,11 +357,9 @@ def mount_views(page: Page, change: ReportChange) -> Page:
     return replace(page, sections=sections)
 
 
-def _configuration(change: ReportChange, old: Report, new: Report) -> Section:
+def _configuration(change: ReportChange) -> Section:
     table = setting_table(change)
-    sides = {"the old report": old, "the new report": new}
-    switch = {name: report.provenance.v2_enabled for name, report in sides.items()}
-    findings = [*list_findings(warn_v2(switch))]
+    findings: list[Finding] = []
     if table is None:
         findings.insert(0, Finding(SAME_SETTINGS))
     for each in change.collections:

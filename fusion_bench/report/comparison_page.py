@@ -25,7 +25,6 @@ from fusion_bench.report.data_warnings import (
     JudgePlace,
     describe_columns,
     describe_judged,
-    drop_judge_findings,
     format_judge_line,
     format_pool_line,
     judge_section,
@@ -63,7 +62,7 @@ def build_comparison_page(
             findings=(
                 *(list_findings(warn_v2(switch)) if i == 0 else ()),
                 *_describe_answers(item),
-                *drop_judge_findings([*list_findings(item.warnings)]),
+                *list_findings(item.warnings),
                 *_describe_unjudged(item, provenances, len(collections)),
             ),
         )

@@ -9,7 +9,6 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, TypeAlias
 
-from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
@@ -23,11 +22,11 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import DIFFERENCE, interval_column
 from fusion_bench.report.data_warnings import (
-    data_warnings,
-    drop_judge_findings,
+    find_report_warnings,
     judge_section,
     lint_section,
     name_collections,
+    warning_sections,
 )
 from fusion_bench.report.evaluation_answer import answer_in_words, decision_finding, list_advice
 from fusion_bench.report.evaluation_findings import (
@@ -218,8 +217,7 @@ def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page
         figures: For each collection the figures beside its page; empty = none.
     """
     description = " ".join(str(report.settings.get("description") or "").split())
-    judged = name_collections(report, lambda each: find_judge_warnings(each.judge, each.runs))
-    sections = [*judge_section(judged)]
+    sections = [*judge_section(name_collections(report))]
     sections += [Section(text=description)] if description else []
     for i, collection in enumerate(report.collections):
         section = _collection_section(report, collection, figures[i] if figures else ())
@@ -281,7 +279,7 @@ def _collection_section(
         title=f"{collection.name} {collection.version}{scope}: {queries}",
         findings=tuple(
             finding
-            for finding in drop_judge_findings(collection_findings(report, collection))
+            for finding in collection_findings(report, collection)
             if finding.key != "decision"  # the headline
         ),
         parts=(
@@ -341,13 +339,14 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
         ),
         parts=(_systems_table(report, collection, notes),),
     )
-    warnings = Section(findings=tuple(data_warnings(report, collection)))
+    warnings = warning_sections(find_report_warnings(report)[collection.name])
     title = f"Starter systems against {collection.baseline}"
     return Page(
         title,
-        (systems, warnings, *lint_section(report.lint)),
+        (systems, *warnings, *lint_section(report.lint)),
         full_page.headline,
         full_page.provenance,
+        advice=full_page.advice,
     )
 
 

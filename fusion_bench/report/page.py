@@ -57,6 +57,8 @@ Tone: TypeAlias = Literal[
 ALERTS: frozenset[Tone] = frozenset({"warning", "failed", "inconclusive"})
 #: Keys of findings about configurations begin with it; pages show them last.
 LINT: str = "lint "
+#: Stands before the advice of a page.
+WHAT_TO_DO: str = "What to do"
 #: Rows that stay in a shortened table.
 LASTING_TONES: frozenset[Tone] = frozenset({"baseline", "reference", "failed", "inconclusive"})
 

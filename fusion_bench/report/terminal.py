@@ -11,7 +11,17 @@ from rich.console import Console
 from rich.text import Text
 
 from fusion_bench.report.brief import shorten_page
-from fusion_bench.report.page import ALERTS, Finding, NextStep, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import (
+    ALERTS,
+    WHAT_TO_DO,
+    Finding,
+    NextStep,
+    Page,
+    Row,
+    Section,
+    Table,
+    Tone,
+)
 from fusion_bench.report.table import GAP, TableBlock, fit_table
 from fusion_bench.util.formatting import escape_control_chars
 
@@ -76,9 +86,7 @@ def print_page(
         for table in section.tables:
             console.print()
             print_table(table, console)
-    if brief.next_steps:
-        console.print()
-        print_next_steps(brief.next_steps, console)
+    _print_advice(brief, console)
     _print_files(files, console)
 
 
@@ -110,8 +118,16 @@ def _print_full(page: Page, console: Console, files: Sequence[str]) -> None:
     if page.headline is not None:
         console.print()
         _print_headline(page.headline, console)
-    if page.next_steps:
+    _print_advice(page, console)
+
+
+def _print_advice(page: Page, console: Console) -> None:
+    """What to do, then the commands that follow."""
+    if page.advice or page.next_steps:
         console.print()
+    for text in page.advice:
+        _print_text(console, f"{WHAT_TO_DO}: {text}")
+    if page.next_steps:
         print_next_steps(page.next_steps, console)
 
 

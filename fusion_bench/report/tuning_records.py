@@ -625,6 +625,8 @@ class TuningReport(TableView, ReportRecord):
         unjudged: What unjudged documents could change in the held-out difference; None = all
             judgments are complete.
         floor: Untuned systems and single sources on the held-out queries, the best first.
+        first_group: Of these, the default and the tuned system those that are not shown to be worse
+            than any other, over all pairs; empty where nothing else was evaluated.
         synthetic_queries: Queries that a model wrote; where there are any, all are.
         grouping: How the declared groups were joined.
         near_duplicates: Queries that depend on each other though no group says so; None = few or
@@ -672,6 +674,7 @@ class TuningReport(TableView, ReportRecord):
     look: Look | None = None
     unjudged: UnjudgedResult | None = None
     floor: tuple[FloorRow, ...] = ()
+    first_group: tuple[str, ...] = ()
     grouping: Grouping = "identical"
     near_duplicates: NearDuplicates | None = None
     synthetic_queries: int = 0

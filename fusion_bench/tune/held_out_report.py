@@ -48,6 +48,7 @@ from fusion_bench.report.tuning_records import (
     SplitChoice,
     TypeGain,
 )
+from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, list_computed, widen_fit
 from fusion_bench.tune.gains import (
@@ -452,6 +453,26 @@ class HeldOutReport(HeldOutGains):
             ),
         }
 
+    def _find_first_group(self) -> tuple[str, ...]:
+        """The held-out systems that are not shown to be worse than any other."""
+        if not self.untuned:
+            return ()
+        sides = (self.default, self.default_by_repeat), (self.tuned, self.tuned_by_repeat)
+        named = zip(self._sides, sides, strict=True)
+        systems = [*(UntunedSystem(name, "system", *side) for name, side in named), *self.untuned]
+        every = [each.select_queries(self._held_out) for each in systems]
+        values = every[0].values
+        table = ComparedValues(
+            self._objective.measure.name,
+            {each.name: each.values for each in every},
+            every[0].name,
+            tuple(self.evaluation.pair_values(values, values).groups),
+            self.evaluation.is_bounded,
+            {each.name: each.repeats for each in every if each.repeats is not None},
+        )
+        alpha, seed = 2 * self.evaluation.verdict_level, self.evaluation.tuning.seed
+        return find_first_group(table, seed=seed, alpha=alpha)
+
     def _data_fields(self) -> dict[str, Any]:
         """What is beside the verdicts: the floor, gains by class, and facts of the data."""
         evaluation, mask = self.evaluation, self._held_out
@@ -467,6 +488,7 @@ class HeldOutReport(HeldOutGains):
                 seed=evaluation.tuning.seed,
                 tuned_repeats=select_repeats(self.tuned_by_repeat, mask),
             ),
+            "first_group": self._find_first_group(),
             "by_type": tuple(TypeGain(**each) for each in self._gains_by("type")),
             "by_intent": tuple(IntentGain(**each) for each in self._gains_by("intent")),
             "data": self._measure_facts(),
@@ -528,5 +550,7 @@ class HeldOutReport(HeldOutGains):
             binary_relevance=dataset.spec.binary_relevance,
             ignored=count_known_unjudged(dataset),
             described=len(objective.runs.queries),
+            synthetic=count_synthetic(dataset.queries, objective.runs.queries),
+            near_duplicates=self.evaluation.near_duplicates,
             first_trial=describe_first_repeat(dataset, *of_first),
         )

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from fusion_bench.checks.dataset_facts import describe_first_repeat, warn_first_repeat
-from fusion_bench.checks.judges import find_dataset_warnings
+from fusion_bench.checks.collection_warnings import prefix_warnings
+from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
@@ -28,7 +28,7 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import find_task_warnings, prepare_dataset
 from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
@@ -456,11 +456,12 @@ def study_experiment(
     warnings: list[DataWarning] = []
     for path in paths:
         loaded = load_lists(path, chosen, progress)
-        texts = describe_first_repeat(loaded, "Verdicts on policies")
-        warnings += [*find_dataset_warnings(loaded, chosen), *warn_first_repeat(texts)]
         kept = {system.name: system for system in chosen}
         narrow = experiment.model_copy(update={"systems": kept})
         task = prepare_dataset(narrow, source, loaded)
+        duplicates = find_near_duplicates(loaded, task.runs.queries)
+        found = find_task_warnings(task, chosen, ["Verdicts on policies"], duplicates)
+        warnings += prefix_warnings(f"{loaded.name}: " if len(paths) > 1 else "", found)
         for done, system in enumerate(chosen):
             progress(f"{loaded.name}: {system.name}", done, len(chosen))
             results.append(

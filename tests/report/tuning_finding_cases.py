@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusion_bench.checks.query_warnings import warn_near_duplicates
 from fusion_bench.checks.records import DataWarning, NearDuplicates
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records import (
@@ -171,7 +172,9 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "data": {"data": FACTS},
     "data, completely judged": {"data": FACTS.model_copy(update={"judgments": "complete"})},
-    "near duplicates": {"near_duplicates": DUPLICATES},
+    "near duplicates": {
+        "data": FACTS.model_copy(update={"warnings": tuple(warn_near_duplicates(DUPLICATES))})
+    },
     **{
         f"chosen: {params}": chosen(params=params)
         for params in (

@@ -29,7 +29,16 @@ from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.report.brief import MAX_COLUMNS
 from fusion_bench.report.data_warnings import sort_by_severity
 from fusion_bench.report.glossary import TERMS
-from fusion_bench.report.page import LINT, Finding, Page, Picture, Section, Table, YamlBlock
+from fusion_bench.report.page import (
+    LINT,
+    WHAT_TO_DO,
+    Finding,
+    Page,
+    Picture,
+    Section,
+    Table,
+    YamlBlock,
+)
 from fusion_bench.util.formatting import escape_control_chars, pluralize
 
 if TYPE_CHECKING:
@@ -157,6 +166,7 @@ def render_html(page: Page, data: Mapping[str, Any] | None = None) -> str:
     script, style = page_script(), page_style()
     return _template().render(
         page=page,
+        what_to_do=WHAT_TO_DO,
         terms=TERMS,
         packed="" if data is None else pack_json(data),
         script=script.text,
