@@ -377,11 +377,10 @@ class System(StrictModel):
     @property
     def reranker_names(self) -> frozenset[str]:
         """The rerank lists that some query needs."""
-        names = {
-            config.blend.reranker_name
-            for _, part in self.list_parts()
-            for config in (part, *(part.class_configs or {}).values())
-        }
+        blends = [part.blend for _, part in self.list_parts()]
+        for _, part in self.list_parts():
+            blends += [config.blend for config in (part.class_configs or {}).values()]
+        names = (blend.reranker_name for blend in blends)
         return frozenset(name for name in names if name is not None)
 
     @property
