@@ -88,6 +88,8 @@ class Registry(Generic[P]):
         """
         if is_reference(name):
             return self._load_external(name, name)
+        if name in self._plugins:
+            return self._plugins[name]
         built_in = self.load_built_in()
         if name in built_in:
             return built_in[name]
@@ -268,8 +270,9 @@ class MethodRegistry(Registry[type[M]]):
         if is_reference(name):
             return None
         plain = name.lower().replace("-", "_")
-        built_in = self.load_built_in()
-        if name in built_in or not (plain in self.aliases or plain in built_in):
+        if name in self._plugins or name in (built_in := self.load_built_in()):
+            return None
+        if not (plain in self.aliases or plain in built_in):
             return None
         if name in read_entry_points(self.group):
             return None

@@ -329,11 +329,29 @@ def ranked_lists(
     with name_system_in_errors(system):
         view = system.active_runs(runs)
     with suppress(AlignmentError, ConfigError):  # ranking raises it again, naming the system
-        lists = rank_system(system_spec(system), view, spaces)
+        lists = _last_lists(view, system_spec(system), spaces)
         if not isinstance(lists, Unsupported):
             return view, lists
     ranking = rank_candidates(system, runs, spaces)
     return view, RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
+
+
+@cached_by_view(
+    keep=1,
+    key=lambda spec, spaces: (
+        *((type(part), part.model_dump_json()) for part in (spec.fusion, spec.blend) if part),
+        spec.min_relevance,
+        None if spaces is None else tuple(sorted(spaces.items())),
+    ),
+)
+def _last_lists(
+    view: AlignedRuns, spec: SystemSpec, spaces: Mapping[str, ScoreSpace] | None
+) -> RankedLists | Unsupported:
+    """The lists, remembered for who asks next what else they say."""
+    lists = rank_system(spec, view, spaces)
+    for array in () if isinstance(lists, Unsupported) else lists:
+        make_readonly(array)
+    return lists
 
 
 @cached_by_view(keep=FUSED_KEPT, key=lambda fusion: (type(fusion), fusion.model_dump_json()))
