@@ -207,7 +207,7 @@ def _build_page(done: StarterComparison, options: TryOptions) -> Page:
     from fusion_bench.report.evaluation_page import build_starter_page
 
     repeated = ("queries", "rerank", "measure", "binary_relevance", "qrels_columns", "run_columns")
-    files = ["--dataset", options.dataset]
+    files: list[object] = ["--dataset", options.dataset]
     if options.dataset is None:
         files = ["--qrels", options.qrels, *options.lists]
     words = ["try", *files, *options.words(*repeated)]

@@ -8,7 +8,7 @@ import hashlib
 import io
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -418,21 +418,3 @@ def list_new_entries(
             free += f"-{entry['kind']}"
         judges[free] = entry
     return qrels, judges
-
-
-def format_new_entries(
-    spec: DatasetSpec, qrels: Mapping[str, Any] | None, judges: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
-    """Lines to paste into the ``dataset.yaml``, after a line that says where."""
-    lines = [] if qrels is None else ["add to dataset.yaml:", *_format_lines({"qrels": qrels})]
-    if judges and spec.judges:
-        lines.append("add below 'judges' of dataset.yaml:")
-        lines += [f"  {line}" for line in _format_lines(judges)]
-    elif judges:
-        lines += [] if lines else ["add to dataset.yaml:"]
-        lines += _format_lines({"judges": judges})
-    return lines
-
-
-def _format_lines(data: Mapping[str, Any]) -> list[str]:
-    return format_compact_yaml(data).splitlines()

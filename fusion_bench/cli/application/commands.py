@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING
 from enum import StrEnum
@@ -272,6 +272,26 @@ def find_dataset_file(name: str, folders: Sequence[Path] = ()) -> Path:
     from fusion_bench.io.dataset_config import find_dataset
 
     return find_dataset(name, folders_for(folders))
+
+
+def name_in_dataset(path: Path, changes: Mapping[str, Any]) -> list[str]:
+    """Name written files in a ``dataset.yaml``: what every command does that writes some.
+
+    Args:
+        path: The ``dataset.yaml``.
+        changes: Key → value; of ``judges`` and ``rerank`` what is added, by name.
+
+    Returns:
+        Lines that say so; where there is no place for an entry, those to add by hand.
+    """
+    from fusion_bench.config.yaml_files import format_compact_yaml
+    from fusion_bench.io.dataset_edits import name_in_dataset
+
+    if not changes:
+        return []
+    is_named = name_in_dataset(path, changes)
+    title = f"{path} names what was written:" if is_named else f"add to {path}:"
+    return [title, *format_compact_yaml(dict(changes)).splitlines()]
 
 
 class DatasetOptions(JsonOptions):

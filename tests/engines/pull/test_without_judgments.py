@@ -69,8 +69,9 @@ def test_in_python(folder: Path) -> None:
     assert repr(dataset) == "Dataset('mine', 2 unjudged queries; runs: bm25, dense)"
     assert [*fuse(dataset, "rrf").to_dict()] == [*fuse(str(folder), "rrf").to_dict()]
     system = System("s", ["bm25", "dense"])
-    options = {"dataset": dataset, "vector": ["dense"], "replay": True}
-    report = fusion_bench.export(system, "elasticsearch", **options)
+    report = fusion_bench.export(
+        system, "elasticsearch", dataset=dataset, vector=["dense"], replay=True
+    )
     assert report.not_replayed == "nothing is judged"
     for call in (
         lambda: fusion_bench.compare(dataset, None, {"a": "rrf", "b": "bm25"}),
