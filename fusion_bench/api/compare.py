@@ -18,6 +18,7 @@ from fusion_bench.api.inputs import (
 )
 from fusion_bench.api.results import Comparisons
 from fusion_bench.checks.lint import check_ignored, describe_dataset, lint_datasets, lint_experiment
+from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
@@ -142,6 +143,7 @@ def run_experiment(
     where: Mapping[str, str | Collection[str]] | None = None,
     cache: bool = True,
     detail: Collection[str] = (),
+    plugins: Sequence[str | os.PathLike[str]] = (),
 ) -> Report:
     """Run an experiment, as ``fusion-bench eval`` does.
 
@@ -157,27 +159,29 @@ def run_experiment(
         cache: Whether what was read before may be taken from the cache beside a dataset.
         detail: Systems whose top documents ``.details()`` lists too, beside the baseline, the
             best, the guarded and the tuned one.
+        plugins: Python files to execute for this run, as ``--plugin`` does.
 
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
-    if not isinstance(experiment, Experiment):
-        experiment, source = read_experiment(Path(experiment))
-    origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
-    check_ignored(experiment, origin)
-    places = find_folders(folders or None, origin.path)
     collector = DetailsCollector(tuple(detail))
-    report = experiments.run_experiment(
-        experiment,
-        origin,
-        folders=places,
-        split=split,
-        query_type=query_type,
-        where={k: (v,) if isinstance(v, str) else tuple(v) for k, v in (where or {}).items()},
-        cache=cache,
-        details=collector,
-    )
-    report = report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
+    with loaded_plugins([*map(Path, plugins)]):
+        if not isinstance(experiment, Experiment):
+            experiment, source = read_experiment(Path(experiment))
+        origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
+        check_ignored(experiment, origin)
+        places = find_folders(folders or None, origin.path)
+        report = experiments.run_experiment(
+            experiment,
+            origin,
+            folders=places,
+            split=split,
+            query_type=query_type,
+            where={k: (v,) if isinstance(v, str) else tuple(v) for k, v in (where or {}).items()},
+            cache=cache,
+            details=collector,
+        )
+        report = report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
     collector.forget_views()
     return report.with_lazy_details(collector.make_details)
 

@@ -143,6 +143,18 @@ class Comparisons(ResultView):
         """The system with the highest mean on the primary measure; it need not be proven."""
         return self.collection.ranked_systems[0].name
 
+    def to_latex(self, *, columns: Sequence[str] = (), letters: bool = False) -> str:
+        """One table systems × measures with marks of significance, as ``--latex`` writes it.
+
+        Args:
+            columns: Measures, and ``difference``, ``interval`` or ``p`` of the first one; none =
+                all measures.
+            letters: Whether means have letters: systems that share one are not shown to differ.
+        """
+        from fusion_bench.report.paper_table import render_paper_tables
+
+        return render_paper_tables(self.report, columns=columns, letters=letters)
+
     def details(self) -> CollectionDetails:
         """Ranks, terms, texts and sources behind the values, computed when first asked for.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +25,7 @@ from fusion_bench.api.inputs import (
 )
 from fusion_bench.api.results import ResultView
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.export import ExportData, export_experiment, export_system
@@ -37,7 +38,7 @@ from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.experiment.experiment import Experiment, experiment_file, read_experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baseline_files import baseline_path
+from fusion_bench.gate.baseline_files import baseline_path, list_plugins, read_baseline
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
@@ -279,6 +280,7 @@ def gate(
     anchor: bool = False,
     folders: Collection[str | os.PathLike[str]] | None = None,
     base: str | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
 ) -> GateVerdict:
     """Check an experiment's candidate for regressions against its committed baseline.
 
@@ -291,6 +293,8 @@ def gate(
             here, and in the folders above.
         base: The commit that the change starts from: a baseline that is the same there is trusted
             where changed lists cannot reproduce it.
+        plugins: Python files to execute for this run, as ``--plugin`` does: without ``update`` only
+            those that the baseline names.
 
     Returns:
         The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``
@@ -300,12 +304,14 @@ def gate(
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
     """
     path = experiment_file(Path(experiment))
-    parsed, source = read_experiment(path)
-    inputs = GateInputs(parsed, source, find_folders(folders, path))
     file = baseline_path(path) if baseline is None else Path(baseline)
-    if update is not None:
-        update_baseline(inputs, file, update, anchor=anchor)
-    return run_gate(inputs, file, base)
+    known = list_plugins(read_baseline(file, path)) if plugins and update is None else None
+    with loaded_plugins([*map(Path, plugins)], known):
+        parsed, source = read_experiment(path)
+        inputs = GateInputs(parsed, source, find_folders(folders, path))
+        if update is not None:
+            update_baseline(inputs, file, update, anchor=anchor)
+        return run_gate(inputs, file, base)
 
 
 #: Suffixes of an experiment's file.

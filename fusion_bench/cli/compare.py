@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import NextStep, Page
 
 
-class CompareOptions(file_options.ColumnOptions, PaperOptions, base.PageOptions):
+class CompareOptions(
+    file_options.ColumnOptions, PaperOptions, base.PluginOptions, base.PageOptions
+):
     """Options of ``compare``.
 
     Attributes:
@@ -80,7 +82,7 @@ def command(options: CompareOptions) -> None:
     check_paper_options(options, None if options.qrels is None else measures)
     if options.qrels is None:
         refuse_inputs(map(file_options.report_file, map(Path, options.files)))
-        base.refuse(options, "does not go with reports", *RUN_OPTIONS)
+        base.refuse(options, "does not go with reports", *RUN_OPTIONS, "plugins")
         result = _compare_reports(options)
         written = write(result.texts)
         print_result(result.records, result.page, options, written)

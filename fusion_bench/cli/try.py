@@ -34,6 +34,7 @@ class TryOptions(
     file_options.ColumnOptions,
     PaperOptions,
     PictureOptions,
+    base.PluginOptions,
     base.PageOptions,
 ):
     """Options of ``try``.
@@ -58,12 +59,14 @@ def command(options: TryOptions) -> None:
     """Compare the usual fusions of your own lists in one command, without YAML.
 
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
-    and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
+    and z-scores, and the fusions of --plugin, with and without each reranker, all against RRF with
+    k=60. Nothing is tuned.
 
     Examples:
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine
+        fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --plugin own.py
         fusion-bench try --qrels sheet.csv --qrels-columns query='search term' a.jsonl b.jsonl
         fusion-bench try --dataset datasets/pulled --save mine
     """

@@ -25,6 +25,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.own_methods import describe_source, is_own, is_own_origin, make_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.plugins import (
+    PLUGIN_MODULES,
     distribution_of,
     is_reference,
     load_reference,
@@ -241,6 +242,14 @@ class MethodRegistry(Registry[type[M]]):
         """The newest class that a user's method of this name, and of this origin, became."""
         known = self._own.get(name, {})
         return next(reversed(known.values()), None) if origin is None else known.get(origin)
+
+    def list_file_methods(self) -> dict[str, type[M]]:
+        """Name → class of the methods that the files of ``--plugin`` hold."""
+        origins = {origin for _, origin in PLUGIN_MODULES.values()}
+        found = {
+            name: known.get(o) for name, known in self._own.items() for o in origins & {*known}
+        }
+        return {name: model for name, model in sorted(found.items()) if model is not None}
 
     def forget_own(self, origin: str) -> None:
         """Know the methods of an origin no longer."""

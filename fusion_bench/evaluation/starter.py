@@ -32,6 +32,7 @@ from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.methods.fuse import fusions
 from fusion_bench.util.files import (
     make_write_error,
     open_atomic,
@@ -122,7 +123,7 @@ def build_starter_systems(runs: Sequence[Run], rerankers: Sequence[Run] = ()) ->
     """Each list alone, and the usual fusions, all with and without each reranker.
 
     The fusions are RRF at k 60 and 10, RRF in which one list counts twice, min-max and theoretical
-    min-max convex combinations, and a mean of z-scores.
+    min-max convex combinations, a mean of z-scores, and those of plugin files.
 
     Args:
         runs: At least two lists, or one and a reranker.
@@ -177,6 +178,7 @@ def _fusions(runs: Sequence[Run]) -> Iterator[tuple[str, SystemKeys]]:
         theoretical = {"method": "theoretical_min_max", "lo": floors}
         yield "convex theoretical", {**convex, "normalize": theoretical}
     yield "z-score", {"method": "weighted_score", "missing": "min", "normalize": "z_score"}
+    yield from ((name, {"method": name}) for name in fusions.list_file_methods())
 
 
 def score_floor(run: Run) -> float | None:

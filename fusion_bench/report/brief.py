@@ -105,4 +105,6 @@ def shorten_table(table: Table) -> Table:
     """A table's required columns and first rows, without reference rows and notes."""
     rows = tuple(row for row in table.rows if row.tone != "reference")
     required = replace(table, rows=rows, notes=()).without_optional_columns()
-    return required.select_columns(lambda i: i < MAX_COLUMNS).shorten(MAX_ROWS - 3)
+    narrow = required.select_columns(lambda i: i < MAX_COLUMNS)
+    tables = (narrow.shorten(limit) for limit in range(MAX_ROWS - 3, 1, -1))
+    return next(each for each in tables if len(each.rows) <= MAX_ROWS)  # each gap is a row, too

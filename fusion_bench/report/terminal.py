@@ -23,7 +23,7 @@ from fusion_bench.report.page import (
     Tone,
 )
 from fusion_bench.report.table import GAP, TableBlock, fit_table
-from fusion_bench.util.formatting import escape_control_chars
+from fusion_bench.util.formatting import PIPE_WIDTH, escape_control_chars, wrap_line
 
 STYLES: dict[Tone, str] = {
     "plain": "",
@@ -39,15 +39,15 @@ STYLES: dict[Tone, str] = {
 #: Begins the line that names the columns that a table lost.
 DROPPED_COLUMNS = "Left out here"
 #: Names of files that have every column of a page; a summary has not.
-FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md", "diagnosis.md")
-#: Ends of the names of pages, the first that was written is to be opened.
-PAGE_ENDS = (".html", *FULL_PAGES)
+FULL_PAGES = tuple(
+    f"{name}.md" for name in ("report", "tuning", "gate", "self-test", "diagnosis", "policies")
+)
+#: Ends of the names of pages, the first that was written is to be opened; else the file it is of.
+PAGE_ENDS = (".html", *FULL_PAGES, ".yaml")
 #: Ends of the names of files that only an option writes; in brief they are named beside the page.
 REQUESTED_ENDS = (".tex", ".csv", "details.json")
 #: Stands before the page to open.
 OPEN = "Open"
-#: Columns of output that is no terminal.
-PIPE_WIDTH = 120
 Detail: TypeAlias = Literal["brief", "full", "answer"]
 #: For output that is not Unicode.
 ASCII_SUBSTITUTES = str.maketrans(
@@ -158,7 +158,7 @@ def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
         line = Text(f"  {command}  # {purpose}")
         if line.cell_len > _page_width(console):
             _print_text(console, f"  # {purpose}", style="dim")
-            line = Text(f"  {command}")
+            line = Text("\n".join(wrap_line(f"  {command}", _page_width(console))))
         console.print(line, soft_wrap=True)
 
 

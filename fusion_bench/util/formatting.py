@@ -29,6 +29,8 @@ NEARLY_ONE = 0.9995
 MAX_NAMES = 3
 #: Beyond this many decimals a number is float noise.
 MOST_DECIMALS = 12
+#: Columns of output that is no terminal.
+PIPE_WIDTH = 120
 
 
 def is_encodable(value: str) -> bool:
@@ -41,6 +43,25 @@ def escape_control_chars(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def wrap_line(line: str, width: int = PIPE_WIDTH) -> list[str]:
+    r"""The line in parts of at most ``width`` characters; those that follow are indented.
+
+    A command breaks before its options only, and goes on after ``\``. Longer words stay whole.
+    """
+    is_command = line.strip().removeprefix("Next: ").startswith("fusion-bench ")
+    gap, end = (" (?=--)", " \\") if is_command else (" ", "")
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    first, *others = re.split(gap, line)
+    lines = [first]
+    for part in others:
+        if len(f"{lines[-1]} {part}{end}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines[-1] += end
+            lines.append(f"{indent}{part}")
+    return lines
 
 
 def pluralize(count: int, noun: str) -> str:

@@ -26,6 +26,7 @@ from fusion_bench.util.formatting import (
     is_whole,
     parse_whole,
     pluralize,
+    wrap_line,
 )
 
 NAN = math.nan
@@ -295,3 +296,17 @@ def test_the_innermost_stands_on_one_line_without_aliases() -> None:
     text = format_compact_yaml(data)
     assert text == "a:\n  runs: [bm25, dense]\nb:\n  runs: [bm25, dense]\n"
     assert yaml.safe_load(text) == data
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("one two three", ["one two three"]),
+        ("  one two three four", ["  one two three", "    four"]),
+        ("longer-than-the-line x", ["longer-than-the-line", "  x"]),
+        ("fusion-bench fuse 'a b'", ["fusion-bench fuse 'a b'"]),
+        ("Next: fusion-bench a --set b", ["Next: fusion-bench a \\", "  --set b"]),
+    ],
+)
+def test_a_line_is_wrapped_and_a_command_stays_one(line: str, lines: list[str]) -> None:
+    assert wrap_line(line, 15) == lines

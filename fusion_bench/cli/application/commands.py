@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import MISSING
 from enum import StrEnum
 from pathlib import Path
@@ -102,9 +102,8 @@ def add_command(
         def run(**values: Any) -> None:  # noqa: ANN401 - an option's value
             given = {key: _plain_value(value) for key, value in values.items() if value is not None}
             options = kind(**given)
-            if isinstance(options, PluginOptions):
-                options.load_plugins()
-            function(options)
+            with options.load_plugins() if isinstance(options, PluginOptions) else nullcontext():
+                function(options)
 
         setattr(run, "__signature__", inspect.Signature([*map(_make_parameter, fields)]))  # noqa: B010 - mypy knows none of a function
         group.command(name, help=text, epilog=epilog)(run)
@@ -215,6 +214,11 @@ class BriefOptions(JsonOptions):
             return "full"
         return "answer" if self.quiet else "brief"
 
+    def __post_init__(self) -> None:
+        """Refuse all of a page and its answer alone."""
+        if self.verbose and self.quiet:
+            raise typer.BadParameter("does not go with --quiet", param_hint="--verbose")
+
 
 class PageOptions(BriefOptions):
     """Options of a command that prints a page.
@@ -226,9 +230,8 @@ class PageOptions(BriefOptions):
     markdown: MarkdownFile | None = None
 
     def __post_init__(self) -> None:
-        """Refuse JSON and Markdown on one standard output, and all of a page or its answer."""
-        if self.verbose and self.quiet:
-            raise typer.BadParameter("does not go with --quiet", param_hint="--verbose")
+        """Refuse JSON and Markdown on one standard output, too."""
+        super().__post_init__()
         if self.json and self.markdown == STDOUT:
             raise typer.BadParameter("does not go with --json", param_hint="--markdown -")
 
@@ -246,17 +249,18 @@ class PluginOptions(Options):
         """The origins of plugins that may be executed; None = all that are named."""
         return None
 
-    def load_plugins(self) -> None:
-        """Execute the plugins.
+    def load_plugins(self) -> AbstractContextManager[None]:
+        """Execute the plugins, whose methods are known while the context lasts.
 
         Raises:
             ConfigError: One may not be executed, or fails.
         """
-        if self.plugins:
-            from fusion_bench.config.plugin_files import load_plugins
+        if not self.plugins:
+            return nullcontext()
+        from fusion_bench.config.plugin_files import loaded_plugins
 
-            importlib.import_module("fusion_bench.experiment.system")  # the kinds of methods
-            load_plugins(self.plugins, self.known_plugins())
+        importlib.import_module("fusion_bench.experiment.system")  # the kinds of methods
+        return loaded_plugins(self.plugins, self.known_plugins())
 
 
 def find_dataset_file(name: str, folders: Sequence[Path] = ()) -> Path:
@@ -466,10 +470,10 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
 
 def echo_notes(notes: Iterable[str]) -> None:
     """Print remarks on standard error, where they disturb no result."""
-    from fusion_bench.util.formatting import escape_control_chars
+    from fusion_bench.util.formatting import escape_control_chars, wrap_line
 
     for note in notes:
-        typer.echo(f"note: {escape_control_chars(note)}", err=True)
+        typer.echo("\n".join(wrap_line(f"note: {escape_control_chars(note)}")), err=True)
 
 
 def list_inputs(experiment: Experiment, source: Source, folders: Iterable[Path]) -> Iterator[Path]:

@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 USUAL_SD: Final = 0.2
 #: Commands that take ``--plugin``, among those that are proposed.
 WITH_PLUGINS: Final = frozenset(
-    {"diagnose", "eval", "explain", "export", "fuse", "gate", "judge", "lint", "serve", "tune"}
+    {
+        *("compare", "diagnose", "eval", "explain", "export", "fuse", "gate", "judge", "lint"),
+        *("methods", "serve", "try", "tune"),
+    }
 )
 
 
