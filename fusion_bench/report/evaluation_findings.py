@@ -47,6 +47,8 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
+#: With less room above the best system, queries tell nothing of better ones.
+NO_HEADROOM = 0.005
 #: A finding names so many systems that disagree with themselves; the table has all.
 MOST_NAMED = 3
 
@@ -398,4 +400,7 @@ def _headroom(collection: Collection) -> Finding | None:
     mean, row = max(ceilings, key=lambda pair: pair[0])
     gap = format_number(mean - (best or 0.0), signed=True)
     text = f"Headroom: {row.name} reaches {format_number(mean)}, {gap} above the best system"
-    return Finding(f"{text} ({row.note}).", key="headroom")
+    text += f" ({row.note})."
+    if mean - (best or 0.0) < NO_HEADROOM:
+        text += " These queries are too easy to tell good systems apart: add harder ones."
+    return Finding(text, key="headroom")

@@ -162,7 +162,7 @@ CLAIMS: dict[str, str] = {
     "keep": "gains less than {least} over",
     "too few queries": "is not shown to differ from",
     "too few tuning queries": "was not chosen over",
-    "unjudged decide": "is not compared, because unjudged documents decide, with",
+    "unjudged decide": "may be better or worse, as unjudged documents decide, than",
 }
 
 #: The verdicts that claim something about the true difference.

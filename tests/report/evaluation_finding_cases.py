@@ -179,6 +179,7 @@ COLLECTIONS: dict[str, Collection] = {
         BASE, HIGH, LOW, comparisons=[LARGE, compared("low", 0.1, "better")]
     ),
     "headroom": collection(BASE, ceiling(0.9, 0.8, name="best per query"), ceiling(1.0, 1.0)),
+    "no headroom": collection(system("base", 0.998), ceiling(1.0)),
     "no ceiling": collection(BASE, ceiling(None, None)),
     "no mean below a ceiling": collection(system("base", None), ceiling(1.0)),
     "unanswered queries": inputs(unanswered_queries=1234),

@@ -171,7 +171,8 @@ def _describe_missing(
     else:
         guess = {**columns, **guess_columns(missing, given, names)}
         option = "--qrels-columns" if "grade" in (*missing, *given) else "--run-columns"
-        words = (f"{option} {shlex.quote(f'{role}={name}')}" for role, name in guess.items())
+        words = [f"{option} {shlex.quote(f'{role}={name}')}" for role, name in guess.items()]
+        words += ["(NAME:KEY=COLUMN for one list)"] if option == "--run-columns" else []
         remedy = (
             "rename it, or write in dataset.yaml, beside the file's path, "
             f"columns: {format_columns(guess)} (without a dataset.yaml: {' '.join(words)})"
