@@ -9,7 +9,6 @@ from typing import Any, Final
 from fusion_bench.checks.dataset_facts import (
     FIRST_REPEAT,
     IGNORED_QUERIES,
-    warn_first_repeat,
     warn_ignored,
 )
 from fusion_bench.checks.judges import (
@@ -97,7 +96,7 @@ def find_warnings(
             *warn_own_methods(origin for config in configs.values() for origin in list_own(config)),
             *find_data_warnings(runs, queries, configs, measures),
             *warn_near_duplicates(near_duplicates),
-            *warn_first_repeat(first_trial),
+            *(DataWarning(key=FIRST_REPEAT, text=text) for text in first_trial),
         )
     )
 
@@ -105,6 +104,12 @@ def find_warnings(
 def prefix_warnings(start: str, warnings: Iterable[DataWarning]) -> Iterator[DataWarning]:
     """The same warnings, each text behind ``start``."""
     return (each.model_copy(update={"text": f"{start}{each.text}"}) for each in warnings)
+
+
+def join_collections(warnings: Mapping[str, Iterable[DataWarning]]) -> Iterator[DataWarning]:
+    """The warnings of each collection, by its name; of several, the collection comes first."""
+    for name, each in warnings.items():
+        yield from prefix_warnings(f"{name}: " if len(warnings) > 1 else "", each)
 
 
 def merge_warnings(sides: Mapping[str, Sequence[DataWarning]]) -> Iterator[DataWarning]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -96,11 +96,6 @@ def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
         grouping = f"'groups: {dataset.spec.grouping}'"
         texts.append(f"{grouping} compared {repeat}. New trials may give other groups.")
     return tuple(texts)
-
-
-def warn_first_repeat(texts: Iterable[str]) -> Iterator[DataWarning]:
-    """The sentences of :func:`describe_first_repeat` as warnings."""
-    return (DataWarning(key=FIRST_REPEAT, text=text) for text in texts)
 
 
 #: Key of the warning.

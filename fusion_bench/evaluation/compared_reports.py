@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final, NamedTuple, TypeVar
@@ -195,29 +195,6 @@ def _list_digests(collection: Collection, name: str) -> dict[str, str]:
     return {part: digest for part, digest in parts if part == name or part.startswith(later)}
 
 
-def warn_single_repeat(
-    row: SystemResult, names: Iterable[str], others: Iterable[SystemResult]
-) -> Iterator[DataWarning]:
-    """Whether a system of one repeat reads a list that has several in the other report.
-
-    Args:
-        row: The system.
-        names: The lists that it reads.
-        others: The systems that it is compared with.
-    """
-    repeated = {name for other in others if other.trials for name in other.trials.lists}
-    lists = sorted(set(names) & {name.partition("/")[2] for name in repeated})
-    if row.trials is None and lists:
-        text = (
-            f"{row.name} has one trial of {lists[0]}, which has several in the other report. It "
-            "counts as fixed, so its intervals are too narrow where trials differ: make several "
-            "trials of both."
-        )
-        yield DataWarning(
-            key=SINGLE_REPEAT, text=text, evidence={"system": row.name, "lists": lists}
-        )
-
-
 def find_compared_warnings(
     left: Collection,
     right: Collection,
@@ -283,8 +260,19 @@ def find_collection_warnings(
 def _find_single_repeats(
     rows: Sequence[SystemResult], others: Sequence[SystemResult]
 ) -> Iterator[DataWarning]:
+    """The systems of one repeat that read a list which has several in the other report."""
+    keys = {name for other in others if other.trials for name in other.trials.lists}
+    repeated = {name.partition("/")[2] for name in keys}
     for row in rows:
-        yield from warn_single_repeat(row, _list_texts(row.config or {}), others)
+        lists = sorted(repeated.intersection(_list_texts(row.config or {})))
+        if row.trials is None and lists:
+            text = (
+                f"{row.name} has one trial of {lists[0]}, which has several in the other report. "
+                "It counts as fixed, so its intervals are too narrow where trials differ: make "
+                "several trials of both."
+            )
+            evidence = {"system": row.name, "lists": lists}
+            yield DataWarning(key=SINGLE_REPEAT, text=text, evidence=evidence)
 
 
 def _list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON

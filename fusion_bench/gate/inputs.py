@@ -10,11 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from fusion_bench.checks.collection_warnings import prefix_warnings
 from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
 from fusion_bench.checks.judges import find_dataset_warnings, find_judge_refusals
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
-from fusion_bench.checks.records import DataWarning, LintFinding, NearDuplicates
+from fusion_bench.checks.records import LintFinding
 from fusion_bench.checks.unjudged import mean_evidence, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
@@ -24,7 +23,6 @@ from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
-    find_task_warnings,
     prepare_dataset,
 )
 from fusion_bench.evaluation.run_experiment import load_lists
@@ -264,27 +262,6 @@ def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
     for reranker in sorted(candidate.reranker_names):
         if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
             yield f"reranker {reranker!r} has no result"
-
-
-def find_candidate_warnings(
-    collections: Sequence[EvaluationSet],
-    candidate: System,
-    near_duplicates: Sequence[NearDuplicates | None],
-) -> Iterator[DataWarning]:
-    """The warnings of each collection, as ``eval`` has them.
-
-    Args:
-        collections: The loaded datasets.
-        candidate: The gated system; lists that only the baseline's system reads have none.
-        near_duplicates: Of each collection; None = few or none.
-
-    Yields:
-        Each text begins with its collection where there are several.
-    """
-    for task, record in zip(collections, near_duplicates, strict=True):
-        start = f"{task.dataset.name}: " if len(collections) > 1 else ""
-        warnings = find_task_warnings(task, [candidate], near_duplicates=record)
-        yield from prefix_warnings(start, warnings)
 
 
 def find_update_warnings(inputs: GateInputs) -> Iterator[str]:

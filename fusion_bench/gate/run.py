@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
+from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.query_warnings import count_synthetic
 from fusion_bench.config.models import parse_model
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
@@ -41,7 +42,6 @@ from fusion_bench.gate.comparison import (
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
-    find_candidate_warnings,
     find_unreachable_limits,
     find_unusable_lists,
     lint_candidate,
@@ -126,10 +126,13 @@ class _HeldCandidate:
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
         collections = inputs.load_collections(reference, committed=committed)
         duplicates = search_queries(collections)
-        warnings = find_candidate_warnings(collections, inputs.candidate, duplicates)
+        warnings = {
+            task.dataset.name: find_task_warnings(task, [inputs.candidate], (), record)
+            for task, record in zip(collections, duplicates, strict=True)
+        }
         notices = {
             "lint": lint_candidate(inputs),
-            "data_warnings": tuple(warnings),
+            "data_warnings": tuple(join_collections(warnings)),
             "near_duplicates": tuple(filter(None, duplicates)),
             "synthetic_queries": sum(
                 count_synthetic(task.dataset.queries, task.runs.queries) for task in collections

@@ -6,7 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fusion_bench.checks.collection_warnings import V2_DISABLED, merge_warnings, warn_v2
+from fusion_bench.checks.collection_warnings import (
+    V2_DISABLED,
+    join_collections,
+    merge_warnings,
+    warn_v2,
+)
 from fusion_bench.evaluation.compared_reports import explain_untested
 from fusion_bench.evaluation.report_changes import (
     CollectionChange,
@@ -25,8 +30,17 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
     p_column,
 )
-from fusion_bench.report.data_warnings import name_collections, warning_sections
-from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
+from fusion_bench.report.data_warnings import find_report_warnings, warning_sections
+from fusion_bench.report.page import (
+    Column,
+    Finding,
+    Page,
+    Section,
+    Table,
+    Tone,
+    join_decisions,
+    make_table,
+)
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -202,13 +216,7 @@ def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Find
     shared = [each for each in change.collections if each.status == "both"]
     if not shared:
         return Finding("The reports have no collection in common.", "warning", "decision")
-    verdicts = [_describe_verdict(each, min_gain, alpha) for each in shared]
-    if len(verdicts) == 1:
-        return verdicts[0]
-    tones = {finding.tone for finding in verdicts}
-    lines = tuple(line for finding in verdicts for line in (finding.text, *finding.details))
-    tone = tones.pop() if len(tones) == 1 else "plain"
-    return Finding(f"Changes on {len(verdicts)} collections:", tone, "decision", lines)
+    return join_decisions("Changes", [_describe_verdict(each, min_gain, alpha) for each in shared])
 
 
 def change_in_words(change: ReportChange) -> str:
@@ -318,7 +326,9 @@ def build_change_page(
     before = {each.name: each for each in old.collections}
     after = {each.name: each for each in new.collections}
     sides = {"old report": old, "new report": new}
-    merged = merge_warnings({side: [*name_collections(each)] for side, each in sides.items()})
+    merged = merge_warnings(
+        {side: [*join_collections(find_report_warnings(each))] for side, each in sides.items()}
+    )
     warnings = (
         *(each for each in merged if each.key != V2_DISABLED),
         *warn_v2({f"the {side}": each.provenance.v2_enabled for side, each in sides.items()}),

@@ -8,7 +8,6 @@ from shlex import join
 from typing import Any, Final
 
 from fusion_bench.checks.collection_warnings import (
-    prefix_warnings,
     sort_warnings,
     warn_settings,
     warn_ties,
@@ -124,13 +123,6 @@ def warning_sections(warnings: Sequence[DataWarning]) -> tuple[Section, ...]:
     """The first sections of a page: who gave the grades, then what else speaks against them."""
     others = tuple(list_findings(warnings))
     return (*judge_section(warnings), *((Section(findings=others),) if others else ()))
-
-
-def name_collections(report: Report) -> Iterator[DataWarning]:
-    """The warnings of each collection of a report; of several, the collection comes first."""
-    for name, warnings in find_report_warnings(report).items():
-        start = f"{name}: " if len(report.collections) > 1 else ""
-        yield from prefix_warnings(start, warnings)
 
 
 #: Behind the share, where depths differ.

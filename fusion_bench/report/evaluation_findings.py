@@ -30,7 +30,7 @@ from fusion_bench.report.data_warnings import (
     format_pool_line,
     list_findings,
 )
-from fusion_bench.report.evaluation_answer import decision_finding, describe_answer
+from fusion_bench.report.evaluation_answer import describe_answer
 from fusion_bench.report.evaluation_tables import paired_difference, repeat_sides
 from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
 from fusion_bench.stats.intervals import MeanEstimate
@@ -343,14 +343,13 @@ def group_finding(report: Report, collection: Collection) -> Finding | None:
 
 
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
-    """What to know about a collection: findings, then warnings."""
+    """What to know beside the decision on a collection: findings, then warnings."""
     comparisons = collection.ranked_comparisons
     counts = Counter(describe_answer(report, each) or "not tested" for each in comparisons)
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
     systems = f"{len(comparisons):,} compared systems{collection.condition}"
     text = f"Verdicts on {systems}: {verdicts}."
     findings = (
-        decision_finding(report, collection),
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
         *compared_findings(collection),
         fusion_finding(report, collection),

@@ -257,6 +257,16 @@ class Finding:
     details: tuple[str, ...] = ()
 
 
+def join_decisions(title: str, decisions: list[Finding]) -> Finding:
+    """The decision on the only collection, or those on each of several as one finding."""
+    if len(decisions) == 1:
+        return decisions[0]
+    tones = {finding.tone for finding in decisions}
+    lines = tuple(line for each in decisions for line in (each.text, *each.details))
+    tone: Tone = tones.pop() if len(tones) == 1 else "plain"
+    return Finding(f"{title} on {len(decisions)} collections:", tone, "decision", lines)
+
+
 @dataclass(frozen=True)
 class Picture:
     """A picture that the page of a browser draws.

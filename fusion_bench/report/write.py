@@ -63,7 +63,7 @@ def write_report(
 
     options = options or PictureOptions()
     figures = _evaluation_figures(report, options.plot_format, max_figures) if options.plots else ()
-    page = evaluation_page.build_page(report, figures)
+    page = evaluation_page.place_figures(evaluation_page.build_page(report), figures)
     texts = {"report.json": f"{report.model_dump_json()}\n", "report.md": render_page(page)}
     if options.html:  # with what changed since the report that the folder holds
         texts["report.html"] = evaluation_html(

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from fusion_bench.checks.collection_warnings import prefix_warnings
+from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import (
@@ -453,15 +453,15 @@ def study_experiment(
     for spec in read_distinct_specs(paths):
         experiment.check_datasets(spec.run_roles, spec.rerank, source)
     results = []
-    warnings: list[DataWarning] = []
+    warnings: dict[str, list[DataWarning]] = {}
     for path in paths:
         loaded = load_lists(path, chosen, progress)
         kept = {system.name: system for system in chosen}
         narrow = experiment.model_copy(update={"systems": kept})
         task = prepare_dataset(narrow, source, loaded)
         duplicates = find_near_duplicates(loaded, task.runs.queries)
-        found = find_task_warnings(task, chosen, ["Verdicts on policies"], duplicates)
-        warnings += prefix_warnings(f"{loaded.name}: " if len(paths) > 1 else "", found)
+        results_of_first = ["Verdicts on policies"]
+        warnings[loaded.name] = find_task_warnings(task, chosen, results_of_first, duplicates)
         for done, system in enumerate(chosen):
             progress(f"{loaded.name}: {system.name}", done, len(chosen))
             results.append(
@@ -479,7 +479,7 @@ def study_experiment(
         name=name_experiment(source.path),
         settings=dict(vars(budget)),
         results=tuple(results),
-        data_warnings=tuple(warnings),
+        data_warnings=tuple(join_collections(warnings)),
         provenance=report_provenance(experiment, source),
     )
 

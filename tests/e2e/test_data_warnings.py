@@ -24,6 +24,7 @@ from fusion_bench.checks.query_warnings import (
 )
 from fusion_bench.cli import main
 from fusion_bench.evaluation.recommendation import find_preference
+from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.stats.comparison_family import find_first_group
 from tests import tiny, warnings_project
 from tests.gate import cases
@@ -112,7 +113,7 @@ def test_json_holds_key_and_text(
 
 FINDERS = (
     *(find_judge_warnings, find_data_warnings, find_grade_warnings, warn_near_duplicates),
-    *(warn_synthetic, warn_unjudged, warn_settings, find_preference, find_first_group),
+    *(warn_synthetic, warn_unjudged, warn_settings, find_preference, find_first_group, build_page),
 )
 
 

@@ -86,7 +86,11 @@ def test_the_json_of_eval_and_tune_names_the_judge(
     assert [each["key"] for each in warnings][:2] == ["machine judge", "shared family"]
     assert main([*COMMANDS["power"][0], "--json"]) == 0
     warnings = json.loads(capsys.readouterr().out)["warnings"]
-    assert [each["key"] for each in warnings] == ["machine judge", "shared family"]
+    assert [each["key"] for each in warnings][:3] == [
+        "machine judge",
+        "shared family",
+        "zero scores",
+    ]
 
 
 def test_the_console_names_the_judge(
@@ -296,7 +300,7 @@ def test_other_reports_begin_with_the_judge(
     assert f"\n! {says}" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
     warnings = json.loads(capsys.readouterr().out)["data_warnings"]
-    assert {each["key"] for each in warnings} <= {"machine judge", "shared family"}
+    assert warnings[0]["key"] in {"machine judge", "shared family"}
     assert warnings
 
 

@@ -31,7 +31,7 @@ def evaluation_page() -> Page:
     collection = cases.full(split="test", types=("local", "global", "local"))
     settings = {"description": "Every kind of row."}
     report = cases.report(collection, v2=False, settings=settings)
-    return evaluation.build_page(report, [[FIGURE]])
+    return evaluation.place_figures(evaluation.build_page(report), [[FIGURE]])
 
 
 def tuning_page() -> Page:
