@@ -245,11 +245,8 @@ class MethodRegistry(Registry[type[M]]):
 
     def list_file_methods(self) -> dict[str, type[M]]:
         """Name → class of the methods that the files of ``--plugin`` hold."""
-        origins = {origin for _, origin in PLUGIN_MODULES.values()}
-        found = {
-            name: known.get(o) for name, known in self._own.items() for o in origins & {*known}
-        }
-        return {name: model for name, model in sorted(found.items()) if model is not None}
+        origins = [origin for _, origin in PLUGIN_MODULES.values()]
+        return {name: known[o] for name, known in self._own.items() for o in origins if o in known}
 
     def forget_own(self, origin: str) -> None:
         """Know the methods of an origin no longer."""

@@ -167,11 +167,6 @@ def _list_findings(plan: PowerPlan) -> Iterator[Finding]:
 
 def _build_needs_table(plan: PowerPlan) -> Table:
     """Queries needed, one row a rule, one column a difference."""
-    interval = (
-        "In brackets: 95 % interval of the number, from the variance of the differences."
-        if plan.spread.changed is not None
-        else "The standard deviation is assumed, so the numbers have no interval."
-    )
     sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
     columns: list[Column[RulePlan]] = [
         *RULE_COLUMNS,
