@@ -174,8 +174,6 @@ def after_tune(
         if file.name == "tuned.yaml" and file.name in purposes and report.verdict == "ship":
             config = report.choice.config
             yield from _export_system({**config, "name": report.system}, (file,), datasets)
-    if report.verdict.startswith("too few"):
-        yield NextStep("fusion-bench power --sd .2", "how many queries differences take")
 
 
 def has_decided(report: Report) -> bool:
