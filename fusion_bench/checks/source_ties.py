@@ -20,6 +20,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.measures.external_measures import ExternalMeasure
+from fusion_bench.methods.fuse import RankSum
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_scores import evaluate_systems
 
@@ -154,6 +155,8 @@ def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bo
     runs, others = plain.active_runs(part), plain.active_runs(other)
     if not np.array_equal(runs.documents, others.documents):
         return False
+    if isinstance(plain.fusion.engine_form(runs), RankSum):
+        return np.array_equal(runs.ranks, others.ranks)
     return bool(np.array_equal(plain.fusion.fuse(runs), plain.fusion.fuse(others)))
 
 
