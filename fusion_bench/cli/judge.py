@@ -346,26 +346,15 @@ def _show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json:
     from fusion_bench.util.files import resolve_path
     from fusion_bench.util.formatting import pluralize
 
-    merged, combined, judges = write_qrels(judged, path, how)
+    counts, judges = write_qrels(judged, path, how)
     if as_json:
-        print_json(
-            {
-                "file": path,
-                "judges": judges,
-                "combine": how,
-                "judged": len(combined.grades),
-                "judged_by_several": combined.several,
-                "disagreements": combined.disagreements,
-                "added": merged.added,
-                "changed": merged.changed,
-            }
-        )
+        print_json({"file": path, "judges": judges, "combine": how, **counts})
         return
     echo(
-        f"{pluralize(len(combined.grades), 'document')} of {_list_judges(judges)}: "
-        f"{merged.added:,} new, {merged.changed:,} with another grade than before. "
-        f"{combined.several:,} have several judges, who disagree on {combined.disagreements:,} "
-        f"({how} decides)."
+        f"{pluralize(counts['judged'], 'document')} of {_list_judges(judges)}: "
+        f"{counts['added']:,} new, {counts['changed']:,} with another grade than before. "
+        f"{counts['judged_by_several']:,} have several judges, who disagree on "
+        f"{counts['disagreements']:,} ({how} decides)."
     )
     echo_written([path])
     spec = judged.dataset.spec.qrels

@@ -370,7 +370,7 @@ def _describe(
         models=dict(Counter(answer.model for answer in answers if answer.model)),
         endpoint=identity.endpoint,
         prompt_sha256=request.prompt.digest,
-        examples=tuple((*pair, grade) for grade, pairs in request.examples.pairs for pair in pairs),
+        examples=tuple((*p, grade) for grade, pairs in request.examples.items() for p in pairs),
         temperature=model.temperature,
         samples=config.samples,
         combine=config.combine,

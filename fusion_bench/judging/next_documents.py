@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from typing import Final, TypeAlias
 
 import numpy as np
 
@@ -72,38 +72,13 @@ def answer_of(
 NOISE: Final = 1e-12
 
 
-@dataclass(frozen=True)
-class DecisiveDocument:
-    """An unjudged document whose grade could change the difference of its query.
-
-    Attributes:
-        document: Its ranks are those in the lists of candidate and baseline.
-        effect: How far its grade alone moves the difference of its query: the greatest over the
-            grades as they are, with every other unjudged document not relevant, and over the two
-            completions that make the difference least and greatest.
-    """
-
-    document: PooledDocument
-    effect: float
+#: The documents of two systems' lists, what they could still do to a measure, and its ends.
+_RepeatExtremes: TypeAlias = tuple[TopCandidates, CompletionModel, Extremes]
 
 
-class RepeatExtremes(NamedTuple):
-    """The completions of one repeat.
-
-    Attributes:
-        top: The first documents of both systems.
-        model: Their difference as a function of the grades.
-        ends: Its extremes.
-    """
-
-    top: TopCandidates
-    model: CompletionModel
-    ends: Extremes
-
-
-def find_repeat_extremes(
+def _find_repeat_extremes(
     repeat: EvaluationSet, pair: tuple[System, System], measure: Measure, scale: Sequence[int]
-) -> RepeatExtremes:
+) -> _RepeatExtremes:
     """The completions of one repeat.
 
     Args:
@@ -118,17 +93,10 @@ def find_repeat_extremes(
     model = build_model(measure, top, scale)
     if model is None:
         raise AssertionError(f"{measure.name} has no model")
-    return RepeatExtremes(top, model, model.find_extremes())
+    return top, model, model.find_extremes()
 
 
-def mean_ends(repeats: Sequence[RepeatExtremes]) -> tuple[FloatArray, FloatArray]:
-    """(Q,) each: the least and greatest mean over repeats; of several repeats they are bounds."""
-    low = np.mean([each.ends.low for each in repeats], axis=0)
-    high = np.mean([each.ends.high for each in repeats], axis=0)
-    return low, high
-
-
-def rank_documents(repeats: Sequence[RepeatExtremes]) -> list[DecisiveDocument]:
+def _rank_documents(repeats: Sequence[_RepeatExtremes]) -> list[tuple[PooledDocument, float]]:
     """The documents with an effect, the greatest first; of equals the highest rank.
 
     Over several repeats the effect is the mean, and a rank is the highest.
@@ -147,13 +115,9 @@ def rank_documents(repeats: Sequence[RepeatExtremes]) -> list[DecisiveDocument]:
             first, second = ranks.get(pair, (0, 0))
             places = int(top.first[row]), int(top.second[row])
             ranks[pair] = _highest(first, places[0]), _highest(second, places[1])
-    documents = [
-        DecisiveDocument(PooledDocument(*pair, ranks[pair]), effect)
-        for pair, effect in effects.items()
-    ]
+    documents = [(PooledDocument(*pair, ranks[pair]), effect) for pair, effect in effects.items()]
     return sorted(
-        documents,
-        key=lambda each: (-round(each.effect, 12), each.document.best_rank, each.document.pair),
+        documents, key=lambda each: (-round(each[1], 12), each[0].best_rank, each[0].pair)
     )
 
 
@@ -181,8 +145,8 @@ class JudgingPlan:
         answer: What the comparison shows now.
         low_answer: What it shows where every query has its least difference.
         high_answer: Likewise, its greatest.
-        documents: Those that could change a difference, what changes most first; empty where
-            nothing could change the answer.
+        documents: Those that could change a difference, with how far each could move that of its
+            query, what changes most first; empty where nothing could change the answer.
         ignored_queries: Queries that lists answer and nobody judged: not compared, though their
             documents could change the answer.
     """
@@ -199,7 +163,7 @@ class JudgingPlan:
     answer: Answer
     low_answer: Answer
     high_answer: Answer
-    documents: tuple[DecisiveDocument, ...]
+    documents: tuple[tuple[PooledDocument, float], ...]
     ignored_queries: int = 0
 
     @property
@@ -253,13 +217,15 @@ def plan_judging(
     pair = judged.systems[first], judged.systems[second]
     scale = range(greatest + 1)
     count = _count_paired_repeats(task, pair)
-    repeats = [find_repeat_extremes(each, pair, chosen, scale) for each in task.repeats[:count]]
+    repeats = [_find_repeat_extremes(each, pair, chosen, scale) for each in task.repeats[:count]]
     progress(STAGE, 2, 4)
-    low, high = mean_ends(repeats)
+    ends = [each for _, _, each in repeats]
+    low = np.mean([each.low for each in ends], axis=0)
+    high = np.mean([each.high for each in ends], axis=0)
     now = values[second] - values[first]
     answers = [answer_of(task, chosen, values, (first, second), d) for d in (now, low, high)]
     progress(STAGE, 3, 4)
-    documents = [] if _show_same(*answers) else rank_documents(repeats)
+    documents = [] if _show_same(*answers) else _rank_documents(repeats)
     progress(STAGE, 4, 4)
     return JudgingPlan(
         dataset=task.dataset.name,
@@ -270,7 +236,7 @@ def plan_judging(
         difference=float(now.mean()),
         low=float(low.mean()),
         high=float(high.mean()),
-        is_exact=len(repeats) == 1 and repeats[0].ends.is_exact,
+        is_exact=len(ends) == 1 and ends[0].is_exact,
         answer=answers[0],
         low_answer=answers[1],
         high_answer=answers[2],
@@ -334,7 +300,7 @@ def _prepare(judged: JudgedSystems, grades: Mapping[Pair, int]) -> EvaluationSet
 
 
 def _add_grades(dataset: Dataset, grades: Mapping[Pair, int]) -> Dataset:
-    qrels = merge_qrels(dataset.qrels, grades).qrels
+    qrels = merge_qrels(dataset.qrels, grades)
     return replace(dataset, qrels=qrels, cache=None, keys=())
 
 

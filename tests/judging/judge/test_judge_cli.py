@@ -9,7 +9,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError
-from fusion_bench.judging.judge_files import require_keys
+from fusion_bench.judging.terminal import require_keys
 from tests import tiny
 from tests.tiny import DATASET, EXPERIMENT, edit
 
