@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -22,14 +22,11 @@ from fusion_bench.importers.search_log import (
     STRATEGIES,
     LoggedQueries,
     LoggedQuery,
-    ProductionSystem,
-    SearchLog,
+    LoggedSearch,
+    collect_lists,
     describe_production,
     describe_query,
     group_searches,
-    list_of_production,
-    list_of_rerank,
-    lists_of_strategies,
     read_log,
 )
 from fusion_bench.io.dataset_config import make_dataset_name
@@ -101,12 +98,11 @@ def check_replay(
     queries: Sequence[LoggedQuery],
     lists: Mapping[str, RunRows],
     rerank: RunRows | None,
-    production: ProductionSystem,
+    production: Mapping[str, Any],
     same_scores: int,
 ) -> ReplayCheck:
     """Rank every query as the replaying system does, and compare with what was returned."""
-    keys = {"name": REPLAY, **production.keys}
-    system = parse_model(System, keys)
+    system = parse_model(System, {"name": REPLAY, **production})
     facts = [describe_query(query) for query in queries]
     known = {
         each["id"]: Query(each["id"], type=each["type"], confidence=each.get("confidence"))
@@ -140,15 +136,6 @@ NO_QRELS: Final = """\
 # 'QUERY 0 DOCUMENT GRADE' a line; or run this command again with --qrels FILE and another --out
 # folder. Until then eval, tune and gate refuse the dataset.
 """
-
-
-def check_free(folder: Path) -> None:
-    """Refuse a folder in which something would be overwritten, before the work begins.
-
-    Raises:
-        ConfigError: It is a file, or holds a dataset or an experiment.
-    """
-    require_free(folder, (DATASET_FILE, EXPERIMENT_FILE))
 
 
 def write_folder(
@@ -287,30 +274,32 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
         DataError: A line of the log, of the judgments or of the queries breaks a rule, no judgment
             is of a logged query, or no strategy returned anything.
     """
-    check_free(options.out)
+    require_free(options.out, (DATASET_FILE, EXPERIMENT_FILE))
     known = None if options.queries is None else _load_named_queries(options.queries)
-    searches = read_log(log)
-    grouped = group_searches(searches, known, on_duplicate=options.on_duplicate)
+    searches, classifications = read_log(log)
+    grouped = group_searches(
+        log, searches, classifications, known, on_duplicate=options.on_duplicate
+    )
     queries = grouped.queries
     if options.qrels is not None:
         _check_judged(options.qrels, queries)
-    lists, rerank = lists_of_strategies(queries), list_of_rerank(queries)
+    runs = collect_lists(queries)
+    counted, rerank = dict(runs), runs.pop(RERANK, None)
+    lists = {name: rows for name, rows in runs.items() if name != PRODUCTION}
     if not lists:
         raise DataError(f"{log}: no result has a keyword, semantic or graph score above 0")
     rrf, same_scores = _choose_scale(queries, lists, options.k)
-    production = describe_production(queries, list(lists), rrf, is_reranked=rerank is not None)
-    check = check_replay(queries, lists, rerank, production, same_scores)
-    runs = {**lists, PRODUCTION: list_of_production(queries)}
+    keys, notes = describe_production(queries, list(lists), rrf, is_reranked=rerank is not None)
+    check = check_replay(queries, lists, rerank, keys, same_scores)
     files = write_folder(
         options.out,
         options.name or resolve_path(options.out).name,
         queries,
         runs,
         rerank,
-        production.keys,
+        keys,
         options.qrels,
     )
-    counted = {**runs, **({} if rerank is None else {RERANK: rerank})}
     return LogDataset(
         files=tuple(files),
         queries=len(queries),
@@ -318,8 +307,8 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
         check=check,
         notes=(
             *_list_notes(grouped, check, options),
-            *_note_unsearched(searches),
-            *production.notes,
+            *_note_unsearched(searches, classifications),
+            *notes,
         ),
     )
 
@@ -336,9 +325,11 @@ def _load_named_queries(path: Path) -> dict[str, Query]:
     return load_queries(path)
 
 
-def _note_unsearched(log: SearchLog) -> Iterator[str]:
-    texts = {search.result.query.text for search in log.searches}
-    unsearched = [text for text in log.classifications if text not in texts]
+def _note_unsearched(
+    searches: Iterable[LoggedSearch], classifications: Collection[str]
+) -> Iterator[str]:
+    texts = {search.result.query.text for search in searches}
+    unsearched = [text for text in classifications if text not in texts]
     if unsearched:
         yield (
             f"{pluralize(len(unsearched), 'classification')} left out: no search has the text (for "

@@ -58,23 +58,8 @@ class LoggedSearch:
         return self.offset + len(self.result.results)
 
 
-@dataclass(frozen=True)
-class SearchLog:
-    """A log in the order of its lines.
-
-    Attributes:
-        path: The file.
-        searches: The searches.
-        classifications: The last classification of each query, by its text.
-    """
-
-    path: Path
-    searches: tuple[LoggedSearch, ...]
-    classifications: dict[str, QueryClassification]
-
-
-def read_log(path: Path) -> SearchLog:
-    """Read a log of searches.
+def read_log(path: Path) -> tuple[list[LoggedSearch], dict[str, QueryClassification]]:
+    """Read a log of searches: they, in order, and classifications by the query's text.
 
     Args:
         path: JSON Lines, gzip or not. A line with an ``originalQuery`` is a classification, every
@@ -99,7 +84,7 @@ def read_log(path: Path) -> SearchLog:
             searches.append(LoggedSearch(where, result))
     if not searches:
         raise DataError(f"{path}: no search: at least one SearchResult record a line is needed")
-    return SearchLog(path, tuple(searches), classifications)
+    return searches, classifications
 
 
 def _check_results(result: SearchResult, where: str) -> None:
@@ -169,7 +154,9 @@ class LoggedQueries:
 
 
 def group_searches(
-    log: SearchLog,
+    path: Path,
+    searches: Iterable[LoggedSearch],
+    classifications: Mapping[str, QueryClassification],
     known: Mapping[str, Query] | None = None,
     *,
     on_duplicate: OnDuplicate = "error",
@@ -180,7 +167,9 @@ def group_searches(
     searches for one page count once where they return the same.
 
     Args:
-        log: The log.
+        path: The log, for messages.
+        searches: Those of the log.
+        classifications: By the text of their query.
         known: Queries by id, whose texts name the logged ones; by default ``q1``, ``q2``, …
         on_duplicate: Two searches for one page that differ: an error, or the last one counts.
 
@@ -190,7 +179,7 @@ def group_searches(
     """
     pages: dict[str, dict[int, LoggedSearch]] = {}
     repeated = 0
-    for search in log.searches:
+    for search in searches:
         of_query = pages.setdefault(search.result.query.text, {})
         earlier = of_query.get(search.offset)
         if earlier is not None:
@@ -199,7 +188,7 @@ def group_searches(
             for other in of_query.values():
                 _check_agreement(other, search)
         of_query[search.offset] = search
-    names = _name_queries(list(pages), known, log)
+    names = _name_queries(list(pages), known, path)
     queries = []
     without_start = []
     for text, by_offset in pages.items():
@@ -215,13 +204,13 @@ def group_searches(
                 id=names[text],
                 pages=tuple(joined),
                 items=tuple(items[name] for name in order),
-                classification=log.classifications.get(text),
+                classification=classifications.get(text),
                 known=query,
             )
         )
     if not queries:
         raise DataError(
-            f"{log.path}: the first results of no query were logged (query.options.offset is "
+            f"{path}: the first results of no query were logged (query.options.offset is "
             "above 0 everywhere): log the first pages"
         )
     return LoggedQueries(tuple(queries), tuple(without_start), repeated)
@@ -261,7 +250,7 @@ def _join_pages(by_offset: Mapping[int, LoggedSearch]) -> list[LoggedSearch]:
 
 
 def _name_queries(
-    texts: list[str], known: Mapping[str, Query] | None, log: SearchLog
+    texts: list[str], known: Mapping[str, Query] | None, path: Path
 ) -> dict[str, str]:
     """Text → query id."""
     if known is None:
@@ -278,7 +267,7 @@ def _name_queries(
     missing = next((text for text in texts if text not in by_text), None)
     if missing is not None:
         raise DataError(
-            f"{log.path}: no query has the text {missing!r:.80}: add it to the file of queries"
+            f"{path}: no query has the text {missing!r:.80}: add it to the file of queries"
         )
     return {text: by_text[text] for text in texts}
 
@@ -292,25 +281,17 @@ STRATEGIES: Final = ("keyword", "semantic", "graph")
 ScoreOf: TypeAlias = Callable[[SearchResultItem], float | None]
 
 
-def lists_of_strategies(queries: Sequence[LoggedQuery]) -> dict[str, RunRows]:
-    """Strategy → its lists: the documents that it scores above 0, by that score.
+def collect_lists(queries: Sequence[LoggedQuery]) -> dict[str, RunRows]:
+    """The lists of each strategy, of production, and of the reranker, where they have documents.
 
-    A score of 0 means that the strategy did not run or did not return the document (BR-013). A
-    strategy without any document is left out.
+    Those of a strategy hold the documents that it scores above 0, by that score: 0 means that it
+    did not run or did not return the document (BR-013). Production's have the logged order, the
+    reranker's have scores from 0 to 1.
     """
     lists = {name: _collect_rows(name, queries, _score_above_0(name)) for name in STRATEGIES}
-    return {name: rows for name, rows in lists.items() if rows.queries}
-
-
-def list_of_production(queries: Sequence[LoggedQuery]) -> RunRows:
-    """The final lists, in the order in which they were returned."""
-    return _collect_rows(PRODUCTION, queries, attrgetter("score"), as_returned=True)
-
-
-def list_of_rerank(queries: Sequence[LoggedQuery]) -> RunRows | None:
-    """The rerank scores, 0 to 1; None where nothing was reranked."""
-    rows = _collect_rows(RERANK, queries, attrgetter("relevance.rerank"))
-    return rows if rows.queries else None
+    lists[PRODUCTION] = _collect_rows(PRODUCTION, queries, attrgetter("score"), as_returned=True)
+    lists[RERANK] = _collect_rows(RERANK, queries, attrgetter("relevance.rerank"))
+    return {name: rows for name, rows in lists.items() if rows.queries or name == PRODUCTION}
 
 
 def _score_above_0(strategy: str) -> ScoreOf:
@@ -338,12 +319,6 @@ def _collect_rows(
 
 #: A query is as good as its best result.
 VERDICTS: Final = ("correct", "ambiguous", "incorrect")
-
-
-def search_type(query: LoggedQuery) -> str:
-    """The type whose weights the dataset gives the query, as commands decide it."""
-    facts = describe_query(query)
-    return type_of(facts["type"], facts.get("confidence"), tuple(QueryType))
 
 
 def describe_query(query: LoggedQuery) -> dict[str, Any]:
@@ -381,26 +356,13 @@ def _describe_verdict(scores: list[CRAGScore]) -> dict[str, Any]:
 V = TypeVar("V", bound=Hashable)
 
 
-@dataclass(frozen=True)
-class ProductionSystem:
-    """Production as a system of an experiment.
-
-    Attributes:
-        keys: As in YAML.
-        notes: Settings that differ from query to query, where one had to be chosen.
-    """
-
-    keys: dict[str, Any]
-    notes: tuple[str, ...]
-
-
 def describe_production(
     queries: Sequence[LoggedQuery],
     strategies: Sequence[str],
     rrf: RRFConfig,
     *,
     is_reranked: bool,
-) -> ProductionSystem:
+) -> tuple[dict[str, Any], list[str]]:
     """The system that fuses, reranks, filters and cuts as production was asked to.
 
     Args:
@@ -408,6 +370,9 @@ def describe_production(
         strategies: The lists that there are.
         rrf: How they are fused.
         is_reranked: Whether there is a rerank list.
+
+    Returns:
+        Its keys, as in YAML; settings that differ from query to query, where one had to be chosen.
     """
     notes: list[str] = []
     fusion: dict[str, Any] = {"method": "rrf", "k": rrf.k}
@@ -425,7 +390,7 @@ def describe_production(
     if least > 0:
         keys["min_relevance"] = least
     keys["top_k"] = _choose_most_common("offset + limit", (query.top_k for query in queries), notes)
-    return ProductionSystem(keys, tuple(notes))
+    return keys, notes
 
 
 def _describe_weights(
@@ -434,7 +399,9 @@ def _describe_weights(
     """The weights of all queries, or by query type where they differ by it."""
     by_type: dict[str, list[SearchWeights]] = {}
     for query in queries:
-        by_type.setdefault(search_type(query), []).append(query.query.options.weights)
+        facts = describe_query(query)
+        kind = type_of(facts["type"], facts.get("confidence"), tuple(QueryType))
+        by_type.setdefault(kind, []).append(query.query.options.weights)
     everywhere = {weights for values in by_type.values() for weights in values}
     if len(everywhere) == 1:
         return _keep(everywhere.pop().model_dump(), strategies)

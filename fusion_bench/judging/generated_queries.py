@@ -13,7 +13,6 @@ part in the choice (leave one out), so that it is not too good.
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
@@ -60,13 +59,8 @@ def ask_model(
         ConfigError: The key is missing.
         ProviderError: A call failed for good; answers that came before are stored.
     """
-
-    async def collect() -> tuple[list[bytes], AnswerCounts]:
-        async with settings.open_chat() as model:
-            return await collect_answers(model, prompts, opened, on_progress)
-
     with closing(AnswerStore(store)) as opened:
-        values, usage = asyncio.run(collect())
+        values, usage = collect_answers(settings.open_chat(), prompts, opened, on_progress)
     return [parse_object(value.decode()) for value in values], usage
 
 

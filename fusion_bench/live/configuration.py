@@ -79,23 +79,6 @@ def _replace_blends(system: System, change: Callable[[Blend], Blend]) -> System:
     return changed.model_copy(update={system.class_field: parts})
 
 
-@dataclass(frozen=True)
-class TunedSystem:
-    """A system that can rank live queries.
-
-    Attributes:
-        system: The system; what is trained in it is fitted.
-        rules: How lists are read.
-        spaces: Score space of each rerank list of the dataset.
-        crag: The experiment's thresholds of CRAG's verdict; None = it has none.
-    """
-
-    system: System
-    rules: ListRules
-    spaces: Mapping[str, ScoreSpace]
-    crag: CragRule | None = None
-
-
 def load_tuned_system(
     path: Path,
     name: str | None,
@@ -104,7 +87,7 @@ def load_tuned_system(
     roles: Mapping[str, frozenset[str]] | None = None,
     folders: Collection[Path] | None = None,
     overrides: Sequence[str] = (),
-) -> TunedSystem:
+) -> tuple[System, ListRules, Mapping[str, ScoreSpace], CragRule | None]:
     """Read a system of an experiment, and its dataset's ``dataset.yaml``.
 
     Trained fusions and policies are fitted to all judged queries, which reads the whole dataset.
@@ -118,6 +101,10 @@ def load_tuned_system(
             above.
         overrides: ``KEY=VALUE`` each: values that replace the file's.
 
+    Returns:
+        The system, fitted; how lists are read; the score space of each rerank list; the thresholds
+        of CRAG's verdict, None = there are none.
+
     Raises:
         FusionBenchError: A file breaks a rule, or a name is unknown.
     """
@@ -128,7 +115,7 @@ def load_tuned_system(
             raise ConfigError(
                 f"system {system.name!r} is trained, which needs the dataset: leave out 'roles'"
             )
-        return TunedSystem(system, ListRules(roles, {}, experiment.ties), {}, experiment.crag)
+        return system, ListRules(roles, {}, experiment.ties), {}, experiment.crag
     file = _find_file(experiment, source, dataset, folders)
     spec, _ = read_spec(file)
     rules = make_rules(spec, system.base_runs, experiment.ties)
@@ -139,7 +126,7 @@ def load_tuned_system(
         loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
         aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
         system = fit_system(system, aligned, spaces)
-    return TunedSystem(system, rules, spaces, experiment.crag)
+    return system, rules, spaces, experiment.crag
 
 
 def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRules:
@@ -301,7 +288,9 @@ def configure_pipeline(
         chains={name: read_chain(name, chain, chosen) for name, chain in chains.items()},
         retrievers=dict(retrievers or {}),
         settings=chosen,
-        crag=_read_crag(crag),
+        crag=crag
+        if crag is None or isinstance(crag, CragRule)
+        else parse_model(CragRule, crag, "crag"),
         v2_enabled=is_v2_enabled(),
     )
 
@@ -317,12 +306,6 @@ def check_options(options: Collection[str]) -> None:
     for name in options:
         if name not in known:
             raise UnknownNameError("option", name, known, where="Pipeline.from_experiment")
-
-
-def _read_crag(crag: CragRule | Mapping[str, Any] | None) -> CragRule | None:
-    if crag is None or isinstance(crag, CragRule):
-        return crag
-    return parse_model(CragRule, crag, "crag")
 
 
 def parse_system(keys: Mapping[str, Any]) -> System:

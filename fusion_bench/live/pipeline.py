@@ -194,7 +194,7 @@ class Pipeline:
             FusionBenchError: A file breaks a rule, or a name is unknown.
         """
         check_options(options)
-        loaded = load_tuned_system(
+        tuned, rules, spaces, crag = load_tuned_system(
             Path(path),
             system,
             dataset=dataset,
@@ -202,9 +202,9 @@ class Pipeline:
             folders=None if folders is None else [Path(folder) for folder in folders],
             overrides=overrides,
         )
-        options["score_spaces"] = {**loaded.spaces, **(options.get("score_spaces") or {})}
-        options.setdefault("crag", loaded.crag)
-        return cls.from_config(configure_pipeline(loaded.system, loaded.rules, **options))
+        options["score_spaces"] = {**spaces, **(options.get("score_spaces") or {})}
+        options.setdefault("crag", crag)
+        return cls.from_config(configure_pipeline(tuned, rules, **options))
 
     @classmethod
     def profile(cls, name: str, /, **options: Any) -> Pipeline:  # noqa: ANN401 - of the profile
@@ -261,15 +261,15 @@ class Pipeline:
         off = rules.explain_off(asked)
         sources = self._config.choose_sources(lists or {}, off)
         strict, spaces = self._config.settings.strict, self._tools.spaces
-        gathered = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
-        runs = align_lists(asked, gathered.hits, system.base_runs, rules)
-        scoring = QueryScoring(self._tools, asked, gathered.hits, started)
+        hits, failed = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
+        runs = align_lists(asked, hits, system.base_runs, rules)
+        scoring = QueryScoring(self._tools, asked, hits, started)
         documents: tuple[LiveDocument, ...] = ()
         plain = system
         if runs is not None:
             plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
-            documents = rank_documents(plain, scored, spaces, gathered.hits)
-        failures = (f"source {name}: {why}" for name, why in gathered.failures.items())
+            documents = rank_documents(plain, scored, spaces, hits)
+        failures = (f"source {name}: {why}" for name, why in failed.items())
         key, chosen = system.class_key, choose_class(system, asked)
         rule = self._config.crag
         verdict = judge_documents(documents, asked, plain, spaces, rule, scoring.unread)
@@ -278,7 +278,7 @@ class Pipeline:
             provider=scoring.provider,
             degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),
-            source_failures=gathered.failures,
+            source_failures=failed,
             skipped=runs is None or scoring.is_skipped,
             switched_off=off,
             query_type=chosen if key is BY_TYPE else None,

@@ -363,26 +363,13 @@ Retriever: TypeAlias = Callable[[str], Any]
 Source: TypeAlias = Iterable[Any] | Mapping[str, float] | Retriever
 
 
-@dataclass(frozen=True)
-class GatheredLists:
-    """The lists of one query.
-
-    Attributes:
-        hits: By name; empty where a retriever failed.
-        failures: Name of a retriever that failed → what happened.
-    """
-
-    hits: Mapping[str, list[QueryHit]]
-    failures: Mapping[str, str]
-
-
 async def gather_lists(
     sources: Mapping[str, Source],
     query: str,
     *,
     strict: bool,
     spaces: Mapping[str, ScoreSpace],
-) -> GatheredLists:
+) -> tuple[dict[str, list[QueryHit]], dict[str, str]]:
     """Ask all retrievers at once, and read what was handed over.
 
     Args:
@@ -390,6 +377,9 @@ async def gather_lists(
         query: The query's text.
         strict: Whether a retriever that fails is an error; else its list is empty.
         spaces: Score space of each rerank list, which its scores have to lie in.
+
+    Returns:
+        The lists by name, empty where a retriever failed; retrievers that failed, and how.
 
     Raises:
         DataError: A list that was handed over breaks a rule, or a retriever failed.
@@ -414,7 +404,7 @@ async def gather_lists(
             hits[name] = []
         else:
             hits[name] = answer
-    return GatheredLists({name: hits[name] for name in sources}, failures)
+    return {name: hits[name] for name in sources}, failures
 
 
 def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[QueryHit]:

@@ -8,7 +8,7 @@ import json
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
@@ -208,17 +208,8 @@ class ChatEndpoint(ModelServer):
         }
 
 
-@dataclass(frozen=True)
-class Answers:
-    """Reply to one call.
-
-    Attributes:
-        values: One per text, in their order.
-        tokens: Tokens that it bills; 0 = it does not say, or nothing is billed.
-    """
-
-    values: tuple[bytes, ...]
-    tokens: int = 0
+#: One value per text, in their order; the tokens that the call bills, 0 = it does not say.
+Answers: TypeAlias = tuple[tuple[bytes, ...], int]
 
 
 class Model(Protocol):
@@ -265,8 +256,8 @@ class AnswerCounts:
         return AnswerCounts(*map(add, astuple(self), astuple(other)))
 
 
-async def collect_answers(
-    model: Model,
+def collect_answers(
+    opening: AbstractAsyncContextManager[Model],
     texts: Sequence[str],
     store: AnswerStore,
     on_progress: Callable[[int, int], None] = lambda *_: None,
@@ -276,14 +267,29 @@ async def collect_answers(
     What is refused as too large is split into halves.
 
     Args:
-        model: Who is asked.
+        opening: Connects the model that is asked.
         texts: What is asked; one that stands twice is asked once.
         store: Keeps the answers.
         on_progress: Called with the number of answers known, and of all.
 
     Raises:
+        ConfigError: The key is missing.
         ProviderError: A call failed for good; answers that came before are stored.
     """
+
+    async def collect() -> tuple[list[bytes], AnswerCounts]:
+        async with opening as model:
+            return await _ask_missing(model, texts, store, on_progress)
+
+    return asyncio.run(collect())
+
+
+async def _ask_missing(
+    model: Model,
+    texts: Sequence[str],
+    store: AnswerStore,
+    on_progress: Callable[[int, int], None],
+) -> tuple[list[bytes], AnswerCounts]:
     distinct = list(dict.fromkeys(texts))
     answers = store.read_answers(model.identity, distinct)
     # Texts of about equal length share a batch, which local models answer faster.
@@ -295,7 +301,9 @@ async def collect_answers(
     async def ask(batch: Sequence[str]) -> None:
         nonlocal counts
         try:
-            reply = await call_with_retries(lambda: model.answer(batch), model.retries.choose_wait)
+            values, tokens = await call_with_retries(
+                lambda: model.answer(batch), model.retries.choose_wait
+            )
         except ProviderError as error:
             if error.kind != "too_large" or len(batch) == 1:
                 raise
@@ -303,10 +311,10 @@ async def collect_answers(
             await ask(batch[:half])
             await ask(batch[half:])
             return
-        new = dict(zip(batch, reply.values, strict=True))
+        new = dict(zip(batch, values, strict=True))
         store.save_answers(model.identity, new)
         answers.update(new)
-        counts += AnswerCounts(calls=1, tokens=reply.tokens)
+        counts += AnswerCounts(calls=1, tokens=tokens)
         on_progress(len(answers), len(distinct))
 
     try:
@@ -434,4 +442,4 @@ class _ConnectedChat:
         tokens = count_at(mapping_at(data, "usage"), "total_tokens")
         if self._refuses_empty and not answer:
             raise malformed_error(f"no {self._kind} for the query {text[:60]!r}")
-        return Answers((self._remote.redact_text(answer).encode(),), tokens)
+        return (self._remote.redact_text(answer).encode(),), tokens

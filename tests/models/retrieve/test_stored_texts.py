@@ -37,21 +37,21 @@ def save(path: Path, **changes: object) -> Path:
 
 
 def test_vectors_are_scaled_to_length_one(tmp_path: Path) -> None:
-    stored = read_vectors(save(tmp_path / "v.npz"))
-    assert {name: vector.tolist() for name, vector in stored.documents.items()} == {
+    documents, queries = read_vectors(save(tmp_path / "v.npz"))
+    assert {name: vector.tolist() for name, vector in documents.items()} == {
         "a": pytest.approx([0.6, 0.8], abs=1e-3),
         "b": [0.0, 0.0],
     }
-    assert stored.queries["q"].tolist() == [0.0, 1.0]
+    assert queries["q"].tolist() == [0.0, 1.0]
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     documents = {"a": np.array([0.6, 0.8]), "b": np.array([1.0, 0.0])}
     path = write_vectors(tmp_path / "sub/v.npz", documents, {})
-    stored = read_vectors(path)
-    assert not stored.queries
+    read, queries = read_vectors(path)
+    assert not queries
     for name, vector in documents.items():
-        np.testing.assert_allclose(stored.documents[name], vector, atol=1e-7)
+        np.testing.assert_allclose(read[name], vector, atol=1e-7)
 
 
 @pytest.mark.parametrize(
