@@ -78,8 +78,8 @@ def _name_list(dataset: Path, written: WrittenList) -> list[str]:
 def _simulate(dataset: Path, options: CommandOptions) -> None:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.measures.aliases import list_renamed
-    from fusion_bench.models.rerank_run import safe_file_name, simulate_list
-    from fusion_bench.models.rerank_simulation import write_simulation
+    from fusion_bench.models.rerank_run import safe_file_name
+    from fusion_bench.models.rerank_simulation import simulate_list, write_simulation
     from fusion_bench.util.files import require_folder
 
     title = dataset.parent.name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -295,19 +294,6 @@ def configure_pipeline(
     )
 
 
-def check_options(options: Collection[str]) -> None:
-    """Refuse an option of ``Pipeline.from_experiment`` that there is not.
-
-    Raises:
-        UnknownNameError: Names the known ones.
-    """
-    parameters = inspect.signature(configure_pipeline).parameters.values()
-    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
-    for name in options:
-        if name not in known:
-            raise UnknownNameError("option", name, known, where="Pipeline.from_experiment")
-
-
 def parse_system(keys: Mapping[str, Any]) -> System:
     """A system from its keys as in YAML, which may leave out its name.
 
@@ -318,15 +304,3 @@ def parse_system(keys: Mapping[str, Any]) -> System:
         raise ConfigError(f"system: give a System or its keys as in YAML, not {keys!r:.80}")
     name = str(keys.get("name", "live"))
     return parse_model(System, {**keys, "name": name}, name)
-
-
-def read_roles(roles: Mapping[str, Collection[str]] | None) -> dict[str, frozenset[str]]:
-    """Roles by name of the source.
-
-    Raises:
-        ConfigError: The roles of a source are text, and no list of names.
-    """
-    for name, names in (roles or {}).items():
-        if isinstance(names, str):
-            raise ConfigError(f"roles: {name}: give a list of names, such as [{names!r}]")
-    return {name: frozenset(names) for name, names in (roles or {}).items()}

@@ -28,7 +28,14 @@ from fusion_bench.measures._base import is_bounded
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.models.call_limits import CircuitBreaker
-from fusion_bench.models.rerank_config import BreakerRules, RerankSettings, SimulationSettings
+from fusion_bench.models.candidates import find_system
+from fusion_bench.models.options import RerankOptions
+from fusion_bench.models.rerank_config import (
+    BreakerRules,
+    RerankSettings,
+    SimulationSettings,
+    read_rerank_config,
+)
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.repeat_variance import mean_of_repeats
@@ -440,3 +447,28 @@ class _PointSimulation:
         begins = part * np.arange(count) + rng.random(count) * (part - length)
         index = np.clip((arrives / part).astype(np.int64), 0, count - 1)
         return np.asarray((arrives >= begins[index]) & (arrives < begins[index] + length))
+
+
+def simulate_list(
+    dataset: Path, options: RerankOptions, on_progress: Callable[[int, int], None]
+) -> SimulationResult:
+    """Replay a stored list under failures and deadlines.
+
+    Args:
+        dataset: The ``dataset.yaml``.
+        options: What is replayed.
+        on_progress: Called with the points done and the points in all.
+
+    Raises:
+        ConfigError: An input breaks a rule.
+    """
+    config = read_rerank_config(options.config)
+    spec = config.override_simulation(options.overrides)
+    outcomes = measure_outcomes(
+        dataset,
+        find_system(options.system, dataset, options.experiment),
+        options.measure,
+        reranker=options.reranker,
+        fallback=options.fallback_list,
+    )
+    return run_simulation(outcomes, spec, config.simulated_settings(), on_progress)
