@@ -25,6 +25,7 @@ from fusion_bench.data.ordering import (
     FloatArray,
     IntArray,
     first_seen_order,
+    make_arrays_readonly,
     make_readonly,
 )
 from fusion_bench.data.qrels import Qrels
@@ -197,9 +198,7 @@ class AlignedRuns(TableView):
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                make_readonly(value)
+        make_arrays_readonly(self)
 
     def _summary(self) -> str:
         queries = pluralize(len(self.queries), "query")

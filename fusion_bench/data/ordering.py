@@ -44,6 +44,13 @@ def greatest_size(values: FloatArray) -> float:
     return float(max(most, -np.fmin.reduce(values, axis=None, initial=0.0)))
 
 
+def make_arrays_readonly(record: object) -> None:
+    """Make the arrays among the fields of a record read-only, in place."""
+    for value in vars(record).values():
+        if isinstance(value, np.ndarray):
+            make_readonly(value)
+
+
 def sum_terms(terms: FloatArray) -> FloatArray:
     """Correctly rounded sum over the first axis.
 

@@ -204,7 +204,7 @@ def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """
     if isinstance(given, Path):
         known = load_queries(given)
-        rows = [(f"{given}:{number}: ", item) for number, item in read_objects(given)]
+        rows = [(f"{where}: ", item) for where, item in read_objects(given)]
         names = [known[str(item.get("id", item.get("_id")))].id for _, item in rows]
     else:
         rows = [("", {"text": text}) for text in given.values()]

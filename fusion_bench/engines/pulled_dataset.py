@@ -448,18 +448,9 @@ def _has_blanks(pulled: PulledLists) -> bool:
 
 
 def _list_rows(name: str, pulled: PulledLists) -> RunRows:
-    rows = [
-        (query, hit.document, rank, hit.score)
-        for query, answer in pulled.answers[name].items()
-        for rank, hit in enumerate(answer.hits, start=1)
-    ]
-    return RunRows(
-        name,
-        queries=[row[0] for row in rows],
-        documents=[row[1] for row in rows],
-        ranks=[row[2] for row in rows],
-        scores=[row[3] for row in rows],
-        sources={},
+    answers = pulled.answers[name].items()
+    return RunRows.from_rankings(
+        name, {query: [(h.document, h.score) for h in answer.hits] for query, answer in answers}
     )
 
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,7 +31,13 @@ from fusion_bench.importers.collection import (
 )
 from fusion_bench.io.json_objects import parse_object, require_text
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.io.raw_files import GZIP, format_suffix, read_text, strip_suffixes
+from fusion_bench.io.raw_files import (
+    GZIP,
+    format_suffix,
+    name_read_errors,
+    read_text,
+    strip_suffixes,
+)
 from fusion_bench.util.files import open_regular, resolve_path
 
 #: Most characters of a line; the longest document of BEIR has some 2 million.
@@ -47,17 +52,10 @@ def iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         DataError: The file cannot be read, or a line is not a JSON object.
     """
-    try:
-        with open_regular(path) as file:
-            is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
-            lines: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
-            yield from _parse_lines(path, lines)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file: check the path") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with name_read_errors(path), open_regular(path) as file:
+        is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+        lines: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
+        yield from _parse_lines(path, lines)
 
 
 def _parse_lines(path: Path, lines: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -317,9 +317,9 @@ def _load_named_queries(path: Path) -> dict[str, Query]:
     """The queries of a file of which at least one has a text."""
     items = list(read_objects(path))
     if items and not any(item.get("text") for _, item in items):
-        number, item = items[0]
+        where, item = items[0]
         raise DataError(
-            f"{path}:{number}: a query needs a 'text', the logged one (found: "
+            f"{where}: a query needs a 'text', the logged one (found: "
             f"{', '.join(item) or 'nothing'})"
         )
     return load_queries(path)

@@ -302,19 +302,14 @@ def _collect_rows(
     name: str, queries: Sequence[LoggedQuery], score_of: ScoreOf, *, as_returned: bool = False
 ) -> RunRows:
     """The list of each query, by falling scores or as it was returned."""
-    rows = RunRows(name, [], [], [], [], {})
+    rankings: dict[str, list[tuple[str, float]]] = {}
     for query in queries:
-        scored = [(score_of(item), item.id) for item in query.items]
-        ranked = [(score, document) for score, document in scored if score is not None]
+        scored = [(item.id, score_of(item)) for item in query.items]
+        ranked = [(document, score) for document, score in scored if score is not None]
         if not as_returned:
-            # The order in which the dataset's reader puts them: equal scores by id, from the end.
-            ranked.sort(key=lambda pair: (pair[0], pair[1].encode()), reverse=True)
-        for rank, (score, document) in enumerate(ranked, start=1):
-            rows.queries.append(query.id)
-            rows.documents.append(document)
-            rows.ranks.append(rank)
-            rows.scores.append(score)
-    return rows
+            ranked.sort(key=lambda pair: (pair[1], pair[0].encode()), reverse=True)
+        rankings[query.id] = ranked
+    return RunRows.from_rankings(name, rankings)
 
 
 #: A query is as good as its best result.

@@ -237,8 +237,7 @@ def read_votes(path: Path, queries: Sequence[str]) -> dict[str, bool]:
     """
     known = set(queries)
     votes: dict[str, bool] = {}
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         query, keep = item.get("id"), item.get("keep")
         if not isinstance(query, str) or not isinstance(keep, bool):
             raise DataError(f"{where}: a vote needs an 'id', and 'keep': true or false")
@@ -422,14 +421,14 @@ def read_generated(path: Path) -> dict[str, dict[str, Any]]:
         DataError: A line is no such query.
     """
     rows: dict[str, dict[str, Any]] = {}
-    for number, item in read_objects(path):
+    for where, item in read_objects(path):
         if not all(isinstance(item.get(key), str) for key in ("id", "text", "written_from")):
             raise DataError(
-                f"{path}:{number}: a generated query needs 'id', 'text' and 'written_from': write "
+                f"{where}: a generated query needs 'id', 'text' and 'written_from': write "
                 "them with fusion-bench queries generate"
             )
         if item["id"] in rows:
-            raise DataError(f"{path}:{number}: query {item['id']!r} stands twice: keep one")
+            raise DataError(f"{where}: query {item['id']!r} stands twice: keep one")
         rows[item["id"]] = item
     if not rows:
         raise DataError(f"{path}: the file is empty: at least one query is needed")

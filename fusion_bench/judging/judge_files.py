@@ -22,7 +22,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.io.raw_files import decode_text, read_bytes
+from fusion_bench.io.raw_files import decode_text, read_bytes, read_csv_rows
 from fusion_bench.judging.pools import Pair, PooledDocument
 from fusion_bench.util.files import append_whole, has_locks, take_lock, write_atomic
 from fusion_bench.util.formatting import escape_control_chars
@@ -391,14 +391,9 @@ def _read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     text = _read_text(path)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
-    table, before = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 0
-    try:
-        for cells in table:
-            number, before = before + 1, table.line_num
-            if any(cell.strip() for cell in cells):
-                yield number, cells
-    except csv.Error as error:
-        raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
+    for number, _, cells in read_csv_rows(path, text, delimiter):
+        if any(cell.strip() for cell in cells):
+            yield number, cells
 
 
 def _read_text(path: Path) -> str:

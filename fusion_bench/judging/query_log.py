@@ -206,8 +206,8 @@ def _read_rows(path: Path, column: str | None) -> Iterator[tuple[str, int]]:
     """Text and count of each row."""
     suffix = format_suffix(path)
     if suffix in {".jsonl", ".json", ".ndjson"}:
-        for number, item in read_objects(path):
-            yield _read_item(item, column, f"{path}:{number}")
+        for where, item in read_objects(path):
+            yield _read_item(item, column, where)
     elif suffix in DELIMITERS:
         yield from _read_table(path, DELIMITERS[suffix], column)
     else:

@@ -440,22 +440,10 @@ def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:
     Raises:
         FusionBenchError: A file cannot be written.
     """
-    rows = [
-        (query, document, rank, score)
-        for query, ranking in rankings.items()
-        for rank, (document, score) in enumerate(ranking, start=1)
-    ]
     with remove_on_failure() as new:
         if not target.path.exists():
             new.append(target.path)
-        table = RunRows(
-            target.name,
-            queries=[row[0] for row in rows],
-            documents=[row[1] for row in rows],
-            ranks=[row[2] for row in rows],
-            scores=[row[3] for row in rows],
-            sources={},
-        )
+        table = RunRows.from_rankings(target.name, rankings)
         write_output(target.path, encode_run(target.path, table), is_owned=True)
         if target.dataset is None or not target.is_inside:
             return False

@@ -19,7 +19,7 @@ from fusion_bench.data.ordering import (
     FloatArray,
     IntArray,
     cut_positions,
-    make_readonly,
+    make_arrays_readonly,
 )
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
@@ -86,9 +86,7 @@ class FinalLists:
     source_scores: FloatArray
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                make_readonly(value)
+        make_arrays_readonly(self)
 
     @property
     def ranks(self) -> IntArray:

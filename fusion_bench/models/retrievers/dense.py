@@ -331,8 +331,7 @@ def read_passages(path: Path, field: str, queries: Mapping[str, str]) -> dict[st
     """
     passages: dict[str, str] = {}
     keys: set[str] = set()
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         given = item.get("id", item.get("_id"))
         if given in (None, ""):
             raise DataError(f"{where}: an 'id' is needed (found: {', '.join(item) or 'nothing'})")
