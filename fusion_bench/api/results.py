@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fusion_bench.errors import ConfigError, DataError, UnknownKeyError, UnknownNameError
 from fusion_bench.evaluation.compared_reports import add_comparisons
-from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_changes import ReportChange, find_changes
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
@@ -261,7 +260,8 @@ def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
         return HtmlPage(report.name, _change_html(_read_report(before), report))
     from fusion_bench.report.html.pages import evaluation_html
 
-    return HtmlPage(report.name, evaluation_html(report, _find_details(report)))
+    details = report.details() if report.has_details else None  # a file has none
+    return HtmlPage(report.name, evaluation_html(report, details))
 
 
 def compare_reports(before: ReportLike, after: ReportLike) -> ReportChange:
@@ -300,11 +300,6 @@ def _read_report(given: object) -> Report:
         f"no page of {type(given).__name__}: give what compare, run_experiment, tune or gate "
         "returned, a Report, or the path of a report.json; 'before' takes reports only"
     )
-
-
-def _find_details(report: Report) -> ReportDetails | None:
-    """A report that was read from a file has none."""
-    return report.details() if report.has_details else None
 
 
 def _change_html(old: Report, new: Report) -> str:

@@ -161,7 +161,10 @@ def write_folder(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    judgments = None if qrels is None else f"qrels{_suffixes(qrels)}"
+    judgments = None
+    if qrels is not None:
+        packed = ".gz" if qrels.suffix.lower() == ".gz" else ""
+        judgments = f"qrels{format_suffix(qrels)}{packed}"
     lists = {folder / f"runs/{key}.jsonl": rows for key, rows in runs.items()}
     if rerank is not None:
         lists[folder / f"{RERANK}/{RERANK}.jsonl"] = rerank
@@ -181,11 +184,6 @@ def write_folder(
         files = [write_atomic(path, encode_run(path, rows)) for path, rows in lists.items()]
         written = [write_atomic(folder / key, data) for key, data in contents.items()]
         return [*written, *files]
-
-
-def _suffixes(path: Path) -> str:
-    packed = ".gz" if path.suffix.lower() == ".gz" else ""
-    return f"{format_suffix(path)}{packed}"
 
 
 def _dataset_text(

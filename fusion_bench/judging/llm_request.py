@@ -28,7 +28,7 @@ from fusion_bench.io.load_records import load_judge, load_qrels
 from fusion_bench.judging.judge_files import check_judge, list_unnamed_files
 from fusion_bench.judging.llm_judge import JudgeModel
 from fusion_bench.judging.pools import JudgedSystems, Pair, build_pool
-from fusion_bench.models.rerank_config import RerankSettings, merge_settings
+from fusion_bench.models.rerank_config import merge_settings
 from fusion_bench.util.files import read_prompt_file
 
 RUBRIC: Final = """\
@@ -219,10 +219,6 @@ class LlmJudgeConfig(StrictModel):
             return JudgePrompt(read_rubric(path), tuple(self.scale.items()), self.characters)
         except ValueError as error:
             raise ConfigError(f"rubric: {error}") from None
-
-    def resolve_settings(self) -> RerankSettings:
-        """Long timeouts, strict, with the given settings in place of these."""
-        return merge_settings("bench", self.settings)
 
 
 def _read_judge_config(path: Path) -> LlmJudgeConfig:

@@ -43,6 +43,7 @@ from fusion_bench.models.call_limits import (
 )
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.provider_session import ProviderSession
+from fusion_bench.models.rerank_config import merge_settings
 from fusion_bench.models.reranker_protocol import Usage
 from fusion_bench.util.files import require_folder
 from fusion_bench.util.http_client import open_client
@@ -232,7 +233,7 @@ async def grade_all(
     async with open_client(model.base_url, model) as remote:
         session = ProviderSession(
             ConnectedJudge(model, remote, store, request.prompt.grades),
-            request.config.resolve_settings(),
+            merge_settings("bench", request.config.settings),
             provider=model,
             store=store,
             run=_run_key(request.dataset, model),

@@ -310,7 +310,7 @@ class Pipeline:
             raise
         self._tools = ScoringTools(
             chains,
-            {name: chain.settings.deadline for name, chain in config.chains.items()},
+            {name: settings.deadline for name, (_, settings) in config.chains.items()},
             {**config.spaces, **{name: chain.score_space for name, chain in chains.items()}},
             config.rules,
             self._store,

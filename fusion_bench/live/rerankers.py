@@ -53,17 +53,8 @@ RerankerLike: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
-class ChainConfig:
-    """A chain of providers that is not connected yet.
-
-    Attributes:
-        providers: In the order they are asked.
-        settings: Timeouts, deadline, retries, breaker.
-    """
-
-    providers: tuple[Provider | Reranker, ...]
-    settings: RerankSettings
+#: Providers in the order they are asked, and how they are asked.
+ChainConfig: TypeAlias = tuple[tuple[Provider | Reranker, ...], RerankSettings]
 
 
 def read_chain(name: str, given: RerankerLike, settings: RerankSettings) -> ChainConfig:
@@ -87,12 +78,12 @@ def _read_chain(given: RerankerLike, settings: RerankSettings) -> ChainConfig:
     if isinstance(given, str | os.PathLike) and Path(given).suffix in {".yaml", ".yml"}:
         given = read_rerank_config(Path(given))
     if isinstance(given, RerankConfig):
-        return ChainConfig(tuple(select_providers(given, None, (), ())), given.live_settings())
+        return tuple(select_providers(given, None, (), ())), given.live_settings()
     is_several = isinstance(given, Sequence) and not isinstance(given, str)
     items = cast("Sequence[Any]", given) if is_several else [given]
     if not items:
         raise ConfigError("the chain is empty: name at least one provider")
-    return ChainConfig(tuple(map(_read_provider, items)), settings)
+    return tuple(map(_read_provider, items)), settings
 
 
 def _read_provider(given: Any) -> Provider | Reranker:  # noqa: ANN401 - see RerankerLike
@@ -154,16 +145,17 @@ async def open_chain(
         MissingExtraError: A library is missing.
         ProviderError: A provider cannot be reached, and the settings are strict.
     """
+    providers_of_chain, settings = config
     sessions = []
-    for provider in config.providers:
+    for provider in providers_of_chain:
         limits: Provider = UNLIMITED
         if isinstance(provider, Provider):
-            limits, reranker = provider, await _open_provider(provider, config.settings, stack)
+            limits, reranker = provider, await _open_provider(provider, settings, stack)
         else:
             reranker = provider
-        session = ProviderSession(reranker, config.settings, provider=limits, store=store, run=name)
+        session = ProviderSession(reranker, settings, provider=limits, store=store, run=name)
         sessions.append(session)
-    return ProviderChain(sessions, config.settings)
+    return ProviderChain(sessions, settings)
 
 
 async def _open_provider(

@@ -176,8 +176,6 @@ WHOLE: Final = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
 GREATEST: Final = 2**63 - 1
 #: Digits of a whole number that are read at all: Python takes long over thousands of them.
 MOST_DIGITS: Final = 400
-#: Every character of a number. A text of these alone is one, or Python refuses it as well.
-_CHARACTERS: Final = frozenset("0123456789+-.eE")
 
 
 def is_decimal(text: str) -> bool:
@@ -192,15 +190,6 @@ def is_whole(text: str) -> bool:
     except (ValueError, OverflowError):
         return False
     return True
-
-
-def has_only_digits(text: str) -> bool:
-    """Whether a text consists of characters of numbers.
-
-    Then Python's ``float`` accepts exactly what :func:`is_decimal` does. Joined texts can be asked
-    together.
-    """
-    return _CHARACTERS.issuperset(text)
 
 
 def parse_whole(text: str) -> int:

@@ -9,6 +9,7 @@ import yaml
 
 from fusion_bench.config.yaml_files import format_compact_yaml
 from fusion_bench.data.qrels import UnmatchedId, find_unmatched_ids, format_unmatched_ids
+from fusion_bench.data.read_options import NUMBER_CHARACTERS
 from fusion_bench.errors import did_you_mean
 from fusion_bench.util.formatting import (
     GREATEST,
@@ -20,7 +21,6 @@ from fusion_bench.util.formatting import (
     format_number,
     format_p_value,
     format_percent,
-    has_only_digits,
     is_decimal,
     is_encodable,
     is_whole,
@@ -207,7 +207,7 @@ def test_a_change_for_people(difference: float, baseline: float | None, expected
 )
 def test_numbers_of_decimal_numbers(text: str) -> None:
     assert is_decimal(text)
-    assert has_only_digits(text)
+    assert NUMBER_CHARACTERS.issuperset(text)
 
 
 @pytest.mark.parametrize(
