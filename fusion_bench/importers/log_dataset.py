@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.query_types import CONV_03_05, UNSURE, type_of
 from fusion_bench.config.yaml_files import format_compact_yaml
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
@@ -24,7 +26,6 @@ from fusion_bench.importers.search_log import (
     LoggedQuery,
     LoggedSearch,
     collect_lists,
-    describe_production,
     describe_query,
     group_searches,
     read_log,
@@ -35,7 +36,15 @@ from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.raw_files import format_suffix
 from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
-from fusion_bench.schema import RRFConfig, SearchResultItem, SearchStrategy, calculate_rrf_score
+from fusion_bench.schema import (
+    QueryType,
+    RerankConfig,
+    RRFConfig,
+    SearchResultItem,
+    SearchStrategy,
+    SearchWeights,
+    calculate_rrf_score,
+)
 from fusion_bench.util.files import (
     read_regular,
     remove_on_failure,
@@ -287,7 +296,7 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
     if not lists:
         raise DataError(f"{log}: no result has a keyword, semantic or graph score above 0")
     rrf, same_scores = _choose_scale(queries, lists, options.k)
-    keys, notes = describe_production(queries, list(lists), rrf, is_reranked=rerank is not None)
+    keys, notes = _describe_production(queries, list(lists), rrf, is_reranked=rerank is not None)
     check = check_replay(queries, lists, rerank, keys, same_scores)
     files = write_folder(
         options.out,
@@ -383,3 +392,84 @@ def _list_notes(grouped: LoggedQueries, check: ReplayCheck, options: LogOptions)
             f"the replay orders {pluralize(len(check.differing), 'query')} otherwise (for example "
             f"{check.differing[0]!r}): 'production' is the list as it was returned"
         )
+
+
+V = TypeVar("V", bound=Hashable)
+
+
+def _describe_production(
+    queries: Sequence[LoggedQuery],
+    strategies: Sequence[str],
+    rrf: RRFConfig,
+    *,
+    is_reranked: bool,
+) -> tuple[dict[str, Any], list[str]]:
+    """The system that fuses, reranks, filters and cuts as production was asked to.
+
+    Args:
+        queries: The queries.
+        strategies: The lists that there are.
+        rrf: How they are fused.
+        is_reranked: Whether there is a rerank list.
+
+    Returns:
+        Its keys, as in YAML; settings that differ from query to query, where one had to be chosen.
+    """
+    notes: list[str] = []
+    fusion: dict[str, Any] = {"method": "rrf", "k": rrf.k}
+    if rrf.normalize_scores:
+        fusion["normalize"] = "three_lists"
+    fusion["weights"] = _describe_weights(queries, strategies, notes)
+    keys: dict[str, Any] = {"runs": list(strategies), "fusion": fusion}
+    if is_reranked:
+        depth = RerankConfig().top_k
+        keys["blend"] = {"method": "replace", "reranker": RERANK, "depth": depth}
+        keys["blend"]["missing"] = "below"
+    least = _choose_most_common(
+        "minRelevance", (query.query.filters.min_relevance for query in queries), notes
+    )
+    if least > 0:
+        keys["min_relevance"] = least
+    keys["top_k"] = _choose_most_common("offset + limit", (query.top_k for query in queries), notes)
+    return keys, notes
+
+
+def _describe_weights(
+    queries: Sequence[LoggedQuery], strategies: Sequence[str], notes: list[str]
+) -> object:
+    """The weights of all queries, or by query type where they differ by it."""
+    by_type: dict[str, list[SearchWeights]] = {}
+    for query in queries:
+        facts = describe_query(query)
+        kind = type_of(facts["type"], facts.get("confidence"), tuple(QueryType))
+        by_type.setdefault(kind, []).append(query.query.options.weights)
+    everywhere = {weights for values in by_type.values() for weights in values}
+    if len(everywhere) == 1:
+        return _keep(everywhere.pop().model_dump(), strategies)
+    table = {
+        query_type: _choose_most_common(f"weights of type {query_type!r}", values, notes)
+        for query_type, values in by_type.items()
+    }
+    if len(set(table.values())) == 1:
+        return _keep(next(iter(table.values())).model_dump(), strategies)
+    weights = {name: _keep(value.model_dump(), strategies) for name, value in table.items()}
+    weights.setdefault(UNSURE, _keep(CONV_03_05[UNSURE], strategies))
+    return {"by_query_type": weights}
+
+
+def _keep(weights: Mapping[str, float], strategies: Sequence[str]) -> dict[str, float]:
+    """The weights of the lists that there are."""
+    return {name: weights[name] for name in strategies}
+
+
+def _choose_most_common(what: str, values: Iterable[V], notes: list[str]) -> V:
+    """The most common value; a note where it is not the only one."""
+    counts = Counter(values)
+    value, count = counts.most_common(1)[0]
+    others = counts.total() - count
+    if others:
+        text = value if not isinstance(value, SearchWeights) else value.model_dump()
+        notes.append(
+            f"{what} differs: {text} is used, and {pluralize(others, 'query')} had another"
+        )
+    return value

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
-from fusion_bench.config.query_types import CONV_03_05, UNSURE, type_of
 from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
 from fusion_bench.importers.options import OnDuplicate
@@ -19,17 +17,12 @@ from fusion_bench.io.write_run import RunRows
 from fusion_bench.schema import (
     CRAGScore,
     QueryClassification,
-    QueryType,
-    RerankConfig,
-    RRFConfig,
     SearchOptions,
     SearchQuery,
     SearchResult,
     SearchResultItem,
     SearchStrategy,
-    SearchWeights,
 )
-from fusion_bench.util.formatting import pluralize
 
 #: A key that only a classification has.
 CLASSIFICATION_KEYS = frozenset({"originalQuery", "original_query"})
@@ -346,84 +339,3 @@ def _describe_verdict(scores: list[CRAGScore]) -> dict[str, Any]:
     }
     refined = next((score.refined_query for score in scores if score.refined_query), None)
     return facts if refined is None else {**facts, "refined_query": refined}
-
-
-V = TypeVar("V", bound=Hashable)
-
-
-def describe_production(
-    queries: Sequence[LoggedQuery],
-    strategies: Sequence[str],
-    rrf: RRFConfig,
-    *,
-    is_reranked: bool,
-) -> tuple[dict[str, Any], list[str]]:
-    """The system that fuses, reranks, filters and cuts as production was asked to.
-
-    Args:
-        queries: The queries.
-        strategies: The lists that there are.
-        rrf: How they are fused.
-        is_reranked: Whether there is a rerank list.
-
-    Returns:
-        Its keys, as in YAML; settings that differ from query to query, where one had to be chosen.
-    """
-    notes: list[str] = []
-    fusion: dict[str, Any] = {"method": "rrf", "k": rrf.k}
-    if rrf.normalize_scores:
-        fusion["normalize"] = "three_lists"
-    fusion["weights"] = _describe_weights(queries, strategies, notes)
-    keys: dict[str, Any] = {"runs": list(strategies), "fusion": fusion}
-    if is_reranked:
-        depth = RerankConfig().top_k
-        keys["blend"] = {"method": "replace", "reranker": RERANK, "depth": depth}
-        keys["blend"]["missing"] = "below"
-    least = _choose_most_common(
-        "minRelevance", (query.query.filters.min_relevance for query in queries), notes
-    )
-    if least > 0:
-        keys["min_relevance"] = least
-    keys["top_k"] = _choose_most_common("offset + limit", (query.top_k for query in queries), notes)
-    return keys, notes
-
-
-def _describe_weights(
-    queries: Sequence[LoggedQuery], strategies: Sequence[str], notes: list[str]
-) -> object:
-    """The weights of all queries, or by query type where they differ by it."""
-    by_type: dict[str, list[SearchWeights]] = {}
-    for query in queries:
-        facts = describe_query(query)
-        kind = type_of(facts["type"], facts.get("confidence"), tuple(QueryType))
-        by_type.setdefault(kind, []).append(query.query.options.weights)
-    everywhere = {weights for values in by_type.values() for weights in values}
-    if len(everywhere) == 1:
-        return _keep(everywhere.pop().model_dump(), strategies)
-    table = {
-        query_type: _choose_most_common(f"weights of type {query_type!r}", values, notes)
-        for query_type, values in by_type.items()
-    }
-    if len(set(table.values())) == 1:
-        return _keep(next(iter(table.values())).model_dump(), strategies)
-    weights = {name: _keep(value.model_dump(), strategies) for name, value in table.items()}
-    weights.setdefault(UNSURE, _keep(CONV_03_05[UNSURE], strategies))
-    return {"by_query_type": weights}
-
-
-def _keep(weights: Mapping[str, float], strategies: Sequence[str]) -> dict[str, float]:
-    """The weights of the lists that there are."""
-    return {name: weights[name] for name in strategies}
-
-
-def _choose_most_common(what: str, values: Iterable[V], notes: list[str]) -> V:
-    """The most common value; a note where it is not the only one."""
-    counts = Counter(values)
-    value, count = counts.most_common(1)[0]
-    others = counts.total() - count
-    if others:
-        text = value if not isinstance(value, SearchWeights) else value.model_dump()
-        notes.append(
-            f"{what} differs: {text} is used, and {pluralize(others, 'query')} had another"
-        )
-    return value

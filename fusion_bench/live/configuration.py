@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source as YamlSource
@@ -24,10 +25,18 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
 from fusion_bench.live.query_lists import ListRules, Source
-from fusion_bench.live.rerankers import ChainConfig, RerankerLike, read_chain
+from fusion_bench.live.rerankers import ChainConfig, RerankerLike
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.models.rerank_config import RerankSettings, merge_settings
+from fusion_bench.models.rerank_config import (
+    RerankConfig,
+    RerankSettings,
+    merge_settings,
+    read_rerank_config,
+    select_providers,
+)
+from fusion_bench.models.reranker_protocol import Reranker
+from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 
 
@@ -284,7 +293,7 @@ def configure_pipeline(
         system=given if enabled else without_reranking(given),
         rules=rules,
         spaces=dict(score_spaces or {}),
-        chains={name: read_chain(name, chain, chosen) for name, chain in chains.items()},
+        chains={name: _name_chain(name, chain, chosen) for name, chain in chains.items()},
         retrievers=dict(retrievers or {}),
         settings=chosen,
         crag=crag
@@ -304,3 +313,44 @@ def parse_system(keys: Mapping[str, Any]) -> System:
         raise ConfigError(f"system: give a System or its keys as in YAML, not {keys!r:.80}")
     name = str(keys.get("name", "live"))
     return parse_model(System, {**keys, "name": name}, name)
+
+
+def _name_chain(name: str, given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+    """The chain that a caller names.
+
+    Args:
+        name: The rerank list that it stands for.
+        given: See :data:`RerankerLike`.
+        settings: Where ``given`` has none.
+
+    Raises:
+        ConfigError: It is no reranker, or a key of it breaks a rule.
+    """
+    try:
+        return _read_chain(given, settings)
+    except ConfigError as error:
+        raise ConfigError(f"rerankers: {name}: {error}") from None
+
+
+def _read_chain(given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+    if isinstance(given, str | os.PathLike) and Path(given).suffix in {".yaml", ".yml"}:
+        given = read_rerank_config(Path(given))
+    if isinstance(given, RerankConfig):
+        return tuple(select_providers(given, None, (), ())), given.live_settings()
+    is_several = isinstance(given, Sequence) and not isinstance(given, str)
+    items = cast("Sequence[Any]", given) if is_several else [given]
+    if not items:
+        raise ConfigError("the chain is empty: name at least one provider")
+    return tuple(map(_read_provider, items)), settings
+
+
+def _read_provider(given: Any) -> Provider | Reranker:  # noqa: ANN401 - see RerankerLike
+    if isinstance(given, str | Mapping):
+        return providers.build(given)
+    is_reranker = all(hasattr(given, key) for key in ("identity", "batch", "score"))
+    if isinstance(given, Provider) or is_reranker:
+        return cast("Provider | Reranker", given)
+    raise ConfigError(
+        f"{given!r:.80} is no reranker: give a provider's method or keys, a YAML file, or an "
+        "object with identity, batch and score"
+    )
