@@ -252,12 +252,12 @@ class ChatClassifier:
             entities=answer.entities,
             expanded=answer.expanded_queries,
         )
-        return classification, ""
+        return ClassifiedQuery(classification)
 
 
 def _make_failure(text: str, reason: str) -> ClassifiedQuery:
     """A query that nobody could classify: ``hybrid``, with a confidence of 0 (BR-001)."""
-    return make_classification(text, QueryType.HYBRID, 0.0), reason
+    return ClassifiedQuery(make_classification(text, QueryType.HYBRID, 0.0), reason)
 
 
 def make_client(changes: Sequence[str], *, is_limited: bool) -> ChatClassifierClient:

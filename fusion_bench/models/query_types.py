@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol, TypeAlias
+from typing import Final, NamedTuple, Protocol
 
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE, type_of
 from fusion_bench.errors import DataError
@@ -16,9 +16,19 @@ from fusion_bench.io.outputs import write_output
 from fusion_bench.schema import QueryClassification, QueryType, SearchWeights
 from fusion_bench.util.json_text import encode_json_lines
 
-#: What a query is taken for; why the classifier gave no answer, empty if it did. Such a query is
-#: ``hybrid`` with a confidence of 0 (BR-001).
-ClassifiedQuery: TypeAlias = tuple[QueryClassification, str]
+
+@dataclass(frozen=True)
+class ClassifiedQuery:
+    """One query's classification, and how it came about.
+
+    Attributes:
+        classification: What the query is taken for.
+        failure: Why the classifier gave no answer; empty if it did. Such a query is ``hybrid`` with
+            a confidence of 0 (BR-001).
+    """
+
+    classification: QueryClassification
+    failure: str = ""
 
 
 class Classifier(Protocol):
@@ -289,7 +299,7 @@ class RuleClassifier:
 
     def classify(self, texts: Sequence[str]) -> list[ClassifiedQuery]:
         """One answer per text."""
-        return [(self.classify_text(text), "") for text in texts]
+        return [ClassifiedQuery(self.classify_text(text)) for text in texts]
 
     def classify_text(self, text: str) -> QueryClassification:
         """What kind of question a query is."""
@@ -369,21 +379,24 @@ def classify_file(
     answers = classifier.classify([query.text or "" for query in known.values()])
     objects = [item for _, item in read_objects(path)]
     lines = [
-        {**item, PREDICTED_TYPE: str(each.type), PREDICTED_CONFIDENCE: each.confidence}
-        for item, (each, _) in zip(objects, answers, strict=True)
+        {**item, PREDICTED_TYPE: str(answer.classification.type)}
+        | {PREDICTED_CONFIDENCE: answer.classification.confidence}
+        for item, answer in zip(objects, answers, strict=True)
     ]
     files = [write_output(out, encode_json_lines(lines))]
     if records is not None:
-        texts = (f"{each.to_json()}\n" for each, _ in answers)
+        texts = (f"{answer.classification.to_json()}\n" for answer in answers)
         files.append(write_output(records, "".join(texts).encode(), option="--records"))
     true = {
         query.id: type_of(query.type, query.confidence, tuple(QueryType))
         for query in known.values()
         if query.type is not None
     }
-    predicted = {name: str(each.type) for name, (each, _) in zip(known, answers, strict=True)}
+    predicted = {
+        name: str(answer.classification.type) for name, answer in zip(known, answers, strict=True)
+    }
     equal = sum(predicted[query] == kind for query, kind in true.items())
-    failures = {name: failure for name, (_, failure) in zip(known, answers, strict=True)}
+    failures = {name: each.failure for name, each in zip(known, answers, strict=True)}
     return Predictions(
         files=tuple(files),
         queries=len(known),

@@ -53,9 +53,9 @@ def make_client(server: ClassifyingServer, **changes: object) -> ChatClassifierC
 
 
 def test_the_answer_of_the_model_is_the_classification(server: ClassifyingServer) -> None:
-    classifier = ChatClassifier(make_client(server), settings=SETTINGS)
-    [(found, failure)] = classifier.classify(["what is X?"])
-    assert (found.type, found.confidence, failure) == ("global", 0.9, "")
+    [answer] = ChatClassifier(make_client(server), settings=SETTINGS).classify(["what is X?"])
+    found = answer.classification
+    assert (found.type, found.confidence, answer.failure) == ("global", 0.9, "")
     assert (found.extracted_entities, found.expanded_queries) == (("X",), ("other",))
     assert found.suggested_weights.graph == 0.5
     [body] = server.requests
@@ -64,9 +64,9 @@ def test_the_answer_of_the_model_is_the_classification(server: ClassifyingServer
 
 def test_an_unsure_answer_is_hybrid(server: ClassifyingServer) -> None:
     server.reply = lambda _: {**GOOD, "confidence": 0.6}
-    [(found, _)] = ChatClassifier(make_client(server), settings=SETTINGS).classify(["x"])
-    assert (found.type, found.confidence) == ("hybrid", 0.6)
-    assert found.suggested_weights.graph == 0.33
+    [answer] = ChatClassifier(make_client(server), settings=SETTINGS).classify(["x"])
+    assert (answer.classification.type, answer.classification.confidence) == ("hybrid", 0.6)
+    assert answer.classification.suggested_weights.graph == 0.33
 
 
 def test_a_stored_answer_is_not_asked_again(server: ClassifyingServer, tmp_path: Path) -> None:
@@ -98,11 +98,10 @@ def test_a_query_without_an_answer_is_hybrid(
     server: ClassifyingServer, reply: object, says: str
 ) -> None:
     server.reply = lambda query: reply if query == "bad" else GOOD
-    classifier = ChatClassifier(make_client(server), settings=SETTINGS)
-    (bad, failure), (good, _) = classifier.classify(["bad", "good"])
-    assert failure.startswith(says)
-    assert (bad.type, bad.confidence) == ("hybrid", 0.0)
-    assert good.type == "global"
+    bad, good = ChatClassifier(make_client(server), settings=SETTINGS).classify(["bad", "good"])
+    assert bad.failure.startswith(says)
+    assert (bad.classification.type, bad.classification.confidence) == ("hybrid", 0.0)
+    assert good.classification.type == "global"
 
 
 def test_what_stands_around_the_object_is_ignored() -> None:
@@ -138,14 +137,14 @@ def test_the_price_is_limited(server: ClassifyingServer) -> None:
 
 
 def test_an_empty_query_is_not_asked(server: ClassifyingServer) -> None:
-    [(_, failure)] = ChatClassifier(make_client(server), settings=SETTINGS).classify([" "])
-    assert ("no text" in failure, server.requests) == (True, [])
+    [answer] = ChatClassifier(make_client(server), settings=SETTINGS).classify([" "])
+    assert ("no text" in answer.failure, server.requests) == (True, [])
 
 
 def test_nobody_listens() -> None:
     client = ChatClassifierClient(model="m", base_url=closed_port(), key=None)
-    [(_, failure)] = ChatClassifier(client, settings=SETTINGS).classify(["x"])
-    assert failure.startswith("connection: ")
+    [answer] = ChatClassifier(client, settings=SETTINGS).classify(["x"])
+    assert answer.failure.startswith("connection: ")
 
 
 def test_the_command_asks_and_names_what_failed(

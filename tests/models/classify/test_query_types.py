@@ -114,8 +114,8 @@ def test_other_forms_of_a_query() -> None:
 
 def test_each_text_gets_its_answer() -> None:
     answers = RULES.classify(["Who?", "overview", "Who?"])
-    assert [str(each.type) for each, _ in answers] == ["local", "global", "local"]
-    assert {failure for _, failure in answers} == {""}
+    assert [str(each.classification.type) for each in answers] == ["local", "global", "local"]
+    assert {each.failure for each in answers} == {""}
     assert RULES.classify([]) == []
 
 
