@@ -208,8 +208,17 @@ class ChatEndpoint(ModelServer):
         }
 
 
-#: One value per text, in their order; the tokens that the call bills, 0 = it does not say.
-Answers: TypeAlias = tuple[tuple[bytes, ...], int]
+@dataclass(frozen=True)
+class Answers:
+    """Reply to one call.
+
+    Attributes:
+        values: One per text, in their order.
+        tokens: Tokens that it bills; 0 = it does not say, or nothing is billed.
+    """
+
+    values: tuple[bytes, ...]
+    tokens: int = 0
 
 
 class Model(Protocol):
@@ -301,9 +310,7 @@ async def _ask_missing(
     async def ask(batch: Sequence[str]) -> None:
         nonlocal counts
         try:
-            values, tokens = await call_with_retries(
-                lambda: model.answer(batch), model.retries.choose_wait
-            )
+            reply = await call_with_retries(lambda: model.answer(batch), model.retries.choose_wait)
         except ProviderError as error:
             if error.kind != "too_large" or len(batch) == 1:
                 raise
@@ -311,10 +318,10 @@ async def _ask_missing(
             await ask(batch[:half])
             await ask(batch[half:])
             return
-        new = dict(zip(batch, values, strict=True))
+        new = dict(zip(batch, reply.values, strict=True))
         store.save_answers(model.identity, new)
         answers.update(new)
-        counts += AnswerCounts(calls=1, tokens=tokens)
+        counts += AnswerCounts(calls=1, tokens=reply.tokens)
         on_progress(len(answers), len(distinct))
 
     try:
@@ -442,4 +449,4 @@ class _ConnectedChat:
         tokens = count_at(mapping_at(data, "usage"), "total_tokens")
         if self._refuses_empty and not answer:
             raise malformed_error(f"no {self._kind} for the query {text[:60]!r}")
-        return (self._remote.redact_text(answer).encode(),), tokens
+        return Answers((self._remote.redact_text(answer).encode(),), tokens)

@@ -95,7 +95,7 @@ class _LocalModel:
             raise
         except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions
             raise ProviderError(f"the model failed: {error}", kind="server") from None
-        return pack_vectors(vectors, len(texts)), 0
+        return Answers(pack_vectors(vectors, len(texts)))
 
 
 class HttpEncoder(RepeatedServer, TextEncoder):
@@ -144,7 +144,7 @@ class _RemoteModel:
                 vectors = np.array(rows, dtype=np.float32)
         except (TypeError, ValueError, OverflowError, RecursionError):
             raise malformed_error("the vectors are no lists of numbers of one length") from None
-        return pack_vectors(vectors, len(texts)), tokens
+        return Answers(pack_vectors(vectors, len(texts)), tokens)
 
 
 def identify(method: str, model: str, endpoint: str) -> str:
