@@ -422,6 +422,11 @@ def find_list_warnings(
         )
         yield _warn(info, "zero scores", text, "zero_scores")
     yield from _find_order_warnings(info)
+    yield from _find_rerank_warnings(info)
+
+
+def _find_rerank_warnings(info: ListInfo) -> Iterator[DataWarning]:
+    """What a provider did not score, or not readably, and what the scores look like."""
     if info.degraded_queries:
         count = pluralize(info.degraded_queries, "query")
         provider = info.provider or "its provider"

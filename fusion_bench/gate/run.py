@@ -125,20 +125,7 @@ class _HeldCandidate:
         config = {**committed.config, "name": committed.system}
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
         collections = inputs.load_collections(reference, committed=committed)
-        duplicates = search_queries(collections)
-        warnings = {
-            task.dataset.name: find_task_warnings(task, [inputs.candidate], (), record)
-            for task, record in zip(collections, duplicates, strict=True)
-        }
-        notices = {
-            "lint": lint_candidate(inputs),
-            "data_warnings": tuple(join_collections(warnings)),
-            "near_duplicates": tuple(filter(None, duplicates)),
-            "synthetic_queries": sum(
-                count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
-            ),
-        }
-        verdict = verdict.model_copy(update=notices)
+        verdict = verdict.model_copy(update=self._find_notices(collections))
         descriptions = [describe_collection(task) for task in collections]
         refusals = self._find_refusals(collections, descriptions)
         changes = [] if refusals else [*find_list_changes(committed, descriptions)]
@@ -166,6 +153,22 @@ class _HeldCandidate:
             if verdict.refusals:
                 return verdict
         return check_policy(inputs, committed, values, changes, verdict, reference)
+
+    def _find_notices(self, collections: Sequence[EvaluationSet]) -> dict[str, Any]:
+        """What speaks against the numbers, and what lint finds in the candidate."""
+        duplicates = search_queries(collections)
+        warnings = {
+            task.dataset.name: find_task_warnings(task, [self.inputs.candidate], (), record)
+            for task, record in zip(collections, duplicates, strict=True)
+        }
+        return {
+            "lint": lint_candidate(self.inputs),
+            "data_warnings": tuple(join_collections(warnings)),
+            "near_duplicates": tuple(filter(None, duplicates)),
+            "synthetic_queries": sum(
+                count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
+            ),
+        }
 
     def _find_refusals(
         self, collections: Sequence[EvaluationSet], descriptions: Sequence[CollectionBaseline]
