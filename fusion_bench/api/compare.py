@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -128,9 +129,10 @@ def evaluate_systems(
     chosen = [apply_switch(system) for system in given]
     if not runs.judged.any() and not len(runs.ideal_grades):
         raise ConfigError("runs: nothing is judged, so there is nothing to measure: add judgments")
-    return system_scores.evaluate_systems(
-        chosen, runs, parsed, spaces=spaces, qrels=qrels, threads=threads
-    )
+    given = {"spaces": spaces, "qrels": qrels}
+    changed = {name: value for name, value in given.items() if value is not None}
+    runs = replace(runs, **changed) if changed else runs
+    return system_scores.evaluate_systems(chosen, runs, parsed, threads=threads)
 
 
 def run_experiment(

@@ -269,11 +269,12 @@ def fuse(
         list(tables.values()),
         rerankers=list(lists.values()),
         queries=read_queries(queries) or known,
+        spaces=spaces,
     )
     if opened is not None and needs_fitting(built):
         require_judgments(dataset)
-        built = fit_system(built, dataset.aligned(built.base_runs), dataset.spaces)
-    return make_final_lists(built, aligned, spaces).to_run()
+        built = fit_system(built, dataset.aligned(built.base_runs))
+    return make_final_lists(built, aligned).to_run()
 
 
 def skips_lists_unasked(system: System) -> bool:

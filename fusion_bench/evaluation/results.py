@@ -8,12 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds
+from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
-    UnjudgedEvidence,
     compare_unjudged,
-    mean_evidence,
     measure_unjudged,
 )
 from fusion_bench.config.json_records import none_if_nan
@@ -23,7 +21,6 @@ from fusion_bench.evaluation.assessment import (
     Assessment,
     describe_narrowing,
     describe_repeats,
-    find_repeat_bounds,
     perfect_order_values,
 )
 from fusion_bench.evaluation.compared_reports import (
@@ -35,7 +32,6 @@ from fusion_bench.evaluation.compared_reports import (
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_QUERIES,
     EvaluationSet,
-    evaluate_repeats,
     repeats_of,
     slice_values,
 )
@@ -52,7 +48,7 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
 from fusion_bench.measures._base import is_bounded
-from fusion_bench.ranking.system_scores import Scores
+from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats.comparison import Comparison, Direction
 from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
@@ -115,7 +111,7 @@ def _list_repeat_terms(
 ) -> dict[tuple[str, str], tuple[RepeatTerm, ...]]:
     """What repeats add to the variance of each fusion's difference from each source."""
     terms: dict[tuple[str, str], tuple[RepeatTerm, ...]] = {}
-    if not task.later_repeats:
+    if not task.runs.later:
         return terms
     for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
         system = task.experiment.systems[name]
@@ -144,9 +140,11 @@ def _find_contradiction(
         "loses": [(fusion, answer.source) for fusion in fusions],
     }
     for fusion, source in shown[answer.verdict]:
+        alone = System(name=source, runs=(source,))
+        [evidence] = measure_unjudged(alone, task.runs, task.measures[:1])
         unjudged = compare_unjudged(
             fusions[fusion].unjudged,
-            _measure_source(task, source),
+            evidence,
             groups=task.groups,
             alpha=task.experiment.alpha,
             kind=kind,
@@ -155,15 +153,6 @@ def _find_contradiction(
         if unjudged.decides(direction, task.experiment.min_gain):
             return (fusion, source), unjudged
     return None
-
-
-def _measure_source(task: EvaluationSet, name: str) -> UnjudgedEvidence:
-    alone = System(name=name, runs=(name,))
-    values = [
-        measure_unjudged(alone, repeat.runs, task.measures[:1])
-        for repeat in task.repeats[: task.count_repeats(alone)]
-    ]
-    return mean_evidence([evidence for [evidence] in values])
 
 
 def is_fusion(config: Config | None) -> bool:
@@ -286,7 +275,8 @@ def _system_result(
 def score_sources(task: EvaluationSet) -> dict[str, Scores]:
     """Every source alone, by name: of equally good ones the order of systems must not choose."""
     names = sorted(drop_final(task.runs.sources, task.runs.roles))
-    scores = evaluate_repeats(task, [System(name=name, runs=(name,)) for name in names])
+    alone = [System(name=name, runs=(name,)) for name in names]
+    scores = evaluate_systems(alone, task.runs, task.measures)
     return dict(zip(names, scores, strict=True))
 
 
@@ -314,13 +304,13 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     """
     alone = [System(name=name, runs=(name,)) for name in sources]
     scores = [*sources.values()]
-    tuned = evaluate_repeats(task, alone, task.measures[:1], is_choice=True)
+    tuned = evaluate_systems(alone, task.tuning or task.runs, task.measures[:1])
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
-    bounds = find_repeat_bounds(task, alone[chosen], task.measures)
+    bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray, FloatArray | None]] = [
         (
             f"best source (chosen on {where})",
@@ -353,8 +343,8 @@ def _perfect_order(task: EvaluationSet) -> FloatArray:
     Of lists with different numbers of files the greatest of the means over so many repeats: no
     system passes that over its own number.
     """
-    values = np.stack([perfect_order_values(repeat.runs, task.measures) for repeat in task.repeats])
-    counts = {*task.dataset.repeat_counts.values()} or {1}
+    values = np.stack([perfect_order_values(runs, task.measures) for runs in task.runs.repeats])
+    counts = {*task.runs.repeat_counts.values()} or {1}
     best: FloatArray = np.max([mean_of_repeats(values[:count]) for count in counts], axis=0)
     return best
 

@@ -122,8 +122,9 @@ def check_replay(
         rerankers=[] if rerank is None else [_to_run(rerank)],
         queries=known,
         ties="first_seen",
+        spaces={RERANK: "unit"},
     )
-    final = make_final_lists(system, runs, {RERANK: "unit"}).to_run().to_dict()
+    final = make_final_lists(system, runs).to_run().to_dict()
     differing = tuple(
         query.id
         for query in queries

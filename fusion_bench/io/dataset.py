@@ -16,7 +16,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
@@ -285,6 +285,21 @@ class Dataset(TableView):
         )
         relevance = self.spec.binary_relevance
         return replace(aligned, binary_relevance=relevance, spaces=self.spaces, qrels=self.qrels)
+
+    def align_repeats(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
+        """The same with every repeat of the lists.
+
+        Raises:
+            AlignmentError: Those of some repeat cannot be aligned.
+        """
+        first = self.aligned(runs, ties=ties)
+        later = []
+        for number, repeat in enumerate(self.later_repeats, 2):
+            try:
+                later.append(repeat.aligned(runs, ties=ties))
+            except AlignmentError as error:
+                raise AlignmentError(f"{self.name}, trial {number}: {error}") from None
+        return replace(first, later=tuple(later), repeat_counts=self.repeat_counts)
 
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""

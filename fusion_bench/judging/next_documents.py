@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 import numpy as np
 
 from fusion_bench.checks.completed_measures import KNOWN_MEASURES, build_model, has_model
 from fusion_bench.checks.completions import CompletionModel, Extremes, TopCandidates, collect_top
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
-    evaluate_repeats,
     find_ignored_queries,
     prepare_dataset,
 )
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset
 from fusion_bench.judging.judge_files import merge_qrels
+from fusion_bench.judging.judge_values import with_grades
 from fusion_bench.judging.pools import JudgedSystems, Pair, PooledDocument
 from fusion_bench.measures import Measure
 from fusion_bench.measures.names import parse_measure
 from fusion_bench.ranking.final_lists import list_parts
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import SHOWN, Answer
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family
 from fusion_bench.util.formatting import Progress, format_number, ignore_progress, pluralize
@@ -77,19 +78,18 @@ _RepeatExtremes: TypeAlias = tuple[TopCandidates, CompletionModel, Extremes]
 
 
 def _find_repeat_extremes(
-    repeat: EvaluationSet, pair: tuple[System, System], measure: Measure, scale: Sequence[int]
+    runs: AlignedRuns, pair: tuple[System, System], measure: Measure, scale: Sequence[int]
 ) -> _RepeatExtremes:
     """The completions of one repeat.
 
     Args:
-        repeat: The evaluated queries.
-        pair: Baseline and candidate.
+        runs: The evaluated queries.
+        pair: Baseline and candidate, fitted.
         measure: One of which completions are known.
         scale: The grades that a judge may give.
     """
-    spaces = repeat.dataset.spaces
-    second, first = (list_parts(repeat.fit_system(each), repeat.runs, spaces) for each in pair)
-    top = collect_top(repeat.runs, first, second, cutoff=measure.cutoff)
+    second, first = (list_parts(each, runs) for each in pair)
+    top = collect_top(runs, first, second, cutoff=measure.cutoff)
     model = build_model(measure, top, scale)
     if model is None:
         raise AssertionError(f"{measure.name} has no model")
@@ -217,7 +217,12 @@ def plan_judging(
     pair = judged.systems[first], judged.systems[second]
     scale = range(greatest + 1)
     count = _count_paired_repeats(task, pair)
-    repeats = [_find_repeat_extremes(each, pair, chosen, scale) for each in task.repeats[:count]]
+    repeats = [
+        _find_repeat_extremes(
+            runs, (task.fit_system(pair[0], t), task.fit_system(pair[1], t)), chosen, scale
+        )
+        for t, runs in enumerate(task.runs.repeats[:count])
+    ]
     progress(STAGE, 2, 4)
     ends = [each for _, _, each in repeats]
     low = np.mean([each.low for each in ends], axis=0)
@@ -251,7 +256,7 @@ def _count_paired_repeats(task: EvaluationSet, pair: tuple[System, System]) -> i
     Raises:
         ConfigError: They have different numbers, and the ends are formed repeat by repeat.
     """
-    counts = [task.count_repeats(system) for system in pair]
+    counts = [task.runs.count_repeats(system.list_keys) for system in pair]
     if 1 < min(counts) < max(counts):
         names = " and ".join(f"{s.name} {n}" for s, n in zip(pair, counts, strict=True))
         raise ConfigError(
@@ -294,22 +299,14 @@ def _prepare(judged: JudgedSystems, grades: Mapping[Pair, int]) -> EvaluationSet
     """The evaluated queries with every grade that is known."""
     dataset = judged.dataset
     if grades:
-        later = tuple(_add_grades(repeat, grades) for repeat in dataset.later_repeats)
-        dataset = replace(_add_grades(dataset, grades), later_repeats=later)
+        dataset = with_grades(dataset, merge_qrels(dataset.qrels, grades))
     return prepare_dataset(judged.experiment, judged.source, dataset)
-
-
-def _add_grades(dataset: Dataset, grades: Mapping[Pair, int]) -> Dataset:
-    qrels = merge_qrels(dataset.qrels, grades)
-    return replace(dataset, qrels=qrels, cache=None, keys=())
 
 
 def _values(task: EvaluationSet, measure: Measure) -> dict[str, FloatArray]:
     """By system, shape (Q,); of several repeats the means."""
     systems = list(task.experiment.systems.values())
-    if not task.later_repeats:
-        systems = [task.fit_system(system) for system in systems]
-    scores = evaluate_repeats(task, systems, [measure])
+    scores = evaluate_systems(systems, task.runs, [measure], training=task.training)
     return {each.system: each.values[0] for each in scores}
 
 

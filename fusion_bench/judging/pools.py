@@ -118,11 +118,12 @@ def align_for_judging(
         rerankers=list(dataset.rerankers.values()),
         queries=dataset.queries,
         ties=ties,
+        spaces=dataset.spaces,
     )
     systems = dict(judged.systems)
     if any(map(needs_fitting, systems.values())):
         known = dataset.aligned(list(dataset.runs), ties=ties)
-        systems = {n: fit_system(each, known, dataset.spaces) for n, each in systems.items()}
+        systems = {n: fit_system(each, known) for n, each in systems.items()}
     return runs, systems
 
 
@@ -212,7 +213,7 @@ def build_pool(judged: JudgedSystems, depth: int) -> tuple[PooledDocument, ...]:
         for s, system in enumerate(systems.values()):
             if number > judged.dataset.count_repeats(system.list_keys):
                 continue
-            parts = list_parts(system, runs, dataset.spaces)
+            parts = list_parts(system, runs)
             top = collect_top(runs, parts, cutoff=depth)
             for pair, rank in _ranked_pairs(top):
                 places = ranks.setdefault(pair, [0] * len(systems))

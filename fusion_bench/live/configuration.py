@@ -133,7 +133,7 @@ def load_tuned_system(
     if needs_fitting(system):
         loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
         aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
-        system = fit_system(system, aligned, spaces)
+        system = fit_system(system, aligned)
     return system, rules, spaces, experiment.crag
 
 

@@ -256,13 +256,13 @@ class Pipeline:
         sources = self._config.choose_sources(lists or {}, off)
         strict, spaces = self._config.settings.strict, self._tools.spaces
         hits, failed = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
-        runs = align_lists(asked, hits, system.base_runs, rules)
+        runs = align_lists(asked, hits, system.base_runs, rules, spaces)
         scoring = QueryScoring(self._tools, asked, hits, started)
         documents: tuple[LiveDocument, ...] = ()
         plain = system
         if runs is not None:
             plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
-            documents = rank_documents(plain, scored, spaces, hits)
+            documents = rank_documents(plain, scored, hits)
         failures = (f"source {name}: {why}" for name, why in failed.items())
         key, chosen = system.class_key, choose_class(system, asked)
         rule = self._config.crag

@@ -189,7 +189,11 @@ class ListRules:
 
 
 def align_lists(
-    query: Query, lists: Mapping[str, Sequence[QueryHit]], names: Sequence[str], rules: ListRules
+    query: Query,
+    lists: Mapping[str, Sequence[QueryHit]],
+    names: Sequence[str],
+    rules: ListRules,
+    spaces: Mapping[str, ScoreSpace] | None = None,
 ) -> AlignedRuns | None:
     """The lists of one query on one set of candidates; None where all are empty.
 
@@ -198,6 +202,7 @@ def align_lists(
         lists: By name of the source; one that is off may be absent.
         names: The sources, in the order that ``first_seen`` ties go by.
         rules: How the lists are read.
+        spaces: What the scores of each rerank list mean, by its name.
     """
     off = rules.explain_off(query)
     given = {name: lists[name] for name in names if name not in off and lists[name]}
@@ -205,7 +210,7 @@ def align_lists(
     filled = [run for run in runs if len(run.documents)]
     if not filled:
         return None
-    aligned = align_all_queries(filled, queries={query.id: query}, ties=rules.ties)
+    aligned = align_all_queries(filled, queries={query.id: query}, ties=rules.ties, spaces=spaces)
     for name in names:
         if name not in aligned.sources:
             size = len(aligned.documents)

@@ -203,8 +203,7 @@ class QueryScoring:
             stages[name], runs = await self.score_system(stage, runs)
         if stages:
             system = system.model_copy(update={"stages": stages})
-        spaces = self.tools.spaces
-        [(_, plain, part)] = plain_systems(system, runs, spaces)
+        [(_, plain, part)] = plain_systems(system, runs)
         blend = plain.blend
         if not isinstance(blend, RerankBlend):
             return plain, runs

@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
@@ -38,7 +38,6 @@ from fusion_bench.models.rerank_config import (
 )
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
@@ -173,21 +172,15 @@ def measure_outcomes(
     blends = [template.model_copy(update={"reranker": name}) for name in lists]
     systems = [system.model_copy(update={"blend": blend}) for blend in (*blends, NoBlend())]
     parsed = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
-    every = dataset.repeats[: dataset.count_repeats()]
-    repeats = [_evaluate_repeat(repeat, systems, parsed) for repeat in every]
+    runs = dataset.align_repeats(system.base_runs).common_repeats()
+    scores = evaluate_systems(systems, runs, [parsed])
     origin = "the system has no blend" if configured is None else "the system's blend"
     depth = template.depth if isinstance(template, RerankBlend) else 0
     label = f"reranker {first}, {template.method} over the first {depth} ({origin})"
-    if len(repeats) > 1:
-        label += f", mean over {len(repeats)} trials"
-    return SimulationInput(parsed.name, mean_of_repeats(np.stack(repeats)), label, fallback)
-
-
-def _evaluate_repeat(dataset: Dataset, systems: Sequence[System], measure: Measure) -> FloatArray:
-    """(systems, Q): the values of one measure."""
-    runs = dataset.aligned(systems[0].base_runs)
-    scores = evaluate_systems(systems, runs, [measure], spaces=dataset.spaces, qrels=dataset.qrels)
-    return np.stack([score.values[0] for score in scores])
+    if runs.later:
+        label += f", mean over {len(runs.repeats)} trials"
+    values = np.stack([score.values[0] for score in scores])
+    return SimulationInput(parsed.name, values, label, fallback)
 
 
 #: The breaker is described at the first failure rate from here on.

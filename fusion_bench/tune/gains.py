@@ -10,23 +10,22 @@ from typing import get_args
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds
+from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
-from fusion_bench.evaluation.assessment import find_repeat_bounds
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_JUDGED,
-    evaluate_repeats,
+    load_lists,
     prepare_dataset,
     repeats_of,
 )
-from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
 from fusion_bench.stats.comparison import check_skew, decide_answer, paired_difference
 from fusion_bench.stats.corrections import randomization_p_values
@@ -307,7 +306,8 @@ def evaluate_untuned(
     alone = [System(name=name, runs=(name,)) for name in sorted(names)]
     sources = [system for system in alone if system.resolved_config not in known]
     systems = [*others, *sources, *repaired]
-    scores = evaluate_repeats(task, systems, [objective.measure])
+    measures = [objective.measure]
+    scores = evaluate_systems(systems, task.runs, measures, training=task.training)
     place = {query: q for q, query in enumerate(task.runs.queries)}
     order = np.array([place[query] for query in objective.runs.queries])
     kinds: list[FloorKind] = ["system" for _ in others]
@@ -321,7 +321,7 @@ def evaluate_untuned(
             score.values[0],
             repeats_of(score.repeats, 0),
             is_shared=not tuned.isdisjoint(task.repeat_lists(system)),
-            bounds=find_repeat_bounds(task, system, [objective.measure])[0],
+            bounds=find_system_bounds(system, task.runs, measures, training=task.training)[0],
         ).select_queries(order)
         for score, kind, system in zip(scores, kinds, systems, strict=True)
     )

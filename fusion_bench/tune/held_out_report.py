@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
-from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
+from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
 from fusion_bench.checks.dataset_facts import (
     count_known_unjudged,
     describe_first_repeat,
@@ -26,7 +26,6 @@ from fusion_bench.checks.unjudged import (
     combine_evidence,
     compare_unjudged,
     judgment_kind,
-    mean_evidence,
     measure_unjudged,
 )
 from fusion_bench.config.models import parse_model
@@ -259,9 +258,8 @@ class HeldOutGains:
 
     def _measure_unjudged(self, system: System) -> UnjudgedEvidence:
         """Of all queries, over the repeats of the lists."""
-        measures = [self._objective.measure]
-        repeats = (measure_unjudged(system, runs, measures) for runs in self._objective.repeats)
-        return mean_evidence([evidence for [evidence] in repeats])
+        [evidence] = measure_unjudged(system, self._objective.runs, [self._objective.measure])
+        return evidence
 
 
 def _build_system(point: ParetoPoint) -> System:
@@ -344,13 +342,9 @@ class HeldOutReport(HeldOutGains):
     def _find_bounds(self, system: System) -> QueryBounds | None:
         """What unjudged documents could make of held-out values; None where all are judged."""
         objective = self._objective
-        if bool(objective.runs.judged.all()):  # nothing needs to be ranked
-            return None
-        fitted = (
-            (fit_system(system, runs), part)
-            for runs, part in zip(objective.repeats, self._held_out_repeats, strict=True)
+        [bounds] = find_system_bounds(
+            system, self._held_out_runs, [objective.measure], training=objective.runs
         )
-        (bounds,) = find_fitted_bounds(fitted, [objective.measure])
         return bounds
 
     @cached_property
@@ -366,9 +360,9 @@ class HeldOutReport(HeldOutGains):
         return {name: bounds for name, bounds in known.items() if bounds is not None}
 
     @cached_property
-    def _held_out_repeats(self) -> list[AlignedRuns]:
-        """The lists of the held-out queries, once with each of their repeats."""
-        return [runs.subset(self._held_out) for runs in self._objective.repeats]
+    def _held_out_runs(self) -> AlignedRuns:
+        """The lists of the held-out queries."""
+        return self._objective.runs.subset(self._held_out)
 
     @property
     def _sides(self) -> dict[str, System]:
@@ -504,8 +498,8 @@ class HeldOutReport(HeldOutGains):
     def _measure_facts(self) -> DataFacts:
         """Facts of the default and the tuned system on the held-out queries, first trial."""
         objective, dataset = self._objective, self.dataset
-        runs, measures = objective.runs, [objective.measure]
-        part = self._held_out_repeats[0]
+        runs, measures = objective.runs.repeats[0], [objective.measure]
+        part = self._held_out_runs.repeats[0]
         fitted = {name: fit_system(each, runs) for name, each in self._sides.items()}
         assessed = {name: assess_system(each, part, measures) for name, each in fitted.items()}
         inside = find_source_ties(
@@ -516,7 +510,7 @@ class HeldOutReport(HeldOutGains):
             ranked_by_column=dataset.ranked_by_column,
             seed=self.evaluation.tuning.seed,
         )
-        infos = tuple(list_infos([*zip(dataset.repeats, objective.repeats, strict=False)]))
+        infos = tuple(list_infos([*zip(dataset.repeats, objective.runs.repeats, strict=False)]))
         return DataFacts(
             runs=infos,
             warnings=tuple(self._find_warnings(infos, part.queries)),

@@ -28,8 +28,12 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import find_task_warnings, prepare_dataset
-from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
+from fusion_bench.evaluation.prepared_dataset import (
+    find_task_warnings,
+    load_lists,
+    prepare_dataset,
+)
+from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
@@ -467,7 +471,7 @@ def study_experiment(
             results.append(
                 study_policy(
                     system,
-                    task.runs,
+                    task.runs.repeats[0],
                     task.measures[0],
                     qrels=loaded.qrels,
                     collection=loaded.name,

@@ -192,7 +192,7 @@ def test_values_of_types_land_at_their_queries() -> None:
         [by_type], runs(), [parse_measure("RR@10")]
     )  # all hybrid: bm25 alone
     assert plain.values.tolist() == [[1.0, 0.0, 0.0]]
-    covered = np.concatenate([index for index, _ in rank_queries(by_type, table, {})])
+    covered = np.concatenate([index for index, _ in rank_queries(by_type, table)])
     assert sorted(covered) == [0, 1, 2]
 
 

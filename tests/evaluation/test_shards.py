@@ -20,7 +20,7 @@ from fusion_bench.io.load_records import ALIGNED_FIELDS
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking import system_scores
 from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
-from tests.contract.cases import DATASETS, SPACES, aligned
+from tests.contract.cases import DATASETS, aligned
 from tests.data.cases import assert_same
 from tests.ranking.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 
@@ -73,15 +73,13 @@ def test_blends_types_and_mapped_arrays(threads: int, tmp_path: Path) -> None:
         System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
         for i, extra in enumerate(options)
     ]
-    expected = evaluate_systems(given, view, MEASURES, spaces=SPACES)
+    expected = evaluate_systems(given, view, MEASURES)
     write_arrays(tmp_path / "a", "k", {}, {name: getattr(view, name) for name in ALIGNED_FIELDS})
     arrays: dict[str, Any] = dict(open_arrays(tmp_path / "a", "k").arrays)
     mapped = replace(view, **arrays)
     assert len(list(system_scores.shards(mapped, SINGLE))) == len(view.queries)
     for runs in (view, mapped):
-        found = evaluate_systems(
-            given, runs, MEASURES, spaces=SPACES, threads=threads, limits=SINGLE
-        )
+        found = evaluate_systems(given, runs, MEASURES, threads=threads, limits=SINGLE)
         for one, other in zip(expected, found, strict=True):
             assert one.values.tobytes() == other.values.tobytes()
 

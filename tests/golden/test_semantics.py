@@ -287,7 +287,7 @@ def test_conv_03_05_each_query_is_fused_with_the_weights_of_its_type() -> None:
         {"name": "s", "runs": tuple(roles), "weights_by_type": "conv-03-05"}
     )
     found = {}
-    for index, ranking in rank_queries(system, aligned, {}):
+    for index, ranking in rank_queries(system, aligned):
         for q in index:
             view = ranking.runs
             found[aligned.queries[q]] = {

@@ -33,11 +33,10 @@ def final(
         Qrels.from_dict({"q": {"d1": 1}}),
         [Run.from_dict("bm25", {"q": FUSED})],
         rerankers=[Run.from_dict("r", {"q": rerank})],
+        spaces={"r": space} if spaces is None else spaces,
     )
     data = {"name": "s", "runs": ("bm25",), "fusion": fusion, "blend": blend}
-    ranking = rank_candidates(
-        System.model_validate(data), runs, {"r": space} if spaces is None else spaces
-    )
+    ranking = rank_candidates(System.model_validate(data), runs)
     placed = [n for n in range(len(runs.documents)) if ranking.positions[n]]
     placed.sort(key=lambda n: int(ranking.positions[n]))
     return [runs.vocabulary[runs.documents[n]] for n in placed]

@@ -131,7 +131,7 @@ def test_parts_cover_every_query_and_every_way_of_ranking_agrees() -> None:
     assert sorted(index.tolist()) == [0, 1]
     [scores] = evaluate_systems([system], runs, [parse_measure("RR@10")])
     expected = np.zeros(2)
-    for rows, ranking in rank_queries(system, runs, {}):
+    for rows, ranking in rank_queries(system, runs):
         relevant = ranking.runs.grades > 0
         for row in rows.tolist():
             query = ranking.runs.queries.index(runs.queries[row])

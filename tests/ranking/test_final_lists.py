@@ -27,8 +27,8 @@ BLEND = {"method": "replace", "reranker": "r", "depth": 3, "missing": "below"}
 
 def lists_of(keys: dict[str, Any], queries: dict[str, Query] | None = None) -> FinalLists:
     system = System.model_validate({"name": "s", "runs": ["a", "b"], **keys})
-    runs = align_all_queries([A, B], rerankers=[RERANK], queries=queries)
-    return make_final_lists(system, runs, {"r": "unit"})
+    runs = align_all_queries([A, B], rerankers=[RERANK], queries=queries, spaces={"r": "unit"})
+    return make_final_lists(system, runs)
 
 
 def by_query(lists: FinalLists) -> dict[str, list[str]]:
@@ -80,11 +80,11 @@ def test_a_written_list_has_the_values_of_the_system() -> None:
     qrels = Qrels.from_dict({"q1": {"d4": 2, "d2": 1}, "q3": {"d1": 1}})
     measures = [parse_measure(name) for name in ("nDCG@10", "RR@10")]
     system = System.model_validate({"name": "s", "runs": ["a", "b"], "blend": BLEND})
-    runs = align(qrels, [A, B], rerankers=[RERANK])
-    [direct] = evaluate_systems([system], runs, measures, spaces={"r": "unit"}, qrels=qrels)
+    runs = align(qrels, [A, B], rerankers=[RERANK], spaces={"r": "unit"})
+    [direct] = evaluate_systems([system], runs, measures)
     alone = System(name="s", runs=("s",))
     written = align(qrels, [lists_of({"blend": BLEND}).to_run()])
-    [read] = evaluate_systems([alone], written, measures, qrels=qrels)
+    [read] = evaluate_systems([alone], written, measures)
     assert read.values.tolist() == direct.values.tolist()
 
 
@@ -119,7 +119,8 @@ def test_a_list_that_is_sorted_again_by_its_scores_stays_as_it_is(size: float) -
     rerank = Run.from_dict("r", {"p": {"d0": 0.1, "d2": 0.2}, "q": {"d1": 0.3}})
     fusion = {"method": "weighted_score", "normalize": "none"}
     system = System.model_validate({"name": "s", "runs": ["a"], "fusion": fusion, "blend": BLEND})
-    lists = make_final_lists(system, align_all_queries([run], rerankers=[rerank]), {"r": "unit"})
+    runs = align_all_queries([run], rerankers=[rerank], spaces={"r": "unit"})
+    lists = make_final_lists(system, runs)
     again = Run.from_dict("again", lists.to_run().to_dict()).to_dict()
     assert {query: list(documents) for query, documents in again.items()} == by_query(lists)
 

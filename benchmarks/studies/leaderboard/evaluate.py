@@ -159,11 +159,10 @@ def _build_system(row: Row) -> System:
 
 def _evaluate(material: Material, system: System) -> FloatArray:
     """(M + 1, Q): values of each measure, and the filled values of the first."""
-    runs, spaces = material.task.runs, material.task.dataset.spaces
-    qrels = material.task.dataset.qrels
+    runs = material.task.runs
     primary, _, precision = material.measures
     measures = (primary, precision)
-    [scores] = evaluate_systems([system], runs, measures, spaces=spaces, qrels=qrels)
+    [scores] = evaluate_systems([system], runs, measures)
     [unjudged] = measure_unjudged(system, runs, [primary])
     filled = unjudged.filled
     if filled is None:

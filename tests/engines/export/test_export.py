@@ -142,7 +142,7 @@ def compare(
     aligned = align(Qrels.from_dict({"q": {"d1": 1}}), runs)
     fusion = {"method": "weighted_score", "normalize": "none"}
     systems = [System(name, [name], fusion, top_k=k) for name, k in (("a", None), ("b", cut))]
-    before, after = (rank_lists(system, aligned, {}, top) for system in systems)
+    before, after = (rank_lists(system, aligned, top) for system in systems)
     return find_changes(before, after, precision)
 
 
