@@ -108,7 +108,7 @@ def _file_writer(options: CompareOptions) -> Callable[[Mapping[str, str]], list[
     folder = require_folder(options.out or Path("reports/compare"))
 
     def write(texts: Mapping[str, str]) -> list[Path]:
-        from fusion_bench.report.write import write_files
+        from fusion_bench.io.outputs import write_files
 
         return write_files(folder, texts)
 

@@ -127,9 +127,9 @@ def write_simulation(result: SimulationResult, folder: Path, title: str) -> list
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
+    from fusion_bench.io.outputs import write_files
     from fusion_bench.report.plots import render_png
     from fusion_bench.report.plots.studies import draw_degradation
-    from fusion_bench.report.write import write_files
 
     data = asdict(result)
     picture = render_png(draw_degradation(data, f"Degradation of {title}"))

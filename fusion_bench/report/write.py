@@ -14,12 +14,12 @@ from pydantic import BaseModel
 
 from fusion_bench.config.options import PictureOptions
 from fusion_bench.config.yaml_files import format_yaml
-from fusion_bench.io.outputs import write_outputs
+from fusion_bench.io.outputs import write_files
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, NextStep, Page
 from fusion_bench.report.record_rows import csv_files, record_rows
 from fusion_bench.report.table import make_safe_name, render_latex_tables
-from fusion_bench.util.files import make_output_folder, make_write_error, show_path
+from fusion_bench.util.files import show_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import ReportDetails
@@ -152,34 +152,6 @@ def draw_figures(page: Page) -> dict[str, bytes]:
         figure.file: (render_svg if figure.file.endswith(".svg") else render_png)(figure.draw())
         for figure in page.figures
     }
-
-
-def write_files(
-    folder: Path,
-    texts: Mapping[str, str],
-    figures: Mapping[str, bytes] | None = None,
-    *,
-    committed: Sequence[Path] = (),
-) -> list[Path]:
-    """Write texts and figures, all of which are made before anything is written.
-
-    The first text is the record of the set: where it is there, the other files belong to it.
-
-    Args:
-        folder: Where to; created if missing.
-        texts: File name → text.
-        figures: File name → contents; see :func:`draw_figures`.
-        committed: Files that git must see wherever they are.
-
-    Raises:
-        FusionBenchError: The folder cannot be written to.
-    """
-    contents = {name: text.encode() for name, text in texts.items()} | dict(figures or {})
-    try:
-        make_output_folder(folder, committed=committed)
-    except OSError as error:
-        raise make_write_error(folder, error) from error
-    return write_outputs(folder, contents)
 
 
 def _evaluation_figures(
