@@ -162,7 +162,7 @@ def replay_system(
         for item in (system, exported)
     }
     names = tuple(measure.name for measure in task.measures)
-    repeats = {name: each.repeats for name, each in assessments.items() if each.repeats is not None}
+    repeats = {name: each.repeats for name, each in assessments.items() if len(each.repeats) > 1}
     contrast = Contrast(
         names,
         task.experiment.baseline,

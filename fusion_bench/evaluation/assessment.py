@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -45,30 +46,28 @@ class Assessment:
     """One system on Q queries and M measures.
 
     Attributes:
-        values: Shape (M, Q).
+        repeats: Shape (T, M, Q): the values of each repeat; everything else is the mean over T
+            repeats.
         ties: What the order of ties could make of the values.
         unjudged: What unjudged documents could change in the primary measure.
         candidates: Documents returned over all queries.
         bounds: (M,): what completions of the judgments make of each measure; None = complete
             judgments.
-        repeats: Shape (T, M, Q): the values of each repeat, where everything else is the mean over
-            T repeats; None = there is one.
         source_ties: What ties inside the lists that it reads could make of the values; None = not
             asked.
     """
 
-    values: FloatArray
+    repeats: FloatArray
     ties: TieSensitivity
     unjudged: UnjudgedEvidence
     candidates: int
     bounds: tuple[QueryBounds | None, ...]
-    repeats: FloatArray | None = None
     source_ties: SourceTies | None = None
 
-    def of_repeat(self, number: int) -> FloatArray:
-        """(M, Q): the values of one repeat, from 0."""
-        values: FloatArray = self.values if self.repeats is None else self.repeats[number]
-        return values
+    @cached_property
+    def values(self) -> FloatArray:
+        """(M, Q): the means over the repeats."""
+        return mean_of_repeats(self.repeats)
 
 
 def assess_system(
@@ -96,12 +95,20 @@ def _assess_fitted(
     measures: Sequence[Measure],
     observe: Observer | None,
 ) -> Assessment:
-    """What is measured of a system on each repeat, as means over them."""
+    """The means over repeats, with the values of each; of one repeat what is measured on it."""
     parts = [
         _assess_repeat(system, runs, measures, None if number else observe)
         for number, (system, runs) in enumerate(repeats)
     ]
-    return _mean_assessment(parts)
+    if len(parts) == 1:
+        return parts[0]
+    return Assessment(
+        repeats=np.concatenate([part.repeats for part in parts]),
+        ties=_mean_ties([part.ties for part in parts]),
+        unjudged=mean_evidence([part.unjudged for part in parts]),
+        bounds=mean_bounds([part.bounds for part in parts]),
+        candidates=round(sum(part.candidates for part in parts) / len(parts)),
+    )
 
 
 def _assess_repeat(
@@ -126,7 +133,7 @@ def _assess_repeat(
     ties = TieSensitivity(affected, *extremes)
     [unjudged] = find_evidence(runs, parts, measures[:1])
     lists = [(index, view, positions) for index, view, _, positions in parts]
-    return Assessment(values, ties, unjudged, candidates, find_bounds(measures, runs, lists))
+    return Assessment(values[None], ties, unjudged, candidates, find_bounds(measures, runs, lists))
 
 
 def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> FloatArray:
@@ -150,7 +157,7 @@ def describe_repeats(
         system: The system.
         assessment: What was measured of it.
     """
-    if assessment.repeats is None:
+    if len(assessment.repeats) == 1:
         return None
     values = assessment.repeats[:, 0]
     spread = measure_repeat_spread(values, task.groups)
@@ -220,7 +227,7 @@ def assess_systems(
         present = {n: each[number][0] for n, each in fitted.items() if number < len(each)}
         of_repeat = find_source_ties(
             present,
-            {name: assessed[name].of_repeat(number) for name in present},
+            {name: assessed[name].repeats[number] for name in present},
             task.runs.repeats[number],
             task.measures,
             ranked_by_column=repeat.ranked_by_column,
@@ -231,21 +238,6 @@ def assess_systems(
             ties[name].append(each)
     means = {name: _mean_source_ties(each) for name, each in ties.items()}
     return {name: replace(each, source_ties=means[name]) for name, each in assessed.items()}
-
-
-def _mean_assessment(repeats: Sequence[Assessment]) -> Assessment:
-    """The means over repeats, with the values of each; of one repeat itself."""
-    if len(repeats) == 1:
-        return repeats[0]
-    values = np.stack([part.values for part in repeats])
-    return Assessment(
-        values=mean_of_repeats(values),
-        ties=_mean_ties([part.ties for part in repeats]),
-        unjudged=mean_evidence([part.unjudged for part in repeats]),
-        bounds=mean_bounds([part.bounds for part in repeats]),
-        candidates=round(sum(part.candidates for part in repeats) / len(repeats)),
-        repeats=values,
-    )
 
 
 def _mean_source_ties(repeats: Sequence[SourceTies]) -> SourceTies:

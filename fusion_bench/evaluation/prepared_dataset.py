@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -24,7 +24,7 @@ from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
@@ -266,11 +266,6 @@ def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> 
             f"queries file, or drop {key}"
         )
     raise UnknownNameError(title, value, known, where=where)
-
-
-def repeats_of(repeats: FloatArray | None, measure: int) -> FloatArray | None:
-    """(T, Q): the values of one measure, of (T, M, Q); None = there is one repeat."""
-    return None if repeats is None else repeats[:, measure]
 
 
 def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:

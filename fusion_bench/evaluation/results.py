@@ -32,7 +32,6 @@ from fusion_bench.evaluation.compared_reports import (
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_QUERIES,
     EvaluationSet,
-    repeats_of,
     slice_values,
 )
 from fusion_bench.evaluation.report_records import (
@@ -111,13 +110,11 @@ def _list_repeat_terms(
 ) -> dict[tuple[str, str], tuple[RepeatTerm, ...]]:
     """What repeats add to the variance of each fusion's difference from each source."""
     terms: dict[tuple[str, str], tuple[RepeatTerm, ...]] = {}
-    if not task.runs.later:
-        return terms
     for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
         system = task.experiment.systems[name]
         sides = paired_sides(
-            repeats_of(fusion.repeats, 0),
-            repeats_of(scores.repeats, 0),
+            fusion.repeats[:, 0],
+            scores.repeats[:, 0],
             is_shared=f"runs/{source}" in task.repeat_lists(system),
         )
         terms[name, source] = make_repeat_terms(sides, task.groups)
@@ -189,7 +186,7 @@ def _measure_result(
     task: EvaluationSet,
     measure: str,
     values: FloatArray,
-    repeats: FloatArray | None,
+    repeats: FloatArray,
     ties: TieResult | None = None,
     source_ties: SourceTieResult | None = None,
     bounds: QueryBounds | None = None,
@@ -197,9 +194,8 @@ def _measure_result(
     """The record of one measure; ``trials``, (T, Q), are what ``values`` are the means of."""
     alpha = task.experiment.alpha
     estimate = estimate_mean(values, task.groups, alpha=alpha)
-    if repeats is not None:
-        terms = make_repeat_terms([repeats], task.groups)
-        estimate = add_repeat_variance(estimate, terms, alpha=alpha)
+    terms = make_repeat_terms([repeats], task.groups)
+    estimate = add_repeat_variance(estimate, terms, alpha=alpha)
     if is_bounded(measure):
         estimate = estimate.clip(0.0, 1.0)
     return MeasureResult(
@@ -207,7 +203,7 @@ def _measure_result(
         low=estimate.low,
         high=estimate.high,
         values=tuple(values.tolist()),
-        trials=() if repeats is None else tuple(map(tuple, repeats.tolist())),
+        trials=tuple(map(tuple, repeats.tolist())) if len(repeats) > 1 else (),
         ties=ties,
         source_ties=source_ties,
         bounds=None if bounds is None else bounds.record,
@@ -249,7 +245,7 @@ def _system_result(
         if inside is not None and measure.name not in inside.unknown:
             fields = _tie_fields(inside.ties, m)
             source_ties = SourceTieResult(**fields, settlements=inside.settlements)
-        repeats, bounds = repeats_of(assessment.repeats, m), assessment.bounds[m]
+        repeats, bounds = assessment.repeats[:, m], assessment.bounds[m]
         results[measure.name] = _measure_result(
             task, measure.name, assessment.values[m], repeats, final, source_ties, bounds
         )
@@ -311,27 +307,25 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     oracle = "the best of the sources for each query and measure; fusion may pass it"
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
     bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
-    rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray, FloatArray | None]] = [
+    rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
         (
             f"best source (chosen on {where})",
             "floor",
             alone[chosen].name,
-            scores[chosen].values,
             scores[chosen].repeats,
         ),
-        ("best source per query (oracle)", "ceiling", oracle, best, None),
-        ("perfect order", "ceiling", order, _perfect_order(task), None),
+        ("best source per query (oracle)", "ceiling", oracle, best[None]),
+        ("perfect order", "ceiling", order, _perfect_order(task)[None]),
     ]
     if len(alone) == 1:
         systems = task.experiment.systems.values()
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
-    for name, kind, note, values, repeats in rows:
+    for name, kind, note, repeats in rows:
+        values = mean_of_repeats(repeats)
         judged = bounds if kind == "floor" else (None,) * len(bounds)
         measures = {
-            m.name: _measure_result(
-                task, m.name, values[i], repeats_of(repeats, i), bounds=judged[i]
-            )
+            m.name: _measure_result(task, m.name, values[i], repeats[:, i], bounds=judged[i])
             for i, m in enumerate(task.measures)
         }
         yield SystemResult(name=name, kind=kind, note=note, measures=measures)

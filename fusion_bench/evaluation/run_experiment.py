@@ -178,7 +178,7 @@ def _collection(
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
-        crag=judge_lists(task, {n: each.of_repeat(0)[0] for n, each in assessed.items()}),
+        crag=judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()}),
         first_trial=describe_first_repeat(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),

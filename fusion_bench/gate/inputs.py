@@ -314,7 +314,7 @@ def _store_values(task: EvaluationSet, system: System) -> dict[str, dict[str, tu
     """The values that a baseline stores: their means over repeats, and those of each repeat."""
     [scores] = evaluate_systems([system], task.runs, task.measures, training=task.training)
     names = [measure.name for measure in task.measures]
-    repeats = () if scores.repeats is None else np.swapaxes(scores.repeats, 0, 1).tolist()
+    repeats = np.swapaxes(scores.repeats, 0, 1).tolist() if len(scores.repeats) > 1 else ()
     return {
         "values": dict(zip(names, map(tuple, scores.values.tolist()), strict=True)),
         "trials": {n: tuple(map(tuple, rows)) for n, rows in zip(names, repeats, strict=False)},

@@ -89,7 +89,7 @@ def measure_systems(
         measures=tuple(each.name for each in task.measures),
         values={name: each.values[:-1] for name, each in scores.items()},
         unjudged={name: 1 - float(each.values[-1].mean()) for name, each in scores.items()},
-        repeats={n: len(each.repeats) for n, each in scores.items() if each.repeats is not None},
+        repeats={n: len(each.repeats) for n, each in scores.items() if len(each.repeats) > 1},
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -137,18 +138,21 @@ class Scores(TableView):
         system: Its name.
         measures: The M measures.
         queries: The Q query ids.
-        values: Shape (M, Q).
+        repeats: Shape (T, M, Q): the values of each of its T repeats; T = 1 where every list that
+            it reads has one file.
         evaluation_path: ``counted`` by the batch engine, or ``ranked`` and why.
-        repeats: Shape (T, M, Q): the values of each repeat, where ``values`` are the means over T
-            repeats; None = there is one.
     """
 
     system: str
     measures: tuple[Measure, ...]
     queries: tuple[str, ...]
-    values: FloatArray
+    repeats: FloatArray
     evaluation_path: str
-    repeats: FloatArray | None = None
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """(M, Q): the means over the repeats."""
+        return mean_of_repeats(self.repeats)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Measure → query → value."""
@@ -210,15 +214,12 @@ def evaluate_systems(
         scores = _evaluate_fitted(fitted, repeat, measures, threads, limits) if present else ()
         for t, each in zip(present, scores, strict=True):
             parts[t].append(each)
-    return tuple(map(_mean_scores, parts))
-
-
-def _mean_scores(repeats: Sequence[Scores]) -> Scores:
-    """The means over repeats, with the values of each; of one repeat itself."""
-    if len(repeats) == 1:
-        return repeats[0]
-    values = np.stack([scores.values for scores in repeats])
-    return replace(repeats[0], values=mean_of_repeats(values), repeats=values)
+    return tuple(
+        replace(first, repeats=np.concatenate([first.repeats, *(each.repeats for each in later)]))
+        if later
+        else first
+        for first, *later in parts
+    )
 
 
 def _evaluate_fitted(
@@ -242,7 +243,7 @@ def _evaluate_fitted(
             system.name,
             tuple(measures),
             runs.queries,
-            values[t],
+            values[None, t],
             "; ".join(dict.fromkeys(path for _, part in parts for path in part[t])),
         )
         for t, system in enumerate(systems)

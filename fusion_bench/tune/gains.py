@@ -20,7 +20,6 @@ from fusion_bench.evaluation.prepared_dataset import (
     ALL_JUDGED,
     load_lists,
     prepare_dataset,
-    repeats_of,
 )
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -64,19 +63,7 @@ class PairedValues:
     @property
     def repeat_terms(self) -> tuple[RepeatTerm, ...]:
         """What the repeats add to the variance of the gain."""
-        return list_repeat_terms(self.repeats, number_by_appearance(self.groups)[0])
-
-
-def list_repeat_terms(
-    differences: FloatArray | None, groups: IntArray | None
-) -> tuple[RepeatTerm, ...]:
-    """What the repeats of two systems that read the same lists add to the variance of a gain.
-
-    Args:
-        differences: Shape (T, Q): tuned − default on each repeat; None = there is one.
-        groups: Shape (Q,), integer codes; None = every query is its own group.
-    """
-    return () if differences is None else make_repeat_terms([differences], groups)
+        return make_repeat_terms([self.repeats], number_by_appearance(self.groups)[0])
 
 
 def paired_gain(
@@ -106,7 +93,7 @@ def paired_gain(
     """
     difference = paired_difference(tuned, default)
     mean = estimate_mean(difference, groups, alpha=alpha)
-    mean = add_repeat_variance(mean, list_repeat_terms(repeats, groups), alpha=alpha)
+    mean = add_repeat_variance(mean, make_repeat_terms([repeats], groups), alpha=alpha)
     p = 1.0
     if difference.any():
         p = float(randomization_p_values(difference[None], groups, seed=seed)[0])
@@ -319,7 +306,7 @@ def evaluate_untuned(
             score.system,
             kind,
             score.values[0],
-            repeats_of(score.repeats, 0),
+            score.repeats[:, 0] if len(score.repeats) > 1 else None,
             is_shared=not tuned.isdisjoint(task.repeat_lists(system)),
             bounds=find_system_bounds(system, task.runs, measures, training=task.training)[0],
         ).select_queries(order)

@@ -48,13 +48,13 @@ from fusion_bench.report.tuning_records import (
     TypeGain,
 )
 from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
+from fusion_bench.stats.repeat_variance import make_repeat_terms
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, list_computed, widen_fit
 from fusion_bench.tune.gains import (
     UntunedSystem,
     compare_floor,
     estimate_needed,
-    list_repeat_terms,
     select_repeats,
 )
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
@@ -218,7 +218,7 @@ class HeldOutGains:
         ]
         gain, *others = self.evaluation.estimate_family(rows, repeats)
         if self.fit is not None:
-            fit = widen_fit(self.fit, list_repeat_terms(self.gain_by_repeat, groups), groups)
+            fit = widen_fit(self.fit, make_repeat_terms([self.gain_by_repeat], groups), groups)
             gain = adopt_fit(gain, fit, is_bounded=self.evaluation.is_bounded)
         return gain, (others.pop(0) if per_type is not None else None), others
 

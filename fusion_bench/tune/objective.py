@@ -367,9 +367,8 @@ class TuningObjective:
         if not self.runs.later:
             return None
         [scores] = evaluate_systems([system], self.runs, [self.measure])
-        if scores.repeats is None:  # it reads no list of several files
-            return np.repeat(scores.values, len(self.runs.repeats), axis=0)
-        return np.asarray(scores.repeats[:, 0])
+        counted = len(self.runs.repeats) // len(scores.repeats)  # > 1: it reads no such list
+        return np.repeat(scores.repeats[:, 0], counted, axis=0)
 
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
         scores = evaluate_systems(systems, self.runs, [self.measure])

@@ -120,12 +120,13 @@ def test_a_greatest_score_that_cannot_divide() -> None:
         Qrels.from_dict({"q": {"d1": 1}}),
         [Run.from_dict("bm25", {"q": {"d1": -1.0, "d2": -2.0}})],
         rerankers=[Run.from_dict("r", {"q": {"d1": 0.1, "d2": 0.2}})],
+        spaces={"r": "unit"},
     )
     system = System.model_validate(
         {"name": "s", "runs": ("bm25",), "fusion": "weighted_score", "blend": linear}
     )
     with pytest.raises(AlignmentError, match=r"-1.*query:.*fused_min_max"):
-        rank_candidates(system, runs, {"r": "unit"})
+        rank_candidates(system, runs)
 
 
 @pytest.mark.parametrize(
