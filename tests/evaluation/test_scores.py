@@ -51,7 +51,7 @@ class Plain(Fusion):
 def runs(queries: Mapping[str, Query] | None = None) -> AlignedRuns:
     made = [Run.from_dict(name, lists, roles=ROLES[name]) for name, lists in LISTS.items()]
     rerank = Run.from_dict("r", {"q1": {"a": 0.1, "b": 0.9}})
-    return align(QRELS, made, rerankers=[rerank], queries=queries)
+    return align(QRELS, made, rerankers=[rerank], queries=queries, spaces={"r": "unit"})
 
 
 def system(**options: object) -> System:
@@ -60,7 +60,7 @@ def system(**options: object) -> System:
 
 def lists(found: System) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
-    for _, ranking in rank_queries(found, runs(), {"r": "unit"}):
+    for _, ranking in rank_queries(found, runs()):
         view = ranking.runs
         for q, query in enumerate(view.queries):
             mine = [n for n in range(view.offsets[q], view.offsets[q + 1]) if ranking.positions[n]]

@@ -105,7 +105,7 @@ def test_lists_that_differ_get_another_fusion_and_no_reranker() -> None:
     }
     blend = {"method": "replace", "reranker": "reranker", "missing": "below"}
     system = System("s", ["bm25", "dense"], blend=blend, policy=policy)
-    above, below = (plain_system_of(system, runs_of(), query, {})[0] for query in ("q1", "q2"))
+    above, below = (plain_system_of(system, runs_of(), query)[0] for query in ("q1", "q2"))
     assert (above.fusion.method, above.blend.method) == ("rrf", "replace")
     assert above.fusion.model_dump()["weights"] == {"semantic": 2.0}
     assert (below.fusion.method, below.blend.method) == ("comb_sum", "none")
@@ -121,7 +121,7 @@ def test_only_ambiguous_queries_are_reranked(threshold: float, reranked: list[st
         policy={"method": "rerank_when_ambiguous", "threshold": threshold},
     )
     runs = runs_of()
-    plain = {query: plain_system_of(system, runs, query, {})[0] for query in runs.queries}
+    plain = {query: plain_system_of(system, runs, query)[0] for query in runs.queries}
     assert [query for query in plain if plain[query].blend.method == "replace"] == reranked
 
 
@@ -317,7 +317,7 @@ def test_overlaps_are_those_of_the_slow_loop(first: Lists, second: Lists, depth:
     features = features_of(first, second)
     overlaps, biased = features.overlaps(depth), features.rank_overlaps(depth)
     for q, query in enumerate(features.runs.queries):
-        a, b = (ranked(source.get(query, {}), depth) for source in (first, second))
+        a, b = (ranked(source.get(query), depth) for source in (first, second))
         assert overlaps[q] == pytest.approx(len({*a} & {*b}) / max(len(a), len(b), 1))
         weights = [0.9**d for d in range(depth)]
         shared = [len({*a[: d + 1]} & {*b[: d + 1]}) / (d + 1) for d in range(depth)]
@@ -329,8 +329,8 @@ def test_overlaps_are_those_of_the_slow_loop(first: Lists, second: Lists, depth:
 def test_features_of_scores_are_those_of_the_slow_loop(source: Lists, depth: int) -> None:
     features = features_of(source)
     for q, query in enumerate(features.runs.queries):
-        top = [source[query][d] for d in ranked(source.get(query, {}), depth)]
-        assert features.lengths[0, q] == len(source.get(query, {}))
+        top = [source[query][d] for d in ranked(source.get(query), depth)]
+        assert features.lengths[0, q] == len(source.get(query))
         assert features.entropies(depth)[0, q] == pytest.approx(slow_entropy(top))
         mean = sum(top) / len(top)
         deviation = math.sqrt(sum((x - mean) ** 2 for x in top) / len(top))

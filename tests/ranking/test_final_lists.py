@@ -133,7 +133,7 @@ def test_a_source_of_weight_0_brings_no_candidates_and_no_bonus() -> None:
     assert lists(off) == lists(system(runs=("dense",)))
     assert lists(off)["q1"] == ["c", "d"]
     v2 = system(fusion={"method": "rrf_v2", "weights": {"keyword": 0}})
-    ranking = rank_candidates(v2, runs(), {})
+    ranking = rank_candidates(v2, runs())
     assert float(ranking.scores.max()) == pytest.approx(1 / 61 + 0.05)
 
 
@@ -141,7 +141,7 @@ def test_depth_cuts_before_fusion_and_top_k_last() -> None:
     assert lists(system(depth=1))["q1"] == ["c", "a"]
     assert lists(system(depth={"bm25": 1}))["q1"] == ["c", "a", "d"]
     assert lists(system(top_k=2))["q1"] == ["c", "a"]
-    ranking = rank_candidates(system(top_k=1), runs(), {})
+    ranking = rank_candidates(system(top_k=1), runs())
     assert sorted(ranking.ranks_before_cut[:4]) == [1, 2, 3, 4]
     assert sorted(ranking.positions[:4]) == [0, 0, 0, 1]
 
@@ -155,7 +155,7 @@ def test_min_relevance_drops_by_the_final_score() -> None:
 
 
 def test_ties_begin_where_their_group_does() -> None:
-    ranking = rank_candidates(system(), runs(), {})
+    ranking = rank_candidates(system(), runs())
     mine = slice(0, int(ranking.runs.offsets[1]))
     names = [ranking.runs.vocabulary[d] for d in ranking.runs.documents[mine]]
     assert dict(zip(names, ranking.tie_starts[mine].tolist(), strict=True)) == {
@@ -168,11 +168,9 @@ def test_ties_begin_where_their_group_does() -> None:
 
 def test_errors_name_the_system() -> None:
     with pytest.raises(ConfigError, match=r"^system 's': weights: 'x'"):
-        rank_candidates(system(fusion={"method": "rrf", "weights": {"x": 1}}), runs(), {})
+        rank_candidates(system(fusion={"method": "rrf", "weights": {"x": 1}}), runs())
     with pytest.raises(AlignmentError, match=r"^system.*'s':.*normalize:.*theoretical_min_max"):
-        rank_candidates(
-            system(fusion={"method": "weighted_score", "normalize": NO_LOW}), runs(), {}
-        )
+        rank_candidates(system(fusion={"method": "weighted_score", "normalize": NO_LOW}), runs())
 
 
 def test_weights_by_type_need_weights() -> None:
@@ -190,6 +188,6 @@ def test_a_fusion_without_weights_lets_every_source_take_part() -> None:
 
 def test_systems_that_share_a_fusion_share_its_list() -> None:
     table = runs()
-    first, second = (rank_candidates(system(top_k=k), table, {}) for k in (1, 2))
+    first, second = (rank_candidates(system(top_k=k), table) for k in (1, 2))
     assert first.runs is second.runs
     assert first.scores is second.scores

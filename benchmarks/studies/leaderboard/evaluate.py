@@ -276,7 +276,5 @@ def _random_order_values(material: Material, seed: int) -> FloatArray:
         positions = np.zeros(len(runs.documents), dtype=np.int64)
         for start, end in zip(runs.offsets[:-1], runs.offsets[1:], strict=True):
             positions[start:end] = generator.permutation(int(end - start)) + 1
-        total += compute_measures(
-            material.measures, runs, positions, qrels=material.task.dataset.qrels
-        )
+        total += compute_measures(material.measures, runs, positions)
     return np.asarray(total / ORDERS)
