@@ -186,9 +186,9 @@ def evaluate_systems(
 
     Each is evaluated on every repeat of the lists that it reads, and its values are the means.
     Trained fusions are fitted first, out of fold, on each repeat by itself. The batch engine counts
-    whatever it supports, all systems of the same sources at once. The
-    other systems are ranked, and ``Scores.evaluation_path`` gives the reason. The values are
-    bitwise equal for any number of threads.
+    whatever it supports, all systems of the same sources at once. The other systems are ranked, and
+    ``Scores.evaluation_path`` gives the reason. The values are bitwise equal for any number of
+    threads.
 
     Args:
         systems: T systems.
