@@ -317,7 +317,7 @@ def test_overlaps_are_those_of_the_slow_loop(first: Lists, second: Lists, depth:
     features = features_of(first, second)
     overlaps, biased = features.overlaps(depth), features.rank_overlaps(depth)
     for q, query in enumerate(features.runs.queries):
-        a, b = (ranked(source.get(query), depth) for source in (first, second))
+        a, b = (ranked(source.get(query, {}), depth) for source in (first, second))
         assert overlaps[q] == pytest.approx(len({*a} & {*b}) / max(len(a), len(b), 1))
         weights = [0.9**d for d in range(depth)]
         shared = [len({*a[: d + 1]} & {*b[: d + 1]}) / (d + 1) for d in range(depth)]
@@ -329,8 +329,8 @@ def test_overlaps_are_those_of_the_slow_loop(first: Lists, second: Lists, depth:
 def test_features_of_scores_are_those_of_the_slow_loop(source: Lists, depth: int) -> None:
     features = features_of(source)
     for q, query in enumerate(features.runs.queries):
-        top = [source[query][d] for d in ranked(source.get(query), depth)]
-        assert features.lengths[0, q] == len(source.get(query))
+        top = [source[query][d] for d in ranked(source.get(query, {}), depth)]
+        assert features.lengths[0, q] == len(source.get(query, {}))
         assert features.entropies(depth)[0, q] == pytest.approx(slow_entropy(top))
         mean = sum(top) / len(top)
         deviation = math.sqrt(sum((x - mean) ** 2 for x in top) / len(top))
