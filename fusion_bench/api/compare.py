@@ -129,8 +129,8 @@ def evaluate_systems(
     chosen = [apply_switch(system) for system in given]
     if not runs.judged.any() and not len(runs.ideal_grades):
         raise ConfigError("runs: nothing is judged, so there is nothing to measure: add judgments")
-    given = {"spaces": spaces, "qrels": qrels}
-    changed = {name: value for name, value in given.items() if value is not None}
+    named = {"spaces": spaces, "qrels": qrels}
+    changed: dict[str, Any] = {name: each for name, each in named.items() if each is not None}
     runs = replace(runs, **changed) if changed else runs
     return system_scores.evaluate_systems(chosen, runs, parsed, threads=threads)
 

@@ -103,12 +103,12 @@ def _explain_both(
     task: EvaluationSet, repeat: int, query: str, systems: tuple[System | None, System]
 ) -> tuple[Explanation | None, Explanation]:
     """A query under the baseline's system, if that can run, and under the candidate."""
-    runs = task.runs.repeats[repeat]
-    old, new = (
-        system and explain_ranking(task.fit_system(system, repeat), runs, query)
-        for system in systems
-    )
-    return old, new
+    runs, (before, after) = task.runs.repeats[repeat], systems
+
+    def explain(system: System) -> Explanation:
+        return explain_ranking(task.fit_system(system, repeat), runs, query)
+
+    return None if before is None else explain(before), explain(after)
 
 
 def _compare_documents(

@@ -76,10 +76,10 @@ def test_long_lists_full_of_ties(ties: Ties, blend: dict[str, Any]) -> None:
     scores = {f"d{d:03}": random.integers(0, 5) / 4 for d in range(0, 600, 3)}
     reranker = Run.from_dict("r", dict.fromkeys("pq", scores))
     qrels = Qrels.from_dict({q: {f"d{d:03}": 1 for d in range(0, 600, 7)} for q in "pq"})
-    runs = align(qrels, sources, rerankers=[reranker], ties=ties)
+    runs = align(qrels, sources, rerankers=[reranker], spaces={"r": "unit"}, ties=ties)
     for fusion in ("rrf", {"method": "weighted_score", "normalize": "min_max", "missing": "zero"}):
         system = System.model_validate(
             {"name": "s", "runs": ["a", "b", "c"], "fusion": fusion}
             | ({"blend": blend} if blend else {})
         )
-        assert assert_same_lists(system, runs, {"r": "unit"})
+        assert assert_same_lists(system, runs)
