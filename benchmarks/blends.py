@@ -38,7 +38,9 @@ def add_reranker(case: Case, seed: int = 1) -> Case:
     order = np.lexsort((-scores, runs.query_index))
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order)) - runs.offsets[runs.query_index[order]] + 1
-    aligned = replace(runs, rerankers=("reranker",), rerank=scores[None], rerank_ranks=ranks[None])
+    aligned = replace(
+        runs, rerankers=("reranker",), rerank=scores[None], rerank_ranks=ranks[None], spaces=SPACES
+    )
     return replace(case, aligned=aligned)
 
 
@@ -67,7 +69,7 @@ def fusion_bench_task(case: Case, name: str, count: int) -> Task:
 
     def task(turn: int) -> object:
         batch = make_systems(case, name, count, turn)
-        return evaluate_systems(batch, case.aligned, measures, spaces=SPACES)
+        return evaluate_systems(batch, case.aligned, measures)
 
     return task
 

@@ -28,7 +28,8 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.space import build_search_space
 
-ATTACK = Path(__file__).parent.parent / "datasets" / "attack" / "dataset.yaml"
+DATASETS = Path(__file__).parent.parent / "datasets"
+ATTACK = DATASETS / "attack" / "dataset.yaml"
 MEASURE = parse_measure("nDCG@10")
 RRF: Mapping[str, Any] = {"method": "rrf", "k": 60}
 
@@ -54,7 +55,7 @@ class Collection:
     spaces: Mapping[str, ScoreSpace]
 
 
-def _load_parity_collection(
+def load_parity_collection(
     name: str,
     sources: tuple[str, ...],
     reranker: tuple[str, ScoreSpace] | None = None,
@@ -62,6 +63,7 @@ def _load_parity_collection(
     qrels: str = "qrels.txt",
     types: Callable[[Path], Mapping[str, str]] = lambda _: {},
 ) -> Collection:
+    """A collection outside the repository, with some of its lists."""
     folder = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / name
     queries = {query: Query(query, type=label) for query, label in types(folder).items()}
     lists = [load_parity_run(name, "runs", source) for source in sources]
@@ -96,11 +98,16 @@ def _read_domains(folder: Path) -> Mapping[str, str]:
 
 
 @cache
-def load_attack(reranked: bool = True) -> Collection:
-    """The built-in collection, with its reranker or without."""
-    data = load_dataset(ATTACK, rerankers={"ltr"} if reranked else set())
+def load_built_in(name: str, reranker: str | None = None) -> Collection:
+    """A collection of the repository, with a reranker or without."""
+    data = load_dataset(DATASETS / name / "dataset.yaml", rerankers=[reranker] if reranker else [])
     lists, rerankers = list(data.runs.values()), list(data.rerankers.values())
-    return _align_collection("attack", data.qrels, lists, rerankers, data.queries, data.spaces)
+    return _align_collection(name, data.qrels, lists, rerankers, data.queries, data.spaces)
+
+
+def load_attack(reranked: bool = True) -> Collection:
+    """The built-in collection ``attack``."""
+    return load_built_in("attack", "ltr" if reranked else None)
 
 
 @cache
@@ -118,24 +125,24 @@ def make_toy_collection() -> Collection:
 
 COLLECTIONS: Mapping[str, Callable[[], Collection]] = {
     "jqara": cache(
-        lambda: _load_parity_collection(
+        lambda: load_parity_collection(
             "jqara",
             ("bm25", "bge-m3+dense", "japanese-splade-base-v1"),
             ("bge-reranker-v2-m3", "unit"),
         )
     ),
     "codec": cache(
-        lambda: _load_parity_collection(
+        lambda: load_parity_collection(
             "codec", ("bm25-rm3", "ance"), ("monot5-on-bm25-rm3", "log_prob"), types=_read_domains
         )
     ),
     "trec-dl-2019": cache(
-        lambda: _load_parity_collection(
+        lambda: load_parity_collection(
             "trec-dl-2019", ("bm25", "splade", "tas-b"), ("rankvicuna-on-splade", "order")
         )
     ),
     "nfcorpus": cache(
-        lambda: _load_parity_collection("nfcorpus", ("bm25", "minilm"), qrels="qrels/test.trec")
+        lambda: load_parity_collection("nfcorpus", ("bm25", "minilm"), qrels="qrels/test.trec")
     ),
     "attack": load_attack,
 }

@@ -111,8 +111,8 @@ class Replay:
             runs: The queries.
         """
         orders: dict[str, list[str]] = {}
-        for index, plain, part in plain_systems(system, runs, self.dataset.spaces):
-            view, (placed, _) = ranked_lists(plain, part, self.dataset.spaces)
+        for index, plain, part in plain_systems(system, runs):
+            view, (placed, _) = ranked_lists(plain, part)
             known = list(view.vocabulary)
             for q, row in enumerate(index.tolist()):
                 rows = np.arange(view.offsets[q], view.offsets[q + 1])
@@ -167,7 +167,7 @@ class Replay:
         """
         keep = np.arange(len(self.runs.queries)) % every == first
         runs = self.runs.subset(keep)
-        fitted = fit_system(system, fit_to or self.runs, self.dataset.spaces)
+        fitted = fit_system(system, fit_to or self.runs)
         expected = self.expected_orders(fitted, runs)
         live = asyncio.run(self.live_orders(fitted, runs.queries))
         return len(live), [query for query in live if live[query] != expected[query]]

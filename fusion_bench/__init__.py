@@ -21,6 +21,7 @@ Public names are imported when first asked for, so that nobody pays for what is 
 
 from __future__ import annotations
 
+import gc
 import sys
 from importlib import import_module
 from types import ModuleType
@@ -170,7 +171,13 @@ if not TYPE_CHECKING:  # type checkers know every name, and find a wrong one
         if name not in _HOME:
             raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}{_suggest(name)}")
         module, _, inner = _HOME[name].partition(":")
-        return getattr(import_module(f"fusion_bench.{module}"), inner or name)
+        is_collecting = gc.isenabled()
+        gc.disable()  # what an import makes stays
+        try:
+            return getattr(import_module(f"fusion_bench.{module}"), inner or name)
+        finally:
+            if is_collecting:
+                gc.enable()
 
 
 def _suggest(name: str) -> str:

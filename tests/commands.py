@@ -37,5 +37,6 @@ def options_of(command: Any) -> set[str]:  # noqa: ANN401 - as above
 
 def next_commands(text: str) -> list[list[str]]:
     """The commands that the end of a page names, without their purposes."""
-    lines = re.findall(r"^  fusion-bench (.*)", text.split("\nNext:\n")[1], re.MULTILINE)
+    steps = text.split("\nNext:\n")[1].replace(" \\\n   ", "")  # a long command goes on
+    lines = re.findall(r"^  fusion-bench (.*)", steps, re.MULTILINE)
     return [shlex.split(line, comments=True) for line in lines]

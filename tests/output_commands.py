@@ -12,6 +12,7 @@ FILES = {
     ("classify", "--out", ".jsonl"): f"classify {QUERIES}",
     ("classify", "--records", ".jsonl"): f"classify {QUERIES} --out new.jsonl",
     ("compare", "--markdown", ".md"): f"compare --qrels {QRELS} {RUN} {OTHER}",
+    ("dataset check", "--markdown", ".md"): "dataset check mine",
     ("dataset check", "--write-groups", ".jsonl"): "dataset check mine",
     ("eval", "--markdown", ".md"): f"eval {EXPERIMENT} --no-plots",
     ("fuse", "--out", ".trec"): f"fuse {RUN} {OTHER}",

@@ -87,6 +87,7 @@ PARTS = (
         "benchmarks.studies.repeats_table",
         mark="trials: coverage",
     ),
+    Part("samplers", "docs/tuning.md", "benchmarks.studies.samplers", mark="samplers"),
     Part("choices", "docs/studies/tuning.md", "benchmarks.studies.choices", mark="choices"),
     Part("policies", "docs/studies/policies.md", "benchmarks.studies.policies", (), "policies"),
     Part("rivals", "docs/studies/tuning.md", "benchmarks.studies.tuning", mark="rivals"),

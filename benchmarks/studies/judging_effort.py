@@ -129,7 +129,7 @@ def judge_until_decided(
         plan = plan_judging(
             judged, grades, greatest=greatest, measure=measure, candidate=pair[0], baseline=pair[1]
         )
-        pairs = [each.document.pair for each in plan.documents]
+        pairs = [document.pair for document, _ in plan.documents]
         first = len(pairs) if first < 0 else first
         if plan.has_one_answer:
             return first, len(grades), plan

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.api.fuse import name_systems
+from fusion_bench.api.fuse import name_systems, skips_lists_unasked
 from fusion_bench.api.inputs import (
     DATA_OPTIONS,
     list_measures,
@@ -18,6 +19,7 @@ from fusion_bench.api.inputs import (
 )
 from fusion_bench.api.results import Comparisons
 from fusion_bench.checks.lint import check_ignored, describe_dataset, lint_datasets, lint_experiment
+from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
@@ -127,9 +129,10 @@ def evaluate_systems(
     chosen = [apply_switch(system) for system in given]
     if not runs.judged.any() and not len(runs.ideal_grades):
         raise ConfigError("runs: nothing is judged, so there is nothing to measure: add judgments")
-    return system_scores.evaluate_systems(
-        chosen, runs, parsed, spaces=spaces, qrels=qrels, threads=threads
-    )
+    named = {"spaces": spaces, "qrels": qrels}
+    changed: dict[str, Any] = {name: each for name, each in named.items() if each is not None}
+    runs = replace(runs, **changed) if changed else runs
+    return system_scores.evaluate_systems(chosen, runs, parsed, threads=threads)
 
 
 def run_experiment(
@@ -142,6 +145,7 @@ def run_experiment(
     where: Mapping[str, str | Collection[str]] | None = None,
     cache: bool = True,
     detail: Collection[str] = (),
+    plugins: Sequence[str | os.PathLike[str]] = (),
 ) -> Report:
     """Run an experiment, as ``fusion-bench eval`` does.
 
@@ -157,27 +161,29 @@ def run_experiment(
         cache: Whether what was read before may be taken from the cache beside a dataset.
         detail: Systems whose top documents ``.details()`` lists too, beside the baseline, the
             best, the guarded and the tuned one.
+        plugins: Python files to execute for this run, as ``--plugin`` does.
 
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
-    if not isinstance(experiment, Experiment):
-        experiment, source = read_experiment(Path(experiment))
-    origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
-    check_ignored(experiment, origin)
-    places = find_folders(folders or None, origin.path)
     collector = DetailsCollector(tuple(detail))
-    report = experiments.run_experiment(
-        experiment,
-        origin,
-        folders=places,
-        split=split,
-        query_type=query_type,
-        where={k: (v,) if isinstance(v, str) else tuple(v) for k, v in (where or {}).items()},
-        cache=cache,
-        details=collector,
-    )
-    report = report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
+    with loaded_plugins([*map(Path, plugins)]):
+        if not isinstance(experiment, Experiment):
+            experiment, source = read_experiment(Path(experiment))
+        origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
+        check_ignored(experiment, origin)
+        places = find_folders(folders or None, origin.path)
+        report = experiments.run_experiment(
+            experiment,
+            origin,
+            folders=places,
+            split=split,
+            query_type=query_type,
+            where={k: (v,) if isinstance(v, str) else tuple(v) for k, v in (where or {}).items()},
+            cache=cache,
+            details=collector,
+        )
+        report = report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
     collector.forget_views()
     return report.with_lazy_details(collector.make_details)
 
@@ -247,7 +253,7 @@ def compare(
     collector = DetailsCollector(tuple(detail))
     collector.check_names(experiment, "compare: detail")
     report = run_on_datasets(experiment, source, [dataset], details=collector)
-    if any(system.class_key is not None for system in experiment.systems.values()):
+    if any(s.class_key is not None or skips_lists_unasked(s) for s in experiment.systems.values()):
         findings = lint_experiment(experiment, source, [describe_dataset(dataset)])
         report = report.model_copy(update={"lint": findings})
     collector.forget_views()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import apply_switch
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Fusion
+from fusion_bench.methods.fuse.weighted_score import WeightedScore
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 
@@ -259,17 +261,44 @@ def fuse(
         known = {}
     label = name or default_name(system)
     built = build_system(label, system, tables)
-    for _, problem in built.find_misfits({key: t.roles for key, t in tables.items()}, [*lists]):
+    roles = {key: table.roles for key, table in tables.items()}
+    for _, problem in built.find_misfits(roles, [*lists]):
         raise ConfigError(f"{label}: {problem}")
+    warn_of_skipped_lists(built, roles)
     aligned = align_all_queries(
         list(tables.values()),
         rerankers=list(lists.values()),
         queries=read_queries(queries) or known,
+        spaces=spaces,
     )
     if opened is not None and needs_fitting(built):
         require_judgments(dataset)
-        built = fit_system(built, dataset.aligned(built.base_runs), dataset.spaces)
-    return make_final_lists(built, aligned, spaces).to_run()
+        built = fit_system(built, dataset.aligned(built.base_runs))
+    return make_final_lists(built, aligned).to_run()
+
+
+def skips_lists_unasked(system: System) -> bool:
+    """Whether a document of one list wins by a default that nobody wrote, which lint can show."""
+    return isinstance(system.fusion, WeightedScore) and system.fusion.skips_unasked
+
+
+def warn_of_skipped_lists(system: System, roles: Mapping[str, Collection[str]]) -> None:
+    """Warn the caller's caller of :func:`skips_lists_unasked`, with the witness of lint.
+
+    Args:
+        system: The system.
+        roles: Of its runs, by name.
+    """
+    if not skips_lists_unasked(system):
+        return
+    from fusion_bench.checks.lint import lint_systems
+    from fusion_bench.checks.lint_rule import DatasetFacts
+
+    facts = DatasetFacts("", {name: frozenset(given) for name, given in roles.items()})
+    for item in lint_systems([system], [facts]):
+        if item.id == "missing-skip-unasked":
+            text = f"{system.name}: {item.problem.message}"
+            warnings.warn(text, stacklevel=3)
 
 
 def _add_parameters(system: SystemLike, parameters: Mapping[str, Any]) -> MethodChoice:

@@ -72,11 +72,12 @@ def fuse_experiment(
         rerankers=list(loaded.rerankers.values()),
         queries=loaded.queries,
         ties=experiment.ties,
+        spaces=loaded.spaces,
     )
     kept = runs if split is None else _queries_of_split(runs, loaded, split)
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))
-    return make_final_lists(chosen, kept, loaded.spaces)
+    return make_final_lists(chosen, kept)
 
 
 def _choose_dataset(given: str | None, names: tuple[str, ...]) -> str:

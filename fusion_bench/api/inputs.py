@@ -121,14 +121,10 @@ def _names_runs(given: Mapping[Any, Any]) -> bool:
         inner = next(iter(first.values()), None)
         return isinstance(inner, Mapping | Set) or is_list(inner)
     if is_list(first):
-        return bool(first) and (hasattr(first[0], "_fields") or len(_row_fields(first[0])) > 2)
+        fields = first[0] if first and isinstance(first[0], tuple | Mapping) else ()
+        return bool(first) and (hasattr(first[0], "_fields") or len(fields) > 2)
     attributes = ("columns", "to_dict", "scoreddocs_iter", "__next__")
     return is_path(first) or isinstance(first, Run) or any(hasattr(first, a) for a in attributes)
-
-
-def _row_fields(item: object) -> Sequence[Any]:
-    """The fields of a row that is a mapping or a tuple."""
-    return list(item) if isinstance(item, Mapping) else item if isinstance(item, tuple) else ()
 
 
 def read_queries(given: object) -> dict[str, Query]:

@@ -89,6 +89,7 @@ def sample_log(
     n: int = 200,
     column: str | None = None,
     drop_personal: bool = False,
+    keep_similar: bool = False,
     seed: int = 0,
 ) -> QuerySample:
     """Draw queries from a log: as many that many ask as that few ask.
@@ -98,13 +99,16 @@ def sample_log(
         n: Queries to draw.
         column: Column or key of the text; by default ``query``, ``text`` and other usual names.
         drop_personal: Replace queries with personal data, which are flagged otherwise.
+        keep_similar: Draw queries that resemble another one, too.
         seed: Another one draws another sample.
 
     Raises:
         FusionBenchError: The log cannot be read or holds no query, or ``n`` is below 1.
     """
     read = read_query_log(Path(log), column)
-    return sample_queries(read, n, seed=seed, drop_personal=drop_personal)
+    return sample_queries(
+        read, n, seed=seed, drop_personal=drop_personal, keep_similar=keep_similar
+    )
 
 
 def pull(
@@ -117,6 +121,7 @@ def pull(
     name: str | None = None,
     depth: int = 100,
     texts: bool = False,
+    all_texts: bool = False,
     vectors: PathLike | None = None,
     skip_failed: bool = False,
     start_over: bool = False,
@@ -133,7 +138,8 @@ def pull(
         config: YAML file with the same keys, over which ``settings`` are put.
         name: The dataset's name; by default the folder's.
         depth: Most documents per query and list.
-        texts: Whether the texts of the documents are pulled too.
+        texts: Whether the texts of the documents that are returned are pulled too.
+        all_texts: Whether those of all documents of the index are, where the engine lists them.
         vectors: File with the vectors of the queries, for legs that name none.
         skip_failed: Leave out a query of which a list fails for good.
         start_over: Forget the answers of an unfinished pull, and replace a dataset that an earlier
@@ -153,6 +159,7 @@ def pull(
         name=name,
         depth=depth,
         texts=texts,
+        all_texts=all_texts,
         vectors=None if vectors is None else Path(vectors),
         skip_failed=skip_failed,
         start_over=start_over,

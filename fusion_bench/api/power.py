@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.report_file import Report, read_report
 from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.report.data_warnings import find_report_warnings
 from fusion_bench.report.power_page import PlannedComparison, PowerPlan
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import POWER
@@ -141,7 +141,7 @@ def power(
         candidate = _find_candidate(part, system)
         spread = _read_spread(part, candidate)
         comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
-        warnings = tuple(find_judge_warnings(part.judge, part.runs))
+        warnings = tuple(find_report_warnings(record)[part.name])
         family = sum(len(_list_candidates(each)) for each in record.collections)
         stored = part.comparison(candidate, part.primary_measure)
         if stored is not None and level == record.alpha and systems in (None, family):

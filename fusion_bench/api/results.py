@@ -11,14 +11,11 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fusion_bench.errors import ConfigError, DataError, UnknownKeyError, UnknownNameError
 from fusion_bench.evaluation.compared_reports import add_comparisons
-from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_changes import ReportChange, find_changes
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
-from fusion_bench.gate.result import GateVerdict
-from fusion_bench.report.data_warnings import data_warnings, lint_lines
-from fusion_bench.report.evaluation_answer import decision_finding
-from fusion_bench.report.tuning_records import TuningReport
+from fusion_bench.report.data_warnings import find_report_warnings, lint_lines
+from fusion_bench.report.evaluation_answer import decision_finding, list_advice
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
 
@@ -27,6 +24,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from fusion_bench.evaluation.details.collector import CollectionDetails
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.tuning_records import TuningReport
 
 
 #: In CSS pixels; the page scrolls inside.
@@ -111,23 +110,27 @@ class Comparisons(ResultView):
     @property
     def verdict(self) -> str:
         """Which system is better than the baseline, and what speaks against relying on that."""
+        warnings = find_report_warnings(self.report)[self.collection.name]
+        doubts = (warning.text for warning in warnings if warning.key in DOUBTS)
+        return " ".join((self._decision, *doubts))
+
+    @property
+    def _decision(self) -> str:
+        """Which system is better; where none is, what to do."""
         decision = decision_finding(self.report, self.collection)
-        doubts = (
-            warning
-            for warning in data_warnings(self.report, self.collection)
-            if warning.key in DOUBTS
-        )
-        return " ".join(finding.text for finding in (decision, *doubts))
+        advice = () if decision.tone == "better" else list_advice(self.report)
+        return " ".join((decision.text, *advice))
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Whatever one should know before trusting a number, as the page of ``eval`` has it.
 
-        Systems with numbers by query type are linted too.
+        Systems with numbers by query type are linted too, and those of which a default that nobody
+        wrote leaves lists out of a mean.
         """
         lines = lint_lines([item for item in self.report.lint if item.severity == "warning"])
-        warnings = (*lines, *data_warnings(self.report, self.collection))
-        return tuple(warning.text for warning in warnings)
+        warnings = find_report_warnings(self.report)[self.collection.name]
+        return (*(line.text for line in lines), *(warning.text for warning in warnings))
 
     @property
     def baseline(self) -> str:
@@ -138,6 +141,18 @@ class Comparisons(ResultView):
     def best(self) -> str:
         """The system with the highest mean on the primary measure; it need not be proven."""
         return self.collection.ranked_systems[0].name
+
+    def to_latex(self, *, columns: Sequence[str] = (), letters: bool = False) -> str:
+        """One table systems × measures with marks of significance, as ``--latex`` writes it.
+
+        Args:
+            columns: Measures, and ``difference``, ``interval`` or ``p`` of the first one; none =
+                all measures.
+            letters: Whether means have letters: systems that share one are not shown to differ.
+        """
+        from fusion_bench.report.paper_table import render_paper_tables
+
+        return render_paper_tables(self.report, columns=columns, letters=letters)
 
     def details(self) -> CollectionDetails:
         """Ranks, terms, texts and sources behind the values, computed when first asked for.
@@ -182,7 +197,7 @@ class Comparisons(ResultView):
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
         title = f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}"
-        lines = [title, decision_finding(self.report, self.collection).text]
+        lines = [title, self._decision]
         if self.warnings:
             lines.append(f"{pluralize(len(self.warnings), 'warning')}: see .warnings and .page()")
         return "\n".join(lines)
@@ -232,6 +247,9 @@ def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
     Raises:
         DataError: It is nothing that has a page, or a file breaks a rule.
     """
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.tuning_records import TuningReport
+
     record = getattr(result, "report", result)
     if before is None and isinstance(record, TuningReport):
         return HtmlPage(f"{record.system} tuned", _tuning_html(record))
@@ -242,7 +260,8 @@ def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
         return HtmlPage(report.name, _change_html(_read_report(before), report))
     from fusion_bench.report.html.pages import evaluation_html
 
-    return HtmlPage(report.name, evaluation_html(report, _find_details(report)))
+    details = report.details() if report.has_details else None  # a file has none
+    return HtmlPage(report.name, evaluation_html(report, details))
 
 
 def compare_reports(before: ReportLike, after: ReportLike) -> ReportChange:
@@ -283,11 +302,6 @@ def _read_report(given: object) -> Report:
     )
 
 
-def _find_details(report: Report) -> ReportDetails | None:
-    """A report that was read from a file has none."""
-    return report.details() if report.has_details else None
-
-
 def _change_html(old: Report, new: Report) -> str:
     from fusion_bench.report.change_page import build_change_page
     from fusion_bench.report.html.pages import change_html
@@ -297,13 +311,9 @@ def _change_html(old: Report, new: Report) -> str:
 
 
 def _tuning_html(report: TuningReport) -> str:
-    from fusion_bench.report.html.render import render_html
-    from fusion_bench.report.plots import make_figures
-    from fusion_bench.report.tuning_page import build_page
-    from fusion_bench.report.write import draw_figures
+    from fusion_bench.report.html.pages import tuning_html
 
-    built = build_page(report, tuple(make_figures("tuning", report)))
-    return render_html(built, figures=draw_figures(built))
+    return tuning_html(report)
 
 
 def _gate_html(verdict: GateVerdict) -> str:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from fusion_bench.api.fuse import SystemLike, build_system, default_name
+from fusion_bench.api.fuse import (
+    SystemLike,
+    build_system,
+    default_name,
+    warn_of_skipped_lists,
+)
 from fusion_bench.api.inputs import (
     DATA_OPTIONS,
     dataset_folder,
@@ -20,6 +25,7 @@ from fusion_bench.api.inputs import (
 )
 from fusion_bench.api.results import ResultView
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.export import ExportData, export_experiment, export_system
@@ -29,10 +35,10 @@ from fusion_bench.evaluation.export_records import ExportReport
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.dialect import find_engine
-from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.experiment.experiment import Experiment, experiment_file, read_experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baseline_files import baseline_path
+from fusion_bench.gate.baseline_files import baseline_path, list_plugins, read_baseline
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
@@ -144,7 +150,9 @@ class TuningResult(ResultView):
 
     def _summary(self) -> str:
         chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())
-        doubt = "" if self.verdict == "ship" else "; no gain is shown for these values"
+        match = self.report.untuned_match
+        doubt = "" if match is None else f"; no gain is shown over {match.name}"
+        doubt = doubt if self.verdict == "ship" else "; no gain is shown for these values"
         return f"TuningResult({self.verdict!r}: {chosen}{doubt})\n{self.comparison!r}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
@@ -216,6 +224,7 @@ def tune(
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
+    warn_of_skipped_lists(chosen, roles)
     if space is not None:
         options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}
@@ -271,6 +280,7 @@ def gate(
     anchor: bool = False,
     folders: Collection[str | os.PathLike[str]] | None = None,
     base: str | None = None,
+    plugins: Sequence[str | os.PathLike[str]] = (),
 ) -> GateVerdict:
     """Check an experiment's candidate for regressions against its committed baseline.
 
@@ -283,6 +293,8 @@ def gate(
             here, and in the folders above.
         base: The commit that the change starts from: a baseline that is the same there is trusted
             where changed lists cannot reproduce it.
+        plugins: Python files to execute for this run, as ``--plugin`` does: without ``update`` only
+            those that the baseline names.
 
     Returns:
         The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``
@@ -291,13 +303,15 @@ def gate(
     Raises:
         FusionBenchError: The experiment, its data or the baseline's file breaks a rule.
     """
-    path = Path(experiment)
-    parsed, source = read_experiment(path)
-    inputs = GateInputs(parsed, source, find_folders(folders, path))
+    path = experiment_file(Path(experiment))
     file = baseline_path(path) if baseline is None else Path(baseline)
-    if update is not None:
-        update_baseline(inputs, file, update, anchor=anchor)
-    return run_gate(inputs, file, base)
+    known = list_plugins(read_baseline(file, path)) if plugins and update is None else None
+    with loaded_plugins([*map(Path, plugins)], known):
+        parsed, source = read_experiment(path)
+        inputs = GateInputs(parsed, source, find_folders(folders, path))
+        if update is not None:
+            update_baseline(inputs, file, update, anchor=anchor)
+        return run_gate(inputs, file, base)
 
 
 #: Suffixes of an experiment's file.
@@ -312,6 +326,7 @@ def export(
     dataset: object = None,
     query_type: str | None = None,
     intent: str | None = None,
+    vector: Collection[str] = (),
     replay: bool | None = None,
     folders: Collection[str | os.PathLike[str]] | None = None,
     **options: Any,  # noqa: ANN401 - the models check them
@@ -319,13 +334,14 @@ def export(
     """Write a system in an engine's own configuration, and say how well that works.
 
     Args:
-        system: A ``System``, what ``tune`` returned, or an experiment's file.
+        system: A ``System``, what ``tune`` returned, or an experiment's file or folder.
         to: The engine: ``elasticsearch``, ``qdrant``, ``langchain``, …
         name: Of the system in the experiment's file.
         dataset: Gives the roles of the sources, and is replayed on: a dataset in any form that
             ``compare`` takes. Of an experiment's file, by name or path; its own by default.
         query_type: Write the numbers of this query type.
         intent: Write the numbers of this intent.
+        vector: Lists that are vector searches, where no role says so.
         replay: Whether to replay what is written on the dataset; by default where it is
             approximate.
         folders: Where named datasets live, for an experiment's file.
@@ -339,7 +355,8 @@ def export(
         FusionBenchError: Something breaks a rule; says what.
 
     >>> from fusion_bench import System
-    >>> report = export(System("s", ["bm25", "dense"], depth=50, top_k=10), "elasticsearch")
+    >>> system = System("s", ["bm25", "dense"], depth=50, top_k=10)
+    >>> report = export(system, "elasticsearch", vector=["dense"])
     >>> report.fidelity, list(report.files)
     ('exact', ['search.json'])
     """
@@ -350,15 +367,17 @@ def export(
         dataset=None if dataset is None else str(dataset),
         query_type=query_type,
         intent=intent,
+        vector=tuple(vector),
         replay=replay,
     )
-    if is_path(system) and Path(system).suffix.lower() in YAML:
-        experiment, source = read_experiment(Path(system))
+    path = experiment_file(Path(system)) if is_path(system) else Path()
+    if path.suffix.lower() in YAML:
+        experiment, source = read_experiment(path)
         if options:
             raise ConfigError(
                 f"{', '.join(options)}: given by the experiment's file: change it there"
             )
-        places = find_folders(folders, Path(system))
+        places = find_folders(folders, path)
         return export_experiment(experiment, source, asked, folders=places)
     given = system.system if isinstance(system, TuningResult) else system
     return _export_at_hand(given, dataset, asked, options)

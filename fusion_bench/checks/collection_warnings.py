@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from fusion_bench.checks.dataset_facts import (
     FIRST_REPEAT,
     IGNORED_QUERIES,
-    warn_first_repeat,
     warn_ignored,
 )
 from fusion_bench.checks.judges import (
@@ -30,10 +30,12 @@ from fusion_bench.config.own_methods import NOT_REPLAYABLE, list_own
 from fusion_bench.stats.comparison import MAX_UNJUDGED
 from fusion_bench.util.formatting import format_percent, list_names
 
+#: Version 2 was switched off on all sides.
+V2_DISABLED: Final = "v2 disabled"
 #: Keys of the warnings that stand before those of the lists …
 BEFORE_LISTS: Final = (
     *(MACHINE_JUDGE, SHARED_FAMILY, OTHER_SCALE, "nothing relevant", "one grade"),
-    *("synthetic queries", IGNORED_QUERIES, "caveat", NOT_REPLAYABLE, "v2 differs", "v2 disabled"),
+    *("synthetic queries", IGNORED_QUERIES, "caveat", NOT_REPLAYABLE, "v2 differs", V2_DISABLED),
 )
 #: … and of those that stand behind them.
 AFTER_LISTS: Final = (
@@ -41,7 +43,6 @@ AFTER_LISTS: Final = (
     *("unjudged decide", "ties", "source ties"),
 )
 _V1: Final = "rrf_v2 ran as rrf without weights and bonus, and position_aware as replace."
-V2_DISABLED: Final = f"RAG_FUSION_V2_ENABLED is off: {_V1}"
 #: Warn where ties decide the value of more of the queries than this.
 MAX_TIED: Final = 0.05
 
@@ -95,14 +96,33 @@ def find_warnings(
             *warn_own_methods(origin for config in configs.values() for origin in list_own(config)),
             *find_data_warnings(runs, queries, configs, measures),
             *warn_near_duplicates(near_duplicates),
-            *warn_first_repeat(first_trial),
+            *(DataWarning(key=FIRST_REPEAT, text=text) for text in first_trial),
         )
     )
 
 
 def prefix_warnings(start: str, warnings: Iterable[DataWarning]) -> Iterator[DataWarning]:
     """The same warnings, each text behind ``start``."""
-    return (DataWarning(key=each.key, text=f"{start}{each.text}") for each in warnings)
+    return (each.model_copy(update={"text": f"{start}{each.text}"}) for each in warnings)
+
+
+def join_collections(warnings: Mapping[str, Iterable[DataWarning]]) -> Iterator[DataWarning]:
+    """The warnings of each collection, by its name; of several, the collection comes first."""
+    for name, each in warnings.items():
+        yield from prefix_warnings(f"{name}: " if len(warnings) > 1 else "", each)
+
+
+def merge_warnings(sides: Mapping[str, Sequence[DataWarning]]) -> Iterator[DataWarning]:
+    """The warnings of two sides: those of both once, then those of one, which names it.
+
+    Args:
+        sides: Such as ``first report`` → its warnings.
+    """
+    counts = Counter(text for side in sides.values() for text in {each.text for each in side})
+    first, _ = sides.values()
+    yield from (each for each in first if counts[each.text] > 1)
+    for name, side in sides.items():
+        yield from prefix_warnings(f"In the {name}: ", (w for w in side if counts[w.text] == 1))
 
 
 def warn_settings(settings: Mapping[str, Any], *, v2_enabled: bool) -> Iterator[DataWarning]:
@@ -125,7 +145,8 @@ def warn_own_methods(origins: Iterable[tuple[str, str]]) -> Iterator[DataWarning
                 f"{name} is {origin}: its source does not hold all that decides its numbers, so "
                 "they cannot be computed again from this report"
             )
-            yield DataWarning(key=NOT_REPLAYABLE, text=text)
+            evidence = {"method": name, "origin": origin}
+            yield DataWarning(key=NOT_REPLAYABLE, text=text, evidence=evidence)
 
 
 def warn_v2(sides: Mapping[str, bool]) -> Iterator[DataWarning]:
@@ -141,9 +162,10 @@ def warn_v2(sides: Mapping[str, bool]) -> Iterator[DataWarning]:
             f"RAG_FUSION_V2_ENABLED was on for {' and '.join(on)} and off for "
             f"{' and '.join(off)}: there {_V1} Their difference contains that of the switch."
         )
-        yield DataWarning(key="v2 differs", text=text)
+        yield DataWarning(key="v2 differs", text=text, evidence=dict(sides))
     elif off:
-        yield DataWarning(key="v2 disabled", text=V2_DISABLED)
+        text = f"RAG_FUSION_V2_ENABLED is off: {_V1}"
+        yield DataWarning(key=V2_DISABLED, text=text, evidence=dict(sides))
 
 
 def warn_unjudged(
@@ -169,7 +191,7 @@ def warn_unjudged(
             f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
             f"not relevant.{sparse}"
         )
-        yield DataWarning(key=key, text=text)
+        yield DataWarning(key=key, text=text, evidence={"unjudged_shares": many})
 
 
 def warn_ties(
@@ -191,4 +213,5 @@ def warn_ties(
             f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
             f"{max(tied.values()):,} of {total:,})."
         )
-        yield DataWarning(key=key, text=text)
+        evidence = {"measure": measure, "affected_queries": tied, "queries": total}
+        yield DataWarning(key=key, text=text, evidence=evidence)

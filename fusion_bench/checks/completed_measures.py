@@ -382,15 +382,17 @@ class LinearFractional:
         base = sign * self._judged_part[queries]
         value = divide_or_zero(base, self._ideals(known))
         best = np.zeros(known.shape, dtype=np.int64)
-        for _ in range(MOST_STEPS):
-            chosen = self._best_counts(sums, ideals, value, numbers > counts[:, None])
-            picked = np.take_along_axis(sums, chosen, axis=1) @ self.steps
-            ratio = divide_or_zero(base + picked, self._ideals(known + chosen))
-            improved = ratio > value + ROUNDING
-            if not improved.any():
+        beyond, rising = numbers > counts[:, None], np.arange(len(queries))
+        for _ in range(MOST_STEPS):  # what a step leaves as it is, the next one would too
+            some = sums[rising]
+            chosen = self._best_counts(some, ideals[rising], value[rising], beyond[rising])
+            picked = np.take_along_axis(some, chosen, axis=1) @ self.steps
+            ratio = divide_or_zero(base[rising] + picked, self._ideals(known[rising] + chosen))
+            improved = ratio > value[rising] + ROUNDING
+            rising = rising[improved]
+            if not len(rising):
                 break
-            value = np.where(improved, ratio, value)
-            best[improved] = chosen[improved]
+            value[rising], best[rising] = ratio[improved], chosen[improved]
         grades = np.zeros(len(rows), dtype=np.int64)
         levels = (best[owner[order]] > place[:, None]).sum(axis=1)
         grades[order] = np.concatenate([[0], self.thresholds])[levels]

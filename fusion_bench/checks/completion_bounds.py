@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -24,6 +24,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import divide_or_zero
 from fusion_bench.ranking.final_lists import list_parts
+from fusion_bench.ranking.plain_systems import fit_repeats
 from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: Depth of Judged where the measure has no cutoff.
@@ -125,17 +126,29 @@ def _judged_share(top: TopCandidates) -> FloatArray:
     return divide_or_zero(judged, shown)
 
 
-def find_fitted_bounds(
-    fitted: Iterable[tuple[System, AlignedRuns]], measures: Sequence[Measure]
+def find_system_bounds(
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    *,
+    training: AlignedRuns | None = None,
 ) -> tuple[QueryBounds | None, ...]:
-    """The bounds of a system that is fitted already, as means over its repeats.
+    """The bounds of a system, as means over its repeats.
 
     Args:
-        fitted: (T,): for each repeat the system, fitted there, and the lists.
-        measures: M measures.
+        system: The system.
+        runs: Aligned runs.
+        measures: (M,).
+        training: The queries that trained fusions learn from; None = the evaluated ones.
+
+    Returns:
+        (M,); None = the judgments are complete.
     """
+    if bool(runs.judged.all()):  # nothing needs to be ranked
+        return (None,) * len(measures)
+    fitted = fit_repeats(system, runs, training)
     return mean_bounds(
-        [find_bounds(measures, runs, list_parts(system, runs)) for system, runs in fitted]
+        [find_bounds(measures, lists, list_parts(each, lists)) for each, lists in fitted]
     )
 
 

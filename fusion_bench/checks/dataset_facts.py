@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
@@ -13,8 +13,8 @@ from fusion_bench.checks.judges import describe_judge, family_of, find_judge_war
 from fusion_bench.checks.lists import (
     check_rerank_list,
     describe_problems,
+    find_list_warnings,
     list_facts,
-    list_warnings,
 )
 from fusion_bench.checks.query_warnings import (
     count_synthetic,
@@ -98,11 +98,6 @@ def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def warn_first_repeat(texts: Iterable[str]) -> Iterator[DataWarning]:
-    """The sentences of :func:`describe_first_repeat` as warnings."""
-    return (DataWarning(key=FIRST_REPEAT, text=text) for text in texts)
-
-
 #: Key of the warning.
 IGNORED_QUERIES: Final = "queries without judgments"
 
@@ -130,6 +125,7 @@ def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
                 f"left out. The numbers describe {pluralize(evaluated, 'query')} of "
                 f"{count + evaluated:,}. To judge more: fusion-bench judge."
             ),
+            evidence={"queries": count, "evaluated": evaluated},
         )
 
 
@@ -330,8 +326,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
-        warnings = list_warnings(info, np.inf, is_judged=dataset.is_judged)
-        notices += [text for key, text in warnings if key not in skipped]
+        warnings = find_list_warnings(info, np.inf, is_judged=dataset.is_judged)
+        notices += [each.text for each in warnings if each.key not in skipped]
     for info in infos:
         notices += _describe_list(info, len(runs.queries))
     if dataset.is_judged and judgment_kind(dataset, dataset.qrels.queries) == "undeclared":

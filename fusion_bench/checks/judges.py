@@ -45,13 +45,10 @@ def find_related_systems(systems: Iterable[System], family: str | None) -> tuple
         systems: The systems.
         family: The family; None = not known.
     """
-    names = (each.name for each in systems if family is not None and _has_family(each, family))
+    if family is None:
+        return ()
+    names = (s.name for s in systems if any(part.family == family for _, part in s.list_parts()))
     return tuple(dict.fromkeys(names))
-
-
-def _has_family(system: System, family: str) -> bool:
-    stages = (system.stages or {}).values()
-    return system.family == family or any(_has_family(stage, family) for stage in stages)
 
 
 def family_of(dataset: Dataset, run: Run) -> str | None:
@@ -93,9 +90,8 @@ def find_judge_warnings(
             " Without its family, nobody can tell whether it judges lists of its own family: add "
             "'family' to 'qrels', and to the runs and rerank lists that a model made."
         )
-    yield DataWarning(key=MACHINE_JUDGE, text=text)
-    if shared := describe_shared_family(judge, lists):
-        yield DataWarning(key=SHARED_FAMILY, text=shared)
+    yield DataWarning(key=MACHINE_JUDGE, text=text, evidence=judge.model_dump(mode="json"))
+    yield from _warn_shared_family(judge, lists)
 
 
 def describe_agreement(judge: JudgeInfo) -> str:
@@ -121,21 +117,22 @@ def describe_agreement(judge: JudgeInfo) -> str:
     return f"Too few pairs measure its {agreement}: {MEASURE_IT}."
 
 
-def describe_shared_family(
-    judge: JudgeInfo, lists: Iterable[ListFamily], *, who: str = "The judge"
-) -> str:
-    """The lists and systems of the judge's own family, and what to do; empty = none is known."""
+def _warn_shared_family(
+    judge: JudgeInfo, lists: Iterable[ListFamily], who: str = "The judge"
+) -> Iterator[DataWarning]:
+    """The lists and systems of the judge's own family, and what to do; nothing = none is known."""
     same = (each for each in lists if judge.family and each.family == judge.family)
     shared = [f"{each.name} ({each.kind})" for each in same]
     shared += [f"{name} (system)" for name in judge.related_systems]
-    if not shared:
-        return ""
-    names = list_names(shared)
-    verb = "is" if len(shared) == 1 else "are"
-    return (
-        f"{who} is of the family {judge.family}, and so {verb} {names}. A model may prefer "
-        "what its own family ranks high: take the grades of people or of another family as 'qrels'."
-    )
+    if shared:
+        verb = "is" if len(shared) == 1 else "are"
+        text = (
+            f"{who} is of the family {judge.family}, and so {verb} {list_names(shared)}. A model "
+            "may prefer what its own family ranks high: take the grades of people or of another "
+            "family as 'qrels'."
+        )
+        evidence = {"family": judge.family, "shared": shared}
+        yield DataWarning(key=SHARED_FAMILY, text=text, evidence=evidence)
 
 
 def find_scale_warnings(grades: Mapping[str, Qrels]) -> Iterator[DataWarning]:
@@ -151,7 +148,7 @@ def find_scale_warnings(grades: Mapping[str, Qrels]) -> Iterator[DataWarning]:
             f"The greatest grades differ: {pairs}. If these judges have different scales, bring "
             "them onto that of the judgments with 'map' under 'judges' of dataset.yaml."
         )
-        yield DataWarning(key=OTHER_SCALE, text=text)
+        yield DataWarning(key=OTHER_SCALE, text=text, evidence={"greatest_grades": greatest})
 
 
 def _format_kappa(kappa: float | None, low: float | None, high: float | None) -> str:
@@ -230,8 +227,7 @@ def find_shared_families(
         spec = dataset.spec.judges.get(name) or dataset.spec.qrels
         family = None if spec is None else spec.family
         judge = JudgeInfo(family=family, related_systems=find_related_systems(systems, family))
-        if text := describe_shared_family(judge, lists, who=f"Judge {name!r}"):
-            yield DataWarning(key=SHARED_FAMILY, text=text)
+        yield from _warn_shared_family(judge, lists, f"Judge {name!r}")
 
 
 def find_judge_refusals(dataset: Dataset, systems: Iterable[System]) -> Iterator[str]:
@@ -244,8 +240,8 @@ def find_judge_refusals(dataset: Dataset, systems: Iterable[System]) -> Iterator
     judge = describe_judge(dataset, systems)
     if judge is None:
         return
-    if shared := describe_shared_family(judge, list_families(dataset)):
-        yield f"{dataset.name}: the grades are circular. {shared.removesuffix('.')}"
+    for shared in _warn_shared_family(judge, list_families(dataset)):
+        yield f"{dataset.name}: the grades are circular. {shared.text.removesuffix('.')}"
     if not judge.is_better_than_chance and not judge.is_accepted:
         yield (
             f"{dataset.name}: the grades are those of a machine judge. "

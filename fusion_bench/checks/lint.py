@@ -177,7 +177,7 @@ def _list_subjects(
     policy only :mod:`~fusion_bench.checks.rules.idle_values` knows: what it changes is left out
     elsewhere.
     """
-    for path, part in _list_parts(systems, ()):
+    for path, part in (pair for system in systems for pair in system.list_parts()):
         system = part.model_copy(update={"stages": None, "policy": None})
         target = None if part.stages or len(path) > 1 else engine  # it runs the whole in one step
         for dataset in datasets or (None,):
@@ -200,16 +200,6 @@ def _add_stage_roles(dataset: DatasetFacts, system: System) -> DatasetFacts:
         return dataset
     roles = source_roles(system, defaultdict(frozenset, dataset.roles))
     return replace(dataset, roles={**dataset.roles, **roles})
-
-
-def _list_parts(
-    systems: Iterable[System], path: tuple[str, ...]
-) -> Iterator[tuple[tuple[str, ...], System]]:
-    """Systems and their stages, however deep, each with its path."""
-    for system in systems:
-        here = (*path, system.name)
-        yield here, system
-        yield from _list_parts((system.stages or {}).values(), (*here, "stages"))
 
 
 def check_ignored(experiment: Experiment, source: Source | None) -> None:

@@ -301,6 +301,7 @@ class Witness:
             [self._make_run(name) for name in self.system.runs],
             rerankers=[self._make_reranker(name) for name in sorted(self.spaces)],
             queries={QUERY: Query(QUERY, type=self.query_class, intent=self.query_class)},
+            spaces=self.spaces,
         )
 
     def _make_run(self, name: str) -> Run:
@@ -338,19 +339,19 @@ def reproduce(witness: Witness) -> tuple[Outcome, tuple[str, ...]]:
         Its list, and the claims that do not hold; these are faults of the rule.
     """
     runs = witness.align()
-    outcome = _run_system(witness.system, runs, witness.spaces)
+    outcome = _run_system(witness.system, runs)
     failed = list(_find_failures(witness, outcome))
     if witness.same_as is not None:
-        other = _run_system(witness.same_as, runs, witness.spaces)
+        other = _run_system(witness.same_as, runs)
         if dict(other.ranks) != dict(outcome.ranks):
             failed.append("the other system gives another list")
     return outcome, tuple(failed)
 
 
-def _run_system(system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace]) -> Outcome:
+def _run_system(system: System, runs: AlignedRuns) -> Outcome:
     ranks: dict[str, int] = {}
     scores: dict[str, float] = {}
-    for _, ranking in rank_queries(system, runs, spaces):
+    for _, ranking in rank_queries(system, runs):
         view = ranking.runs
         for n, place in enumerate(ranking.positions.tolist()):
             document = view.vocabulary[view.documents[n]]

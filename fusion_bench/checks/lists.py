@@ -18,7 +18,7 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.checks.records import DataWarning, ListInfo
-from fusion_bench.checks.tied_lists import order_by_rank
+from fusion_bench.checks.tied_lists import count_places, order_by_rank
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import (
     CategoricalIds,
@@ -26,7 +26,7 @@ from fusion_bench.data.grouped_rows import (
     query_of_rows,
     query_slices,
 )
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, positions
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import format_unmatched_ids
 from fusion_bench.data.records import ScoreSpace, format_condition
 from fusion_bench.data.run import Run
@@ -163,9 +163,8 @@ def measure_both_orders(runs: AlignedRuns, ranks: IntArray) -> BothOrders | None
     answered = counts > 1
     if answered.sum() < LEAST_QUERIES:
         return None
-    place = np.arange(1, len(ordered) + 1) - (np.cumsum(counts) - counts)[query]
-    forwards, backwards = np.zeros((2, len(runs.documents)), dtype=np.int64)
-    forwards[ordered], backwards[ordered] = place, counts[query] + 1 - place
+    forwards = count_places(runs, ordered)
+    backwards = np.where(forwards > 0, counts[runs.query_index] + 1 - forwards, 0)
     values: list[FloatArray] = [
         compute_measures([parse_measure(MEASURE)], runs, positions)[0][answered]
         for positions in (forwards, backwards)
@@ -345,7 +344,7 @@ def _dealt(run: Run, source: Run) -> float:
         compared += 1
         best_scores = np.sort(source.scores[rows.get(query, slice(0))])[::-1][: len(scores)]
         if len(best_scores) == len(scores):
-            hits += bool(np.allclose(scores, best_scores, rtol=SAME, atol=0))
+            hits += bool((np.abs(scores - best_scores) <= SAME * np.abs(best_scores)).all())
     return hits / compared if compared else 0.0
 
 
@@ -373,8 +372,7 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     asked = [parse_measure("nDCG@10")]
 
     def value(ranks: IntArray) -> FloatArray:
-        kept = np.where(scored & (ranks > 0), -ranks.astype(np.float64), np.nan)
-        place = positions(kept, aligned.offsets)
+        place = count_places(aligned, order_by_rank(aligned, np.where(scored, ranks, 0)))
         return np.asarray(measure.compute_measures(asked, aligned, place)[0][answered])
 
     list_values = value(aligned.rerank_ranks[row])
@@ -385,10 +383,10 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     return gains
 
 
-def list_warnings(
+def find_list_warnings(
     info: ListInfo, most_unmatched: float, *, is_judged: bool = True
-) -> Iterator[tuple[str, str]]:
-    """What is doubtful of a list: no answers, other ids, padding, order; each with its key.
+) -> Iterator[DataWarning]:
+    """What is doubtful of a list: no answers, other ids, padding, order.
 
     Args:
         info: The list.
@@ -398,64 +396,86 @@ def list_warnings(
     is_source = info.kind == "run"
     if info.on_queries == 0:
         condition = format_condition(info.when)
-        yield "switched off", f"{info.title} is on for no judged query (when: {condition})."
+        text = f"{info.title} is on for no judged query (when: {condition})."
+        yield _warn(info, "switched off", text, "on_queries")
     if info.unanswered_queries:
         effect = "alone it scores 0 there" if is_source else "these keep their fused order"
         count = pluralize(info.unanswered_queries, "judged query" if is_judged else "query")
-        yield "unanswered", f"{info.title} has no result for {count}; {effect}."
+        text = f"{info.title} has no result for {count}; {effect}."
+        yield _warn(info, "unanswered", text, "unanswered_queries")
     is_few = info.unjudged_queries <= most_unmatched
     if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
         count = pluralize(info.unjudged_queries, "unjudged query")
         ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
-        yield "unmatched queries", f"{info.title} has {count}, ignored: {ids}."
+        text = f"{info.title} has {count}, ignored: {ids}."
+        yield _warn(info, "unmatched queries", text, "unjudged_queries", "unmatched_queries")
     if not info.has_known_documents:
-        text = f"No document of {info.title} is {'judged' if is_source else 'in any run'}."
-        yield "unmatched documents", f"{text} Check that all files use the same document ids."
+        text = (
+            f"No document of {info.title} is {'judged' if is_source else 'in any run'}. Check that "
+            "all files use the same document ids."
+        )
+        yield _warn(info, "unmatched documents", text, "has_known_documents")
     if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
-        text = f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably"
-        yield "zero scores", f"{text} padding that fusion counts as results. See drop_zero_scores."
-    yield from _order_notes(info)
+        text = (
+            f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably padding "
+            "that fusion counts as results. See drop_zero_scores."
+        )
+        yield _warn(info, "zero scores", text, "zero_scores")
+    yield from _find_order_warnings(info)
+    yield from _find_rerank_warnings(info)
+
+
+def _find_rerank_warnings(info: ListInfo) -> Iterator[DataWarning]:
+    """What a provider did not score, or not readably, and what the scores look like."""
     if info.degraded_queries:
         count = pluralize(info.degraded_queries, "query")
         provider = info.provider or "its provider"
         text = f"{info.title} is degraded: {count} not, or not fully, scored by {provider}."
-        yield "degraded", text
+        yield _warn(info, "degraded", text, "degraded_queries", "provider")
     if info.unread_scores:
         count = pluralize(sum(map(len, info.unread_scores.values())), "score")
         places = describe_unread(info.unread_scores)
-        yield "unread scores", f"{info.title} has {count} that could not be read: {places}."
-    yield from (("scores", f"{note[0].upper()}{note[1:]}.") for note in info.problems)
+        text = f"{info.title} has {count} that could not be read: {places}."
+        yield _warn(info, "unread scores", text, "unread_scores")
+    for note in info.problems:
+        yield _warn(info, "scores", f"{note[0].upper()}{note[1:]}.")
 
 
-def _order_notes(info: ListInfo) -> Iterator[tuple[str, str]]:
-    """Reversed and constant lists, opposed rank columns, 32-bit floats; each with its key."""
+def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
+    """Reversed and constant lists, opposed rank columns, 32-bit floats."""
     if info.is_reversed:
-        yield (
-            "reversed",
+        text = (
             f"{info.title} seems to be read backwards: nDCG@10 {format_number(info.mean_as_read)}, "
             f"from its end {format_number(info.mean_backwards)}. A greater score must be better: "
-            "negate distances.",
+            "negate distances."
         )
+        yield _warn(info, "reversed", text, "mean_as_read", "mean_backwards")
     if info.constant_lists:
-        yield (
-            "constant lists",
+        text = (
             f"{info.title} gives all documents one score for "
-            f"{pluralize(info.constant_lists, 'judged query')}. The tie rule alone orders them.",
+            f"{pluralize(info.constant_lists, 'judged query')}. The tie rule alone orders them."
         )
+        yield _warn(info, "constant lists", text, "constant_lists")
     if 2 * info.opposed_rank_lists > info.rank_column_lists:
-        yield (
-            "rank column",
+        text = (
             f"The rank column of {info.title} opposes its scores in {info.opposed_rank_lists:,} of "
             f"the first {pluralize(info.rank_column_lists, 'list')}. Scores decide. Negate them "
-            "if they are distances, or set rank_from: column.",
+            "if they are distances, or set rank_from: column."
         )
+        yield _warn(info, "rank column", text, "opposed_rank_lists", "rank_column_lists")
     if info.float32_queries:
-        yield (
-            "float32",
+        text = (
             f"trec_eval orders {info.title} otherwise for "
             f"{pluralize(info.float32_queries, 'judged query')}, because it compares scores as "
-            "32-bit floats.",
+            "32-bit floats."
         )
+        yield _warn(info, "float32", text, "float32_queries")
+
+
+def _warn(info: ListInfo, key: str, text: str, *fields: str) -> DataWarning:
+    """A warning of a list, with the fields of its record that the text rests on."""
+    record = info.model_dump(mode="json", include={"name", "trial", *fields}, exclude_none=True)
+    return DataWarning(key=key, text=text, evidence=record)
 
 
 #: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
@@ -478,21 +498,10 @@ def find_data_warnings(
         configs: Resolved configuration of each system, by name.
         measures: Names of the measures.
     """
-    yield from find_list_warnings(runs, queries)
+    for run in runs:
+        yield from find_list_warnings(run, MAX_UNMATCHED * queries)
     yield from _find_cut_measures(configs, measures)
     yield from _find_negative_scores(runs, configs)
-
-
-def find_list_warnings(runs: Sequence[ListInfo], queries: int) -> Iterator[DataWarning]:
-    """What is doubtful of the lists alone.
-
-    Args:
-        runs: The lists.
-        queries: Number of evaluated queries.
-    """
-    for run in runs:
-        for key, text in list_warnings(run, MAX_UNMATCHED * queries):
-            yield DataWarning(key=key, text=text)
 
 
 def _find_cut_measures(
@@ -514,7 +523,8 @@ def _find_cut_measures(
                 f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
                 f"{' and '.join(deeper)} cannot see relevant documents below."
             )
-            yield DataWarning(key="top_k", text=text)
+            evidence = {"top_k": top_k, "systems": names, "measures": deeper}
+            yield DataWarning(key="top_k", text=text, evidence=evidence)
 
 
 def _find_negative_scores(
@@ -525,7 +535,7 @@ def _find_negative_scores(
     for info in runs:  # one a trial
         lowest[info.name] = min(info.lowest_score or 0.0, lowest.get(info.name, 0.0))
     systems: list[str] = []
-    lists: dict[str, None] = {}
+    lists: dict[str, float] = {}
     for name, config in configs.items():
         fusion = config.get("fusion") or {}
         is_zero = fusion.get("missing") == "zero" or fusion.get("method") == "comb_sum"
@@ -534,10 +544,11 @@ def _find_negative_scores(
         negative = [run for run in config.get("runs", ()) if lowest.get(run, 0.0) < 0]
         if is_zero and method in KEEPS_SIGN and negative and len(config["runs"]) > 1:
             systems.append(name)
-            lists |= dict.fromkeys(negative)
+            lists |= {name: lowest[name] for name in negative}
     if systems:
         text = (
             f"{list_names([*lists])} with scores below 0: in {list_names(systems)} an absent "
             "document counts 0, so it stands above one that the list returned with less."
         )
-        yield DataWarning(key="missing zero", text=text)
+        evidence = {"lowest_scores": lists, "systems": systems}
+        yield DataWarning(key="missing zero", text=text, evidence=evidence)

@@ -87,7 +87,9 @@ def warn_near_duplicates(*records: NearDuplicates | None) -> Iterator[DataWarnin
     """The warnings of queries that depend on each other though no group says so; None = none."""
     for record in records:
         if record is not None:
-            yield DataWarning(key="near-duplicate queries", text=describe_near_duplicates(record))
+            text = describe_near_duplicates(record)
+            evidence = record.model_dump(mode="json")
+            yield DataWarning(key="near-duplicate queries", text=text, evidence=evidence)
 
 
 def describe_near_duplicates(record: NearDuplicates) -> str:
@@ -168,6 +170,7 @@ def warn_synthetic(count: int) -> Iterator[DataWarning]:
                 f"The queries ({count:,}) are synthetic: a model wrote them from documents of the "
                 "collection. What holds on them may not hold on what users ask."
             ),
+            evidence={"queries": count},
         )
 
 
@@ -210,10 +213,11 @@ def find_grade_warnings(
             f"and R are 0 for every system. The highest grade is {grades[-1]}: check "
             "'binary_relevance' of dataset.yaml, and the grades."
         )
-        yield DataWarning(key="nothing relevant", text=text)
+        evidence = {"binary_relevance": binary_relevance, "highest_grade": grades[-1]}
+        yield DataWarning(key="nothing relevant", text=text, evidence=evidence)
     if len(grades) == 1 and is_machine:
         text = (
             f"The machine judge gave all judged documents of the evaluated queries grade "
             f"{grades[0]}: such grades tell no document from another."
         )
-        yield DataWarning(key="one grade", text=text)
+        yield DataWarning(key="one grade", text=text, evidence={"grade": grades[0]})

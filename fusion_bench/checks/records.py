@@ -17,10 +17,13 @@ class DataWarning(ReportRecord):
         key: For programs, such as ``reversed`` or ``constant lists``;
             ``docs/reference/formats.md`` lists them.
         text: A sentence or more.
+        evidence: The numbers and names that the text rests on, by name; empty = none, as of what an
+            experiment says itself.
     """
 
     key: str
     text: str
+    evidence: dict[str, Any] = Field(default_factory=dict)
 
 
 Severity: TypeAlias = Literal["warning", "note"]

@@ -20,14 +20,15 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.measures.external_measures import ExternalMeasure
+from fusion_bench.methods.fuse import RankSum
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_scores import evaluate_systems
 
 #: Random settlements of every query whose value some settlement changes.
 SETTLEMENTS: Final = 20
-#: A query whose values none of the first orders changes, of which the first turns every group of
-#: ties round and the others are random, is settled no further.
-FIRST_ORDERS: Final = 3
+#: A query whose values neither of the first orders changes, one with every group of ties turned
+#: round and a random one, is settled no further.
+FIRST_ORDERS: Final = 2
 #: A system that the batch engine cannot count is evaluated up to so many tied candidates.
 MOST_RANKED: Final = 5_000
 #: Queries that show how a system is evaluated.
@@ -154,6 +155,8 @@ def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bo
     runs, others = plain.active_runs(part), plain.active_runs(other)
     if not np.array_equal(runs.documents, others.documents):
         return False
+    if isinstance(plain.fusion.engine_form(runs), RankSum):
+        return np.array_equal(runs.ranks, others.ranks)
     return bool(np.array_equal(plain.fusion.fuse(runs), plain.fusion.fuse(others)))
 
 

@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import to_offsets
+from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import KEY_SPACING, BoolArray, FloatArray, IntArray, score_keys
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity, tie_sensitivity
@@ -64,6 +64,19 @@ def order_by_rank(runs: AlignedRuns, ranks: IntArray) -> IntArray:
     ordered = np.empty(len(rows), dtype=np.int64)
     ordered[(np.cumsum(counts) - counts)[query] + place - 1] = rows
     return ordered
+
+
+def count_places(runs: AlignedRuns, ordered: IntArray) -> IntArray:
+    """(N,): the 1-based place of each candidate among those of its query; 0 = not among them.
+
+    Args:
+        runs: The candidates.
+        ordered: Shape (n,): some of them, by query and rank.
+    """
+    counts = np.bincount(runs.query_index[ordered], minlength=len(runs.queries))
+    places = np.zeros(len(runs.documents), dtype=np.int64)
+    places[ordered] = count_within_queries(to_offsets(counts))
+    return places
 
 
 def _tied_with_next(runs: AlignedRuns, ordered: IntArray, scores: FloatArray) -> BoolArray:

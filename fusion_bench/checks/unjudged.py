@@ -21,7 +21,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure, collect_returned, compute_measures
-from fusion_bench.ranking.plain_systems import fit_system, plain_systems
+from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.stats.comparison import (
     CONDITION,
@@ -151,23 +151,31 @@ RankedPart: TypeAlias = tuple[IntArray, AlignedRuns, IntArray, IntArray]
 
 
 def measure_unjudged(
-    system: System, runs: AlignedRuns, measures: Sequence[Measure]
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    *,
+    training: AlignedRuns | None = None,
 ) -> tuple[UnjudgedEvidence, ...]:
-    """What the unjudged documents of a system could change.
+    """What the unjudged documents of a system could change, as means over its repeats.
 
     Args:
         system: The system.
         runs: Aligned runs.
         measures: (M,).
+        training: The queries that trained fusions learn from; None = the evaluated ones.
 
     Returns:
         (M,).
     """
-    parts: list[RankedPart] = []
-    for index, plain, part in plain_systems(fit_system(system, runs), runs):
-        view, (before_cut, _) = ranked_lists(plain, part)
-        parts.append((index, view, before_cut, cut_positions(before_cut, plain.top_k)))
-    return find_evidence(runs, parts, measures)
+    repeats = []
+    for fitted, lists in fit_repeats(system, runs, training):
+        parts: list[RankedPart] = []
+        for index, plain, part in plain_systems(fitted, lists):
+            view, (before_cut, _) = ranked_lists(plain, part)
+            parts.append((index, view, before_cut, cut_positions(before_cut, plain.top_k)))
+        repeats.append(find_evidence(lists, parts, measures))
+    return tuple(map(mean_evidence, zip(*repeats, strict=True)))
 
 
 def find_evidence(

@@ -25,6 +25,7 @@ from fusion_bench.config.options import (
 )
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import NextStep, Page
 
 
-class CompareOptions(file_options.ColumnOptions, PaperOptions, base.PageOptions):
+class CompareOptions(
+    file_options.ColumnOptions, PaperOptions, base.PluginOptions, base.PageOptions
+):
     """Options of ``compare``.
 
     Attributes:
@@ -80,7 +83,7 @@ def command(options: CompareOptions) -> None:
     check_paper_options(options, None if options.qrels is None else measures)
     if options.qrels is None:
         refuse_inputs(map(file_options.report_file, map(Path, options.files)))
-        base.refuse(options, "does not go with reports", *RUN_OPTIONS)
+        base.refuse(options, "does not go with reports", *RUN_OPTIONS, "plugins")
         result = _compare_reports(options)
         written = write(result.texts)
         print_result(result.records, result.page, options, written)
@@ -105,7 +108,7 @@ def _file_writer(options: CompareOptions) -> Callable[[Mapping[str, str]], list[
     folder = require_folder(options.out or Path("reports/compare"))
 
     def write(texts: Mapping[str, str]) -> list[Path]:
-        from fusion_bench.report.write import write_files
+        from fusion_bench.io.outputs import write_files
 
         return write_files(folder, texts)
 
@@ -117,6 +120,7 @@ def _compare_runs(
 ) -> None:
     """Run files against the first of them, with the page of ``eval``."""
     from fusion_bench.cli.application.next_steps import after_compare
+    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.in_memory import compare_files
     from fusion_bench.io.outputs import refuse_inputs
@@ -126,14 +130,16 @@ def _compare_runs(
     lists = file_options.parse_named_files(options.files, "FILE")
     refuse_inputs(lists.values())
     collector = DetailsCollector() if options.html else None
-    report = compare_files(
-        *(qrels, lists),
-        measures=options.measure or DEFAULT_MEASURES,
-        binary_relevance=options.binary_relevance or 1,
-        qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
-        run_layout=file_options.parse_run_columns(options.run_columns, lists),
-        details=collector,
-    )
+    with progress_bar() as progress:
+        report = compare_files(
+            *(qrels, lists),
+            measures=options.measure or DEFAULT_MEASURES,
+            binary_relevance=options.binary_relevance or 1,
+            qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
+            run_layout=file_options.parse_run_columns(options.run_columns, lists),
+            details=collector,
+            progress=progress,
+        )
     steps = tuple(after_compare(qrels, lists, options.words(*RUN_OPTIONS)))
     page = replace(build_page(report), next_steps=steps)
     files = {} if collector is None else _evaluation_files(report, collector, steps)
@@ -176,11 +182,16 @@ def _compare_reports(options: CompareOptions) -> ComparedReports:
         DataError: A file that is no report.
         FusionBenchError: The systems cannot be compared.
     """
+    from fusion_bench.cli.application.progress import progress_bar
+
     paths = [file_options.report_file(Path(name)) for name in options.files]
-    reports = _read_reports(paths)
-    if options.html and len(reports) == 2:
-        return _compare_versions(paths, reports, options)
-    result = _compare(paths, reports, options)
+    with progress_bar() as progress:
+        progress(f"reading {pluralize(len(paths), 'report')}", 0, 1)
+        reports = _read_reports(paths)
+        progress("comparing systems", 0, 1)
+        if options.html and len(reports) == 2:
+            return _compare_versions(paths, reports, options)
+        result = _compare(paths, reports, options)
     if not options.html:
         return result
     return replace(result, texts={**_page_of_one(result), **result.texts})

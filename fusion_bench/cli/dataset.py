@@ -17,13 +17,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
-from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
+from fusion_bench.cli.application.console import (
+    echo,
+    echo_written,
+    print_json,
+    print_result,
+    print_tables,
+)
 from fusion_bench.config.options import Argument, Depth, File, Folder, Name, Names, Option
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.importers.options import LogOptions
@@ -33,7 +39,7 @@ from fusion_bench.util.formatting import pluralize
 if TYPE_CHECKING:
     from fusion_bench.importers.new_dataset import NewDataset
     from fusion_bench.io.dataset_config import DatasetSpec
-    from fusion_bench.report.page import Table
+    from fusion_bench.report.page import Page, Table
 
 
 command = base.command_group(__doc__)
@@ -279,10 +285,14 @@ def show_command(options: ShowOptions) -> None:
     if options.json:
         print_json(facts)
         return
-    _print_facts(facts)
+    for line in _list_facts(facts):
+        echo(line)
+    for table in build_list_tables(facts):
+        echo("")
+        print_tables(table)
 
 
-class CheckOptions(ShowOptions):
+class CheckOptions(ShowOptions, base.PageOptions):
     """Options of ``dataset check``.
 
     Attributes:
@@ -295,6 +305,8 @@ class CheckOptions(ShowOptions):
 @base.add_command(command, name="check")
 def check_command(options: CheckOptions) -> None:
     """Check every file of a dataset; exit code 2 at the first error.
+
+    Prints what is worth knowing of it in brief; 'dataset show' prints every fact.
 
     Examples:
         fusion-bench dataset check datasets/mine/dataset.yaml
@@ -321,14 +333,35 @@ def check_command(options: CheckOptions) -> None:
         facts["groups_written"] = write_found_groups(
             dataset, options.write_groups, is_owned=is_owned
         )
-    if options.json:
-        print_json({"file": path, **facts, "notes": messages})
-        return
-    _print_facts(facts)
-    for notice in messages:
-        echo(f"note: {notice}")
-    notes = pluralize(len(messages), "note")
-    echo(f"{path}: no errors, {notes}: fusion-bench dataset show {quote(options.name)}")
+    record = {"file": path, **facts, "notes": messages}
+    print_result(record, _build_check_page(options.name, record), options, about=path)
+
+
+def _build_check_page(name: str, record: Mapping[str, Any]) -> Page:
+    """What was counted, each note as a warning, and a table a kind of list.
+
+    Args:
+        name: The dataset as the user named it.
+        record: What ``--json`` prints.
+    """
+    from fusion_bench.report.page import Finding, NextStep, Page, Section
+
+    counts = {"judged query": record["judged_queries"], "run": len(record["runs"])}
+    counts |= {"rerank list": len(record["rerank_lists"]), "note": len(record["notes"])}
+    if "groups_written" in record:
+        counts["written group"] = record["groups_written"]["groups"]
+    listed = ", ".join(pluralize(count, noun) for noun, count in counts.items())
+    warnings = tuple(Finding(text, "warning") for text in record["notes"])
+    section = Section(
+        summary="; ".join(_list_facts(record)),
+        findings=warnings,
+        parts=tuple(build_list_tables(record)),
+    )
+    step = NextStep(f"fusion-bench dataset show {quote(name)}", "every fact, and all lists")
+    headline = Finding(
+        f"{record['file']}: no errors: {listed}.", "warning" if warnings else "better"
+    )
+    return Page(f"Dataset {record['name']}", (section,), headline, next_steps=(step,))
 
 
 class UnjudgedOptions(base.ExperimentOptions):
@@ -403,15 +436,12 @@ def from_logs_command(options: LogCommand) -> None:
         echo(f"Next: fusion-bench eval {quote(str(options.out / 'experiment.yaml'))}")
 
 
-def _print_facts(facts: dict[str, object]) -> None:
+def _list_facts(facts: Mapping[str, object]) -> Iterator[str]:
     from fusion_bench.report.table import format_cell
 
     for key, value in facts.items():
         if not isinstance(value, list):
-            echo(f"{key.replace('_', ' ')}: {format_cell(value)}")
-    for table in build_list_tables(facts):
-        echo("")
-        print_tables(table)
+            yield f"{key.replace('_', ' ')}: {format_cell(value)}"
 
 
 def build_list_tables(facts: Mapping[str, object]) -> Iterator[Table]:
@@ -419,5 +449,5 @@ def build_list_tables(facts: Mapping[str, object]) -> Iterator[Table]:
     from fusion_bench.report.table import make_record_table
 
     for key, value in facts.items():
-        if isinstance(value, list) and value:
+        if isinstance(value, list) and value and key != "notes":
             yield make_record_table(key.replace("_", " "), value)

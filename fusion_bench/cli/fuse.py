@@ -66,7 +66,8 @@ def command(options: FuseOptions) -> None:
 
     out, inputs = options.out, options.inputs
     find_writer(out, has_sources=options.sources)
-    is_experiment = len(inputs) == 1 and Path(inputs[0]).suffix.lower() in YAML
+    first = Path(inputs[0])
+    is_experiment = len(inputs) == 1 and (first.suffix.lower() in YAML or first.is_dir())
     lists = _fuse_experiment(options) if is_experiment else _fuse_files(options)
     write_output(out, encode_run(out, make_run_rows(lists, has_sources=options.sources)))
     _print_summary(lists, out, as_json=options.json)
@@ -79,7 +80,9 @@ def _fuse_experiment(options: FuseOptions) -> FinalLists:
     if options.system is None:
         raise typer.BadParameter("name a system of the experiment", param_hint="--system")
     given = options.call(
-        base.ExperimentOptions, experiment=Path(options.inputs[0]), overrides=options.change
+        base.ExperimentOptions,
+        experiment=base.find_experiment(Path(options.inputs[0])),
+        overrides=options.change,
     )
     with given.read() as (experiment, source):
         return options.call(

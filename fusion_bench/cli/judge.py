@@ -346,26 +346,15 @@ def _show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json:
     from fusion_bench.util.files import resolve_path
     from fusion_bench.util.formatting import pluralize
 
-    merged, combined, judges = write_qrels(judged, path, how)
+    counts, judges = write_qrels(judged, path, how)
     if as_json:
-        print_json(
-            {
-                "file": path,
-                "judges": judges,
-                "combine": how,
-                "judged": len(combined.grades),
-                "judged_by_several": combined.several,
-                "disagreements": combined.disagreements,
-                "added": merged.added,
-                "changed": merged.changed,
-            }
-        )
+        print_json({"file": path, "judges": judges, "combine": how, **counts})
         return
     echo(
-        f"{pluralize(len(combined.grades), 'document')} of {_list_judges(judges)}: "
-        f"{merged.added:,} new, {merged.changed:,} with another grade than before. "
-        f"{combined.several:,} have several judges, who disagree on {combined.disagreements:,} "
-        f"({how} decides)."
+        f"{pluralize(counts['judged'], 'document')} of {_list_judges(judges)}: "
+        f"{counts['added']:,} new, {counts['changed']:,} with another grade than before. "
+        f"{counts['judged_by_several']:,} have several judges, who disagree on "
+        f"{counts['disagreements']:,} ({how} decides)."
     )
     echo_written([path])
     spec = judged.dataset.spec.qrels
@@ -402,7 +391,8 @@ def _judge_by_models(judged: JudgedSystems, options: JudgeCommand, path: Path) -
     with progress_bar() as show:
         on_progress = base.show_price(show, "grading")
         written = options.call(run_judges, request, store, on_progress=on_progress)
-    _print_written(judged, written, as_json=options.json)
+    _print_written(written, as_json=options.json)
+    _name_grades(judged, written, as_json=options.json)
     if any(each.meta.graded < each.meta.pairs for each in written):
         raise typer.Exit(ExitCode.DEGRADED)
 
@@ -424,9 +414,7 @@ def _print_estimates(estimates: Mapping[str, CostEstimate], *, as_json: bool) ->
         )
 
 
-def _print_written(
-    judged: JudgedSystems, written: Sequence[WrittenGrades], *, as_json: bool
-) -> None:
+def _print_written(written: Sequence[WrittenGrades], *, as_json: bool) -> None:
     if as_json:
         print_json(
             [
@@ -453,19 +441,22 @@ def _print_written(
         for line in meta.ungraded[:3]:
             echo(f"    {line}")
     echo(f"Written: {', '.join(str(each.path) for each in written)}")
-    _print_entries(judged, written)
 
 
-def _print_entries(judged: JudgedSystems, written: Sequence[WrittenGrades]) -> None:
-    """What to add to the dataset.yaml, and the command that then compares the grades."""
-    from fusion_bench.judging.llm_run import format_new_entries, list_new_entries
+def _name_grades(judged: JudgedSystems, written: Sequence[WrittenGrades], *, as_json: bool) -> None:
+    """Name the files in the dataset.yaml, and say which command then compares the grades."""
+    from fusion_bench.judging.llm_run import list_new_entries
 
     spec, dataset = judged.dataset.spec, quote(str(judged.path))
     qrels, judges = list_new_entries(spec, judged.path, written)
-    for line in format_new_entries(spec, qrels, judges):
+    changes = {key: value for key, value in (("qrels", qrels), ("judges", judges)) if value}
+    lines = base.name_in_dataset(judged.path, changes)
+    if as_json:
+        return
+    for line in lines:
         echo(line)
     if not judges and not spec.judges:
-        echo("Then grade pairs yourself, run this command again, and add what it prints:")
+        echo("Then grade pairs yourself, and run this command again:")
         echo(f"  fusion-bench judge {dataset} --judge NAME")
         return
     echo("Then measure agreement with people before these grades count:")

@@ -56,7 +56,7 @@ def command(options: LintOptions) -> None:
         report = make_lint_report(
             parsed, source, facts, systems=options.systems or None, engine=options.engine
         )
-    print_result(report, build_lint_page(report), options)
+    print_result(report, build_lint_page(report), options, about=options.experiment)
     if any(finding.severity == "warning" for finding in report.findings):
         raise typer.Exit(ExitCode.REGRESSION)
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Table
 
 
-class MethodsOptions(base.JsonOptions):
+class MethodsOptions(base.PluginOptions, base.JsonOptions):
     """Options of ``methods``.
 
     Attributes:
@@ -35,6 +35,7 @@ def command(options: MethodsOptions) -> None:
     Examples:
         fusion-bench methods
         fusion-bench methods rrf
+        fusion-bench methods mine --plugin own.py
         fusion-bench methods --json | jq '.fusion[].method'
     """
     from fusion_bench.engines.engine_settings import list_connectors

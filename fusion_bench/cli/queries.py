@@ -11,8 +11,9 @@ Examples:
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, TypeAlias
@@ -56,6 +57,7 @@ class DrawOptions(QueryOptions):
         count: Queries to draw.
         column: Column or key of the text. Default: query, text, …
         drop_personal: Replace queries with personal data.
+        keep_similar: Draw queries that resemble another one, too.
     """
 
     log: Annotated[Path, Argument("LOG")]
@@ -63,6 +65,7 @@ class DrawOptions(QueryOptions):
     count: Drawn = 200
     column: Name | None = None
     drop_personal: bool = False
+    keep_similar: bool = False
     seed: Seed = 0
 
 
@@ -89,7 +92,7 @@ def sample_command(options: DrawOptions) -> None:
         print_json({"searches": read.searches, **left_out, "sample": sample})
         return
     echo(f"{read.searches:,} searches, {len(read.queries):,} distinct queries")
-    is_uniform = read.queries[0].frequency == read.queries[-1].frequency  # the most frequent first
+    is_uniform = len(set(read.queries.values())) == 1
     for line in (*_describe_left_out(read), *_describe_sample(sample, is_uniform=is_uniform)):
         echo(line)
     echo_written([options.out])
@@ -122,7 +125,10 @@ def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:
             "here: they follow the alphabet"
         )
     if sample.similar:
-        lines.append(f"note: {sample.similar:,} similar queries were left out of the draw")
+        lines.append(
+            f"note: {sample.similar:,} similar queries were left out of the draw: --keep-similar "
+            "draws them too"
+        )
     for kind, count in sample.personal.items():
         lines.append(f"note: {count:,} with {kind}: left out")
     flagged = [query for query in sample.queries if query.personal]
@@ -244,13 +250,9 @@ def vote_command(options: VoteOptions) -> None:
     """
     from fusion_bench.errors import ConfigError
     from fusion_bench.io.json_objects import load_documents
-    from fusion_bench.judging.generated_queries import (
-        list_open,
-        read_generated,
-        read_votes,
-        save_vote,
-    )
+    from fusion_bench.judging.generated_queries import read_generated, read_votes
     from fusion_bench.judging.terminal import open_keyboard
+    from fusion_bench.util.files import append_whole
 
     file = _votes_file(options.queries, options.votes)
     rows, texts = read_generated(options.queries), load_documents(options.documents)
@@ -264,7 +266,7 @@ def vote_command(options: VoteOptions) -> None:
             f'votes need a terminal: elsewhere write {file}, one {{"id": "…", "keep": true}} a line'
         )
     with open_keyboard(sys.stdin.fileno()) as keyboard:
-        for name in list_open([*rows], known, seed=options.seed):
+        for name in _shuffle_open([*rows], known, options.seed):
             keep = _ask_vote(
                 keyboard,
                 rows[name]["text"],
@@ -273,9 +275,18 @@ def vote_command(options: VoteOptions) -> None:
             )
             if keep is None:
                 break
-            save_vote(file, name, keep=keep)
+            file.parent.mkdir(parents=True, exist_ok=True)
+            append_whole(file, f"{json.dumps({'id': name, 'keep': keep})}\n".encode())
             known[name] = keep
     echo(f"{len(known):,} votes in {file}, {sum(known.values()):,} to keep")
+
+
+def _shuffle_open(queries: list[str], votes: Mapping[str, bool], seed: int) -> list[str]:
+    """The queries without a vote, in a random order that votes do not change."""
+    import numpy as np
+
+    order = np.random.default_rng(seed).permutation(len(queries)).tolist()
+    return [queries[i] for i in order if queries[i] not in votes]
 
 
 #: Characters of a document that are shown beside its query.

@@ -56,16 +56,30 @@ def command(options: CommandOptions) -> None:
         return
     with progress_bar() as show:
         written = rerank_run.score_list(dataset, options, base.show_price(show, "scoring"))
-    print_list(written, as_json=options.json)
+    print_list(written, _name_list(dataset, written), as_json=options.json)
     if written.meta.degraded:
         raise typer.Exit(ExitCode.DEGRADED)
+
+
+def _name_list(dataset: Path, written: WrittenList) -> list[str]:
+    """Name the list in the dataset.yaml; the lines that say so, or those to add by hand."""
+    import yaml
+
+    from fusion_bench.io.dataset_config import read_spec
+
+    changes = yaml.safe_load(written.dataset_entry)
+    if written.path.stem in read_spec(dataset)[0].rerank:
+        return []
+    if not written.path.resolve().is_relative_to(dataset.parent.resolve()):
+        return ["in dataset.yaml:", *written.dataset_entry.splitlines()]
+    return base.name_in_dataset(dataset, changes)
 
 
 def _simulate(dataset: Path, options: CommandOptions) -> None:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.measures.aliases import list_renamed
-    from fusion_bench.models.rerank_run import safe_file_name, simulate_list
-    from fusion_bench.models.rerank_simulation import write_simulation
+    from fusion_bench.models.rerank_run import safe_file_name
+    from fusion_bench.models.rerank_simulation import simulate_list, write_simulation
     from fusion_bench.util.files import require_folder
 
     title = dataset.parent.name
@@ -96,8 +110,8 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
     echo(f"price: {unknown if estimate.cost is None else f'about {estimate.cost:.4f}'}")
 
 
-def print_list(written: WrittenList, *, as_json: bool) -> None:
-    """Print what a run did, and what to write into the ``dataset.yaml``."""
+def print_list(written: WrittenList, entries: Sequence[str], *, as_json: bool) -> None:
+    """Print what a run did, and what names the list in the ``dataset.yaml``."""
     from fusion_bench.report.table import make_record_table
 
     meta, ledger = written.meta, written.meta.ledger
@@ -125,8 +139,8 @@ def print_list(written: WrittenList, *, as_json: bool) -> None:
         )
     if meta.unread:
         _print_unread(written)
-    echo(f"Written: {written.path}; in dataset.yaml:")
-    for line in written.dataset_entry.splitlines():
+    echo(f"Written: {written.path}")
+    for line in entries:
         echo(line)
 
 

@@ -53,7 +53,21 @@ class RetrieveCommand(RetrieveOptions, base.DatasetOptions, base.PluginOptions):
         dataset = None if self.dataset is None else self.find(self.dataset)
         with progress_bar() as show:
             written = self.call(retrieve_run, retriever, dataset, self, on_progress=show)
-        print_run(written, as_json=self.json)
+        print_run(written, as_json=self.json, coverage=self._find_coverage(dataset, written))
+
+    def _find_coverage(self, dataset: Path | None, written: WrittenRun) -> str | None:
+        """What is said of a search among the returned documents of a pull alone."""
+        from fusion_bench.engines.pulled_dataset import read_record
+
+        record = None if dataset is None else read_record(dataset.parent)
+        if record is None or record.coverage is None or self.documents is not None:
+            return None
+        if record.documents != written.documents:  # the texts are others by now
+            return None
+        return (
+            f"searched {record.coverage}: a document that they lack cannot be found; pull again "
+            "with --all-texts --replace, or name a file of all texts with --documents"
+        )
 
 
 class Bm25Options(LexicalOptions, RetrieveCommand):
@@ -257,12 +271,18 @@ def build_encoder(name: str, changes: Sequence[str]) -> TextEncoder:
         raise ConfigError(f"encoder {name!r}: {error} (set it with --set KEY=VALUE)") from None
 
 
-def print_run(written: WrittenRun, *, as_json: bool) -> None:
-    """Print what was found, what models were asked for, and where the run is."""
+def print_run(written: WrittenRun, *, as_json: bool, coverage: str | None) -> None:
+    """Print what was found, what models were asked for, and where the run is.
+
+    Args:
+        written: The run.
+        as_json: As one record.
+        coverage: Which documents alone were searched; None = all.
+    """
     from fusion_bench.util.formatting import pluralize
 
     if as_json:
-        print_json(written)
+        print_json({**vars(written), "coverage": coverage})
         return
     echo(
         f"{written.name}: {pluralize(written.rows, 'result')} for "
@@ -274,6 +294,8 @@ def print_run(written: WrittenRun, *, as_json: bool) -> None:
             f"{kind}: {usage.stored:,} stored, {usage.asked:,} computed in "
             f"{pluralize(usage.calls, 'call')}{tokens}"
         )
+    if coverage is not None:
+        echo(f"warning: {coverage}")
     if written.empty:
         count = pluralize(len(written.empty), "query")
         echo(f"note: {count} found nothing (for example {written.empty[0]!r})")

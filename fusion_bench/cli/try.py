@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,15 +12,21 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
-from fusion_bench.cli.application.console import print_result
+from fusion_bench.cli.application.console import echo, echo_written, print_json, print_result
+from fusion_bench.cli.application.next_steps import format_command
 from fusion_bench.cli.application.paper_files import check_paper_options, paper_files
-from fusion_bench.config.options import Argument, Folder, PaperOptions, PictureOptions
+from fusion_bench.config.options import Argument, Folder, Name, PaperOptions, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.util.files import resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter import StarterComparison, StarterInput
     from fusion_bench.report.page import Page
+    from fusion_bench.util.formatting import Progress
+
+    #: Writes what was compared, or None, into a folder.
+    Save = Callable[[StarterComparison | None, Path], list[Path]]
+    Compare = Callable[[Progress], tuple[StarterComparison | None, Save]]
 
 
 class TryOptions(
@@ -27,18 +34,22 @@ class TryOptions(
     file_options.ColumnOptions,
     PaperOptions,
     PictureOptions,
+    base.PluginOptions,
     base.PageOptions,
 ):
     """Options of ``try``.
 
     Attributes:
         lists: A ranked list and its name; two or more.
-        qrels: Judgments file, always needed.
-        save: Write dataset.yaml, experiment.yaml and copies of the lists for eval, tune and gate.
+        qrels: Judgments file, needed with lists.
+        dataset: Take lists and judgments of this dataset: its name, folder or dataset.yaml.
+        save: Write dataset.yaml, experiment.yaml and copies of the lists for eval, tune and gate;
+            with --dataset the experiment alone.
         out: Folder of report and picture.
     """
 
-    lists: Annotated[Sequence[str], Argument("NAME=FILE")]
+    lists: Annotated[Sequence[str], Argument("NAME=FILE")] = ()
+    dataset: Name | None = None
     save: Folder | None = None
     out: Folder = Path("reports/try")
 
@@ -48,27 +59,30 @@ def command(options: TryOptions) -> None:
     """Compare the usual fusions of your own lists in one command, without YAML.
 
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
-    and z-scores, with and without each reranker, all against RRF with k=60. Nothing is tuned.
+    and z-scores, and the fusions of --plugin, with and without each reranker, all against RRF with
+    k=60. Nothing is tuned.
 
     Examples:
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine
+        fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --plugin own.py
         fusion-bench try --qrels sheet.csv --qrels-columns query='search term' a.jsonl b.jsonl
+        fusion-bench try --dataset datasets/pulled --save mine
     """
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.evaluation.starter import compare_starter_systems, save_starter
-    from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
 
     check_paper_options(options, options.measure or DEFAULT_MEASURES)
-    given = _read_options(options)
-    listed = [*given.runs.values(), *(each.path for each in given.rerankers.values())]
-    refuse_inputs(listed)
+    compare = _plan_files(options) if options.dataset is None else _plan_dataset(options)
     _check_folders(options.save, options.out)
     with progress_bar() as progress:
-        done = _add_lint(compare_starter_systems(given, progress))
+        compared, save = compare(progress)
+        if compared is None:
+            _print_unjudged(options, save)
+            return
+        done = _add_lint(compared)
         progress("writing the report", 1, 1)
         page = _build_page(done, options)
         written = write_report(
@@ -78,14 +92,70 @@ def command(options: TryOptions) -> None:
             tables=paper_files(options, "report", done.report),
         )
         if options.save is not None:
-            written += save_starter(given, done, options.save)
+            written += save(done, options.save)
     print_result(_to_record(done, page), page, options, written)
     base.echo_notes(list_renamed(options.measure))
+
+
+def _plan_files(options: TryOptions) -> Compare:
+    """Compare the lists of files, which are saved with a dataset."""
+    from fusion_bench.evaluation.starter import compare_starter_systems, save_starter
+    from fusion_bench.io.outputs import refuse_inputs
+
+    given = _read_options(options)
+    refuse_inputs([*given.runs.values(), *(each.path for each in given.rerankers.values())])
+    return lambda progress: (compare_starter_systems(given, progress), partial(save_starter, given))
+
+
+def _plan_dataset(options: TryOptions) -> Compare:
+    """Compare the lists of a dataset, which an experiment then names where it is."""
+    from fusion_bench.evaluation.starter import (
+        compare_starter_dataset,
+        read_starter_dataset,
+        save_dataset_experiment,
+    )
+    from fusion_bench.io.outputs import refuse_inputs
+
+    rest = ("lists", "qrels", "queries", "rerank", "binary_relevance")
+    base.refuse(options, "does not go with --dataset", *rest, "qrels_columns", "run_columns")
+    path = base.find_dataset_file(str(options.dataset))
+    measures = options.measure or DEFAULT_MEASURES
+
+    def compare(progress: Progress) -> tuple[StarterComparison | None, Save]:
+        given = read_starter_dataset(path)
+        refuse_inputs(given.dataset.spec.file_paths(path.parent))
+        done = compare_starter_dataset(given, measures, progress)
+        return done, lambda done, folder: save_dataset_experiment(given, done, measures, folder)
+
+    return compare
+
+
+def _print_unjudged(options: TryOptions, save: Save) -> None:
+    """Say that nothing is judged, and write the experiment all the same.
+
+    Raises:
+        typer.BadParameter: There is no place for it.
+    """
+    if options.save is None:
+        raise typer.BadParameter(
+            "nothing is judged, so nothing is compared: write the experiment with --save DIR",
+            param_hint="--dataset",
+        )
+    written = save(None, options.save)
+    if options.json:
+        print_json({"verdict": None, "written": written})
+        return
+    echo("Nothing is judged, so the starter systems were not compared.")
+    echo_written(written)
+    judge = format_command("judge", Path(str(options.dataset)))
+    echo(f"Next: {judge}, then {format_command('eval', written[0])}")
 
 
 def _read_options(options: TryOptions) -> StarterInput:
     from fusion_bench.evaluation.starter import StarterInput
 
+    if not options.lists:
+        raise typer.BadParameter("name two lists or more, or a --dataset", param_hint="NAME=FILE")
     runs = file_options.parse_named_files(options.lists, "NAME=FILE")
     rerankers = file_options.parse_rerank_files(options.rerank, "--rerank")
     return options.call(
@@ -140,6 +210,9 @@ def _build_page(done: StarterComparison, options: TryOptions) -> Page:
     from fusion_bench.report.evaluation_page import build_starter_page
 
     repeated = ("queries", "rerank", "measure", "binary_relevance", "qrels_columns", "run_columns")
-    words = ["try", "--qrels", options.qrels, *options.lists, *options.words(*repeated)]
+    files: list[object] = ["--dataset", options.dataset]
+    if options.dataset is None:
+        files = ["--qrels", options.qrels, *options.lists]
+    words = ["try", *files, *options.words(*repeated)]
     steps = tuple(after_try(done.report, words, options.save))
     return replace(build_starter_page(done.report, done.notes), next_steps=steps)

@@ -6,9 +6,11 @@ import inspect
 import json
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
+from weakref import finalize
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 from pydantic.alias_generators import to_camel
@@ -26,6 +28,8 @@ def none_if_nan(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
+Result = TypeVar("Result")
+
 #: A number that may be missing: null in JSON, None here.
 OptionalFloat = Annotated[float | None, AfterValidator(none_if_nan)]
 
@@ -33,13 +37,30 @@ OptionalFloat = Annotated[float | None, AfterValidator(none_if_nan)]
 class ReportRecord(BaseModel):
     """Frozen; a key it does not know means another format, hence an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", ser_json_inf_nan="null", defer_build=True
+    )
+
+
+def compute_once(function: Callable[[Model], Result]) -> Callable[[Model], Result]:
+    """The same function of a frozen record, which keeps its result as long as the record lives."""
+    results: dict[int, Result] = {}
+
+    @wraps(function)
+    def find(record: Model) -> Result:
+        key = id(record)
+        if key not in results:
+            results[key] = function(record)
+            finalize(record, results.pop, key, None)
+        return results[key]
+
+    return find
 
 
 class StoredRecord(BaseModel):
     """Frozen; refuses unknown keys and NaN."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
 def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:

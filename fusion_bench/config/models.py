@@ -205,7 +205,7 @@ class StrictModel(StrictNumbers, BaseModel):
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {}
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
     @model_validator(mode="before")
     @classmethod

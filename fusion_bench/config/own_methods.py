@@ -16,7 +16,8 @@ import itertools
 import linecache
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import traceback
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, ClassVar, Final, TypeGuard
 
@@ -52,6 +53,13 @@ def describe_source(given: Callable[..., Any]) -> str:
         return digest
     reason = f"captures {', '.join(captured)}; " if captured else ""
     return f"{NOT_REPLAYABLE} ({reason}{digest}; #{next(_serials)})"
+
+
+def locate_raise(error: BaseException, files: Collection[str]) -> str:
+    """``FILE:LINE: `` of the last line of some files that an error went through; empty = none."""
+    steps = traceback.extract_tb(error.__traceback__)
+    places = [f"{step.filename}:{step.lineno}: " for step in steps if step.filename in files]
+    return places[-1] if places else ""
 
 
 def digest_source(source: bytes) -> str:
@@ -110,7 +118,7 @@ def _list_codes(code: CodeType) -> Iterator[CodeType]:
 
 def _list_functions(given: Any) -> Iterator[FunctionType]:  # noqa: ANN401 - a function or a class
     """The function itself, or those that the body of a class defines: Pydantic adds its own."""
-    members = vars(given).values() if isinstance(given, type) else (given,)
+    members = [*vars(given).values()] if isinstance(given, type) else [given]
     for member in members:
         inner: Any = getattr(member, "fget", None) or getattr(member, "__func__", member)
         for function in (inner, inspect.unwrap(inner)):  # that of a decorator, and its own
@@ -157,12 +165,10 @@ def _body_names(given: type) -> Iterator[str]:
 
 def _global_names(code: CodeType) -> Iterator[str]:
     """The global names that a function reads, and those of the functions inside it."""
-    for step in dis.get_instructions(code):
-        if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
-            yield str(step.argval)
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _global_names(constant)
+    for each in (code, *_list_codes(code)):
+        for step in dis.get_instructions(each):
+            if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
+                yield str(step.argval)
 
 
 def _is_imported(value: object, module: str) -> bool:
@@ -237,8 +243,10 @@ class FunctionMethod:
         try:
             return own.function(*given, **parameters)
         except (Exception, SystemExit) as error:  # an exit would look like a result
+            files = {each.__code__.co_filename for each in _list_functions(own.function)}
+            line = locate_raise(error, files)
             raise ConfigError(
-                f"{name_own(own)}: {place}: {type(error).__name__}: {error}"
+                f"{line}{name_own(own)}: {place}: {type(error).__name__}: {error}"
             ) from error
 
 

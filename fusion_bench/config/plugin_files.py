@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
-from fusion_bench.config.own_methods import digest_source, required_arguments
+from fusion_bench.config.own_methods import digest_source, locate_raise, required_arguments
 from fusion_bench.config.plugins import PLUGIN_MODULES, is_installed, record_origin
 from fusion_bench.config.registry import METHOD_REGISTRIES
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.util.files import explain_error, read_regular
 
 
@@ -59,19 +60,9 @@ class _ImportGuard:
 _GUARD: Final = _ImportGuard()
 
 
-def forget_plugins() -> None:
-    """Forget the plugins of a run, and what they added."""
-    for module, origin in PLUGIN_MODULES.values():
-        sys.modules.pop(module.__name__, None)
-        for registry in METHOD_REGISTRIES:
-            registry.forget_own(origin)
-    PLUGIN_MODULES.clear()
-    if _GUARD in sys.meta_path:
-        sys.meta_path.remove(_GUARD)
-
-
-def load_plugins(paths: Sequence[Path], known: Collection[str] | None = None) -> None:
-    """Execute plugins, and make their methods known by their names.
+@contextmanager
+def loaded_plugins(paths: Sequence[Path], known: Collection[str] | None = None) -> Iterator[None]:
+    """Execute plugins, and know their methods by their names while the context lasts.
 
     A public class of a kind of method is one; a public function is one where its arguments without
     a default have the names that such a function gets, as in ``def mine(lists, k=60)``. Other
@@ -82,8 +73,35 @@ def load_plugins(paths: Sequence[Path], known: Collection[str] | None = None) ->
         known: What their origins must be among before any of them is executed; None = all may be.
 
     Raises:
-        ConfigError: A file cannot be read or executed, or is not among those that are known.
+        ConfigError: A file cannot be read or executed, or is not among those that are known; or its
+            code raises anything.
     """
+    try:
+        _load_plugins(paths, known)
+        yield
+    except FusionBenchError:
+        raise
+    except (Exception, SystemExit) as error:  # an exit would look like a result
+        line = locate_raise(error, {str(module.__file__) for module, _ in PLUGIN_MODULES.values()})
+        if not line:
+            raise
+        what = f"{type(error).__name__}: {error}"
+        raise ConfigError(f"{line}a function of --plugin raised {what}") from error
+    finally:
+        _forget_plugins()
+
+
+def _forget_plugins() -> None:
+    for module, origin in PLUGIN_MODULES.values():
+        sys.modules.pop(module.__name__, None)
+        for registry in METHOD_REGISTRIES:
+            registry.forget_own(origin)
+    PLUGIN_MODULES.clear()
+    if _GUARD in sys.meta_path:
+        sys.meta_path.remove(_GUARD)
+
+
+def _load_plugins(paths: Sequence[Path], known: Collection[str] | None) -> None:
     plugins = [_read_plugin(path) for path in paths]
     for plugin in plugins:
         if known is not None and plugin.origin not in known:
@@ -121,7 +139,8 @@ def _execute_plugin(plugin: PluginFile) -> None:
         code = compile(plugin.data, str(plugin.path), "exec", dont_inherit=True)
         exec(code, vars(module))  # noqa: S102 - the user named this file for this run
     except (Exception, SystemExit) as error:  # an exit would look like a result
-        raise ConfigError(f"{plugin.path}: {type(error).__name__}: {error}") from error
+        line = locate_raise(error, {str(plugin.path)}) or f"{plugin.path}: "
+        raise ConfigError(f"{line}{type(error).__name__}: {error}") from error
     for own in _public_objects(module):
         record_origin(own, plugin.origin)
         _register_methods(own, plugin.origin)

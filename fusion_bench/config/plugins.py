@@ -136,15 +136,16 @@ def _owner_of(module_name: str) -> str:
         if spec.origin is None and spec.submodule_search_locations is not None:
             continue  # a namespace package has no code of its own
         owner = _find_distribution(spec)
+        if not owner:
+            raise ConfigError(
+                f"module {name!r} ({spec.origin}) belongs to no installed distribution: install "
+                "the package that holds it, or name its file with --plugin"
+            )
     return owner
 
 
 def _find_distribution(spec: ModuleSpec) -> str:
-    """``name==version`` of the installed distribution that holds a module's file.
-
-    Raises:
-        ConfigError: There is none.
-    """
+    """``name==version`` of the distribution that holds a module's file; empty = there is none."""
     path = Path(spec.origin or "").resolve()
     for distribution in distributions():
         root = Path(str(distribution.locate_file(""))).resolve()
@@ -159,10 +160,7 @@ def _find_distribution(spec: ModuleSpec) -> str:
         source = _editable_source(distribution)
         if source is not None and path.is_relative_to(source):
             return f"{name} (editable)"
-    raise ConfigError(
-        f"module {spec.name!r} ({spec.origin}) belongs to no installed distribution: install the "
-        "package that holds it, or name its file with --plugin"
-    )
+    return ""
 
 
 @cache
@@ -181,12 +179,8 @@ def is_installed(module: ModuleType | ModuleSpec) -> bool:
         return False  # the script or the notebook that runs
     if spec.origin is None or not spec.has_location:
         return True  # built in, or a folder without code of its own
-    if not _package_folders().isdisjoint(Path(spec.origin).absolute().parents):
-        return True
-    try:
-        return bool(_find_distribution(spec))
-    except ConfigError:
-        return False
+    is_package = not _package_folders().isdisjoint(Path(spec.origin).absolute().parents)
+    return is_package or bool(_find_distribution(spec))
 
 
 def _is_installed(distribution: Distribution) -> bool:

@@ -25,6 +25,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.own_methods import describe_source, is_own, is_own_origin, make_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.plugins import (
+    PLUGIN_MODULES,
     distribution_of,
     is_reference,
     load_reference,
@@ -88,6 +89,8 @@ class Registry(Generic[P]):
         """
         if is_reference(name):
             return self._load_external(name, name)
+        if name in self._plugins:
+            return self._plugins[name]
         built_in = self.load_built_in()
         if name in built_in:
             return built_in[name]
@@ -240,6 +243,11 @@ class MethodRegistry(Registry[type[M]]):
         known = self._own.get(name, {})
         return next(reversed(known.values()), None) if origin is None else known.get(origin)
 
+    def list_file_methods(self) -> dict[str, type[M]]:
+        """Name → class of the methods that the files of ``--plugin`` hold."""
+        origins = [origin for _, origin in PLUGIN_MODULES.values()]
+        return {name: known[o] for name, known in self._own.items() for o in origins if o in known}
+
     def forget_own(self, origin: str) -> None:
         """Know the methods of an origin no longer."""
         for known in self._own.values():
@@ -268,8 +276,9 @@ class MethodRegistry(Registry[type[M]]):
         if is_reference(name):
             return None
         plain = name.lower().replace("-", "_")
-        built_in = self.load_built_in()
-        if name in built_in or not (plain in self.aliases or plain in built_in):
+        if name in self._plugins or name in (built_in := self.load_built_in()):
+            return None
+        if not (plain in self.aliases or plain in built_in):
             return None
         if name in read_entry_points(self.group):
             return None

@@ -86,12 +86,11 @@ def make_session(
     task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
     # A person chooses here, so few queries are not cross-fitted: half of them stay unseen.
     held_out = HALF if tuning.held_out == "auto" else tuning.held_out
-    split = split_queries(
-        task.runs, dataset.queries, split_seed=tuning.split_seed, held_out=held_out
-    )
-    shown = task.runs.subset(split.tune)
+    runs = task.runs.repeats[0]
+    split = split_queries(runs, dataset.queries, split_seed=tuning.split_seed, held_out=held_out)
+    shown = runs.subset(split.tune)
     measures = _order_measures(task.measures, tuning, dataset, source)
-    roles = dict(zip(task.runs.sources, task.runs.roles, strict=True))
+    roles = dict(zip(runs.sources, runs.roles, strict=True))
     builder = SystemBuilder(experiment.systems, roles, sorted(dataset.rerankers))
     rerank_depth = int(shown.rerank_ranks.max(initial=0))
     return ConsoleSession(
@@ -100,11 +99,11 @@ def make_session(
         dataset=dataset,
         dataset_name=name,
         dataset_file=file,
-        runs=task.runs,
+        runs=runs,
         split=split,
         tuning=tuning,
         panel=ControlPanel(builder, _longest_lists(shown), rerank_depth),
-        evaluator=SystemEvaluator(shown, measures, dataset.spaces, dataset.qrels),
+        evaluator=SystemEvaluator(shown, measures),
         system=system,
     )
 

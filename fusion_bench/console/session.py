@@ -29,6 +29,7 @@ from fusion_bench.gate.comparison import explain_move
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.measures import Measure
+from fusion_bench.report.glossary import TERMS
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.tune.splits import QuerySplit
@@ -273,6 +274,7 @@ class ConsoleSession:
             "notes": [*self.judge_warnings, *filter(None, degraded)],
             "systems": list(self.experiment.systems),
             "system": self.system,
+            "terms": [{"name": term.name, "meaning": term.meaning} for term in TERMS],
         }
 
     def answer(self, setting: Setting, previous: Setting | None = None) -> dict[str, Any]:

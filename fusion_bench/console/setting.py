@@ -20,8 +20,6 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Parameter, Value, choice, integer
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.experiment.dialect import dialects, parse_dialect
 from fusion_bench.experiment.system import System
@@ -339,21 +337,11 @@ class SystemEvaluator:
     Args:
         runs: Aligned, only the queries that the console shows.
         measures: (M,).
-        spaces: Score space of each rerank list.
-        qrels: The judgments.
     """
 
-    def __init__(
-        self,
-        runs: AlignedRuns,
-        measures: Sequence[Measure],
-        spaces: Mapping[str, ScoreSpace],
-        qrels: Qrels,
-    ) -> None:
+    def __init__(self, runs: AlignedRuns, measures: Sequence[Measure]) -> None:
         self.runs = runs
         self.measures = tuple(measures)
-        self.spaces = spaces
-        self._qrels = qrels
         self._values: OrderedDict[str, FloatArray] = OrderedDict()
         self._kinds: set[str] = set()
 
@@ -368,9 +356,7 @@ class SystemEvaluator:
             self._values.move_to_end(key)
             return self._values[key]
         self._bound_views(system)
-        (scores,) = evaluate_systems(
-            [system], self.runs, self.measures, spaces=self.spaces, qrels=self._qrels
-        )
+        (scores,) = evaluate_systems([system], self.runs, self.measures)
         self._values[key] = scores.values
         if len(self._values) > VALUES_KEPT:
             self._values.popitem(last=False)

@@ -7,7 +7,7 @@ Everything downstream is a pure function of these arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
@@ -25,6 +25,7 @@ from fusion_bench.data.ordering import (
     FloatArray,
     IntArray,
     first_seen_order,
+    make_arrays_readonly,
     make_readonly,
 )
 from fusion_bench.data.qrels import Qrels
@@ -166,6 +167,9 @@ class AlignedRuns(TableView):
         spaces: What the scores of each rerank list mean, by its name.
         qrels: The judgments that the lists were aligned with; measures that ir_measures computes
             need those of unreturned documents too.
+        later: The same queries with the second, third, … file of each list that has so many; all
+            above is of the first. Empty = every list has one file.
+        repeat_counts: How many files each of these lists has: ``runs/NAME``, ``rerank/NAME``.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -194,12 +198,12 @@ class AlignedRuns(TableView):
     switches: tuple[Switch | None, ...] = ()
     spaces: Mapping[str, ScoreSpace] = field(default_factory=dict, repr=False)
     qrels: Qrels | None = field(default=None, repr=False)
+    later: tuple[AlignedRuns, ...] = field(default=(), repr=False)
+    repeat_counts: Mapping[str, int] = field(default_factory=dict, repr=False)
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                make_readonly(value)
+        make_arrays_readonly(self)
 
     def _summary(self) -> str:
         queries = pluralize(len(self.queries), "query")
@@ -223,6 +227,32 @@ class AlignedRuns(TableView):
         for name, scores in zip(self.rerankers, self.rerank, strict=True):
             columns[name] = scores[rows].tolist()
         return columns
+
+    @property
+    def repeats(self) -> tuple[AlignedRuns, ...]:
+        """The lists once with each of their repeats; themselves where every list has one file."""
+        return (self._first, *self.later) if self.later else (self,)
+
+    @cached_property
+    def _first(self) -> AlignedRuns:
+        return replace(self, later=(), repeat_counts={})
+
+    def count_repeats(self, lists: Collection[str]) -> int:
+        """How many repeats there are of what reads some lists: the fewest of several files.
+
+        Args:
+            lists: As ``runs/NAME`` and ``rerank/NAME``.
+
+        Returns:
+            1 where each of them has one file.
+        """
+        return min((n for key, n in self.repeat_counts.items() if key in lists), default=1)
+
+    def common_repeats(self) -> AlignedRuns:
+        """Only the repeats that every list of several files has."""
+        count = self.count_repeats(self.repeat_counts)
+        counts = dict.fromkeys(self.repeat_counts, count)
+        return replace(self, later=self.later[: count - 1], repeat_counts=counts)
 
     @cached_property
     def query_index(self) -> IntArray:
@@ -280,7 +310,7 @@ class AlignedRuns(TableView):
     def restrict(
         self, sources: Sequence[str], depth: Mapping[str, int | None] | None = None
     ) -> AlignedRuns:
-        """The same queries with only these sources, each cut at its depth.
+        """The same queries with only these sources, each cut at its depth; of the first repeat.
 
         Candidates that no remaining source returned disappear. The view is made once.
 
@@ -307,6 +337,8 @@ class AlignedRuns(TableView):
         counts = np.bincount(self.query_index[kept], minlength=len(self.queries))
         return replace(
             self,
+            later=(),
+            repeat_counts={},
             sources=sources,
             roles=tuple(self.roles[i] for i in index),
             switches=tuple(self.switches[i] for i in index) if self.switches else (),
@@ -400,4 +432,5 @@ class AlignedRuns(TableView):
             offsets=to_offsets(np.diff(self.offsets)[index]),
             ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),
             ideal_grades=self.ideal_grades[ideal],
+            later=tuple(each.subset(keep) for each in self.later),
         )

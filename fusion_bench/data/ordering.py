@@ -38,6 +38,19 @@ def make_readonly(array: NDArray[np.generic]) -> None:
     array.setflags(write=False)
 
 
+def greatest_size(values: FloatArray) -> float:
+    """The greatest |x|, NaN left out; 0 of nothing."""
+    most = np.fmax.reduce(values, axis=None, initial=0.0)
+    return float(max(most, -np.fmin.reduce(values, axis=None, initial=0.0)))
+
+
+def make_arrays_readonly(record: object) -> None:
+    """Make the arrays among the fields of a record read-only, in place."""
+    for value in vars(record).values():
+        if isinstance(value, np.ndarray):
+            make_readonly(value)
+
+
 def sum_terms(terms: FloatArray) -> FloatArray:
     """Correctly rounded sum over the first axis.
 

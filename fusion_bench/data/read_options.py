@@ -18,8 +18,11 @@ from fusion_bench.data.grouped_rows import (
 )
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
-from fusion_bench.util.formatting import has_only_digits, is_decimal, parse_whole
+from fusion_bench.util.formatting import is_decimal, parse_whole
 
+#: Every character of a number. Of a text of these alone Python's ``float`` accepts exactly what
+#: ``is_decimal`` does.
+NUMBER_CHARACTERS: Final = frozenset("0123456789+-.eE")
 #: Greatest grade or rank. Up to here a float holds every whole number, so that files of text, JSON
 #: and Parquet say the same.
 GREATEST: Final = 2**53
@@ -72,7 +75,7 @@ def _read_column(values: Any) -> FloatArray | None:  # noqa: ANN401 - as above
     if not kinds <= {str, int, float}:
         return None
     texts = (value for value in values if isinstance(value, str)) if str in kinds else ()
-    if not has_only_digits("".join(texts)):
+    if not NUMBER_CHARACTERS.issuperset("".join(texts)):
         return None
     try:
         return np.fromiter(map(float, values), np.float64, len(values))
@@ -151,7 +154,7 @@ def _hint(value: object) -> str:
     if not isinstance(value, str) or is_decimal(value):
         return ""
     if value.count(",") == 1 and "." not in value:
-        return ": write a decimal point"
+        return f": write {value.replace(',', '.')!r}"
     try:
         float(value)
     except ValueError:

@@ -15,22 +15,21 @@ from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.data.records import Condition, ScoreSpace, format_condition
+from fusion_bench.data.records import Condition, format_condition
 from fusion_bench.engines.options import ExportOptions
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.assessment import Assessment, assess_system, mean_assessment
+from fusion_bench.evaluation.assessment import Assessment, assess_system
 from fusion_bench.evaluation.compared_reports import Contrast, compare_contrasts
 from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS
 from fusion_bench.evaluation.results import record_comparison
-from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.dialect import Configuration, Dialect, Fidelity, Translation, dialects
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset
-from fusion_bench.methods.fuse import Trainable
+from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, Trainable
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 from fusion_bench.util.files import name_experiment
@@ -108,21 +107,18 @@ def find_changes(before: ScoredLists, after: ScoredLists, precision: Precision) 
     return ListChanges(is_changed, is_changed & is_other_set, is_different & ~is_changed)
 
 
-def rank_lists(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace], top: int
-) -> ScoredLists:
+def rank_lists(system: System, runs: AlignedRuns, top: int) -> ScoredLists:
     """The final lists of a system.
 
     Args:
         system: Any system.
         runs: All sources of the dataset.
-        spaces: Score space of each rerank list.
         top: So many documents of each list are kept.
     """
     tops = np.full((len(runs.queries), top), -1, dtype=np.int64)
     parts: list[tuple[IntArray, FloatArray, IntArray]] = []
     width = len(runs.vocabulary) + 1
-    for index, ranking in rank_queries(system, runs, spaces):
+    for index, ranking in rank_queries(system, runs):
         queries = index[ranking.runs.query_index]
         is_top = (ranking.positions > 0) & (ranking.positions <= top)
         documents = np.asarray(ranking.runs.documents, dtype=np.int64)
@@ -161,9 +157,12 @@ def replay_system(
     """
     task = prepare_dataset(_select_pair(experiment, system, exported), source, dataset)
     fitted = [task.fit_system(item) for item in (system, exported)]
-    assessments = {item.name: _assess_repeats(task, item) for item in (system, exported)}
+    assessments = {
+        item.name: assess_system(item, task.runs, task.measures, training=task.training)
+        for item in (system, exported)
+    }
     names = tuple(measure.name for measure in task.measures)
-    repeats = {name: each.repeats for name, each in assessments.items() if each.repeats is not None}
+    repeats = {name: each.repeats for name, each in assessments.items() if len(each.repeats) > 1}
     contrast = Contrast(
         names,
         task.experiment.baseline,
@@ -175,7 +174,7 @@ def replay_system(
     settings = task.experiment.model_dump(include=set(INFERENCE_KEYS))
     ((comparison,),) = compare_contrasts([contrast], settings)
     unjudged = _compare_unjudged(task, assessments[exported.name], assessments[system.name])
-    before, after = (rank_lists(item, task.runs, dataset.spaces, TOP) for item in fitted)
+    before, after = (rank_lists(item, task.runs, TOP) for item in fitted)
     changes = find_changes(before, after, dialect.precision)
     return ReplayRecord(
         dataset=dataset.name,
@@ -194,16 +193,6 @@ def replay_system(
         changed_queries=int(changes.is_changed.sum()),
         changed_sets=int(changes.is_other_set.sum()),
         tied_queries=int(changes.is_tied.sum()),
-    )
-
-
-def _assess_repeats(task: EvaluationSet, system: System) -> Assessment:
-    """What was measured of a system, over the repeats of its lists."""
-    return mean_assessment(
-        [
-            assess_system(repeat.fit_system(system), repeat.runs, repeat.measures)
-            for repeat in task.repeats[: task.count_repeats(system)]
-        ]
     )
 
 
@@ -339,11 +328,14 @@ def export_system(
         options: What to write.
 
     Raises:
-        UnknownNameError: No such engine, query type or intent.
+        UnknownNameError: No such engine, list, query type or intent.
+        ConfigError: Nothing says how a list is searched, and the engine needs that.
         FusionBenchError: The system does not fit the data.
     """
     dialect = dialects.find_plugin(options.engine)
     system = choose_class(system, options.query_type, options.intent)
+    if options.vector:
+        data = replace(data, roles=_name_searches(system, data.roles, options.vector))
     cut, depths = _cut_at_list_lengths(system, data)
     translation = translate_system(dialect, cut, data.roles)
     if depths is not None:
@@ -351,6 +343,7 @@ def export_system(
     nearest = translation.system
     configuration = Configuration({})
     if nearest is not None:
+        _require_searches(dialect, nearest, data.roles)
         configuration = dialect.write_by_role(nearest, data.roles)
     not_replayed = _why_not(translation, data, options)
     replays: tuple[ReplayRecord, ...] = ()
@@ -379,6 +372,38 @@ def export_system(
         replays=replays,
         not_replayed=not_replayed,
     )
+
+
+def _name_searches(
+    system: System, roles: Mapping[str, frozenset[str]], vectors: Collection[str]
+) -> dict[str, frozenset[str]]:
+    """The roles with those of ``--vector``: of the other lists, those without a role search text.
+
+    Raises:
+        UnknownNameError: There is no such list.
+    """
+    for name in vectors:
+        if name not in system.base_runs:
+            raise UnknownNameError("list", name, system.base_runs, where="--vector")
+    named = {name: roles.get(name) or frozenset({KEYWORD}) for name in system.base_runs}
+    return {**roles, **named, **{name: named[name] - {KEYWORD} | {SEMANTIC} for name in vectors}}
+
+
+def _require_searches(
+    dialect: type[Dialect], system: System, roles: Mapping[str, frozenset[str]]
+) -> None:
+    """Refuse to guess how several lists are searched: each would be written as a search for words.
+
+    Raises:
+        ConfigError: A list has no role.
+    """
+    unknown = [name for name in system.runs if not roles.get(name)]
+    if dialect.searches_by_role and unknown and len(system.runs) > 1:
+        raise ConfigError(
+            f"runs: {', '.join(unknown)}: no role says what is a search by words or by vectors: "
+            f"name the vector searches, such as --vector {unknown[-1]}, or give the runs roles in "
+            f"dataset.yaml: roles: [{SEMANTIC}] and roles: [{KEYWORD}]"
+        )
 
 
 def _note_conditions(system: System, data: ExportData) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fusion_bench.config.options import Depth, File, Folder, Name, Option, Options
+from fusion_bench.config.options import Depth, File, Folder, Name, Names, Option, Options
 
 
 class PullOptions(Options):
@@ -13,7 +13,8 @@ class PullOptions(Options):
     Attributes:
         out: The dataset's folder.
         depth: Most documents per query and list.
-        texts: Also write the documents' texts: documents.jsonl.
+        texts: Also write the texts of the documents that are returned: documents.jsonl.
+        all_texts: Write the texts of all documents of the index, where the engine lists them.
         vectors: Vectors of the queries: .npz with query_ids and query, or JSON Lines.
         name: The dataset's name. Default: the folder's.
         skip_failed: Leave out a query of which a list fails for good, and exit with 4. The same
@@ -24,6 +25,7 @@ class PullOptions(Options):
     out: Folder
     depth: Depth = 100
     texts: bool = False
+    all_texts: bool = False
     vectors: File | None = None
     name: Name | None = None
     skip_failed: bool = False
@@ -40,6 +42,7 @@ class ExportOptions(Options):
         dataset: Take roles from this dataset, and replay on it. Default: the experiment's.
         query_type: Write the numbers of this query type.
         intent: Write the numbers of this intent.
+        vector: List that is a vector search, where no role says so; repeatable.
         replay: Replay what is written on the dataset. Default: where it is approximate.
     """
 
@@ -48,4 +51,5 @@ class ExportOptions(Options):
     dataset: Name | None = None
     query_type: Name | None = None
     intent: Name | None = None
+    vector: Names = ()
     replay: bool | None = None

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.engines.connectors import Connector
+from fusion_bench.engines.connectors import Connector, connectors
 from fusion_bench.engines.connectors._base import has_control
 from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull_answers import Answer, PullStore, PullWork
@@ -35,7 +35,7 @@ from fusion_bench.engines.pulled_dataset import (
     summarize_list,
     write_folder,
 )
-from fusion_bench.errors import DataError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.util.files import lock_folder
@@ -152,6 +152,8 @@ def pull_dataset(
             be written. Answers stay in the folder until the dataset is written.
     """
     check_unfinished(options.out, start_over=options.start_over)
+    if options.all_texts:
+        _require_listing(connector)
     plans = plan_lists(connector, options.depth)
     objects = _read_queries(queries)
     with open_stores(options.out, start_over=options.start_over) as (answers, vectors):
@@ -180,6 +182,20 @@ def pull_dataset(
     return PulledDataset(options.out, pulled.record, tuple(files))
 
 
+def _require_listing(connector: Connector) -> None:
+    """Refuse an engine that cannot list its documents.
+
+    Raises:
+        ConfigError: Names those that can.
+    """
+    if not connector.lists_documents:
+        able = [name for name, model in connectors.load_all().items() if model.lists_documents]
+        raise ConfigError(
+            f"--all-texts: {connector.method} cannot list its documents here ({', '.join(able)} "
+            "can): use --texts, or give 'retrieve' a file of all texts with --documents"
+        )
+
+
 def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """The queries as their file has them, by id.
 
@@ -188,7 +204,7 @@ def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """
     if isinstance(given, Path):
         known = load_queries(given)
-        rows = [(f"{given}:{number}: ", item) for number, item in read_objects(given)]
+        rows = [(f"{where}: ", item) for where, item in read_objects(given)]
         names = [known[str(item.get("id", item.get("_id")))].id for _, item in rows]
     else:
         rows = [("", {"text": text}) for text in given.values()]
@@ -219,7 +235,7 @@ def _collect_lists(
     """
     options = work.options
     answers: dict[str, dict[str, Answer]] = {plan.name: {} for plan in plans}
-    texts: dict[str, str] = {}
+    texts = {name: text for name, text in work.documents.items() if text is not None}
     documents: set[str] = set()
     for question in work.questions:
         if question.query.id in work.failed:
@@ -241,15 +257,20 @@ def _collect_lists(
     record = _make_record(plans, work, answers)
     dropped = read_list_names(options.out) - {plan.name for plan in kept}
     changes: dict[str, Any] = {"dropped": tuple(sorted(dropped))}
-    if options.texts:
-        changes |= {"documents": len(texts), "without_text": len(documents - texts.keys())}
+    has_texts = options.texts or options.all_texts
+    if has_texts:
+        changes |= {
+            "documents": len(texts),
+            "without_text": len((documents | work.documents.keys()) - texts.keys()),
+            "all_texts": options.all_texts,
+        }
     return PulledLists(
         work.connector,
         options,
         kept,
         answers,
         [item for query, item in objects.items() if query not in work.failed],
-        texts if options.texts else None,
+        texts if has_texts else None,
         record.model_copy(update=changes),
     )
 

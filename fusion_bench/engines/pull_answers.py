@@ -13,7 +13,10 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final, NoReturn
+
+from pydantic import JsonValue
 
 from fusion_bench.engines.connectors import Connector, EngineSession, Hit, check_hits
 from fusion_bench.engines.options import PullOptions
@@ -139,6 +142,7 @@ class PullWork:
         failed: Query id → why a list of it failed for good.
         fingerprint: Of the index before the first question.
         is_changed: Whether it was another after the last one.
+        documents: Id → text of every document of the index, where all texts are pulled.
     """
 
     connector: Connector
@@ -151,6 +155,7 @@ class PullWork:
     failed: dict[str, str] = field(default_factory=dict)
     fingerprint: dict[str, Any] = field(default_factory=dict)
     is_changed: bool = False
+    documents: dict[str, str | None] = field(default_factory=dict)
     _known: int = field(default=0, init=False)
     _errors: list[FusionBenchError] = field(default_factory=list, init=False)
     _failures_in_row: int = field(default=0, init=False)
@@ -180,6 +185,8 @@ class PullWork:
             await asyncio.gather(*(self._take_questions(session, left) for _ in workers))
             if self._errors:
                 raise self._with_remedy(self._errors[0])
+            if self.options.all_texts:
+                await self._list_documents(session)
             if missing:
                 fingerprint = await _read_fingerprint(session, self.connector)
                 self.is_changed = fingerprint != self.fingerprint
@@ -209,6 +216,16 @@ class PullWork:
             )
         if known != identity:
             store.save_identity(identity)
+
+    async def _list_documents(self, session: Any) -> None:  # noqa: ANN401 - a ListingSession
+        """Read every document of the index, page by page."""
+        place: JsonValue = None
+        while True:
+            call = partial(session.read_documents, place)
+            page, place = await _call_patiently(call, self.connector)
+            self.documents |= {hit.document: hit.text for hit in page}
+            if place is None or not page:
+                return
 
     async def _take_questions(self, session: EngineSession, left: Iterator[Question]) -> None:
         while not self._errors and (question := next(left, None)) is not None:
@@ -303,18 +320,21 @@ async def limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN4
         raise ProviderError(f"{type(error).__name__}: {text}", kind="refused") from None
 
 
+async def _call_patiently(call: Callable[[], Awaitable[Any]], connector: Connector) -> Any:  # noqa: ANN401 - of the call
+    """What a call of a session returns, repeated where the engine is busy or down."""
+    rules = RetryRules(
+        attempts=connector.attempts, wait_initial=connector.wait, failure_kinds=REPEATED
+    )
+    return await call_with_retries(lambda: limit_call(call(), connector.timeout), rules.choose_wait)
+
+
 async def _read_fingerprint(session: EngineSession, connector: Connector) -> dict[str, Any]:
     """What the lists depend on, as JSON.
 
     Raises:
         ProviderError: The engine failed, or the answer is no JSON object of a sane size.
     """
-    rules = RetryRules(
-        attempts=connector.attempts, wait_initial=connector.wait, failure_kinds=REPEATED
-    )
-    given: Mapping[str, Any] = await call_with_retries(
-        lambda: limit_call(session.read_fingerprint(), connector.timeout), rules.choose_wait
-    )
+    given: Mapping[str, Any] = await _call_patiently(session.read_fingerprint, connector)
     try:
         text = json.dumps(dict(given), allow_nan=False, sort_keys=True)
     except (TypeError, ValueError):

@@ -151,8 +151,8 @@ def _to_vector(row: Any) -> Vector:  # noqa: ANN401 - whatever the user's functi
 def _read_lines(path: Path) -> Vectors:
     """Vectors from JSON Lines: ``id`` with ``vector``, or with ``indices`` and ``values``."""
     vectors: dict[str, Vector] = {}
-    for number, item in read_objects(path):
-        where, query = f"{path}:{number}", item.get("id", item.get("_id"))
+    for where, item in read_objects(path):
+        query = item.get("id", item.get("_id"))
         if not isinstance(query, str | int) or query in vectors:
             raise DataError(f"{where}: each line needs an 'id' of its own")
         dense, indices, values = item.get("vector"), item.get("indices"), item.get("values")

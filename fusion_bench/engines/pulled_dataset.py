@@ -33,6 +33,7 @@ from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull_answers import Answer
 from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.outputs import RECORD, check_output, write_output
 from fusion_bench.io.write_run import RunRows, encode_run
@@ -186,6 +187,7 @@ class PullRecord(StrictModel):
         lists: One record a list.
         documents: Documents whose texts were pulled; None = none were asked for.
         without_text: Documents of which the engine gave no text.
+        all_texts: Whether these are all documents of the index, and not those of the lists alone.
         failed: Query → why it was left out.
         dropped: Lists that the pull before this one made, and this one did not: the dataset names
             them no more.
@@ -205,9 +207,21 @@ class PullRecord(StrictModel):
     lists: tuple[ListRecord, ...]
     documents: int | None = None
     without_text: int = 0
+    all_texts: bool = False
     failed: dict[str, str] = Field(default_factory=dict)
     dropped: tuple[str, ...] = ()
     is_replay_outdated: bool = False
+
+    @property
+    def coverage(self) -> str | None:
+        """Which share of the index has its text in the dataset; None = all, or there are none."""
+        size = self.fingerprint.get("documents")
+        if self.documents is None or self.all_texts or size == self.documents:
+            return None
+        known = f"{self.documents:,} documents, which the lists returned"
+        if not isinstance(size, int) or size < self.documents:
+            return f"{known} (their share of the index is unknown)"
+        return f"{known}, of {size:,} in the index ({self.documents / size:.0%})"
 
     @property
     def is_degraded(self) -> bool:
@@ -242,13 +256,18 @@ def summarize_list(plan: ListPlan, answers: Sequence[Answer], score: str) -> Lis
     )
 
 
+def read_record(folder: Path) -> PullRecord | None:
+    """The record of the pull into a folder; None where none can be read."""
+    try:
+        return PullRecord.model_validate_json(read_regular(folder / RECORD_FILE))
+    except (OSError, ValueError):
+        return None
+
+
 def read_list_names(folder: Path) -> set[str]:
     """The lists that the pull into a folder made; none where no record can be read."""
-    try:
-        record = PullRecord.model_validate_json(read_regular(folder / RECORD_FILE))
-    except (OSError, ValueError):
-        return set()
-    return {each.name for each in record.lists if each.hits}
+    record = read_record(folder)
+    return set() if record is None else {each.name for each in record.lists if each.hits}
 
 
 def _is_falling(answer: Answer) -> bool:
@@ -268,6 +287,11 @@ def list_notes(record: PullRecord) -> list[str]:
     notes = [note for each in record.lists for note in _list_notes(each)]
     if record.without_text:
         notes.append(f"{record.without_text:,} documents came without a text.")
+    if record.coverage is not None:
+        notes.append(
+            f"documents.jsonl has the texts of {record.coverage}: 'retrieve' searches no others; "
+            "--all-texts pulls all."
+        )
     if record.is_changed:
         notes.append(
             "degraded: the index changed while it was asked, so that lists of one query may be of "
@@ -322,7 +346,6 @@ def _list_notes(record: ListRecord) -> Sequence[str]:
     return notes
 
 
-EXPERIMENT_FILE: Final = "experiment.yaml"
 QUERIES_FILE: Final = "queries.jsonl"
 DOCUMENTS_FILE: Final = "documents.jsonl"
 #: Name of the system that replays the engine's own fusion.
@@ -425,18 +448,9 @@ def _has_blanks(pulled: PulledLists) -> bool:
 
 
 def _list_rows(name: str, pulled: PulledLists) -> RunRows:
-    rows = [
-        (query, hit.document, rank, hit.score)
-        for query, answer in pulled.answers[name].items()
-        for rank, hit in enumerate(answer.hits, start=1)
-    ]
-    return RunRows(
-        name,
-        queries=[row[0] for row in rows],
-        documents=[row[1] for row in rows],
-        ranks=[row[2] for row in rows],
-        scores=[row[3] for row in rows],
-        sources={},
+    answers = pulled.answers[name].items()
+    return RunRows.from_rankings(
+        name, {query: [(h.document, h.score) for h in answer.hits] for query, answer in answers}
     )
 
 

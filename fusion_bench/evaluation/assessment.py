@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from fusion_bench import measures as measure
 from fusion_bench.checks.completion_bounds import (
     QueryBounds,
     find_bounds,
-    find_fitted_bounds,
     mean_bounds,
 )
 from fusion_bench.checks.source_ties import SourceTies, find_source_ties
@@ -25,7 +25,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records import RepeatsResult
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
-from fusion_bench.ranking.plain_systems import fit_system, plain_systems
+from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.stats.comparison import NOISE, paired_difference
 from fusion_bench.stats.comparison_family import ComparedValues
@@ -46,50 +46,80 @@ class Assessment:
     """One system on Q queries and M measures.
 
     Attributes:
-        values: Shape (M, Q).
+        repeats: Shape (T, M, Q): the values of each repeat; everything else is the mean over T
+            repeats.
         ties: What the order of ties could make of the values.
         unjudged: What unjudged documents could change in the primary measure.
         candidates: Documents returned over all queries.
         bounds: (M,): what completions of the judgments make of each measure; None = complete
             judgments.
-        repeats: Shape (T, M, Q): the values of each repeat, where everything else is the mean over
-            T repeats; None = there is one.
         source_ties: What ties inside the lists that it reads could make of the values; None = not
             asked.
     """
 
-    values: FloatArray
+    repeats: FloatArray
     ties: TieSensitivity
     unjudged: UnjudgedEvidence
     candidates: int
     bounds: tuple[QueryBounds | None, ...]
-    repeats: FloatArray | None = None
     source_ties: SourceTies | None = None
 
-    @property
-    def first_values(self) -> FloatArray:
-        """(Q,): the primary measure on the first repeat."""
-        values: FloatArray = self.values[0] if self.repeats is None else self.repeats[0, 0]
-        return values
+    @cached_property
+    def values(self) -> FloatArray:
+        """(M, Q): the means over the repeats."""
+        return mean_of_repeats(self.repeats)
 
 
 def assess_system(
-    system: System, runs: AlignedRuns, measures: Sequence[Measure], observe: Observer | None = None
+    system: System,
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    observe: Observer | None = None,
+    *,
+    training: AlignedRuns | None = None,
 ) -> Assessment:
-    """Measure everything that a report says of one system.
+    """Measure everything that a report says of one system, as means over its repeats.
 
     Args:
         system: The system.
         runs: Aligned runs.
         measures: M measures, the primary one first.
-        observe: Called with the lists of each part of the queries.
+        observe: Called with the lists of each part of the queries, on the first repeat.
+        training: The queries that trained fusions learn from; None = the evaluated ones.
     """
+    return _assess_fitted([*fit_repeats(system, runs, training)], measures, observe)
+
+
+def _assess_fitted(
+    repeats: Sequence[tuple[System, AlignedRuns]],
+    measures: Sequence[Measure],
+    observe: Observer | None,
+) -> Assessment:
+    """The means over repeats, with the values of each; of one repeat what is measured on it."""
+    parts = [
+        _assess_repeat(system, runs, measures, None if number else observe)
+        for number, (system, runs) in enumerate(repeats)
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    return Assessment(
+        repeats=np.concatenate([part.repeats for part in parts]),
+        ties=_mean_ties([part.ties for part in parts]),
+        unjudged=mean_evidence([part.unjudged for part in parts]),
+        bounds=mean_bounds([part.bounds for part in parts]),
+        candidates=round(sum(part.candidates for part in parts) / len(parts)),
+    )
+
+
+def _assess_repeat(
+    system: System, runs: AlignedRuns, measures: Sequence[Measure], observe: Observer | None
+) -> Assessment:
     size = (len(measures), len(runs.queries))
     values, extremes = np.zeros(size), np.zeros((3, *size))
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
     parts: list[RankedPart] = []
-    for index, plain, part in plain_systems(fit_system(system, runs), runs):
+    for index, plain, part in plain_systems(system, runs):
         view, (placed, tie_starts) = ranked_lists(plain, part)
         positions = cut_positions(placed, plain.top_k)
         values[:, index] = measure.compute_measures(measures, view, positions)
@@ -103,7 +133,7 @@ def assess_system(
     ties = TieSensitivity(affected, *extremes)
     [unjudged] = find_evidence(runs, parts, measures[:1])
     lists = [(index, view, positions) for index, view, _, positions in parts]
-    return Assessment(values, ties, unjudged, candidates, find_bounds(measures, runs, lists))
+    return Assessment(values[None], ties, unjudged, candidates, find_bounds(measures, runs, lists))
 
 
 def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> FloatArray:
@@ -117,23 +147,6 @@ def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> Floa
     return measure.compute_measures(measures, runs, placed)
 
 
-def find_repeat_bounds(
-    task: EvaluationSet, system: System, measures: Sequence[Measure]
-) -> tuple[QueryBounds | None, ...]:
-    """(M,): what completions make of a system, as means over repeats; None = complete judgments.
-
-    Args:
-        task: The evaluated queries.
-        system: Any system; trained parts are fitted on each repeat by itself.
-        measures: M measures.
-    """
-    if bool(task.runs.judged.all()):  # nothing needs to be ranked
-        return (None,) * len(measures)
-    repeats = task.repeats[: task.count_repeats(system)]
-    fitted = ((repeat.fit_system(system), repeat.runs) for repeat in repeats)
-    return find_fitted_bounds(fitted, measures)
-
-
 def describe_repeats(
     task: EvaluationSet, system: System, assessment: Assessment
 ) -> RepeatsResult | None:
@@ -144,7 +157,7 @@ def describe_repeats(
         system: The system.
         assessment: What was measured of it.
     """
-    if assessment.repeats is None:
+    if len(assessment.repeats) == 1:
         return None
     values = assessment.repeats[:, 0]
     spread = measure_repeat_spread(values, task.groups)
@@ -187,7 +200,7 @@ def describe_narrowing(
     return plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))
 
 
-def assess_repeats(
+def assess_systems(
     task: EvaluationSet, progress: Progress, details: DetailsCollector | None
 ) -> dict[str, Assessment]:
     """Assess the systems of an experiment; those of several repeats on each, as means.
@@ -199,64 +212,38 @@ def assess_repeats(
         progress: Called as the work goes on.
         details: Collects what stands behind the values of the first repeat; None = nobody asks.
     """
-    systems = task.experiment.systems
-    parts: dict[str, list[Assessment]] = {name: [] for name in systems}
-    for number, repeat in enumerate(task.repeats, 1):
-        present = {n: each for n, each in systems.items() if number <= task.count_repeats(each)}
-        observer = details if number == 1 else None
-        for name, each in _assess_repeat(repeat, present, progress, observer).items():
-            parts[name].append(each)
-    return {name: mean_assessment(repeats) for name, repeats in parts.items()}
-
-
-def _assess_repeat(
-    task: EvaluationSet,
-    systems: Mapping[str, System],
-    progress: Progress,
-    details: DetailsCollector | None,
-) -> dict[str, Assessment]:
-    if not systems:
-        return {}
-    dataset = task.dataset
-    fitted, assessments = {}, {}
+    systems, dataset = task.experiment.systems, task.dataset
+    fitted: dict[str, list[tuple[System, AlignedRuns]]] = {}
+    assessed = {}
     observe = observers(details, task)
     for done, (name, system) in enumerate(systems.items()):
         progress(f"{dataset.name}: {name}", done, len(systems))
-        fitted[name] = task.fit_system(system)
-        assessments[name] = assess_system(
-            fitted[name], task.runs, task.measures, observe=observe(fitted[name])
-        )
+        fitted[name] = [*fit_repeats(system, task.runs, task.training)]
+        observer = observe(fitted[name][0][0])
+        assessed[name] = _assess_fitted(fitted[name], task.measures, observer)
     progress(f"{dataset.name}: ties", len(systems), len(systems))
-    source_ties = find_source_ties(
-        fitted,
-        {name: assessment.values for name, assessment in assessments.items()},
-        task.runs,
-        task.measures,
-        ranked_by_column=dataset.ranked_by_column,
-        seed=task.experiment.seed,
-        samples=task.samples_ties,
-    )
-    return {n: replace(each, source_ties=source_ties[n]) for n, each in assessments.items()}
-
-
-def mean_assessment(repeats: Sequence[Assessment]) -> Assessment:
-    """The means over repeats, with the values of each; of one repeat itself."""
-    if len(repeats) == 1:
-        return repeats[0]
-    values = np.stack([part.values for part in repeats])
-    inside = [part.source_ties for part in repeats if part.source_ties is not None]
-    return Assessment(
-        values=mean_of_repeats(values),
-        ties=_mean_ties([part.ties for part in repeats]),
-        unjudged=mean_evidence([part.unjudged for part in repeats]),
-        bounds=mean_bounds([part.bounds for part in repeats]),
-        candidates=round(sum(part.candidates for part in repeats) / len(repeats)),
-        repeats=values,
-        source_ties=_mean_source_ties(inside) if inside else None,
-    )
+    ties: dict[str, list[SourceTies]] = {name: [] for name in systems}
+    for number, repeat in enumerate(dataset.repeats):
+        present = {n: each[number][0] for n, each in fitted.items() if number < len(each)}
+        of_repeat = find_source_ties(
+            present,
+            {name: assessed[name].repeats[number] for name in present},
+            task.runs.repeats[number],
+            task.measures,
+            ranked_by_column=repeat.ranked_by_column,
+            seed=task.experiment.seed,
+            samples=task.samples_ties,
+        )
+        for name, each in of_repeat.items():
+            ties[name].append(each)
+    means = {name: _mean_source_ties(each) for name, each in ties.items()}
+    return {name: replace(each, source_ties=means[name]) for name, each in assessed.items()}
 
 
 def _mean_source_ties(repeats: Sequence[SourceTies]) -> SourceTies:
+    """Bounds of the mean over repeats; of one repeat itself."""
+    if len(repeats) == 1:
+        return repeats[0]
     sampled = [each.settlements for each in repeats if each.settlements is not None]
     return SourceTies(
         ties=_mean_ties([each.ties for each in repeats]),

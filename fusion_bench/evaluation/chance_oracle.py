@@ -15,7 +15,6 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, compute_measures
 from fusion_bench.ranking.plain_systems import plain_systems
@@ -50,12 +49,7 @@ def find_chance(
 
 
 def measure_chance(
-    fixed: SystemRanking,
-    variants: FloatArray,
-    measure: Measure,
-    *,
-    qrels: Qrels | None = None,
-    seed: int = 0,
+    fixed: SystemRanking, variants: FloatArray, measure: Measure, *, seed: int = 0
 ) -> float:
     """Mean over queries of the best of V disturbed fixed rankings.
 
@@ -63,14 +57,14 @@ def measure_chance(
         fixed: The ranking that is disturbed.
         variants: Shape (V, Q): the values that the oracle chooses from, of the same queries.
         measure: What they are values of.
-        qrels: The judgments; None = those of the runs.
         seed: Of the disturbances, which are independent normal ones.
     """
     disturbed = _Disturbed(fixed, len(variants), seed)
 
     def evaluate(copy: int, strength: float) -> FloatArray:
         ranks = disturbed.rank(copy, strength)
-        return compute_measures([measure], fixed.runs, ranks, qrels=qrels)[0]
+        [values] = compute_measures([measure], fixed.runs, ranks)
+        return np.asarray(values)
 
     probes = range(min(PROBES, len(variants)))
     target, weak, strong = float(variants.mean()), WEAKEST, STRONGEST

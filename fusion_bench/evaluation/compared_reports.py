@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
-from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
+from fusion_bench.checks.collection_warnings import find_warnings, merge_warnings
 from fusion_bench.checks.records import CompletionBounds, DataWarning
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
@@ -195,27 +195,6 @@ def _list_digests(collection: Collection, name: str) -> dict[str, str]:
     return {part: digest for part, digest in parts if part == name or part.startswith(later)}
 
 
-def warn_single_repeat(
-    row: SystemResult, names: Iterable[str], others: Iterable[SystemResult]
-) -> Iterator[DataWarning]:
-    """Whether a system of one repeat reads a list that has several in the other report.
-
-    Args:
-        row: The system.
-        names: The lists that it reads.
-        others: The systems that it is compared with.
-    """
-    repeated = {name for other in others if other.trials for name in other.trials.lists}
-    lists = sorted(set(names) & {name.partition("/")[2] for name in repeated})
-    if row.trials is None and lists:
-        text = (
-            f"{row.name} has one trial of {lists[0]}, which has several in the other report. It "
-            "counts as fixed, so its intervals are too narrow where trials differ: make several "
-            "trials of both."
-        )
-        yield DataWarning(key=SINGLE_REPEAT, text=text)
-
-
 def find_compared_warnings(
     left: Collection,
     right: Collection,
@@ -235,23 +214,31 @@ def find_compared_warnings(
         Of two reports, a warning of only one of them names it.
     """
     if not two:
-        return tuple(_find_row_warnings(left, [*sides[0], *sides[1]]))
+        return tuple(find_collection_warnings(left, [*sides[0], *sides[1]]))
     baseline, candidates = sides
-    first = (*_find_row_warnings(left, baseline), *_find_single_repeats(baseline, candidates))
-    second = (*_find_row_warnings(right, candidates), *_find_single_repeats(candidates, baseline))
-    return (
-        *(each for each in first if each in second),
-        *prefix_warnings("In the first report: ", (each for each in first if each not in second)),
-        *prefix_warnings("In the second report: ", (each for each in second if each not in first)),
+    first = (*find_collection_warnings(left, baseline), *_find_single_repeats(*sides))
+    second = (
+        *find_collection_warnings(right, candidates),
+        *_find_single_repeats(candidates, baseline),
     )
+    return tuple(merge_warnings({"first report": first, "second report": second}))
 
 
-def _find_row_warnings(collection: Collection, rows: Sequence[SystemResult]) -> list[DataWarning]:
-    """The warnings of the lists that these systems read, and of the queries."""
-    configs = {row.name: row.config or {} for row in rows}
-    names = {name for config in configs.values() for name in list_texts(config)}
-    runs = [info for info in collection.runs if info.name in names]
-    judge = collection.judge
+def find_collection_warnings(
+    collection: Collection, rows: Sequence[SystemResult] | None = None
+) -> list[DataWarning]:
+    """The warnings of the queries, of lists, and of how systems read them.
+
+    Args:
+        collection: Of a report.
+        rows: Only what these systems read is looked at; None = everything.
+    """
+    chosen = collection.ranked_systems if rows is None else rows
+    configs = {row.name: row.config or {} for row in chosen}
+    runs, judge = collection.runs, collection.judge
+    if rows is not None:
+        names = {name for config in configs.values() for name in list_texts(config)}
+        runs = tuple(info for info in runs if info.name in names)
     if judge is not None:
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
@@ -264,15 +251,28 @@ def _find_row_warnings(collection: Collection, rows: Sequence[SystemResult]) -> 
         grades=collection.grades,
         binary_relevance=collection.binary_relevance,
         synthetic=collection.synthetic_queries,
+        ignored=collection.ignored_queries,
         near_duplicates=collection.near_duplicates,
+        first_trial=collection.first_trial if rows is None else (),
     )
 
 
 def _find_single_repeats(
     rows: Sequence[SystemResult], others: Sequence[SystemResult]
 ) -> Iterator[DataWarning]:
+    """The systems of one repeat that read a list which has several in the other report."""
+    keys = {name for other in others if other.trials for name in other.trials.lists}
+    repeated = {name.partition("/")[2] for name in keys}
     for row in rows:
-        yield from warn_single_repeat(row, list_texts(row.config or {}), others)
+        lists = sorted(repeated.intersection(list_texts(row.config or {})))
+        if row.trials is None and lists:
+            text = (
+                f"{row.name} has one trial of {lists[0]}, which has several in the other report. "
+                "It counts as fixed, so its intervals are too narrow where trials differ: make "
+                "several trials of both."
+            )
+            evidence = {"system": row.name, "lists": lists}
+            yield DataWarning(key=SINGLE_REPEAT, text=text, evidence=evidence)
 
 
 def list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON

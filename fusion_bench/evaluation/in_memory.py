@@ -25,6 +25,7 @@ from fusion_bench.io.load_records import FileRequest, load_qrels, load_run
 from fusion_bench.io.query_groups import join_groups
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout, strip_suffixes
 from fusion_bench.util.files import resolve_path
+from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 
 #: Stands where a file is named, for what was read from none.
 NO_FILE = "(in memory)"
@@ -157,6 +158,7 @@ def compare_files(
     qrels_layout: FileLayout = DEFAULT_LAYOUT,
     run_layout: FileLayout = DEFAULT_LAYOUT,
     details: DetailsCollector | None = None,
+    progress: Progress = ignore_progress,
 ) -> Report:
     """Compare run files with the first of them.
 
@@ -168,10 +170,12 @@ def compare_files(
         qrels_layout: How the judgments' file names its columns.
         run_layout: How the run files do.
         details: Collects what stands behind the values; None = nobody asks.
+        progress: Called as the work goes on.
 
     Raises:
         DataError: A file breaks a rule.
     """
+    progress(f"reading {pluralize(len(runs), 'list')}", 0, 1)
     dataset = make_dataset(
         name_dataset(qrels),
         load_qrels(qrels, layout=qrels_layout),
@@ -188,4 +192,4 @@ def compare_files(
     experiment, source = make_experiment(
         "compare", systems, dataset=dataset.name, measures=list(measures)
     )
-    return run_on_datasets(experiment, source, [dataset], details=details)
+    return run_on_datasets(experiment, source, [dataset], progress, details)

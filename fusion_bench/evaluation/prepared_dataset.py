@@ -1,34 +1,40 @@
-"""One dataset of an experiment: aligned once a repeat, cut to the judged queries, evaluated."""
+"""One dataset of an experiment: read, aligned, cut to the judged queries."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from fusion_bench.checks.dataset_facts import find_unjudged_queries, list_infos
+from fusion_bench.checks.collection_warnings import find_warnings
+from fusion_bench.checks.dataset_facts import (
+    describe_first_repeat,
+    find_unjudged_queries,
+    list_infos,
+)
 from fusion_bench.checks.judges import describe_judge
-from fusion_bench.checks.query_warnings import refuse_mixture
-from fusion_bench.checks.records import ListInfo
+from fusion_bench.checks.query_warnings import count_synthetic, list_grades, refuse_mixture
+from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import judgment_kind
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
-from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
-from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats.comparison import JudgmentKind
-from fusion_bench.stats.repeat_variance import mean_of_repeats
+from fusion_bench.util.formatting import Progress
 
 #: The split that means every judged query.
 ALL_QUERIES = "all"
@@ -52,14 +58,12 @@ class EvaluationSet:
     Attributes:
         experiment: What is compared.
         dataset: The dataset with the lists that the systems use.
-        runs: Aligned, only the queries that are evaluated.
+        runs: Aligned, every repeat of them, only the queries that are evaluated.
         tuning: Aligned, only the queries that choices are made on; None = the evaluated ones.
         split: Which split is evaluated; None = all judged queries.
         measures: As the dataset resolves them, the primary one first.
         training: Aligned, the queries that trained fusions learn from: every judged one where some
             system is trained. A query is never scored by what was learned from it.
-        later_repeats: The same for the second, third, … file of each list that has so many; all
-            else is of the first. Empty = every list has one file.
         samples_ties: Whether the ties inside lists are settled at random to see what they move.
     """
 
@@ -70,25 +74,15 @@ class EvaluationSet:
     split: str | None
     measures: tuple[Measure, ...]
     training: AlignedRuns
-    later_repeats: tuple[EvaluationSet, ...] = ()
     samples_ties: bool = True
-
-    @property
-    def repeats(self) -> tuple[EvaluationSet, ...]:
-        """The collection once a repeat; alone where every list has one file."""
-        return (self, *self.later_repeats)
-
-    def count_repeats(self, system: System) -> int:
-        """How many repeats of a system there are: the fewest files of its lists with several."""
-        return self.dataset.count_repeats(system.list_keys)
 
     def repeat_lists(self, system: System) -> frozenset[str]:
         """The lists with several files that a system reads: ``runs/NAME`` and ``rerank/NAME``."""
         return self.dataset.repeat_lists & system.list_keys
 
-    def fit_system(self, system: System) -> System:
-        """The system with its trained fusions fitted, as every command fits them."""
-        return fit_system(system, self.training)
+    def fit_system(self, system: System, repeat: int = 0) -> System:
+        """The system with its trained fusions fitted on one repeat, as every command fits them."""
+        return fit_system(system, self.training.repeats[repeat])
 
     @cached_property
     def groups(self) -> IntArray:
@@ -111,8 +105,32 @@ class EvaluationSet:
         return None if self.tuning is None else TUNE_ON
 
 
+def load_lists(
+    path: Path,
+    systems: Collection[System],
+    progress: Progress,
+    *,
+    cache: bool | Cache = True,
+    needs_judgments: bool = True,
+    groups: Mapping[str, str] | None = None,
+    rerankers: Collection[str] = (),
+    refined: bool = False,
+) -> Dataset:
+    """Load a dataset with only the lists that some system uses, and further rerank lists."""
+    progress(f"reading {path.parent.name}", 0, 1)
+    return load_dataset(
+        path,
+        runs={name for system in systems for name in system.base_runs},
+        rerankers={*rerankers, *(name for system in systems for name in system.reranker_names)},
+        cache=cache,
+        every_query=False if needs_judgments else None,
+        groups=groups,
+        refined=refined,
+    )
+
+
 def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
-    """Align a dataset once, or once a repeat, and select its queries.
+    """Align a dataset with every repeat of its lists, and select its queries.
 
     Args:
         experiment: What is compared, on which split and queries.
@@ -123,21 +141,10 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         UnknownNameError: No such split, field or value.
         ConfigError: No query is left.
     """
-    task = _prepare_repeat(experiment, source, dataset)
-    later = []
-    for number, repeat in enumerate(dataset.later_repeats, 2):
-        try:
-            later.append(_prepare_repeat(experiment, source, repeat))
-        except AlignmentError as error:
-            raise AlignmentError(f"{dataset.name}, trial {number}: {error}") from None
-    return replace(task, later_repeats=tuple(later)) if later else task
-
-
-def _prepare_repeat(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
     used = dict.fromkeys(
         name for system in experiment.systems.values() for name in system.base_runs
     )
-    aligned = dataset.aligned(list(used), ties=experiment.ties)
+    aligned = dataset.align_repeats(list(used), ties=experiment.ties)
     split = experiment.split
     if split is None and JUDGE_ON in dataset.splits:
         split = JUDGE_ON
@@ -261,51 +268,6 @@ def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> 
     raise UnknownNameError(title, value, known, where=where)
 
 
-def evaluate_repeats(
-    task: EvaluationSet,
-    systems: Sequence[System],
-    measures: Sequence[Measure] | None = None,
-    *,
-    is_choice: bool = False,
-) -> tuple[Scores, ...]:
-    """Evaluate systems on every repeat of the lists that they read.
-
-    Args:
-        task: A prepared dataset.
-        systems: Any systems. Trained ones that are not fitted are fitted on each repeat by itself.
-        measures: M measures; by default those of ``task``.
-        is_choice: On the queries that choices are made on.
-
-    Returns:
-        One ``Scores`` a system, in the same order. Values are means over the repeats that this
-        system has; of a system that reads no list with several files they are those of its one
-        repeat.
-    """
-    chosen = task.measures if measures is None else measures
-    parts: list[list[Scores]] = [[] for _ in systems]
-    for number, repeat in enumerate(task.repeats, 1):
-        present = [n for n, system in enumerate(systems) if number <= task.count_repeats(system)]
-        fitted = [repeat.fit_system(systems[n]) for n in present]
-        runs = repeat.tuning if is_choice and repeat.tuning is not None else repeat.runs
-        results = evaluate_systems(fitted, runs, chosen) if present else ()
-        for n, scores in zip(present, results, strict=True):
-            parts[n].append(scores)
-    return tuple(_mean_scores(repeats) for repeats in parts)
-
-
-def _mean_scores(repeats: Sequence[Scores]) -> Scores:
-    """The means over repeats, with the values of each; of one repeat itself."""
-    if len(repeats) == 1:
-        return repeats[0]
-    values = np.stack([scores.values for scores in repeats])
-    return replace(repeats[0], values=mean_of_repeats(values), repeats=values)
-
-
-def repeats_of(repeats: FloatArray | None, measure: int) -> FloatArray | None:
-    """(T, Q): the values of one measure, of (T, M, Q); None = there is one repeat."""
-    return None if repeats is None else repeats[:, measure]
-
-
 def find_ignored_queries(task: EvaluationSet) -> frozenset[str]:
     """The answered queries of the evaluated split and fields that have no judgment.
 
@@ -336,7 +298,39 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
 
 def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
     """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
-    return list_infos([(repeat.dataset, repeat.runs) for repeat in task.repeats])
+    return list_infos([*zip(task.dataset.repeats, task.runs.repeats, strict=True)])
+
+
+def find_task_warnings(
+    task: EvaluationSet,
+    systems: Collection[System],
+    results: Sequence[str] = (),
+    near_duplicates: NearDuplicates | None = None,
+) -> list[DataWarning]:
+    """What speaks against numbers of some systems, as ``eval`` has it.
+
+    Args:
+        task: A prepared dataset.
+        systems: These systems; lists that only others read have no warnings.
+        results: Names of results that are of the first repeat, in the plural.
+        near_duplicates: Queries that depend on each other, where they were searched.
+    """
+    dataset, queries, every = task.dataset, task.runs.queries, task_list_infos(task)
+    used = {name for system in systems for name in (*system.base_runs, *system.reranker_names)}
+    return find_warnings(
+        [info for info in every if info.name in used],
+        len(queries),
+        {system.name: system.resolved_config for system in systems},
+        [measure.name for measure in task.measures],
+        judge=describe_judge(dataset, systems),
+        grades=list_grades(dataset.qrels, queries),
+        binary_relevance=dataset.spec.binary_relevance,
+        judged_lists=every,
+        synthetic=count_synthetic(dataset.queries, queries),
+        ignored=count_known_ignored(task),
+        near_duplicates=near_duplicates,
+        first_trial=describe_first_repeat(dataset, *results),
+    )
 
 
 def collection_facts(task: EvaluationSet) -> dict[str, Any]:

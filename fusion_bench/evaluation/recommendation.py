@@ -7,15 +7,16 @@ reason to prefer one: the preferred system is the one that costs least to run an
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
 
+from fusion_bench.config.json_records import compute_once
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.experiment.system import System
-from fusion_bench.stats.comparison import BETTER
+from fusion_bench.stats.comparison import BETTER, NOT_SHOWN
 
 #: Fields of a method that name something instead of setting a number.
 NAMING_FIELDS = frozenset({"method", "reranker"})
@@ -60,7 +61,7 @@ Kind: TypeAlias = Literal["use", "keep", "judge first", "more queries"]
 
 def find_effort(system: System) -> Effort:
     """What a system takes, its stages included."""
-    parts = [*_list_parts(system)]
+    parts = [part for _, part in system.list_parts()]
     depths = {
         (part.blend.reranker_name, getattr(part.blend, "depth", None))
         for part in parts
@@ -68,12 +69,6 @@ def find_effort(system: System) -> Effort:
     }
     calls = sum(math.inf if depth is None else depth for _, depth in depths)
     return Effort(calls, len(system.base_runs), sum(_count_settings(part) for part in parts))
-
-
-def _list_parts(system: System) -> Iterator[System]:
-    yield system
-    for stage in (system.stages or {}).values():
-        yield from _list_parts(stage)
 
 
 def _count_settings(model: BaseModel) -> int:
@@ -90,6 +85,7 @@ def _count_settings(model: BaseModel) -> int:
     return count
 
 
+@compute_once
 def find_preference(collection: Collection) -> Preference | None:
     """The system that its verdicts allow to recommend; None where none is shown to be better.
 
@@ -138,8 +134,19 @@ def choose_action(collection: Collection) -> Kind:
     comparisons = collection.ranked_comparisons
     if any(item.answer == "unjudged decide" for item in comparisons):
         return "judge first"
-    first = comparisons[0] if comparisons else None
-    detectable = 0.0 if first is None else first.min_detectable_difference or 0.0
-    if first is not None and 0 < first.difference <= detectable and first.answer == "not shown":
-        return "more queries"
-    return "keep"
+    hidden = find_hidden_difference(collection)
+    return "more queries" if hidden is not None and hidden.difference > 0 else "keep"
+
+
+def find_hidden_difference(collection: Collection) -> ComparisonResult | None:
+    """That of the first compared system, where these queries are too few to show so little.
+
+    None where a system is shown to be better.
+    """
+    comparisons = collection.ranked_comparisons
+    if not comparisons or find_preference(collection) is not None:
+        return None
+    first = comparisons[0]
+    detectable = first.min_detectable_difference or 0.0
+    is_hidden = detectable > 0 and abs(first.difference) <= detectable
+    return first if first.answer in NOT_SHOWN and is_hidden else None

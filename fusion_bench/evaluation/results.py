@@ -8,12 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds
+from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
-    UnjudgedEvidence,
     compare_unjudged,
-    mean_evidence,
     measure_unjudged,
 )
 from fusion_bench.config.json_records import none_if_nan
@@ -23,7 +21,6 @@ from fusion_bench.evaluation.assessment import (
     Assessment,
     describe_narrowing,
     describe_repeats,
-    find_repeat_bounds,
     perfect_order_values,
 )
 from fusion_bench.evaluation.chance_oracle import find_chance
@@ -36,8 +33,6 @@ from fusion_bench.evaluation.compared_reports import (
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_QUERIES,
     EvaluationSet,
-    evaluate_repeats,
-    repeats_of,
     slice_values,
 )
 from fusion_bench.evaluation.report_records import (
@@ -53,7 +48,7 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import TieSensitivity
 from fusion_bench.measures._base import is_bounded
-from fusion_bench.ranking.system_scores import Scores
+from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats.comparison import Comparison, Direction
 from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
@@ -117,13 +112,11 @@ def _list_repeat_terms(
 ) -> dict[tuple[str, str], tuple[RepeatTerm, ...]]:
     """What repeats add to the variance of each fusion's difference from each source."""
     terms: dict[tuple[str, str], tuple[RepeatTerm, ...]] = {}
-    if not task.later_repeats:
-        return terms
     for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
         system = task.experiment.systems[name]
         sides = paired_sides(
-            repeats_of(fusion.repeats, 0),
-            repeats_of(scores.repeats, 0),
+            fusion.repeats[:, 0],
+            scores.repeats[:, 0],
             is_shared=f"runs/{source}" in task.repeat_lists(system),
         )
         terms[name, source] = make_repeat_terms(sides, task.groups)
@@ -146,9 +139,11 @@ def _find_contradiction(
         "loses": [(fusion, answer.source) for fusion in fusions],
     }
     for fusion, source in shown[answer.verdict]:
+        alone = System(name=source, runs=(source,))
+        [evidence] = measure_unjudged(alone, task.runs, task.measures[:1])
         unjudged = compare_unjudged(
             fusions[fusion].unjudged,
-            _measure_source(task, source),
+            evidence,
             groups=task.groups,
             alpha=task.experiment.alpha,
             kind=kind,
@@ -157,15 +152,6 @@ def _find_contradiction(
         if unjudged.decides(direction, task.experiment.min_gain):
             return (fusion, source), unjudged
     return None
-
-
-def _measure_source(task: EvaluationSet, name: str) -> UnjudgedEvidence:
-    alone = System(name=name, runs=(name,))
-    values = [
-        measure_unjudged(alone, repeat.runs, task.measures[:1])
-        for repeat in task.repeats[: task.count_repeats(alone)]
-    ]
-    return mean_evidence([evidence for [evidence] in values])
 
 
 def is_fusion(config: Config | None) -> bool:
@@ -191,7 +177,7 @@ def _list_rerank_blends(config: Config | None) -> list[Config]:
 
 
 def _list_parts(config: Config | None) -> Iterator[Config]:
-    """A system's configuration and those of its stages, however deep."""
+    """As :meth:`System.list_parts`, of the configuration that a report has."""
     if config is not None:
         yield config
         for stage in (config.get("stages") or {}).values():
@@ -202,7 +188,7 @@ def _measure_result(
     task: EvaluationSet,
     measure: str,
     values: FloatArray,
-    repeats: FloatArray | None,
+    repeats: FloatArray,
     ties: TieResult | None = None,
     source_ties: SourceTieResult | None = None,
     bounds: QueryBounds | None = None,
@@ -210,9 +196,8 @@ def _measure_result(
     """The record of one measure; ``trials``, (T, Q), are what ``values`` are the means of."""
     alpha = task.experiment.alpha
     estimate = estimate_mean(values, task.groups, alpha=alpha)
-    if repeats is not None:
-        terms = make_repeat_terms([repeats], task.groups)
-        estimate = add_repeat_variance(estimate, terms, alpha=alpha)
+    terms = make_repeat_terms([repeats], task.groups)
+    estimate = add_repeat_variance(estimate, terms, alpha=alpha)
     if is_bounded(measure):
         estimate = estimate.clip(0.0, 1.0)
     return MeasureResult(
@@ -220,7 +205,7 @@ def _measure_result(
         low=estimate.low,
         high=estimate.high,
         values=tuple(values.tolist()),
-        trials=() if repeats is None else tuple(map(tuple, repeats.tolist())),
+        trials=tuple(map(tuple, repeats.tolist())) if len(repeats) > 1 else (),
         ties=ties,
         source_ties=source_ties,
         bounds=None if bounds is None else bounds.record,
@@ -262,7 +247,7 @@ def _system_result(
         if inside is not None and measure.name not in inside.unknown:
             fields = _tie_fields(inside.ties, m)
             source_ties = SourceTieResult(**fields, settlements=inside.settlements)
-        repeats, bounds = repeats_of(assessment.repeats, m), assessment.bounds[m]
+        repeats, bounds = assessment.repeats[:, m], assessment.bounds[m]
         results[measure.name] = _measure_result(
             task, measure.name, assessment.values[m], repeats, final, source_ties, bounds
         )
@@ -288,7 +273,8 @@ def _system_result(
 def score_sources(task: EvaluationSet) -> dict[str, Scores]:
     """Every source alone, by name: of equally good ones the order of systems must not choose."""
     names = sorted(drop_final(task.runs.sources, task.runs.roles))
-    scores = evaluate_repeats(task, [System(name=name, runs=(name,)) for name in names])
+    alone = [System(name=name, runs=(name,)) for name in names]
+    scores = evaluate_systems(alone, task.runs, task.measures)
     return dict(zip(names, scores, strict=True))
 
 
@@ -316,35 +302,33 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     """
     alone = [System(name=name, runs=(name,)) for name in sources]
     scores = [*sources.values()]
-    tuned = evaluate_repeats(task, alone, task.measures[:1], is_choice=True)
+    tuned = evaluate_systems(alone, task.tuning or task.runs, task.measures[:1])
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
     oracle += _describe_chance(task, sources)
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
-    bounds = find_repeat_bounds(task, alone[chosen], task.measures)
-    rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray, FloatArray | None]] = [
+    bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
+    rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
         (
             f"best source (chosen on {where})",
             "floor",
             alone[chosen].name,
-            scores[chosen].values,
             scores[chosen].repeats,
         ),
-        ("best source per query (oracle)", "ceiling", oracle, best, None),
-        ("perfect order", "ceiling", order, _perfect_order(task), None),
+        ("best source per query (oracle)", "ceiling", oracle, best[None]),
+        ("perfect order", "ceiling", order, _perfect_order(task)[None]),
     ]
     if len(alone) == 1:
         systems = task.experiment.systems.values()
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
-    for name, kind, note, values, repeats in rows:
+    for name, kind, note, repeats in rows:
+        values = mean_of_repeats(repeats)
         judged = bounds if kind == "floor" else (None,) * len(bounds)
         measures = {
-            m.name: _measure_result(
-                task, m.name, values[i], repeats_of(repeats, i), bounds=judged[i]
-            )
+            m.name: _measure_result(task, m.name, values[i], repeats[:, i], bounds=judged[i])
             for i, m in enumerate(task.measures)
         }
         yield SystemResult(name=name, kind=kind, note=note, measures=measures)
@@ -369,8 +353,8 @@ def _perfect_order(task: EvaluationSet) -> FloatArray:
     Of lists with different numbers of files the greatest of the means over so many repeats: no
     system passes that over its own number.
     """
-    values = np.stack([perfect_order_values(repeat.runs, task.measures) for repeat in task.repeats])
-    counts = {*task.dataset.repeat_counts.values()} or {1}
+    values = np.stack([perfect_order_values(runs, task.measures) for runs in task.runs.repeats])
+    counts = {*task.runs.repeat_counts.values()} or {1}
     best: FloatArray = np.max([mean_of_repeats(values[:count]) for count in counts], axis=0)
     return best
 

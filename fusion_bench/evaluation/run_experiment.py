@@ -17,7 +17,7 @@ from fusion_bench.checks.dataset_facts import describe_first_repeat
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.assessment import assess_repeats
+from fusion_bench.evaluation.assessment import assess_systems
 from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
 from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -25,6 +25,7 @@ from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
     collection_facts,
     count_known_ignored,
+    load_lists,
     prepare_dataset,
     slice_values,
 )
@@ -38,8 +39,7 @@ from fusion_bench.evaluation.results import (
 )
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_cache import Cache
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.util.files import name_experiment, show_path
 from fusion_bench.util.formatting import Progress, ignore_progress
@@ -87,10 +87,9 @@ def run_experiment(
             **{("where", name): f"--where {name}" for name in where or ()},
         }
     )
-    systems, has_crag = experiment.systems.values(), experiment.crag is not None
-    datasets = (
-        load_lists(path, systems, progress, cache=cache, has_crag=has_crag) for path in paths
-    )
+    load = load_lists if experiment.crag is None else _load_for_crag
+    systems = experiment.systems.values()
+    datasets = (load(path, systems, progress, cache=cache) for path in paths)
     return run_on_datasets(experiment, source, datasets, progress, details)
 
 
@@ -101,37 +100,14 @@ def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> N
         experiment.parse_measures(spec.binary_relevance, source)
 
 
-def load_lists(
-    path: Path,
-    systems: Collection[System],
-    progress: Progress,
-    *,
-    cache: bool | Cache = True,
-    needs_judgments: bool = True,
-    groups: Mapping[str, str] | None = None,
-    has_crag: bool = False,
+def _load_for_crag(
+    path: Path, systems: Collection[System], progress: Progress, *, cache: bool
 ) -> Dataset:
-    """Load a dataset with only the lists that some system uses.
-
-    With ``has_crag`` all rerank lists with absolute scores too, and the lists of refined queries.
-    """
-    progress(f"reading {path.parent.name}", 0, 1)
-    read = partial(
-        load_dataset,
-        path,
-        runs={name for system in systems for name in system.base_runs},
-        cache=cache,
-        every_query=False if needs_judgments else None,
-        groups=groups,
-    )
-    rerankers = {name for system in systems for name in system.reranker_names}
-    if not has_crag:
-        return read(rerankers=rerankers)
+    """A dataset with every rerank list of absolute scores, and the lists of refined queries."""
     spec, _ = read_spec(path)
-    rerankers.update(absolute_rerankers({n: each.score_space for n, each in spec.rerank.items()}))
-    whole = read(rerankers=rerankers)
-    is_refined = spec.has_refined_lists
-    return replace(whole, refined=read(rerankers=rerankers, refined=True) if is_refined else None)
+    absolute = absolute_rerankers({n: each.score_space for n, each in spec.rerank.items()})
+    load = partial(load_lists, path, systems, progress, cache=cache, rerankers=absolute)
+    return replace(load(), refined=load(refined=True) if spec.has_refined_lists else None)
 
 
 def run_on_datasets(
@@ -179,7 +155,7 @@ def _collection(
     task: EvaluationSet, progress: Progress, details: DetailsCollector | None
 ) -> CollectionRecord:
     dataset, systems = task.dataset, task.experiment.systems
-    assessed = assess_repeats(task, progress, details)
+    assessed = assess_systems(task, progress, details)
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
     sources = score_sources(task)
     spec = dataset.spec
@@ -202,7 +178,7 @@ def _collection(
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
-        crag=judge_lists(task, {name: each.first_values for name, each in assessed.items()}),
+        crag=judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()}),
         first_trial=describe_first_repeat(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,18 +19,20 @@ import yaml
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.records import ScoreSpace, drop_final
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
-from fusion_bench.io.dataset import Dataset
+from fusion_bench.experiment.experiment import EXPERIMENT_FILE
+from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
+from fusion_bench.methods.fuse import fusions
 from fusion_bench.util.files import (
     make_write_error,
     open_atomic,
@@ -120,7 +123,7 @@ def build_starter_systems(runs: Sequence[Run], rerankers: Sequence[Run] = ()) ->
     """Each list alone, and the usual fusions, all with and without each reranker.
 
     The fusions are RRF at k 60 and 10, RRF in which one list counts twice, min-max and theoretical
-    min-max convex combinations, and a mean of z-scores.
+    min-max convex combinations, a mean of z-scores, and those of plugin files.
 
     Args:
         runs: At least two lists, or one and a reranker.
@@ -175,6 +178,7 @@ def _fusions(runs: Sequence[Run]) -> Iterator[tuple[str, SystemKeys]]:
         theoretical = {"method": "theoretical_min_max", "lo": floors}
         yield "convex theoretical", {**convex, "normalize": theoretical}
     yield "z-score", {"method": "weighted_score", "missing": "min", "normalize": "z_score"}
+    yield from ((name, {"method": name}) for name in fusions.list_file_methods())
 
 
 def score_floor(run: Run) -> float | None:
@@ -367,15 +371,103 @@ def compare_starter_systems(
     dataset = replace(
         dataset, provenance={name: meta for name, meta in known.items() if meta is not None}
     )
+    done = _compare(dataset, lists.starter, given.measures, progress, samples_ties=samples_ties)
+    return done._replace(notes=lists.notes)
+
+
+def _compare(
+    dataset: Dataset,
+    starter: StarterSystems,
+    measures: Sequence[str],
+    progress: Progress,
+    *,
+    samples_ties: bool = True,
+) -> StarterComparison:
     experiment, source = make_experiment(
         "try",
-        lists.starter.systems,
+        starter.systems,
         dataset=dataset.name,
-        baseline=lists.starter.baseline,
-        measures=list(given.measures),
+        baseline=starter.baseline,
+        measures=list(measures),
     )
     report = run_on_datasets(experiment, source, [dataset], progress, samples_ties=samples_ties)
-    return StarterComparison(report, dataset, source, lists.notes)
+    return StarterComparison(report, dataset, source, starter.notes)
+
+
+class StarterDataset(NamedTuple):
+    """A dataset, and the systems that are worth trying on its lists.
+
+    Attributes:
+        path: Its ``dataset.yaml``.
+        dataset: What was read of it.
+        starter: The systems; an engine's last word is part of none.
+    """
+
+    path: Path
+    dataset: Dataset
+    starter: StarterSystems
+
+
+def read_starter_dataset(path: Path) -> StarterDataset:
+    """Read a dataset, and build the starter systems over its lists.
+
+    Raises:
+        ConfigError: There is nothing to compare, or two things have one name.
+        DataError: A file breaks a rule.
+    """
+    dataset = load_dataset(path, every_query=None)
+    names = drop_final([*dataset.runs], [run.roles for run in dataset.runs.values()])
+    runs = [dataset.runs[name] for name in names]
+    return StarterDataset(path, dataset, build_starter_systems(runs, [*dataset.rerankers.values()]))
+
+
+def compare_starter_dataset(
+    given: StarterDataset, measures: Sequence[str], progress: Progress = ignore_progress
+) -> StarterComparison | None:
+    """Compare the starter systems on a dataset; None where nothing is judged.
+
+    Args:
+        given: The dataset.
+        measures: Measure names, the primary one first.
+        progress: Called as the work goes on.
+
+    Raises:
+        ConfigError: A measure is unknown.
+    """
+    if not given.dataset.is_judged:
+        return None
+    return _compare(given.dataset, given.starter, measures, progress)
+
+
+def save_dataset_experiment(
+    given: StarterDataset,
+    done: StarterComparison | None,
+    measures: Sequence[str],
+    folder: Path,
+) -> list[Path]:
+    """Write an experiment of the starter systems that names the dataset where it is.
+
+    Args:
+        given: The dataset.
+        done: The comparison; None = nothing was compared.
+        measures: Measure names, the primary one first.
+        folder: Where to; created if missing.
+
+    Returns:
+        The experiment.
+
+    Raises:
+        ConfigError: Something would be overwritten.
+        FusionBenchError: The folder cannot be written to.
+    """
+    check_free(folder)
+    place = Path(os.path.relpath(resolve_path(given.path), resolve_path(folder))).as_posix()
+    if done is None:
+        starter = given.starter
+        text = _uncompared_text(starter, starter.notes, measures, TRY.command, place)
+    else:
+        text = _experiment_text(done, TRY.command, place)
+    return [write_atomic(folder / EXPERIMENT_FILE, text.encode())]
 
 
 def _check_names(given: StarterInput) -> None:
@@ -463,7 +555,7 @@ class Copies:
 
 #: What the gate of a saved experiment allows the primary measure to fall by.
 MAX_DROP = 0.01
-DATASET_FILE, EXPERIMENT_FILE = "dataset.yaml", "experiment.yaml"
+DATASET_FILE: Final = "dataset.yaml"
 
 
 @dataclass(frozen=True)
@@ -541,16 +633,7 @@ def save_uncompared(
         ConfigError: Something would be overwritten.
         FusionBenchError: The folder cannot be written to.
     """
-    baseline, systems = lists.starter.baseline, lists.starter.systems
-    data = {
-        "description": f"The starter systems of {saved_by.command}.",
-        "dataset": DATASET_FILE,
-        "measures": list(given.measures),
-        "baseline": baseline,
-        "systems": systems,
-        "tune": {"system": _tuned_system(systems, baseline, baseline)},
-    }
-    experiment = _add_notes(saved_by.command, lists.notes, data)
+    experiment = _uncompared_text(lists.starter, lists.notes, given.measures, saved_by.command)
     return _save_files(given, name, lists.spaces, experiment, folder, saved_by)
 
 
@@ -616,14 +699,34 @@ def _describe_dataset(
     return dataset
 
 
-def _experiment_text(done: StarterComparison, command: str) -> str:
+def _uncompared_text(
+    starter: StarterSystems,
+    notes: Iterable[str],
+    measures: Sequence[str],
+    command: str,
+    dataset: str = DATASET_FILE,
+) -> str:
+    """The experiment of systems that were not compared."""
+    baseline, systems = starter.baseline, starter.systems
+    data = {
+        "description": f"The starter systems of {command}.",
+        "dataset": dataset,
+        "measures": list(measures),
+        "baseline": baseline,
+        "systems": systems,
+        "tune": {"system": _tuned_system(systems, baseline, baseline)},
+    }
+    return _add_notes(command, notes, data)
+
+
+def _experiment_text(done: StarterComparison, command: str, dataset: str = DATASET_FILE) -> str:
     """The experiment, with what it takes to tune and to gate its best system."""
     collection = done.report.collections[0]
     best = preferred_system(collection)
     data = {
         "description": f"The starter systems of {command}.",
         **done.source.data,
-        "dataset": DATASET_FILE,
+        "dataset": dataset,
         "tune": {"system": _tuned_system(done.source.data["systems"], best, collection.baseline)},
         "gate": {"system": best, "checks": {collection.primary_measure: {"max_drop": MAX_DROP}}},
     }

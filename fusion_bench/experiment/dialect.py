@@ -73,6 +73,7 @@ class Dialect(ABC):
         rank_base: The rank of the first document in the engine's formula, 0 or 1; None = unknown.
         precision: In which the engine compares scores.
         ignores: What the engine accepts and ignores, or cannot do: one sentence each.
+        searches_by_role: Whether the roles of the lists decide how each one's search is written.
     """
 
     name: ClassVar[str]
@@ -86,6 +87,7 @@ class Dialect(ABC):
     rank_base: ClassVar[Literal[0, 1] | None] = 1
     precision: ClassVar[Literal["float32", "float64"]] = "float32"
     ignores: ClassVar[tuple[str, ...]] = ()
+    searches_by_role: ClassVar[bool] = False
 
     @classmethod
     @cache

@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import (
     BeforeValidator,
@@ -322,6 +322,16 @@ class Experiment(TableView, StrictModel):
                 raise ConfigError(f"{source.where(('systems', name, *location))}: {problem}")
 
 
+#: The experiment of a folder.
+EXPERIMENT_FILE: Final = "experiment.yaml"
+
+
+def experiment_file(path: Path) -> Path:
+    """The file of an experiment; of a folder that holds one, its file."""
+    beside = path / EXPERIMENT_FILE
+    return beside if beside.is_file() else path
+
+
 def read_experiment(
     path: Path | str, *, overrides: Sequence[str] = (), v2_enabled: bool | None = None
 ) -> tuple[Experiment, Source]:
@@ -330,7 +340,7 @@ def read_experiment(
     A list where one value belongs becomes one system a value.
 
     Args:
-        path: The file.
+        path: The file, or a folder with an ``experiment.yaml``.
         overrides: ``KEY=VALUE`` each: values that replace the file's.
         v2_enabled: False = version 1 of fusion and blend runs instead of version 2; None = as
             ``RAG_FUSION_V2_ENABLED`` says.
@@ -341,7 +351,8 @@ def read_experiment(
     Raises:
         ConfigError: It breaks a rule; names file, line and path.
     """
-    source, swept = expand_sweeps(apply_overrides(read_yaml(Path(path)), overrides))
+    file = read_yaml(experiment_file(Path(path)))
+    source, swept = expand_sweeps(apply_overrides(file, overrides))
     experiment = parse_model(Experiment, source.data, source.where)
     experiment = experiment.apply_switch(v2_enabled=v2_enabled)
     if experiment.gate is not None:

@@ -34,7 +34,7 @@ class MethodEntry(TypedDict):
 
 
 def list_methods() -> dict[str, list[MethodEntry]]:
-    """Every fusion method, blend, normalizer and policy, by kind."""
+    """Every fusion method, blend, normalizer and policy, by kind; then those of plugin files."""
     registries: dict[str, MethodRegistry[Any]] = {
         "fusion": fusions,
         "blend": blends,
@@ -42,7 +42,10 @@ def list_methods() -> dict[str, list[MethodEntry]]:
         "policy": policies,
     }
     return {
-        kind: [describe_method(name, model) for name, model in registry.load_all().items()]
+        kind: [
+            describe_method(name, model)
+            for name, model in {**registry.load_all(), **registry.list_file_methods()}.items()
+        ]
         for kind, registry in registries.items()
     }
 

@@ -244,7 +244,8 @@ def find_lists(annotation: Any, data: object) -> Iterator[Location]:  # noqa: AN
                 yield from ((by_class.key, key, *rest) for rest in find_lists(annotation, value))
             return
         for key, value in data.items():
-            inner = _annotation_below(annotation, data, key)
+            is_open = isinstance(value, list | Mapping)  # finding its type may import methods
+            inner = _annotation_below(annotation, data, key) if is_open else None
             if inner is not None:
                 yield from ((key, *rest) for rest in find_lists(inner, value))
 

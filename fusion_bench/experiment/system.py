@@ -363,13 +363,25 @@ class System(StrictModel):
         """The system with every default spelled out, as it goes into a report."""
         return self.model_dump(mode="json", exclude={"name"})
 
+    def list_parts(self, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], System]]:
+        """The system and its stages, however deep, each with its path.
+
+        Args:
+            path: That of what holds the system.
+        """
+        here = (*path, self.name)
+        yield here, self
+        for stage in (self.stages or {}).values():
+            yield from stage.list_parts((*here, "stages"))
+
     @property
     def reranker_names(self) -> frozenset[str]:
         """The rerank lists that some query needs."""
-        by_class = (self.class_configs or {}).values()
-        names = {self.blend.reranker_name, *(config.blend.reranker_name for config in by_class)}
-        stages = (stage.reranker_names for stage in (self.stages or {}).values())
-        return frozenset(name for name in names if name is not None).union(*stages)
+        blends = [part.blend for _, part in self.list_parts()]
+        for _, part in self.list_parts():
+            blends += [config.blend for config in (part.class_configs or {}).values()]
+        names = (blend.reranker_name for blend in blends)
+        return frozenset(name for name in names if name is not None)
 
     @property
     def base_runs(self) -> tuple[str, ...]:

@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.checks.dataset_facts import describe_selection, select_repeat
-from fusion_bench.checks.judges import find_dataset_warnings
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
 from fusion_bench.config.yaml_files import Source
@@ -24,7 +23,11 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
-from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import (
+    ALL_JUDGED,
+    find_task_warnings,
+    prepare_dataset,
+)
 from fusion_bench.experiment.experiment import Experiment, find_one_dataset
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
@@ -199,7 +202,7 @@ class Explanation:
         switched_off: Source that is off for the query → why.
         policy: What the system's policy picked; None = it has none.
         trial: Which trial of which lists this is; None = every list has one file.
-        data_warnings: What speaks against the judge of the grades.
+        data_warnings: What speaks against the grades, the lists, and how the system reads them.
     """
 
     system: str
@@ -516,7 +519,7 @@ def explain_query(
         query_text=text,
         documents=loaded.documents,
         trial=describe_selection(every, trial),
-        data_warnings=find_dataset_warnings(every, [chosen]),
+        data_warnings=tuple(find_task_warnings(task, [chosen]) if loaded.is_judged else ()),
     )
 
 

@@ -26,19 +26,8 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedDifference, UnjudgedEvidence, compare_unjudged
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.system import System
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckOutcome, CheckResult, CheckStatus
 from fusion_bench.stats.comparison import name_kind
-
-#: The collection with the lists of one repeat, and a system whose fusions are fitted on it alone.
-FittedRepeat: TypeAlias = tuple[EvaluationSet, System]
-
-
-def fit_repeats(task: EvaluationSet, system: System) -> list[FittedRepeat]:
-    """A system on each of its repeats; on one where each list that it reads has one file."""
-    repeats = task.repeats[: task.count_repeats(system)]
-    return [(repeat, repeat.fit_system(system)) for repeat in repeats]
 
 
 class StoredUnjudged(StoredRecord):

@@ -27,7 +27,6 @@ from fusion_bench.gate.baseline import (
     ListChange,
     PairedUnjudged,
     QueryRegression,
-    fit_repeats,
 )
 from fusion_bench.gate.checks import Check, PairedCollection, build_checks, is_accepted, run_checks
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities
@@ -36,6 +35,7 @@ from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
 from fusion_bench.gate.verdict import GoldenResult, GuardResult
 from fusion_bench.io.json_objects import query_excerpt, read_titles
+from fusion_bench.ranking.plain_systems import fit_repeats
 from fusion_bench.stats.comparison import NOISE
 
 #: Relevant documents of one query in the verdict, by their best rank before or after.
@@ -66,7 +66,7 @@ def find_worst_queries(
     worst = [q for q in order if difference[q] < -NOISE]
     chosen = {q: 0 if repeats is None else repeats.find_worst_repeat(q) for q in worst}
     rankings = {
-        q: _explain_both(task.repeats[repeat], task.runs.queries[q], systems)
+        q: _explain_both(task, repeat, task.runs.queries[q], systems)
         for q, repeat in chosen.items()
     }
     grades = task.dataset.qrels.to_dict() if worst else {}
@@ -100,12 +100,15 @@ def find_worst_queries(
 
 
 def _explain_both(
-    task: EvaluationSet, query: str, systems: tuple[System | None, System]
+    task: EvaluationSet, repeat: int, query: str, systems: tuple[System | None, System]
 ) -> tuple[Explanation | None, Explanation]:
     """A query under the baseline's system, if that can run, and under the candidate."""
-    reference, candidate = systems[0] and task.fit_system(systems[0]), task.fit_system(systems[1])
-    old = None if reference is None else explain_ranking(reference, task.runs, query)
-    return old, explain_ranking(candidate, task.runs, query)
+    runs, (before, after) = task.runs.repeats[repeat], systems
+
+    def explain(system: System) -> Explanation:
+        return explain_ranking(task.fit_system(system, repeat), runs, query)
+
+    return None if before is None else explain(before), explain(after)
 
 
 def _compare_documents(
@@ -358,10 +361,9 @@ def check_policy(
     return verdict.model_copy(update=results)
 
 
-def search_queries(collections: Sequence[EvaluationSet]) -> tuple[NearDuplicates, ...]:
-    """Near-duplicate queries of each collection that has some."""
-    records = (find_near_duplicates(task.dataset, task.runs.queries) for task in collections)
-    return tuple(record for record in records if record is not None)
+def search_queries(collections: Sequence[EvaluationSet]) -> list[NearDuplicates | None]:
+    """Near-duplicate queries of each collection; None = it has few or none."""
+    return [find_near_duplicates(task.dataset, task.runs.queries) for task in collections]
 
 
 def _check_guard(guard: Guard, policy: GatePolicy, pair: PairedCollection) -> GuardResult:
@@ -414,8 +416,8 @@ def _check_golden_queries(
 def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: str) -> int | None:
     """The lowest place of a document over the repeats; None = some repeat does not return it."""
     worst = 0
-    for repeat, fitted in fit_repeats(task, system):
-        ranking = explain_ranking(fitted, repeat.runs, query)
+    for fitted, runs in fit_repeats(system, task.runs, task.training):
+        ranking = explain_ranking(fitted, runs, query)
         trace = ranking.find_trace(document)
         if trace is None or trace.rank is None:
             return None

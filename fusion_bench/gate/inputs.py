@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from fusion_bench.checks.collection_warnings import find_warnings, prefix_warnings
-from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
-from fusion_bench.checks.dataset_facts import describe_first_repeat
-from fusion_bench.checks.judges import describe_judge, find_dataset_warnings, find_judge_refusals
+from fusion_bench.checks.completion_bounds import find_system_bounds
+from fusion_bench.checks.judges import find_dataset_warnings, find_judge_refusals
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
-from fusion_bench.checks.query_warnings import list_grades
-from fusion_bench.checks.records import DataWarning, LintFinding
-from fusion_bench.checks.unjudged import mean_evidence, measure_unjudged
+from fusion_bench.checks.records import LintFinding
+from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -26,32 +23,27 @@ from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
-    count_known_ignored,
+    load_lists,
     prepare_dataset,
-    task_list_infos,
 )
-from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
-    FittedRepeat,
     ListDescription,
     PolicyChange,
     StoredUnjudged,
-    fit_repeats,
 )
 from fusion_bench.gate.comparability import compare_policies
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
-from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -204,9 +196,8 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     if system is not None:
         used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
-        fitted = fit_repeats(task, system)
-        unjudged = _store_unjudged(task, fitted)
-        values = _evaluate_fitted(fitted, task.measures)
+        unjudged = _store_unjudged(task, system)
+        values = _store_values(task, system)
     specs: dict[str, ListSpec] = {f"runs/{name}": run for name, run in spec.runs.items()}
     specs |= {f"rerank/{name}": run for name, run in spec.rerank.items()}
     description = CollectionBaseline(
@@ -250,10 +241,10 @@ def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str
         reason = task.dataset.degradation(reranker)
         if reason is not None:
             yield f"{name}: {reason}"
-    repeats = task.repeats[: task.count_repeats(candidate)]
-    for number, repeat in enumerate(repeats, 1):
+    repeats = task.runs.repeats[: task.runs.count_repeats(candidate.list_keys)]
+    for number, runs in enumerate(repeats, 1):
         of_repeat = f" in trial {number}" if len(repeats) > 1 else ""
-        for text in _find_empty_lists(repeat.runs, candidate):
+        for text in _find_empty_lists(runs, candidate):
             yield f"{name}: {text} for any evaluated query{of_repeat}"
 
 
@@ -267,38 +258,6 @@ def _find_empty_lists(runs: AlignedRuns, candidate: System) -> Iterator[str]:
     for reranker in sorted(candidate.reranker_names):
         if np.isnan(runs.rerank[runs.rerankers.index(reranker)]).all():
             yield f"reranker {reranker!r} has no result"
-
-
-def find_candidate_warnings(
-    collections: Sequence[EvaluationSet], candidate: System
-) -> Iterator[DataWarning]:
-    """The warnings of each collection, as ``eval`` has them.
-
-    Args:
-        collections: The loaded datasets.
-        candidate: The gated system; lists that only the baseline's system reads have none.
-
-    Yields:
-        Each text begins with its collection where there are several.
-    """
-    configs = {candidate.name: candidate.resolved_config}
-    used = {*candidate.base_runs, *candidate.reranker_names}
-    for task in collections:
-        every = task_list_infos(task)
-        warnings = find_warnings(
-            [info for info in every if info.name in used],
-            len(task.runs.queries),
-            configs,
-            [measure.name for measure in task.measures],
-            judge=describe_judge(task.dataset, [candidate]),
-            grades=list_grades(task.dataset.qrels, task.runs.queries),
-            binary_relevance=task.dataset.spec.binary_relevance,
-            judged_lists=every,
-            ignored=count_known_ignored(task),
-            first_trial=describe_first_repeat(task.dataset),
-        )
-        start = f"{task.dataset.name}: " if len(collections) > 1 else ""
-        yield from prefix_warnings(start, warnings)
 
 
 def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
@@ -351,51 +310,33 @@ def find_unreachable_limits(
                     )
 
 
-def _evaluate_fitted(
-    fitted: Sequence[FittedRepeat], measures: Sequence[Measure]
-) -> dict[str, dict[str, tuple[Any, ...]]]:
+def _store_values(task: EvaluationSet, system: System) -> dict[str, dict[str, tuple[Any, ...]]]:
     """The values that a baseline stores: their means over repeats, and those of each repeat."""
-    values = np.stack(
-        [evaluate_systems([system], task.runs, measures)[0].values for task, system in fitted]
-    )
-    names = [measure.name for measure in measures]
-    means = zip(names, mean_of_repeats(values).tolist(), strict=True)
-    repeats = zip(
-        names, np.swapaxes(values, 0, 1).tolist() if len(values) > 1 else (), strict=False
-    )
+    [scores] = evaluate_systems([system], task.runs, task.measures, training=task.training)
+    names = [measure.name for measure in task.measures]
+    repeats = np.swapaxes(scores.repeats, 0, 1).tolist() if len(scores.repeats) > 1 else ()
     return {
-        "values": {name: tuple(row) for name, row in means},
-        "trials": {name: tuple(map(tuple, rows)) for name, rows in repeats},
+        "values": dict(zip(names, map(tuple, scores.values.tolist()), strict=True)),
+        "trials": {n: tuple(map(tuple, rows)) for n, rows in zip(names, repeats, strict=False)},
     }
 
 
-def _store_unjudged(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> StoredUnjudged | None:
-    """What a baseline stores of a system, as means over repeats; None with complete judgments.
-
-    Args:
-        task: The collection.
-        fitted: The system on each of its repeats.
-    """
+def _store_unjudged(task: EvaluationSet, system: System) -> StoredUnjudged | None:
+    """What a baseline stores of a system, as means over repeats; None with complete judgments."""
     if task.judgment_kind == "complete":
         return None
     names = [measure.name for measure in task.measures]
-    repeats = [measure_unjudged(system, repeat.runs, task.measures) for repeat, system in fitted]
-    values = dict(zip(names, map(mean_evidence, zip(*repeats, strict=True)), strict=True))
+    evidence = measure_unjudged(system, task.runs, task.measures, training=task.training)
+    values = dict(zip(names, evidence, strict=True))
     known = values if task.has_irrelevant_judgments else {}
     stored = StoredUnjudged(
         share=tuple(values[names[0]].share.tolist()),
         judged_only={name: tuple(each.judged_only.tolist()) for name, each in known.items()},
         filled={n: _nan_to_none(e.filled) for n, e in known.items() if e.filled is not None},
     )
-    return stored.with_bounds(_find_bounds(task, fitted))
-
-
-def _find_bounds(task: EvaluationSet, fitted: Sequence[FittedRepeat]) -> dict[str, QueryBounds]:
-    """By measure; empty with complete judgments."""
-    lists = ((system, repeat.runs) for repeat, system in fitted)
-    means = find_fitted_bounds(lists, task.measures)
-    names = [measure.name for measure in task.measures]
-    return {name: each for name, each in zip(names, means, strict=True) if each is not None}
+    bounds = find_system_bounds(system, task.runs, task.measures, training=task.training)
+    pairs = zip(names, bounds, strict=True)
+    return stored.with_bounds({name: each for name, each in pairs if each is not None})
 
 
 def _nan_to_none(values: FloatArray) -> tuple[float | None, ...]:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from fusion_bench.checks.collection_warnings import warn_v2
-from fusion_bench.checks.query_warnings import warn_near_duplicates, warn_synthetic
 from fusion_bench.gate.baseline import (
     DocumentChange,
     ListChange,
@@ -27,7 +26,6 @@ from fusion_bench.report.answer_texts import DIFFERENCE
 from fusion_bench.report.data_warnings import (
     JudgePlace,
     describe_columns,
-    drop_judge_findings,
     format_pool_line,
     judge_section,
     judged_columns,
@@ -336,10 +334,8 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     warnings = (
         *verdict.data_warnings,
         *warn_v2({**baseline, "the candidate": verdict.v2_enabled}),
-        *warn_synthetic(verdict.synthetic_queries),
-        *warn_near_duplicates(*verdict.near_duplicates),
     )
-    yield from drop_judge_findings([*list_findings(warnings)])
+    yield from list_findings(warnings)
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from pydantic import ValidationError
 
+from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.query_warnings import count_synthetic
 from fusion_bench.config.models import parse_model
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
@@ -41,7 +42,6 @@ from fusion_bench.gate.comparison import (
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
-    find_candidate_warnings,
     find_unreachable_limits,
     find_unusable_lists,
     lint_candidate,
@@ -125,15 +125,7 @@ class _HeldCandidate:
         config = {**committed.config, "name": committed.system}
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
         collections = inputs.load_collections(reference, committed=committed)
-        notices = {
-            "lint": lint_candidate(inputs),
-            "data_warnings": tuple(find_candidate_warnings(collections, inputs.candidate)),
-            "near_duplicates": search_queries(collections),
-            "synthetic_queries": sum(
-                count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
-            ),
-        }
-        verdict = verdict.model_copy(update=notices)
+        verdict = verdict.model_copy(update=self._find_notices(collections))
         descriptions = [describe_collection(task) for task in collections]
         refusals = self._find_refusals(collections, descriptions)
         changes = [] if refusals else [*find_list_changes(committed, descriptions)]
@@ -161,6 +153,22 @@ class _HeldCandidate:
             if verdict.refusals:
                 return verdict
         return check_policy(inputs, committed, values, changes, verdict, reference)
+
+    def _find_notices(self, collections: Sequence[EvaluationSet]) -> dict[str, Any]:
+        """What speaks against the numbers, and what lint finds in the candidate."""
+        duplicates = search_queries(collections)
+        warnings = {
+            task.dataset.name: find_task_warnings(task, [self.inputs.candidate], (), record)
+            for task, record in zip(collections, duplicates, strict=True)
+        }
+        return {
+            "lint": lint_candidate(self.inputs),
+            "data_warnings": tuple(join_collections(warnings)),
+            "near_duplicates": tuple(filter(None, duplicates)),
+            "synthetic_queries": sum(
+                count_synthetic(task.dataset.queries, task.runs.queries) for task in collections
+            ),
+        }
 
     def _find_refusals(
         self, collections: Sequence[EvaluationSet], descriptions: Sequence[CollectionBaseline]

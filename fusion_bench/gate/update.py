@@ -320,7 +320,7 @@ def _describe_changes(
         baseline=str(baseline),
         system=candidate.name,
         blocking=find_blocking(inputs.policy),
-        near_duplicates=search_queries(collections),
+        near_duplicates=tuple(filter(None, search_queries(collections))),
     )
     pairs = pair_values(inputs, previous, collections)
     verdict = check_policy(inputs, previous, pairs, list_changes, verdict)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, TypeAlias
 
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.errors import DataError
@@ -22,30 +22,10 @@ from fusion_bench.util.json_text import encode_json_lines
 
 #: What is counted, in the order in which it is shown.
 COUNTED = ("queries", "judgments", "documents")
-
-
-class CollectionJudgment(NamedTuple):
-    """The grade of one document for one query."""
-
-    query: str
-    document: str
-    grade: int
-
-
-class CollectionDocument(NamedTuple):
-    """A document; the title is empty where it has none."""
-
-    id: str
-    title: str
-    text: str
-
-
-class CollectionQuery(NamedTuple):
-    """A judged query; the split is empty where the collection has one part only."""
-
-    id: str
-    text: str
-    split: str
+#: Query, document, grade.
+CollectionJudgment: TypeAlias = tuple[str, str, int]
+#: Id, title (empty where it has none) and text of a document.
+CollectionDocument: TypeAlias = tuple[str, str, str]
 
 
 @dataclass(frozen=True)
@@ -55,7 +35,7 @@ class ImportedCollection:
     Attributes:
         name: A name for the dataset.
         origin: Where it comes from, for the description.
-        queries: The judged queries.
+        queries: The judged queries: id, text, split (empty where there is one part only).
         judgments: Their judgments.
         read_documents: Reads the documents, one after the other.
         license: Its terms; empty where nothing states them.
@@ -66,7 +46,7 @@ class ImportedCollection:
 
     name: str
     origin: str
-    queries: Sequence[CollectionQuery]
+    queries: Sequence[tuple[str, str, str]]
     judgments: Sequence[CollectionJudgment]
     read_documents: Callable[[], Iterator[CollectionDocument]]
     license: str = ""
@@ -77,7 +57,7 @@ class ImportedCollection:
 
 def join_splits(
     where: str, texts: Mapping[str, str], splits: Mapping[str, Sequence[CollectionJudgment]]
-) -> tuple[list[CollectionQuery], list[CollectionJudgment]]:
+) -> tuple[list[tuple[str, str, str]], list[CollectionJudgment]]:
     """The judged queries and the judgments of a collection's splits.
 
     Args:
@@ -90,7 +70,7 @@ def join_splits(
     """
     split_of: dict[str, str] = {}
     for split, judgments in splits.items():
-        for query in dict.fromkeys(judgment.query for judgment in judgments):
+        for query in dict.fromkeys(query for query, _, _ in judgments):
             if query in split_of:
                 raise DataError(
                     f"{where}: query {query!r} is judged in the splits {split_of[query]!r} and "
@@ -105,24 +85,9 @@ def join_splits(
         )
     is_whole = len(splits) == 1
     queries = [
-        CollectionQuery(query, texts[query], "" if is_whole else split)
-        for query, split in split_of.items()
+        (query, texts[query], "" if is_whole else split) for query, split in split_of.items()
     ]
     return queries, [judgment for each in splits.values() for judgment in each]
-
-
-def choose_splits(where: str, known: Sequence[str], wanted: Sequence[str]) -> list[str]:
-    """The splits that are added: the wanted ones, or all.
-
-    Raises:
-        DataError: There is none, or a wanted one is not known.
-    """
-    if not known:
-        raise DataError(f"{where}: no judgments: a collection has at least one split with some")
-    unknown = [name for name in wanted if name not in known]
-    if unknown:
-        raise DataError(f"{where}: no split {unknown[0]!r} (known: {', '.join(known)})")
-    return [name for name in known if not wanted or name in wanted]
 
 
 def list_differing(
@@ -223,7 +188,7 @@ def write_collection(
         DataError: A count differs from the stated one, or a document's id stands twice.
         FusionBenchError: The folder cannot be written to.
     """
-    check_free(folder)
+    require_free(folder, FILES)
     if not any_counts:
         check_counts(collection, collection.counts)
     title = make_dataset_name(name or collection.name, "added")
@@ -255,15 +220,6 @@ def write_collection(
     )
 
 
-def check_free(folder: Path) -> None:
-    """Refuse a folder in which something would be overwritten, before the work begins.
-
-    Raises:
-        ConfigError: It is a file, or holds a file of a dataset.
-    """
-    require_free(folder, FILES)
-
-
 def _write_documents(
     path: Path, collection: ImportedCollection, progress: Callable[[str, int, int], None]
 ) -> set[str]:
@@ -273,13 +229,14 @@ def _write_documents(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with open_atomic(path) as file:
-            for document in collection.read_documents():
-                if document.id in ids:
+            for name, title, text in collection.read_documents():
+                if name in ids:
                     raise DataError(
-                        f"{collection.origin}: document {document.id!r} stands twice: keep one"
+                        f"{collection.origin}: document {name!r} stands twice: keep one"
                     )
-                ids.add(document.id)
-                file.write(encode_json_lines([_describe_document(document)]))
+                ids.add(name)
+                titled = {"title": title} if title else {}
+                file.write(encode_json_lines([{"id": name, **titled, "text": text}]))
                 if len(ids) % DOCUMENTS_A_STEP == 0:
                     progress("writing the documents", len(ids), max(expected, len(ids)))
     except OSError as error:
@@ -289,17 +246,12 @@ def _write_documents(
     return ids
 
 
-def _describe_document(document: CollectionDocument) -> dict[str, str]:
-    title = {"title": document.title} if document.title else {}
-    return {"id": document.id, **title, "text": document.text}
-
-
 def _list_notes(
     collection: ImportedCollection, counts: Mapping[str, int], ids: set[str]
 ) -> Iterator[str]:
     if not collection.license and not collection.notes:
         yield "no license is stated: find the collection's terms before you share anything of it"
-    absent = {judgment.document for judgment in collection.judgments} - ids
+    absent = {document for _, document, _ in collection.judgments} - ids
     if absent:
         yield (
             f"{pluralize(len(absent), 'judged document')} not in the collection (for example "
@@ -310,21 +262,21 @@ def _list_notes(
 
 
 def _qrels_text(collection: ImportedCollection) -> str:
-    rows = collection.judgments
-    for judgment in rows:
-        for each in (judgment.query, judgment.document):
+    for query, document, _ in collection.judgments:
+        for each in (query, document):
             if each != "".join(each.split()):
                 raise DataError(
                     f"{collection.origin}: the id {each!r} has a blank in it, which parts the "
                     "columns of judgments: rename it"
                 )
-    return "".join(f"{row.query} 0 {row.document} {row.grade}\n" for row in rows)
+    rows = collection.judgments
+    return "".join(f"{query} 0 {document} {grade}\n" for query, document, grade in rows)
 
 
 def _encode_queries(collection: ImportedCollection) -> bytes:
     return encode_json_lines(
-        {"id": query.id, "text": query.text, **({"split": query.split} if query.split else {})}
-        for query in collection.queries
+        {"id": query, "text": text, **({"split": split} if split else {})}
+        for query, text, split in collection.queries
     )
 
 

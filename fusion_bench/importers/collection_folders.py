@@ -14,11 +14,10 @@ from __future__ import annotations
 
 import gzip
 import re
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import IO, Any, Final, NamedTuple
+from typing import IO, Any, Final, TypeAlias
 
 import pandas as pd
 import yaml
@@ -28,12 +27,17 @@ from fusion_bench.importers.collection import (
     CollectionDocument,
     CollectionJudgment,
     ImportedCollection,
-    choose_splits,
     join_splits,
 )
 from fusion_bench.io.json_objects import parse_object, require_text
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.io.raw_files import GZIP, format_suffix, read_text, strip_suffixes
+from fusion_bench.io.raw_files import (
+    GZIP,
+    format_suffix,
+    name_read_errors,
+    read_text,
+    strip_suffixes,
+)
 from fusion_bench.util.files import open_regular, resolve_path
 
 #: Most characters of a line; the longest document of BEIR has some 2 million.
@@ -48,17 +52,10 @@ def iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         DataError: The file cannot be read, or a line is not a JSON object.
     """
-    try:
-        with open_regular(path) as file:
-            is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
-            lines: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
-            yield from _parse_lines(path, lines)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file: check the path") from None
-    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    with name_read_errors(path), open_regular(path) as file:
+        is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+        lines: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
+        yield from _parse_lines(path, lines)
 
 
 def _parse_lines(path: Path, lines: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -88,7 +85,7 @@ def _read_documents(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[C
         name, text = _parse_text(item, "document", where)
         title = item.get("title")
         title = "" if title is None else require_text(title, "title", where)
-        yield CollectionDocument(name, title, text)
+        yield name, title, text
 
 
 def _parse_text(item: Mapping[str, Any], what: str, where: str) -> tuple[str, str]:
@@ -132,59 +129,57 @@ MOST_CARD_CHARACTERS = 500_000
 CORPUS, QUERIES, QRELS = ("corpus",), ("queries", "query"), ("default", "qrels")
 
 
-class DatasetCard(NamedTuple):
-    """What a card states.
+#: The parts of a collection, as the card calls them.
+Rows: TypeAlias = Mapping[tuple[str, str], int]
 
-    Attributes:
-        license: Its terms; empty where it states none.
-        rows: (name of the part, split) → rows.
+
+def _state_counts(rows: Rows, splits: Sequence[str]) -> dict[str, int]:
+    """What a card says of the size of a collection; nothing where it leaves something open.
+
+    Args:
+        rows: (Part, split) → rows.
+        splits: Those of the judgments.
     """
-
-    license: str = ""
-    rows: Mapping[tuple[str, str], int] = {}
-
-    def count_rows(self, parts: Sequence[str], splits: Sequence[str] | None = None) -> int | None:
-        """Rows of a part, in all or some splits; None = not stated."""
-        counts = [
-            count
-            for (part, split), count in self.rows.items()
-            if part in parts and (splits is None or split in splits)
-        ]
-        is_known = len(counts) == len(splits) if splits is not None else bool(counts)
-        return sum(counts) if is_known else None
-
-    def state_counts(self, splits: Sequence[str]) -> dict[str, int]:
-        """What is stated of ``queries``, of the ``judgments`` of these splits, of ``documents``."""
-        stated = {
-            "queries": self.count_rows(QUERIES),
-            "judgments": self.count_rows(QRELS, splits),
-            "documents": self.count_rows(CORPUS),
-        }
-        return {what: count for what, count in stated.items() if count is not None}
+    stated = {
+        "queries": _count_rows(rows, QUERIES),
+        "judgments": _count_rows(rows, QRELS, splits),
+        "documents": _count_rows(rows, CORPUS),
+    }
+    return {what: count for what, count in stated.items() if count is not None}
 
 
-def read_card(folder: Path) -> DatasetCard:
+def _count_rows(
+    rows: Rows, parts: Sequence[str], splits: Sequence[str] | None = None
+) -> int | None:
+    counts = [
+        count
+        for (part, split), count in rows.items()
+        if part in parts and (splits is None or split in splits)
+    ]
+    is_known = len(counts) == len(splits) if splits is not None else bool(counts)
+    return sum(counts) if is_known else None
+
+
+def read_card(folder: Path) -> tuple[str, Rows]:
     """The card of a folder; an empty one where there is none, or its top is no YAML mapping."""
     try:
         text = read_text(folder / FILE)[:MOST_CARD_CHARACTERS]
     except DataError:
-        return DatasetCard()
+        return "", {}
     before, first_fence, rest = text.partition(f"{FENCE}\n")
     top, last_fence, _ = rest.partition(f"\n{FENCE}")
     if before.strip() or not first_fence or not last_fence:
-        return DatasetCard()
+        return "", {}
     try:
         data = yaml.safe_load(top)
     except (yaml.YAMLError, RecursionError, ValueError):
-        return DatasetCard()
+        return "", {}
     if not isinstance(data, dict):
-        return DatasetCard()
-    return DatasetCard(_read_license(data.get("license")), dict(_read_rows(data)))
-
-
-def _read_license(value: object) -> str:
-    names = value if isinstance(value, list) else [value]
-    return ", ".join(name for name in names if isinstance(name, str))
+        return "", {}
+    given = data.get("license")
+    names = given if isinstance(given, list) else [given]
+    license_name = ", ".join(name for name in names if isinstance(name, str))
+    return license_name, dict(_read_rows(data))
 
 
 def _read_rows(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
@@ -215,10 +210,24 @@ def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollec
     """
     corpus, queries = find_json_lines(folder, "corpus"), find_json_lines(folder, "queries")
     files = _find_beir_qrels(folder / "qrels")
-    chosen = choose_splits(str(folder / "qrels"), list(files), splits)
+    chosen = _choose_splits(str(folder / "qrels"), list(files), splits)
     texts = collect_texts(iterate_objects(queries))
     qrels = {name: [files[name]] for name in chosen}
     return _import_parts(folder, qrels, texts, lambda: _read_documents(iterate_objects(corpus)))
+
+
+def _choose_splits(where: str, known: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The splits that are added: the wanted ones, or all.
+
+    Raises:
+        DataError: There is none, or a wanted one is not known.
+    """
+    if not known:
+        raise DataError(f"{where}: no judgments: a collection has at least one split with some")
+    unknown = [name for name in wanted if name not in known]
+    if unknown:
+        raise DataError(f"{where}: no split {unknown[0]!r} (known: {', '.join(known)})")
+    return [name for name in known if not wanted or name in wanted]
 
 
 def _import_parts(
@@ -240,16 +249,16 @@ def _import_parts(
         for split, files in qrels.items()
     }
     judged, all_judgments = join_splits(str(folder), texts, judgments)
-    card = read_card(folder)
+    license_name, rows = read_card(folder)
     return ImportedCollection(
         name=resolve_path(folder).name,
         origin=str(folder),
         queries=judged,
         judgments=all_judgments,
         read_documents=read_documents,
-        license=card.license,
+        license=license_name,
         counts={"queries": len(texts), "judgments": len(all_judgments)},
-        stated=card.state_counts([*qrels]),
+        stated=_state_counts(rows, [*qrels]),
     )
 
 
@@ -270,16 +279,8 @@ def find_json_lines(folder: Path, name: str) -> Path:
 
 def read_judgments(path: Path) -> list[CollectionJudgment]:
     """The judgments of a file of any format that can be read."""
-    qrels = load_qrels(path)
-    return [
-        CollectionJudgment(query, qrels.vocabulary[document], grade)
-        for number, query in enumerate(qrels.queries)
-        for document, grade in zip(
-            qrels.documents[qrels.offsets[number] : qrels.offsets[number + 1]].tolist(),
-            qrels.grades[qrels.offsets[number] : qrels.offsets[number + 1]].tolist(),
-            strict=True,
-        )
-    ]
+    nested = load_qrels(path).to_dict()
+    return [(query, name, grade) for query, row in nested.items() for name, grade in row.items()]
 
 
 def _find_beir_qrels(folder: Path) -> dict[str, Path]:
@@ -324,11 +325,13 @@ def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollec
         return read_beir_folder(root, splits)
     corpus, queries = _list_parquet(root / "corpus"), _list_parquet(root / "queries")
     files = _find_mteb_qrels(root)
-    chosen = choose_splits(str(root), list(files), splits)
+    chosen = _choose_splits(str(root), list(files), splits)
     texts = collect_texts(_iterate_rows(queries))
     qrels = {name: files[name] for name in chosen}
     read = _import_parts(root, qrels, texts, lambda: _read_documents(_iterate_rows(corpus)))
-    return replace(read, name=_name_dataset(folder), origin=str(folder))
+    name = resolve_path(folder).name
+    match = HUB_FOLDER.fullmatch(name)
+    return replace(read, name=name if match is None else match["name"], origin=str(folder))
 
 
 def find_snapshot(folder: Path) -> Path:
@@ -351,12 +354,6 @@ def find_snapshot(folder: Path) -> Path:
         f"{snapshots}: {len(revisions)} revisions, and refs/main names none of them: name the "
         "folder of one"
     )
-
-
-def _name_dataset(folder: Path) -> str:
-    name = resolve_path(folder).name
-    match = HUB_FOLDER.fullmatch(name)
-    return name if match is None else match["name"]
 
 
 def _list_parquet(folder: Path) -> list[Path]:

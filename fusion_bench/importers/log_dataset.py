@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.query_types import CONV_03_05, UNSURE, type_of
 from fusion_bench.config.yaml_files import format_compact_yaml
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError
+from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.experiment.system import System
 from fusion_bench.importers.options import LogOptions
 from fusion_bench.importers.search_log import (
@@ -21,14 +24,10 @@ from fusion_bench.importers.search_log import (
     STRATEGIES,
     LoggedQueries,
     LoggedQuery,
-    ProductionSystem,
-    SearchLog,
-    describe_production,
+    LoggedSearch,
+    collect_lists,
     describe_query,
     group_searches,
-    list_of_production,
-    list_of_rerank,
-    lists_of_strategies,
     read_log,
 )
 from fusion_bench.io.dataset_config import make_dataset_name
@@ -37,7 +36,15 @@ from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.raw_files import format_suffix
 from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
-from fusion_bench.schema import RRFConfig, SearchResultItem, SearchStrategy, calculate_rrf_score
+from fusion_bench.schema import (
+    QueryType,
+    RerankConfig,
+    RRFConfig,
+    SearchResultItem,
+    SearchStrategy,
+    SearchWeights,
+    calculate_rrf_score,
+)
 from fusion_bench.util.files import (
     read_regular,
     remove_on_failure,
@@ -100,12 +107,11 @@ def check_replay(
     queries: Sequence[LoggedQuery],
     lists: Mapping[str, RunRows],
     rerank: RunRows | None,
-    production: ProductionSystem,
+    production: Mapping[str, Any],
     same_scores: int,
 ) -> ReplayCheck:
     """Rank every query as the replaying system does, and compare with what was returned."""
-    keys = {"name": REPLAY, **production.keys}
-    system = parse_model(System, keys)
+    system = parse_model(System, {"name": REPLAY, **production})
     facts = [describe_query(query) for query in queries]
     known = {
         each["id"]: Query(each["id"], type=each["type"], confidence=each.get("confidence"))
@@ -116,8 +122,9 @@ def check_replay(
         rerankers=[] if rerank is None else [_to_run(rerank)],
         queries=known,
         ties="first_seen",
+        spaces={RERANK: "unit"},
     )
-    final = make_final_lists(system, runs, {RERANK: "unit"}).to_run().to_dict()
+    final = make_final_lists(system, runs).to_run().to_dict()
     differing = tuple(
         query.id
         for query in queries
@@ -132,7 +139,6 @@ def _to_run(rows: RunRows) -> Run:
 
 
 DATASET_FILE: Final = "dataset.yaml"
-EXPERIMENT_FILE: Final = "experiment.yaml"
 WRITTEN_BY: Final = "# Written by: fusion-bench dataset from-logs\n"
 NO_QRELS: Final = """\
 # Missing: the judgments. A log says what was returned, and not what was relevant. Make them with
@@ -140,15 +146,6 @@ NO_QRELS: Final = """\
 # 'QUERY 0 DOCUMENT GRADE' a line; or run this command again with --qrels FILE and another --out
 # folder. Until then eval, tune and gate refuse the dataset.
 """
-
-
-def check_free(folder: Path) -> None:
-    """Refuse a folder in which something would be overwritten, before the work begins.
-
-    Raises:
-        ConfigError: It is a file, or holds a dataset or an experiment.
-    """
-    require_free(folder, (DATASET_FILE, EXPERIMENT_FILE))
 
 
 def write_folder(
@@ -174,7 +171,10 @@ def write_folder(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    judgments = None if qrels is None else f"qrels{_suffixes(qrels)}"
+    judgments = None
+    if qrels is not None:
+        packed = ".gz" if qrels.suffix.lower() == ".gz" else ""
+        judgments = f"qrels{format_suffix(qrels)}{packed}"
     lists = {folder / f"runs/{key}.jsonl": rows for key, rows in runs.items()}
     if rerank is not None:
         lists[folder / f"{RERANK}/{RERANK}.jsonl"] = rerank
@@ -194,11 +194,6 @@ def write_folder(
         files = [write_atomic(path, encode_run(path, rows)) for path, rows in lists.items()]
         written = [write_atomic(folder / key, data) for key, data in contents.items()]
         return [*written, *files]
-
-
-def _suffixes(path: Path) -> str:
-    packed = ".gz" if path.suffix.lower() == ".gz" else ""
-    return f"{format_suffix(path)}{packed}"
 
 
 def _dataset_text(
@@ -287,30 +282,32 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
         DataError: A line of the log, of the judgments or of the queries breaks a rule, no judgment
             is of a logged query, or no strategy returned anything.
     """
-    check_free(options.out)
+    require_free(options.out, (DATASET_FILE, EXPERIMENT_FILE))
     known = None if options.queries is None else _load_named_queries(options.queries)
-    searches = read_log(log)
-    grouped = group_searches(searches, known, on_duplicate=options.on_duplicate)
+    searches, classifications = read_log(log)
+    grouped = group_searches(
+        log, searches, classifications, known, on_duplicate=options.on_duplicate
+    )
     queries = grouped.queries
     if options.qrels is not None:
         _check_judged(options.qrels, queries)
-    lists, rerank = lists_of_strategies(queries), list_of_rerank(queries)
+    runs = collect_lists(queries)
+    counted, rerank = dict(runs), runs.pop(RERANK, None)
+    lists = {name: rows for name, rows in runs.items() if name != PRODUCTION}
     if not lists:
         raise DataError(f"{log}: no result has a keyword, semantic or graph score above 0")
     rrf, same_scores = _choose_scale(queries, lists, options.k)
-    production = describe_production(queries, list(lists), rrf, is_reranked=rerank is not None)
-    check = check_replay(queries, lists, rerank, production, same_scores)
-    runs = {**lists, PRODUCTION: list_of_production(queries)}
+    keys, notes = _describe_production(queries, list(lists), rrf, is_reranked=rerank is not None)
+    check = check_replay(queries, lists, rerank, keys, same_scores)
     files = write_folder(
         options.out,
         options.name or resolve_path(options.out).name,
         queries,
         runs,
         rerank,
-        production.keys,
+        keys,
         options.qrels,
     )
-    counted = {**runs, **({} if rerank is None else {RERANK: rerank})}
     return LogDataset(
         files=tuple(files),
         queries=len(queries),
@@ -318,8 +315,8 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
         check=check,
         notes=(
             *_list_notes(grouped, check, options),
-            *_note_unsearched(searches),
-            *production.notes,
+            *_note_unsearched(searches, classifications),
+            *notes,
         ),
     )
 
@@ -328,17 +325,19 @@ def _load_named_queries(path: Path) -> dict[str, Query]:
     """The queries of a file of which at least one has a text."""
     items = list(read_objects(path))
     if items and not any(item.get("text") for _, item in items):
-        number, item = items[0]
+        where, item = items[0]
         raise DataError(
-            f"{path}:{number}: a query needs a 'text', the logged one (found: "
+            f"{where}: a query needs a 'text', the logged one (found: "
             f"{', '.join(item) or 'nothing'})"
         )
     return load_queries(path)
 
 
-def _note_unsearched(log: SearchLog) -> Iterator[str]:
-    texts = {search.result.query.text for search in log.searches}
-    unsearched = [text for text in log.classifications if text not in texts]
+def _note_unsearched(
+    searches: Iterable[LoggedSearch], classifications: Collection[str]
+) -> Iterator[str]:
+    texts = {search.result.query.text for search in searches}
+    unsearched = [text for text in classifications if text not in texts]
     if unsearched:
         yield (
             f"{pluralize(len(unsearched), 'classification')} left out: no search has the text (for "
@@ -394,3 +393,84 @@ def _list_notes(grouped: LoggedQueries, check: ReplayCheck, options: LogOptions)
             f"the replay orders {pluralize(len(check.differing), 'query')} otherwise (for example "
             f"{check.differing[0]!r}): 'production' is the list as it was returned"
         )
+
+
+V = TypeVar("V", bound=Hashable)
+
+
+def _describe_production(
+    queries: Sequence[LoggedQuery],
+    strategies: Sequence[str],
+    rrf: RRFConfig,
+    *,
+    is_reranked: bool,
+) -> tuple[dict[str, Any], list[str]]:
+    """The system that fuses, reranks, filters and cuts as production was asked to.
+
+    Args:
+        queries: The queries.
+        strategies: The lists that there are.
+        rrf: How they are fused.
+        is_reranked: Whether there is a rerank list.
+
+    Returns:
+        Its keys, as in YAML; settings that differ from query to query, where one had to be chosen.
+    """
+    notes: list[str] = []
+    fusion: dict[str, Any] = {"method": "rrf", "k": rrf.k}
+    if rrf.normalize_scores:
+        fusion["normalize"] = "three_lists"
+    fusion["weights"] = _describe_weights(queries, strategies, notes)
+    keys: dict[str, Any] = {"runs": list(strategies), "fusion": fusion}
+    if is_reranked:
+        depth = RerankConfig().top_k
+        keys["blend"] = {"method": "replace", "reranker": RERANK, "depth": depth}
+        keys["blend"]["missing"] = "below"
+    least = _choose_most_common(
+        "minRelevance", (query.query.filters.min_relevance for query in queries), notes
+    )
+    if least > 0:
+        keys["min_relevance"] = least
+    keys["top_k"] = _choose_most_common("offset + limit", (query.top_k for query in queries), notes)
+    return keys, notes
+
+
+def _describe_weights(
+    queries: Sequence[LoggedQuery], strategies: Sequence[str], notes: list[str]
+) -> object:
+    """The weights of all queries, or by query type where they differ by it."""
+    by_type: dict[str, list[SearchWeights]] = {}
+    for query in queries:
+        facts = describe_query(query)
+        kind = type_of(facts["type"], facts.get("confidence"), tuple(QueryType))
+        by_type.setdefault(kind, []).append(query.query.options.weights)
+    everywhere = {weights for values in by_type.values() for weights in values}
+    if len(everywhere) == 1:
+        return _keep(everywhere.pop().model_dump(), strategies)
+    table = {
+        query_type: _choose_most_common(f"weights of type {query_type!r}", values, notes)
+        for query_type, values in by_type.items()
+    }
+    if len(set(table.values())) == 1:
+        return _keep(next(iter(table.values())).model_dump(), strategies)
+    weights = {name: _keep(value.model_dump(), strategies) for name, value in table.items()}
+    weights.setdefault(UNSURE, _keep(CONV_03_05[UNSURE], strategies))
+    return {"by_query_type": weights}
+
+
+def _keep(weights: Mapping[str, float], strategies: Sequence[str]) -> dict[str, float]:
+    """The weights of the lists that there are."""
+    return {name: weights[name] for name in strategies}
+
+
+def _choose_most_common(what: str, values: Iterable[V], notes: list[str]) -> V:
+    """The most common value; a note where it is not the only one."""
+    counts = Counter(values)
+    value, count = counts.most_common(1)[0]
+    others = counts.total() - count
+    if others:
+        text = value if not isinstance(value, SearchWeights) else value.model_dump()
+        notes.append(
+            f"{what} differs: {text} is used, and {pluralize(others, 'query')} had another"
+        )
+    return value

@@ -16,15 +16,16 @@ from unittest.mock import patch
 
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.importers.collection import (
+    FILES,
     AddedDataset,
     CollectionDocument,
     CollectionJudgment,
     ImportedCollection,
-    check_free,
     join_splits,
     write_collection,
 )
 from fusion_bench.importers.collection_folders import read_beir_folder, read_mteb_folder
+from fusion_bench.util.files import require_free
 from fusion_bench.util.optional_imports import import_optional
 
 #: What the library calls the counts of its parts.
@@ -61,8 +62,7 @@ def read_ir_dataset(
             rows = ((str(query.query_id), query.default_text()) for query in dataset.queries_iter())
             texts |= rows
             judgments[split] = [
-                CollectionJudgment(row.query_id, row.doc_id, row.relevance)
-                for row in dataset.qrels_iter()
+                (row.query_id, row.doc_id, row.relevance) for row in dataset.qrels_iter()
             ]
             for what, part in PARTS.items():
                 stated[what] += (dataset.metadata().get(part) or {}).get("count") or 0
@@ -126,7 +126,7 @@ def _read_documents(
         for document in dataset.docs_iter():
             title = getattr(document, "title", "") or ""
             text = document.text if hasattr(document, "text") else document.default_text()
-            yield CollectionDocument(str(document.doc_id), title, text or "")
+            yield str(document.doc_id), title, text or ""
 
 
 @contextmanager
@@ -218,13 +218,9 @@ def add_dataset(
             folder holds a dataset already.
     """
     folder = Path(out)
-    check_free(folder)
+    require_free(folder, FILES)
     progress("reading the queries and judgments", 0, 1)
-    read = read_collection(_expand_home(collection), splits, download=download)
+    kind, colon, rest = collection.partition(":")
+    place = f"{kind}{colon}{Path(rest).expanduser()}" if rest.startswith("~") else collection
+    read = read_collection(place, splits, download=download)
     return write_collection(read, folder, name=name, any_counts=any_counts, progress=progress)
-
-
-def _expand_home(place: str) -> str:
-    """``~`` after the colon, which a shell leaves as it is."""
-    kind, colon, rest = place.partition(":")
-    return f"{kind}{colon}{Path(rest).expanduser()}" if rest.startswith("~") else place

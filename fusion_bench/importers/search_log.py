@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeAlias
 
-from fusion_bench.config.query_types import CONV_03_05, UNSURE, type_of
 from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
 from fusion_bench.importers.options import OnDuplicate
@@ -19,17 +17,12 @@ from fusion_bench.io.write_run import RunRows
 from fusion_bench.schema import (
     CRAGScore,
     QueryClassification,
-    QueryType,
-    RerankConfig,
-    RRFConfig,
     SearchOptions,
     SearchQuery,
     SearchResult,
     SearchResultItem,
     SearchStrategy,
-    SearchWeights,
 )
-from fusion_bench.util.formatting import pluralize
 
 #: A key that only a classification has.
 CLASSIFICATION_KEYS = frozenset({"originalQuery", "original_query"})
@@ -58,23 +51,8 @@ class LoggedSearch:
         return self.offset + len(self.result.results)
 
 
-@dataclass(frozen=True)
-class SearchLog:
-    """A log in the order of its lines.
-
-    Attributes:
-        path: The file.
-        searches: The searches.
-        classifications: The last classification of each query, by its text.
-    """
-
-    path: Path
-    searches: tuple[LoggedSearch, ...]
-    classifications: dict[str, QueryClassification]
-
-
-def read_log(path: Path) -> SearchLog:
-    """Read a log of searches.
+def read_log(path: Path) -> tuple[list[LoggedSearch], dict[str, QueryClassification]]:
+    """Read a log of searches: they, in order, and classifications by the query's text.
 
     Args:
         path: JSON Lines, gzip or not. A line with an ``originalQuery`` is a classification, every
@@ -99,7 +77,7 @@ def read_log(path: Path) -> SearchLog:
             searches.append(LoggedSearch(where, result))
     if not searches:
         raise DataError(f"{path}: no search: at least one SearchResult record a line is needed")
-    return SearchLog(path, tuple(searches), classifications)
+    return searches, classifications
 
 
 def _check_results(result: SearchResult, where: str) -> None:
@@ -169,7 +147,9 @@ class LoggedQueries:
 
 
 def group_searches(
-    log: SearchLog,
+    path: Path,
+    searches: Iterable[LoggedSearch],
+    classifications: Mapping[str, QueryClassification],
     known: Mapping[str, Query] | None = None,
     *,
     on_duplicate: OnDuplicate = "error",
@@ -180,7 +160,9 @@ def group_searches(
     searches for one page count once where they return the same.
 
     Args:
-        log: The log.
+        path: The log, for messages.
+        searches: Those of the log.
+        classifications: By the text of their query.
         known: Queries by id, whose texts name the logged ones; by default ``q1``, ``q2``, …
         on_duplicate: Two searches for one page that differ: an error, or the last one counts.
 
@@ -190,7 +172,7 @@ def group_searches(
     """
     pages: dict[str, dict[int, LoggedSearch]] = {}
     repeated = 0
-    for search in log.searches:
+    for search in searches:
         of_query = pages.setdefault(search.result.query.text, {})
         earlier = of_query.get(search.offset)
         if earlier is not None:
@@ -199,7 +181,7 @@ def group_searches(
             for other in of_query.values():
                 _check_agreement(other, search)
         of_query[search.offset] = search
-    names = _name_queries(list(pages), known, log)
+    names = _name_queries(list(pages), known, path)
     queries = []
     without_start = []
     for text, by_offset in pages.items():
@@ -215,13 +197,13 @@ def group_searches(
                 id=names[text],
                 pages=tuple(joined),
                 items=tuple(items[name] for name in order),
-                classification=log.classifications.get(text),
+                classification=classifications.get(text),
                 known=query,
             )
         )
     if not queries:
         raise DataError(
-            f"{log.path}: the first results of no query were logged (query.options.offset is "
+            f"{path}: the first results of no query were logged (query.options.offset is "
             "above 0 everywhere): log the first pages"
         )
     return LoggedQueries(tuple(queries), tuple(without_start), repeated)
@@ -261,7 +243,7 @@ def _join_pages(by_offset: Mapping[int, LoggedSearch]) -> list[LoggedSearch]:
 
 
 def _name_queries(
-    texts: list[str], known: Mapping[str, Query] | None, log: SearchLog
+    texts: list[str], known: Mapping[str, Query] | None, path: Path
 ) -> dict[str, str]:
     """Text → query id."""
     if known is None:
@@ -278,7 +260,7 @@ def _name_queries(
     missing = next((text for text in texts if text not in by_text), None)
     if missing is not None:
         raise DataError(
-            f"{log.path}: no query has the text {missing!r:.80}: add it to the file of queries"
+            f"{path}: no query has the text {missing!r:.80}: add it to the file of queries"
         )
     return {text: by_text[text] for text in texts}
 
@@ -292,25 +274,17 @@ STRATEGIES: Final = ("keyword", "semantic", "graph")
 ScoreOf: TypeAlias = Callable[[SearchResultItem], float | None]
 
 
-def lists_of_strategies(queries: Sequence[LoggedQuery]) -> dict[str, RunRows]:
-    """Strategy → its lists: the documents that it scores above 0, by that score.
+def collect_lists(queries: Sequence[LoggedQuery]) -> dict[str, RunRows]:
+    """The lists of each strategy, of production, and of the reranker, where they have documents.
 
-    A score of 0 means that the strategy did not run or did not return the document (BR-013). A
-    strategy without any document is left out.
+    Those of a strategy hold the documents that it scores above 0, by that score: 0 means that it
+    did not run or did not return the document (BR-013). Production's have the logged order, the
+    reranker's have scores from 0 to 1.
     """
     lists = {name: _collect_rows(name, queries, _score_above_0(name)) for name in STRATEGIES}
-    return {name: rows for name, rows in lists.items() if rows.queries}
-
-
-def list_of_production(queries: Sequence[LoggedQuery]) -> RunRows:
-    """The final lists, in the order in which they were returned."""
-    return _collect_rows(PRODUCTION, queries, attrgetter("score"), as_returned=True)
-
-
-def list_of_rerank(queries: Sequence[LoggedQuery]) -> RunRows | None:
-    """The rerank scores, 0 to 1; None where nothing was reranked."""
-    rows = _collect_rows(RERANK, queries, attrgetter("relevance.rerank"))
-    return rows if rows.queries else None
+    lists[PRODUCTION] = _collect_rows(PRODUCTION, queries, attrgetter("score"), as_returned=True)
+    lists[RERANK] = _collect_rows(RERANK, queries, attrgetter("relevance.rerank"))
+    return {name: rows for name, rows in lists.items() if rows.queries or name == PRODUCTION}
 
 
 def _score_above_0(strategy: str) -> ScoreOf:
@@ -321,29 +295,18 @@ def _collect_rows(
     name: str, queries: Sequence[LoggedQuery], score_of: ScoreOf, *, as_returned: bool = False
 ) -> RunRows:
     """The list of each query, by falling scores or as it was returned."""
-    rows = RunRows(name, [], [], [], [], {})
+    rankings: dict[str, list[tuple[str, float]]] = {}
     for query in queries:
-        scored = [(score_of(item), item.id) for item in query.items]
-        ranked = [(score, document) for score, document in scored if score is not None]
+        scored = [(item.id, score_of(item)) for item in query.items]
+        ranked = [(document, score) for document, score in scored if score is not None]
         if not as_returned:
-            # The order in which the dataset's reader puts them: equal scores by id, from the end.
-            ranked.sort(key=lambda pair: (pair[0], pair[1].encode()), reverse=True)
-        for rank, (score, document) in enumerate(ranked, start=1):
-            rows.queries.append(query.id)
-            rows.documents.append(document)
-            rows.ranks.append(rank)
-            rows.scores.append(score)
-    return rows
+            ranked.sort(key=lambda pair: (pair[1], pair[0].encode()), reverse=True)
+        rankings[query.id] = ranked
+    return RunRows.from_rankings(name, rankings)
 
 
 #: A query is as good as its best result.
 VERDICTS: Final = ("correct", "ambiguous", "incorrect")
-
-
-def search_type(query: LoggedQuery) -> str:
-    """The type whose weights the dataset gives the query, as commands decide it."""
-    facts = describe_query(query)
-    return type_of(facts["type"], facts.get("confidence"), tuple(QueryType))
 
 
 def describe_query(query: LoggedQuery) -> dict[str, Any]:
@@ -376,92 +339,3 @@ def _describe_verdict(scores: list[CRAGScore]) -> dict[str, Any]:
     }
     refined = next((score.refined_query for score in scores if score.refined_query), None)
     return facts if refined is None else {**facts, "refined_query": refined}
-
-
-V = TypeVar("V", bound=Hashable)
-
-
-@dataclass(frozen=True)
-class ProductionSystem:
-    """Production as a system of an experiment.
-
-    Attributes:
-        keys: As in YAML.
-        notes: Settings that differ from query to query, where one had to be chosen.
-    """
-
-    keys: dict[str, Any]
-    notes: tuple[str, ...]
-
-
-def describe_production(
-    queries: Sequence[LoggedQuery],
-    strategies: Sequence[str],
-    rrf: RRFConfig,
-    *,
-    is_reranked: bool,
-) -> ProductionSystem:
-    """The system that fuses, reranks, filters and cuts as production was asked to.
-
-    Args:
-        queries: The queries.
-        strategies: The lists that there are.
-        rrf: How they are fused.
-        is_reranked: Whether there is a rerank list.
-    """
-    notes: list[str] = []
-    fusion: dict[str, Any] = {"method": "rrf", "k": rrf.k}
-    if rrf.normalize_scores:
-        fusion["normalize"] = "three_lists"
-    fusion["weights"] = _describe_weights(queries, strategies, notes)
-    keys: dict[str, Any] = {"runs": list(strategies), "fusion": fusion}
-    if is_reranked:
-        depth = RerankConfig().top_k
-        keys["blend"] = {"method": "replace", "reranker": RERANK, "depth": depth}
-        keys["blend"]["missing"] = "below"
-    least = _choose_most_common(
-        "minRelevance", (query.query.filters.min_relevance for query in queries), notes
-    )
-    if least > 0:
-        keys["min_relevance"] = least
-    keys["top_k"] = _choose_most_common("offset + limit", (query.top_k for query in queries), notes)
-    return ProductionSystem(keys, tuple(notes))
-
-
-def _describe_weights(
-    queries: Sequence[LoggedQuery], strategies: Sequence[str], notes: list[str]
-) -> object:
-    """The weights of all queries, or by query type where they differ by it."""
-    by_type: dict[str, list[SearchWeights]] = {}
-    for query in queries:
-        by_type.setdefault(search_type(query), []).append(query.query.options.weights)
-    everywhere = {weights for values in by_type.values() for weights in values}
-    if len(everywhere) == 1:
-        return _keep(everywhere.pop().model_dump(), strategies)
-    table = {
-        query_type: _choose_most_common(f"weights of type {query_type!r}", values, notes)
-        for query_type, values in by_type.items()
-    }
-    if len(set(table.values())) == 1:
-        return _keep(next(iter(table.values())).model_dump(), strategies)
-    weights = {name: _keep(value.model_dump(), strategies) for name, value in table.items()}
-    weights.setdefault(UNSURE, _keep(CONV_03_05[UNSURE], strategies))
-    return {"by_query_type": weights}
-
-
-def _keep(weights: Mapping[str, float], strategies: Sequence[str]) -> dict[str, float]:
-    """The weights of the lists that there are."""
-    return {name: weights[name] for name in strategies}
-
-
-def _choose_most_common(what: str, values: Iterable[V], notes: list[str]) -> V:
-    """The most common value; a note where it is not the only one."""
-    counts = Counter(values)
-    value, count = counts.most_common(1)[0]
-    others = counts.total() - count
-    if others:
-        text = value if not isinstance(value, SearchWeights) else value.model_dump()
-        notes.append(
-            f"{what} differs: {text} is used, and {pluralize(others, 'query')} had another"
-        )
-    return value

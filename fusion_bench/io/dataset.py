@@ -16,9 +16,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
-from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, read_spec, request_lists
+from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables
@@ -192,7 +192,7 @@ def _resolve_groups(
 
     def load_all() -> list[Run]:
         missing = [name for name in spec.runs if name not in known]
-        requests = request_lists(spec, paths, missing, (), refined=False)[0] if missing else []
+        requests = _request_lists(spec, paths, missing, (), refined=False)[0] if missing else []
         tables = cast("list[Run]", load_tables(requests, cache)[0])
         others = {run.name: run for run in tables}
         return [(known | others)[name] for name in spec.runs]
@@ -285,6 +285,21 @@ class Dataset(TableView):
         )
         relevance = self.spec.binary_relevance
         return replace(aligned, binary_relevance=relevance, spaces=self.spaces, qrels=self.qrels)
+
+    def align_repeats(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
+        """The same with every repeat of the lists.
+
+        Raises:
+            AlignmentError: Those of some repeat cannot be aligned.
+        """
+        first = self.aligned(runs, ties=ties)
+        later = []
+        for number, repeat in enumerate(self.later_repeats, 2):
+            try:
+                later.append(repeat.aligned(runs, ties=ties))
+            except AlignmentError as error:
+                raise AlignmentError(f"{self.name}, trial {number}: {error}") from None
+        return replace(first, later=tuple(later), repeat_counts=self.repeat_counts)
 
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""
@@ -491,7 +506,7 @@ def load_dataset(
     documents = None if spec.documents is None else paths(spec.documents, "documents")
     is_whole = spec.qrels is None if every_query is None else every_query
     qrels_files = _request_qrels(spec, paths, optional=is_whole)
-    run_files, rerank_files = request_lists(spec, paths, runs, rerankers, refined=refined)
+    run_files, rerank_files = _request_lists(spec, paths, runs, rerankers, refined=refined)
     queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     store = cache if isinstance(cache, Cache) else None
     if cache is True:
@@ -545,3 +560,51 @@ def _add_later_repeats(
         again = {file.key: (file, run) for file, run in lists if file.repeat == number}
         repeats.append(replace(dataset, **_list_fields((first | again).values(), judges)))
     return replace(dataset, later_repeats=tuple(repeats))
+
+
+def _request_lists(
+    spec: DatasetSpec,
+    paths: DatasetPaths,
+    runs: Collection[str] | None,
+    rerankers: Collection[str] | None,
+    *,
+    refined: bool,
+) -> tuple[list[FileRequest], list[FileRequest]]:
+    """The files of the runs and of the rerank lists, or those of refined queries in their place.
+
+    Refined queries have one repeat: the first file of each list without a refined one.
+
+    Args:
+        spec: What the ``dataset.yaml`` says.
+        paths: Resolves its paths.
+        runs: Names of the runs; None = all.
+        rerankers: Names of the rerank lists; None = all.
+        refined: Take the file of the refined queries where a list has one.
+    """
+
+    def request(kind: str, name: str, run: ListSpec, space: ScoreSpace | None) -> FileRequest:
+        if refined and run.refined is not None:
+            files = [paths.existing(run.refined, kind, name, "refined")]
+        else:
+            files = [*paths.repeats(run.path, kind, name, "path")]
+        return FileRequest(
+            files[0],
+            name,
+            frozenset(run.roles if space is None else ()),
+            run.read_options,
+            space,
+            layout=run.layout,
+            later_paths=() if refined else tuple(files[1:]),
+        )
+
+    run_files = [
+        request("runs", name, run, None)
+        for name, run in spec.runs.items()
+        if runs is None or name in runs
+    ]
+    rerank_files = [
+        request("rerank", name, run, run.score_space)
+        for name, run in spec.rerank.items()
+        if rerankers is None or name in rerankers
+    ]
+    return run_files, rerank_files

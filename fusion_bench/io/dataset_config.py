@@ -22,7 +22,6 @@ from fusion_bench.data.records import Document, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
 from fusion_bench.io.formats import FORMATS
 from fusion_bench.io.json_objects import load_documents
-from fusion_bench.io.load_records import FileRequest
 from fusion_bench.io.raw_files import FileLayout
 from fusion_bench.util.files import explain_error, resolve_path
 
@@ -587,54 +586,6 @@ class DatasetPaths:
         raise ConfigError(
             f"{self.source.where(location)}: {given!r} leaves the dataset's folder: {remedy}"
         )
-
-
-def request_lists(
-    spec: DatasetSpec,
-    paths: DatasetPaths,
-    runs: Collection[str] | None,
-    rerankers: Collection[str] | None,
-    *,
-    refined: bool,
-) -> tuple[list[FileRequest], list[FileRequest]]:
-    """The files of the runs and of the rerank lists, or those of refined queries in their place.
-
-    Refined queries have one repeat: the first file of each list without a refined one.
-
-    Args:
-        spec: What the ``dataset.yaml`` says.
-        paths: Resolves its paths.
-        runs: Names of the runs; None = all.
-        rerankers: Names of the rerank lists; None = all.
-        refined: Take the file of the refined queries where a list has one.
-    """
-
-    def request(kind: str, name: str, run: ListSpec, space: ScoreSpace | None) -> FileRequest:
-        if refined and run.refined is not None:
-            files = [paths.existing(run.refined, kind, name, "refined")]
-        else:
-            files = [*paths.repeats(run.path, kind, name, "path")]
-        return FileRequest(
-            files[0],
-            name,
-            frozenset(run.roles if space is None else ()),
-            run.read_options,
-            space,
-            layout=run.layout,
-            later_paths=() if refined else tuple(files[1:]),
-        )
-
-    run_files = [
-        request("runs", name, run, None)
-        for name, run in spec.runs.items()
-        if runs is None or name in runs
-    ]
-    rerank_files = [
-        request("rerank", name, run, run.score_space)
-        for name, run in spec.rerank.items()
-        if rerankers is None or name in rerankers
-    ]
-    return run_files, rerank_files
 
 
 def documents_of(path: Path) -> dict[str, Document]:

@@ -35,8 +35,7 @@ def load_queries(path: Path) -> dict[str, Query]:
         DataError: A line without an id, an id given twice, or a value of the wrong kind.
     """
     queries: dict[str, Query] = {}
-    for number, item in _read_query_objects(path):
-        where = f"{path}:{number}"
+    for where, item in _read_query_objects(path):
         query = parse_query(item, where)
         if query.id in queries:
             raise DataError(f"{where}: query {query.id!r} stands twice: keep one")
@@ -46,7 +45,7 @@ def load_queries(path: Path) -> dict[str, Query]:
     return queries
 
 
-def _read_query_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _read_query_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """As :func:`read_objects`; an array or plain text is told how queries are written."""
     is_first = True
     try:
@@ -119,8 +118,7 @@ def load_documents(path: Path) -> dict[str, Document]:
         DataError: A line without an id or a text, an id given twice, or a value that is no text.
     """
     documents: dict[str, Document] = {}
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         given, text = item.get("id", item.get("_id")), item.get("text")
         if given in (None, "") or text is None:
             raise DataError(
@@ -148,15 +146,16 @@ def require_text(value: object, what: str, where: str) -> str:
     raise DataError(f"{where}: {what} must be text, given {json.dumps(value, default=repr)}")
 
 
-def read_objects(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each object of a JSON Lines file with its line number; blank lines are skipped.
+def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The place, ``FILE:LINE``, and the object of each line of JSON Lines that is not blank.
 
     Raises:
         DataError: A line that is not a JSON object.
     """
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
-            yield number, parse_object(line, f"{path}:{number}")
+            where = f"{path}:{number}"
+            yield where, parse_object(line, where)
 
 
 def parse_object(text: str, where: str) -> dict[str, Any]:

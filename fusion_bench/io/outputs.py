@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -22,6 +22,7 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.io.provenance import read_meta
 from fusion_bench.util.files import (
     append_whole,
+    make_output_folder,
     make_write_error,
     open_regular,
     read_regular,
@@ -178,6 +179,34 @@ def write_outputs(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
         return replace_files(folder, contents)
     except OSError as error:
         raise make_write_error(folder, error) from error
+
+
+def write_files(
+    folder: Path,
+    texts: Mapping[str, str],
+    figures: Mapping[str, bytes] | None = None,
+    *,
+    committed: Sequence[Path] = (),
+) -> list[Path]:
+    """Write texts and figures, all of which are made before anything is written.
+
+    The first text is the record of the set: where it is there, the other files belong to it.
+
+    Args:
+        folder: Where to; created if missing.
+        texts: File name → text.
+        figures: File name → contents.
+        committed: Files that git must see wherever they are.
+
+    Raises:
+        FusionBenchError: The folder cannot be written to.
+    """
+    contents = {name: text.encode() for name, text in texts.items()} | dict(figures or {})
+    try:
+        make_output_folder(folder, committed=committed)
+    except OSError as error:
+        raise make_write_error(folder, error) from error
+    return write_outputs(folder, contents)
 
 
 def record_output(path: Path, data: bytes) -> None:

@@ -25,8 +25,7 @@ def read_groups(path: Path, qrels: Qrels) -> dict[str, str]:
         AlignmentError: No judged query is among them.
     """
     groups: dict[str, str] = {}
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         for key in ("id", "group"):
             if item.get(key) in (None, ""):
                 raise DataError(f"{where}: {key!r} is missing: each line has an 'id' and a 'group'")

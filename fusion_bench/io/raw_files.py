@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import codecs
+import csv
 import gzip
+import io
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BufferedReader
 from pathlib import Path
@@ -98,10 +101,20 @@ def read_bytes(path: Path, *, most_unpacked: int = MOST_UNPACKED) -> bytes:
     Raises:
         DataError: It cannot be opened or unpacked, or unpacks to too much.
     """
+    with name_read_errors(path), open_regular(path) as file:
+        is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+        return _unpack(path, file, most_unpacked) if is_packed else file.read()
+
+
+@contextmanager
+def name_read_errors(path: Path) -> Iterator[None]:
+    """Say which file cannot be read, and why.
+
+    Raises:
+        DataError: It cannot be opened or unpacked.
+    """
     try:
-        with open_regular(path) as file:
-            is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
-            return _unpack(path, file, most_unpacked) if is_packed else file.read()
+        yield
     except FileNotFoundError:
         raise DataError(f"{path}: no such file: check the path") from None
     except IrregularFileError as error:
@@ -110,8 +123,25 @@ def read_bytes(path: Path, *, most_unpacked: int = MOST_UNPACKED) -> bytes:
         raise DataError(f"{path}: damaged gzip file ({error}): copy it again") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except DataError:
+        raise
     except ValueError as error:  # a path with a null byte
         raise DataError(f"{path}: cannot be read: {error}") from None
+
+
+def read_csv_rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, int, list[str]]]:
+    """The numbers of the first and the last line of each row, and its cells.
+
+    Raises:
+        DataError: The text is not a table of cells.
+    """
+    table, last = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 0
+    try:
+        for cells in table:
+            first, last = last + 1, table.line_num
+            yield first, last, cells
+    except csv.Error as error:
+        raise DataError(f"{path}:{last + 1}: not a table of cells: {error}") from None
 
 
 def _unpack(path: Path, file: BufferedReader, most_unpacked: int) -> bytes:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import io
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +34,25 @@ class RunRows:
     ranks: list[int]
     scores: list[float]
     sources: Mapping[str, tuple[list[int | None], list[float | None]]]
+
+    @classmethod
+    def from_rankings(
+        cls, name: str, rankings: Mapping[str, Iterable[tuple[str, float]]]
+    ) -> RunRows:
+        """The rows of a run without sources.
+
+        Args:
+            name: Of the run.
+            rankings: Query → its documents, the best first, and their scores.
+        """
+        rows = cls(name, [], [], [], [], {})
+        for query, ranking in rankings.items():
+            for rank, (document, score) in enumerate(ranking, start=1):
+                rows.queries.append(query)
+                rows.documents.append(document)
+                rows.ranks.append(rank)
+                rows.scores.append(score)
+        return rows
 
     @property
     def columns(self) -> dict[str, list[Any]]:

@@ -13,10 +13,8 @@ part in the choice (leave one out), so that it is not too good.
 
 from __future__ import annotations
 
-import asyncio
-import json
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
@@ -36,7 +34,6 @@ from fusion_bench.judging.query_log import query_id
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.endpoints import AnswerCounts, ChatSettings, collect_answers
 from fusion_bench.stats.agreement import kappa_of_counts, make_weights
-from fusion_bench.util.files import append_whole
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines, parse_embedded_object
 
@@ -44,31 +41,13 @@ from fusion_bench.util.json_text import encode_json_lines, parse_embedded_object
 MOST_QUOTED = 6_000
 
 
-@dataclass(frozen=True)
-class ModelAnswers:
-    """What a model answered to some prompts.
-
-    Attributes:
-        objects: One per prompt; None = a refusal, or no JSON object.
-        usage: What was asked for, and what was known.
-    """
-
-    objects: tuple[dict[str, Any] | None, ...]
-    usage: AnswerCounts
-
-    @property
-    def unread(self) -> int:
-        """How many answers are no JSON object."""
-        return sum(each is None for each in self.objects)
-
-
 def ask_model(
     settings: ChatSettings,
     prompts: Sequence[str],
     store: Path | None,
     on_progress: Callable[[int, int], None] = lambda *_: None,
-) -> ModelAnswers:
-    """Ask for a JSON object per prompt.
+) -> tuple[list[dict[str, Any] | None], AnswerCounts]:
+    """Ask for a JSON object per prompt; None where an answer holds none.
 
     Args:
         settings: The model.
@@ -80,14 +59,9 @@ def ask_model(
         ConfigError: The key is missing.
         ProviderError: A call failed for good; answers that came before are stored.
     """
-
-    async def collect() -> tuple[list[bytes], AnswerCounts]:
-        async with settings.open_chat() as model:
-            return await collect_answers(model, prompts, opened, on_progress)
-
     with closing(AnswerStore(store)) as opened:
-        values, usage = asyncio.run(collect())
-    return ModelAnswers(tuple(parse_object(value.decode()) for value in values), usage)
+        values, usage = collect_answers(settings.open_chat(), prompts, opened, on_progress)
+    return [parse_object(value.decode()) for value in values], usage
 
 
 def parse_object(answer: str) -> dict[str, Any] | None:
@@ -124,28 +98,12 @@ STYLE: Final = "Write as people type into a search box: short, no greeting, no q
 
 
 @dataclass(frozen=True)
-class GeneratedQuery:
-    """A query that a model wrote.
-
-    Attributes:
-        id: From its text.
-        text: The query.
-        document: The document that it was written from.
-        overlap: Share of its words that the document has, 0 to 1.
-    """
-
-    id: str
-    text: str
-    document: str
-    overlap: float
-
-
-@dataclass(frozen=True)
 class GeneratedQueries:
     """What a model wrote.
 
     Attributes:
-        queries: In the order of the draw.
+        queries: In the order of the draw: id (from its text), text, the document that it was
+            written from, and its overlap, the share of its words that the document has.
         model: Its name.
         unread: Answers without a usable query: refusals and other forms.
         repeated: Queries left out, as another one has the same words.
@@ -153,7 +111,7 @@ class GeneratedQueries:
         usage: What was asked for, and what was known.
     """
 
-    queries: tuple[GeneratedQuery, ...]
+    queries: tuple[dict[str, Any], ...]
     model: str
     unread: int
     repeated: int
@@ -163,7 +121,7 @@ class GeneratedQueries:
     @property
     def mean_overlap(self) -> float | None:
         """Mean share of a query's words that its document has; None without queries."""
-        shares = [query.overlap for query in self.queries]
+        shares = [query["overlap"] for query in self.queries]
         return float(np.mean(shares)) if shares else None
 
 
@@ -202,21 +160,21 @@ def generate_queries(
     order = np.random.default_rng(seed).permutation(len(long_enough))[:count]
     drawn = [long_enough[i] for i in order.tolist()]
     prompts = [fill_prompt(document.text, context, examples) for document in drawn]
-    answers = ask_model(settings, prompts, store, on_progress)
-    by_id: dict[str, GeneratedQuery] = {}
+    answers, usage = ask_model(settings, prompts, store, on_progress)
+    by_id: dict[str, dict[str, Any]] = {}
     unread = repeated = 0
-    for document, answer in zip(drawn, answers.objects, strict=True):
+    for document, answer in zip(drawn, answers, strict=True):
         text = read_query(answer)
         if text is None:
             unread += 1
         elif (name := query_id(text)) in by_id:
             repeated += 1
         else:
-            overlap = word_overlap(text, document.text)
-            by_id[name] = GeneratedQuery(name, text, document.id, overlap)
+            query = {"id": name, "text": text, "document": document.id}
+            by_id[name] = {**query, "overlap": word_overlap(text, document.text)}
     short = len(documents) - len(long_enough)
     queries = tuple(by_id.values())
-    return GeneratedQueries(queries, settings.model, unread, repeated, short, answers.usage)
+    return GeneratedQueries(queries, settings.model, unread, repeated, short, usage)
 
 
 def fill_prompt(document: str, context: str = "", examples: Sequence[str] = ()) -> str:
@@ -255,12 +213,12 @@ def write_generated(result: GeneratedQueries, path: Path) -> Path:
     """
     rows = [
         {
-            "id": query.id,
-            "text": query.text,
+            "id": query["id"],
+            "text": query["text"],
             "synthetic": True,
             "written_by": result.model,
-            "written_from": query.document,
-            "overlap": round(query.overlap, 4),
+            "written_from": query["document"],
+            "overlap": round(query["overlap"], 4),
         }
         for query in result.queries
     ]
@@ -279,8 +237,7 @@ def read_votes(path: Path, queries: Sequence[str]) -> dict[str, bool]:
     """
     known = set(queries)
     votes: dict[str, bool] = {}
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         query, keep = item.get("id"), item.get("keep")
         if not isinstance(query, str) or not isinstance(keep, bool):
             raise DataError(f"{where}: a vote needs an 'id', and 'keep': true or false")
@@ -288,23 +245,6 @@ def read_votes(path: Path, queries: Sequence[str]) -> dict[str, bool]:
             raise DataError(f"{where}: no query {query!r}: the votes are on another file's queries")
         votes[query] = keep
     return votes
-
-
-def save_vote(path: Path, query: str, *, keep: bool) -> None:
-    """Append one vote; a killed session loses none.
-
-    Raises:
-        FusionBenchError: The file cannot be written to.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    append_whole(path, f"{json.dumps({'id': query, 'keep': keep})}\n".encode())
-
-
-def list_open(queries: Sequence[str], votes: Mapping[str, bool], *, seed: int = 0) -> Iterator[str]:
-    """The queries without a vote, in random order, so that whoever stops early saw a sample."""
-    for i in np.random.default_rng(seed).permutation(len(queries)).tolist():
-        if queries[i] not in votes:
-            yield queries[i]
 
 
 #: What a query has to meet, by name.
@@ -412,8 +352,8 @@ def _check_queries(
         )
         for row in rows.values()
     ]
-    answers = ask_model(settings, prompts, store, on_progress)
-    return {name: _read_check(answer) for name, answer in zip(rows, answers.objects, strict=True)}
+    answers, _ = ask_model(settings, prompts, store, on_progress)
+    return {name: _read_check(answer) for name, answer in zip(rows, answers, strict=True)}
 
 
 def _require_votes(votes: Mapping[str, bool]) -> None:
@@ -481,14 +421,14 @@ def read_generated(path: Path) -> dict[str, dict[str, Any]]:
         DataError: A line is no such query.
     """
     rows: dict[str, dict[str, Any]] = {}
-    for number, item in read_objects(path):
+    for where, item in read_objects(path):
         if not all(isinstance(item.get(key), str) for key in ("id", "text", "written_from")):
             raise DataError(
-                f"{path}:{number}: a generated query needs 'id', 'text' and 'written_from': write "
+                f"{where}: a generated query needs 'id', 'text' and 'written_from': write "
                 "them with fusion-bench queries generate"
             )
         if item["id"] in rows:
-            raise DataError(f"{path}:{number}: query {item['id']!r} stands twice: keep one")
+            raise DataError(f"{where}: query {item['id']!r} stands twice: keep one")
         rows[item["id"]] = item
     if not rows:
         raise DataError(f"{path}: the file is empty: at least one query is needed")

@@ -11,8 +11,7 @@ import csv
 import io
 import os
 import re
-import statistics
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,21 +19,16 @@ from pathlib import Path
 from typing import Final
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
-from fusion_bench.io.dataset import Dataset
+from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.load_records import load_judge, load_qrels
-from fusion_bench.io.raw_files import decode_text, read_bytes
-from fusion_bench.judging.options import CombineName
+from fusion_bench.io.load_records import load_qrels
+from fusion_bench.io.raw_files import decode_text, read_bytes, read_csv_rows
 from fusion_bench.judging.pools import Pair, PooledDocument
 from fusion_bench.util.files import append_whole, has_locks, take_lock, write_atomic
 from fusion_bench.util.formatting import escape_control_chars
 
 #: Columns of a judge's file.
 COLUMNS: Final = ("query", "document", "grade", "judge", "note", "time")
-#: The greatest grade that a file can hold, and the greatest that one key can give.
-MOST_GRADE: Final = 999
-MOST_KEY: Final = 9
 _JUDGE_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 
 
@@ -84,44 +78,6 @@ def check_judge(name: str) -> None:
         raise ValueError(
             f"{name[:80]!r} names no file: use letters, digits, '.', '_' and '-', at most 64, the "
             "first one a letter or digit"
-        )
-
-
-def top_grade(
-    qrels: Qrels, binary_relevance: int, asked: int | None, given: Iterable[int] = ()
-) -> int:
-    """The greatest grade of the scale, which begins at 0.
-
-    Args:
-        qrels: The judgments so far.
-        binary_relevance: The grade from which a document is relevant.
-        asked: ``--max-grade``; None = the greatest that is known.
-        given: Grades in the files of judges.
-
-    Raises:
-        ConfigError: The scale does not hold what is known.
-    """
-    known = max(binary_relevance, int(qrels.grades.max(initial=0)), *given)
-    if asked is not None and asked < known:
-        raise ConfigError(
-            f"--max-grade: {asked}, and grade {known} is in use: the scale must hold it"
-        )
-    greatest = known if asked is None else asked
-    if greatest > MOST_GRADE:
-        raise ConfigError(f"grades up to {greatest}: a judge's file has grades up to {MOST_GRADE}")
-    return greatest
-
-
-def require_keys(greatest: int) -> None:
-    """Raise where a grade of the scale has no key.
-
-    Raises:
-        ConfigError: The scale is too long.
-    """
-    if greatest > MOST_KEY:
-        raise ConfigError(
-            f"grades up to {greatest} have no keys: keys give 0 to {MOST_KEY}. Judge in a "
-            "spreadsheet: --export FILE, then --import FILE"
         )
 
 
@@ -271,92 +227,16 @@ def judge_files(dataset: Path) -> dict[str, Path]:
     return {path.stem: path for path in sorted(folder.glob("*.csv"))}
 
 
-def judge_path(dataset: Path, judge: str) -> Path:
-    """The file of one judge of a dataset."""
-    return dataset.parent / JUDGMENTS_FOLDER / f"{judge}.csv"
-
-
-def _take_mean(grades: Sequence[int]) -> int:
-    """The mean, rounded; a half is rounded down."""
-    whole, rest = divmod(sum(grades), len(grades))
-    return whole + (2 * rest > len(grades))
-
-
-#: ``majority``: of equally frequent grades the least, so that a tie is no gain. ``first``: that of
-#: the first judge, by name.
-COMBINE: Mapping[CombineName, Callable[[Sequence[int]], int]] = {
-    "majority": lambda grades: min(statistics.multimode(grades)),
-    "mean": _take_mean,
-    "first": lambda grades: grades[0],
-}
-
-
-@dataclass(frozen=True)
-class CombinedGrades:
-    """One grade for each judged document.
-
-    Attributes:
-        grades: By query and document.
-        several: Documents that more than one judge graded.
-        disagreements: Those of them that have different grades.
-    """
-
-    grades: Mapping[Pair, int]
-    several: int
-    disagreements: int
-
-
-def combine_grades(
-    judges: Mapping[str, Iterable[Judgment]], how: CombineName = "majority"
-) -> CombinedGrades:
-    """Make one grade of each document's grades.
-
-    Args:
-        judges: The judgments of each judge, by name.
-        how: ``majority``, ``mean`` or ``first``.
-    """
-    given: dict[Pair, list[int]] = {}
-    for name in sorted(judges):
-        for judgment in judges[name]:
-            given.setdefault(judgment.pair, []).append(judgment.grade)
-    several = [grades for grades in given.values() if len(grades) > 1]
-    return CombinedGrades(
-        {pair: COMBINE[how](grades) for pair, grades in given.items()},
-        len(several),
-        sum(len(set(grades)) > 1 for grades in several),
-    )
-
-
-@dataclass(frozen=True)
-class MergedQrels:
-    """Judgments of a dataset together with those of its judges.
-
-    Attributes:
-        qrels: All of them.
-        added: Documents that were not judged before.
-        changed: Documents whose grade is another one now.
-    """
-
-    qrels: Qrels
-    added: int
-    changed: int
-
-
-def merge_qrels(qrels: Qrels, grades: Mapping[Pair, int]) -> MergedQrels:
-    """Put grades into the judgments of a dataset; they replace what stands there.
+def merge_qrels(qrels: Qrels, grades: Mapping[Pair, int]) -> Qrels:
+    """The judgments of a dataset, with grades that replace what stands there.
 
     Args:
         qrels: The dataset's; queries without judgments stay.
         grades: By query and document; at least one where nothing is judged.
     """
-    before = pair_grades(qrels)
-    after = {**before, **grades}
-    queries, documents = zip(*after, strict=True)
-    return MergedQrels(
-        Qrels.from_rows(queries, documents, list(after.values())).add_queries(qrels.queries),
-        added=sum(pair not in before for pair in grades),
-        changed=sum(pair in before and before[pair] != grade for pair, grade in grades.items()),
-    )
+    merged = {**pair_grades(qrels), **grades}
+    queries, documents = zip(*merged, strict=True)
+    return Qrels.from_rows(queries, documents, list(merged.values())).add_queries(qrels.queries)
 
 
 def pair_grades(qrels: Qrels) -> dict[Pair, int]:
@@ -389,47 +269,6 @@ def list_unnamed_files(path: Path, spec: DatasetSpec) -> dict[str, Path]:
         for name, file in judge_files(path).items()
         if file.resolve() not in named and _holds_grades(file)
     }
-
-
-def load_people(path: Path, dataset: Dataset) -> list[Qrels]:
-    """The grades of every person: judgments, judges of kind ``human``, and unnamed files.
-
-    Args:
-        path: The ``dataset.yaml``.
-        dataset: The same, read.
-    """
-    spec = dataset.spec
-    names = [name for name, judge in spec.judges.items() if judge.kind == "human"]
-    if spec.qrels is not None and spec.qrels.kind == "human":
-        names.append("qrels")
-    unnamed = list_unnamed_files(path, spec).values()
-    return [load_judge(dataset, name) for name in names] + [load_qrels(file) for file in unnamed]
-
-
-def load_person(path: Path, dataset: Dataset, name: str) -> Qrels:
-    """The grades of one person.
-
-    Args:
-        path: The ``dataset.yaml``.
-        dataset: The same, read.
-        name: A judge that it names, ``qrels``, or a person who has a file in ``judgments/``.
-
-    Raises:
-        UnknownNameError: There is no such judge.
-    """
-    spec, unnamed = dataset.spec, list_unnamed_files(path, dataset.spec)
-    known = [*spec.judges, *(() if spec.qrels is None else ("qrels",))]
-    if name in known:
-        return load_judge(dataset, name)
-    if name in unnamed:
-        return load_qrels(unnamed[name])
-    raise UnknownNameError(
-        "judge",
-        name,
-        [*known, *unnamed],
-        where=f"{dataset.name}: judges",
-        remedy=f"name the file of grades under 'judges' of {path}",
-    )
 
 
 def _holds_grades(path: Path) -> bool:
@@ -484,23 +323,16 @@ def render_sheet(
     return text if text.isascii() else BYTE_ORDER_MARK + text
 
 
-@dataclass(frozen=True)
-class SheetRules:
-    """What a sheet may hold.
+def read_sheet(
+    path: Path, judge: str, greatest: int, documents: Mapping[str, Collection[str]]
+) -> list[Judgment]:
+    """The grades of a sheet; rows without a grade are not judged yet.
 
-    Attributes:
+    Args:
+        path: The sheet.
         judge: Whose grades they are.
         greatest: The greatest grade.
         documents: Query → the documents that a list returns for it.
-    """
-
-    judge: str
-    greatest: int
-    documents: Mapping[str, Collection[str]]
-
-
-def read_sheet(path: Path, rules: SheetRules) -> list[Judgment]:
-    """The grades of a sheet; rows without a grade are not judged yet.
 
     Raises:
         DataError: No such column, or with its line: a grade beyond the scale, a query or a document
@@ -527,7 +359,9 @@ def read_sheet(path: Path, rules: SheetRules) -> list[Judgment]:
         row = dict(zip(names, map(_unprotect, cells), strict=True))
         if not row["grade"].strip():
             continue
-        judgment = _parse_sheet_row(row, rules, time, where)
+        grade = _parse_grade(row, greatest, documents, where)
+        note = _one_line(row.get("note", ""))[:MOST_NOTE]
+        judgment = Judgment(row["query"], row["document"], grade, judge, note, time)
         if judgment.pair in lines:
             raise DataError(
                 f"{where}: document {judgment.document!r} of query {judgment.query!r} is judged "
@@ -538,19 +372,18 @@ def read_sheet(path: Path, rules: SheetRules) -> list[Judgment]:
     return judgments
 
 
-def _parse_sheet_row(row: Mapping[str, str], rules: SheetRules, time: str, where: str) -> Judgment:
+def _parse_grade(
+    row: Mapping[str, str], greatest: int, documents: Mapping[str, Collection[str]], where: str
+) -> int:
     query, document, grade = row["query"], row["document"], row["grade"].strip()
-    if query not in rules.documents:
+    if query not in documents:
         raise DataError(f"{where}: unknown query {query[:200]!r}: no list has it")
-    if document not in rules.documents[query]:
+    if document not in documents[query]:
         raise DataError(f"{where}: no list returns document {document[:200]!r} for query {query!r}")
     is_number = re.fullmatch(r"[0-9]{1,3}(\.0+)?", grade) is not None  # a spreadsheet may add .0
-    if not is_number or int(float(grade)) > rules.greatest:
-        raise DataError(
-            f"{where}: grade {grade[:40]!r} is no whole number from 0 to {rules.greatest}"
-        )
-    note = _one_line(row.get("note", ""))[:MOST_NOTE]
-    return Judgment(query, document, int(float(grade)), rules.judge, note, time)
+    if not is_number or int(float(grade)) > greatest:
+        raise DataError(f"{where}: grade {grade[:40]!r} is no whole number from 0 to {greatest}")
+    return int(float(grade))
 
 
 def _read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
@@ -558,14 +391,9 @@ def _read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     text = _read_text(path)
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
-    table, before = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 0
-    try:
-        for cells in table:
-            number, before = before + 1, table.line_num
-            if any(cell.strip() for cell in cells):
-                yield number, cells
-    except csv.Error as error:
-        raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
+    for number, _, cells in read_csv_rows(path, text, delimiter):
+        if any(cell.strip() for cell in cells):
+            yield number, cells
 
 
 def _read_text(path: Path) -> str:

@@ -12,7 +12,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.prepared_dataset import evaluate_repeats, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import select_systems
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
@@ -20,6 +20,7 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.load_records import load_judge
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.plain_systems import needs_fitting
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import draw_queries
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -77,7 +78,7 @@ def measure_systems(
     scores = dict(
         zip(
             experiment.systems,
-            evaluate_repeats(task, systems, (*task.measures, judged)),
+            evaluate_systems(systems, task.runs, (*task.measures, judged), training=task.training),
             strict=True,
         )
     )
@@ -88,7 +89,7 @@ def measure_systems(
         measures=tuple(each.name for each in task.measures),
         values={name: each.values[:-1] for name, each in scores.items()},
         unjudged={name: 1 - float(each.values[-1].mean()) for name, each in scores.items()},
-        repeats={n: len(each.repeats) for n, each in scores.items() if each.repeats is not None},
+        repeats={n: len(each.repeats) for n, each in scores.items() if len(each.repeats) > 1},
     )
 
 

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import statistics
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.json_objects import read_whole_texts
 from fusion_bench.io.outputs import check_output, write_output
 from fusion_bench.judging.judge_files import (
     JUDGMENTS_FOLDER,
-    CombinedGrades,
     JudgeFile,
-    MergedQrels,
-    SheetRules,
+    Judgment,
     check_judge,
-    combine_grades,
     judge_files,
-    judge_path,
     merge_qrels,
     pair_grades,
     read_sheet,
-    top_grade,
 )
 from fusion_bench.judging.next_documents import JudgingPlan, plan_judging
 from fusion_bench.judging.options import CombineName, JudgeOptions, OrderName
@@ -31,9 +28,9 @@ from fusion_bench.judging.pools import (
     ORDERS,
     JudgedSystems,
     Pair,
-    Pool,
     PooledDocument,
     build_pool,
+    group_by_query,
     keep_queries,
     order_queries,
 )
@@ -88,8 +85,41 @@ class JudgeTask:
         return [each for each in documents if each.pair not in self.known]
 
 
+#: The greatest grade that a file can hold.
+MOST_GRADE: Final = 999
+
+
+def _find_top_grade(
+    qrels: Qrels, binary_relevance: int, asked: int | None, given: Iterable[int] = ()
+) -> int:
+    """The greatest grade of the scale, which begins at 0.
+
+    Args:
+        qrels: The judgments so far.
+        binary_relevance: The grade from which a document is relevant.
+        asked: ``--max-grade``; None = the greatest that is known.
+        given: Grades in the files of judges.
+
+    Raises:
+        ConfigError: The scale does not hold what is known.
+    """
+    known = max(binary_relevance, int(qrels.grades.max(initial=0)), *given)
+    if asked is not None and asked < known:
+        raise ConfigError(
+            f"--max-grade: {asked}, and grade {known} is in use: the scale must hold it"
+        )
+    greatest = known if asked is None else asked
+    if greatest > MOST_GRADE:
+        raise ConfigError(f"grades up to {greatest}: a judge's file has grades up to {MOST_GRADE}")
+    return greatest
+
+
 def open_task(
-    judged: JudgedSystems, pool: Pool, options: JudgeOptions, *, asks_again: bool = False
+    judged: JudgedSystems,
+    pool: Sequence[PooledDocument],
+    options: JudgeOptions,
+    *,
+    asks_again: bool = False,
 ) -> JudgeTask:
     """The work of one judge on a pool.
 
@@ -122,28 +152,20 @@ def open_task(
         for pair, judgment in JudgeFile(path, name).judgments.items():
             others[pair] = max(judgment.grade, others.get(pair, 0))
     grades = pair_grades(dataset.qrels)
-    pairs = {each.pair for each in pool.documents} - others.keys()
+    pairs = {each.pair for each in pool} - others.keys()
     # A machine's grades stand for nobody's: people judge the same documents, and are compared.
     asks_all = asks_again or dataset.spec.is_judged_by_machine
     known = {} if asks_all else {pair: grades[pair] for pair in pairs if pair in grades}
-    groups = pool.by_query()
+    groups, folder = group_by_query(pool), judged.path.parent / JUDGMENTS_FOLDER
     return JudgeTask(
-        file=JudgeFile(judge_path(judged.path, options.judge), options.judge),
-        greatest=top_grade(dataset.qrels, relevance, options.max_grade, others.values()),
+        file=JudgeFile(folder / f"{options.judge}.csv", options.judge),
+        greatest=_find_top_grade(dataset.qrels, relevance, options.max_grade, others.values()),
         rel=relevance,
         groups=[groups[name] for name in order_queries(groups, options.order, options.seed)],
         order=options.order,
         seed=options.seed,
         known=known,
     )
-
-
-def limit_task(task: JudgeTask, documents: Sequence[PooledDocument]) -> JudgeTask:
-    """The same work on these documents alone, in this order, one query at a time."""
-    groups: dict[str, list[PooledDocument]] = {}
-    for each in documents:
-        groups.setdefault(each.query, []).append(each)
-    return replace(task, groups=[*groups.values()], order=None)
 
 
 #: Suffixes of files that are not in TREC's format.
@@ -171,7 +193,7 @@ class JudgeWork:
         known = self.task.file.judgments
         documents = self.task.arrange_all()
         if self.plan is not None:
-            documents = [each.document for each in self.plan.documents[: self.options.budget]]
+            documents = [document for document, _ in self.plan.documents[: self.options.budget]]
         return [each for each in documents if each.pair not in known]
 
     def query_texts(self) -> dict[str, str]:
@@ -212,8 +234,10 @@ def open_work(
     grades = {pair: each.grade for pair, each in task.file.judgments.items()}
     named = {"greatest": task.greatest, "progress": progress}
     plan = options.call(plan_judging, judged, grades, **named)
-    chosen = [each.document for each in plan.documents[: options.budget]]
-    return JudgeWork(judged, options, limit_task(task, chosen), plan)
+    groups = group_by_query(document for document, _ in plan.documents[: options.budget])
+    # In the order of the plan, one query at a time.
+    limited = replace(task, groups=[*groups.values()], order=None)
+    return JudgeWork(judged, options, limited, plan)
 
 
 def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tuple[JudgeFile, int]:
@@ -225,25 +249,75 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
     Raises:
         DataError: The sheet breaks a rule; nothing is written then.
     """
-    pool = build_pool(judged, depth=max(options.depth, _longest(judged)))
+    lists = judged.dataset.runs.values()
+    longest = max((int(run.ranks.max(initial=1)) for run in lists), default=1)
+    pool = build_pool(judged, depth=max(options.depth, longest))
     task = open_task(judged, pool, options)
     documents = {
-        query: {each.document for each in group} for query, group in pool.by_query().items()
+        query: {each.document for each in group} for query, group in group_by_query(pool).items()
     }
-    judgments = read_sheet(path, SheetRules(options.judge, task.greatest, documents))
+    judgments = read_sheet(path, options.judge, task.greatest, documents)
     if judgments:
         with task.file.lock():
             task.file.add_all(judgments)
     return task.file, len(judgments)
 
 
-def _longest(judged: JudgedSystems) -> int:
-    return max((int(run.ranks.max(initial=1)) for run in judged.dataset.runs.values()), default=1)
+def _take_mean(grades: Sequence[int]) -> int:
+    """The mean, rounded; a half is rounded down."""
+    whole, rest = divmod(sum(grades), len(grades))
+    return whole + (2 * rest > len(grades))
+
+
+#: ``majority``: of equally frequent grades the least, so that a tie is no gain. ``first``: that of
+#: the first judge, by name.
+COMBINE: Mapping[CombineName, Callable[[Sequence[int]], int]] = {
+    "majority": lambda grades: min(statistics.multimode(grades)),
+    "mean": _take_mean,
+    "first": lambda grades: grades[0],
+}
+
+
+def combine_grades(
+    judges: Mapping[str, Iterable[Judgment]], how: CombineName = "majority"
+) -> tuple[dict[Pair, int], int, int]:
+    """Make one grade of each document's grades.
+
+    Args:
+        judges: The judgments of each judge, by name.
+        how: ``majority``, ``mean`` or ``first``.
+
+    Returns:
+        The grades; how many documents more than one judge graded; how many of these have different
+        grades.
+    """
+    given: dict[Pair, list[int]] = {}
+    for name in sorted(judges):
+        for judgment in judges[name]:
+            given.setdefault(judgment.pair, []).append(judgment.grade)
+    several = [grades for grades in given.values() if len(grades) > 1]
+    combined = {pair: COMBINE[how](grades) for pair, grades in given.items()}
+    return combined, len(several), sum(len(set(grades)) > 1 for grades in several)
+
+
+@dataclass(frozen=True)
+class MergedQrels:
+    """Judgments of a dataset together with those of its judges.
+
+    Attributes:
+        qrels: All of them.
+        added: Documents that were not judged before.
+        changed: Documents whose grade is another one now.
+    """
+
+    qrels: Qrels
+    added: int
+    changed: int
 
 
 def write_qrels(
     judged: JudgedSystems, path: Path, how: CombineName
-) -> tuple[MergedQrels, CombinedGrades, Sequence[str]]:
+) -> tuple[dict[str, int], list[str]]:
     """Write the dataset's judgments together with those of its judges, in TREC's format.
 
     Args:
@@ -252,7 +326,8 @@ def write_qrels(
         how: How several people's grades of a document become one.
 
     Returns:
-        The judgments, what was combined, and the names of the judges.
+        How many documents are judged, judged by several, graded differently by these, new, and
+        graded differently than before; and the names of the judges.
 
     Raises:
         ConfigError: Nobody judged anything, a machine gave the dataset's judgments, or the file is
@@ -279,11 +354,18 @@ def write_qrels(
     folder = resolve_path(judged.path.parent / JUDGMENTS_FOLDER)
     is_owned = resolve_path(path).is_relative_to(folder)
     check_output(path, option="--write-qrels", is_owned=is_owned)
-    combined = combine_grades(judges, how)
-    merged = merge_qrels(judged.dataset.qrels, combined.grades)
-    data = merged.qrels.to_trec().encode()
-    write_output(path, data, option="--write-qrels", is_owned=is_owned)
-    return merged, combined, sorted(judges)
+    grades, several, disagreements = combine_grades(judges, how)
+    merged = merge_qrels(judged.dataset.qrels, grades)
+    write_output(path, merged.to_trec().encode(), option="--write-qrels", is_owned=is_owned)
+    before = pair_grades(judged.dataset.qrels)
+    counts = {
+        "judged": len(grades),
+        "judged_by_several": several,
+        "disagreements": disagreements,
+        "added": len(grades.keys() - before.keys()),
+        "changed": sum(before.get(pair, grade) != grade for pair, grade in grades.items()),
+    }
+    return counts, sorted(judges)
 
 
 #: What is said of the comparison that judging is to decide.
@@ -319,4 +401,4 @@ def describe_work(work: JudgeWork) -> dict[str, Any]:
 def list_effects(work: JudgeWork) -> dict[Pair, float]:
     """How far each document could move the difference of its query; empty for a pool."""
     documents = () if work.plan is None else work.plan.documents
-    return {each.document.pair: each.effect for each in documents}
+    return {document.pair: effect for document, effect in documents}

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -20,14 +20,16 @@ from pydantic import Field, field_validator, model_validator
 
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import read_yaml
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import documents_of
-from fusion_bench.judging.judge_files import check_judge, load_people, load_person
+from fusion_bench.io.load_records import load_judge, load_qrels
+from fusion_bench.judging.judge_files import check_judge, list_unnamed_files
 from fusion_bench.judging.llm_judge import JudgeModel
 from fusion_bench.judging.pools import JudgedSystems, Pair, build_pool
-from fusion_bench.models.rerank_config import RerankSettings, merge_settings
-from fusion_bench.util.files import list_fields, read_prompt_file
+from fusion_bench.models.rerank_config import merge_settings
+from fusion_bench.util.files import read_prompt_file
 
 RUBRIC: Final = """\
 You judge search results. You see a query and a passage. Work out what the person who typed the \
@@ -66,21 +68,6 @@ ELLIPSIS: Final = " …"
 
 
 @dataclass(frozen=True)
-class Example:
-    """A passage with the grade that a person gave it.
-
-    Attributes:
-        query: Text of the query.
-        document: Text of the passage.
-        grade: The grade.
-    """
-
-    query: str
-    document: str
-    grade: int
-
-
-@dataclass(frozen=True)
 class JudgePrompt:
     """Rubric, scale and length of passages.
 
@@ -105,16 +92,16 @@ class JudgePrompt:
         facts = repr((self.rubric, self.scale, self.characters, ANSWER, ELLIPSIS))
         return hashlib.sha256(facts.encode()).hexdigest()
 
-    def fill(self, query: str, document: str, examples: Iterable[Example] = ()) -> str:
+    def fill(self, query: str, document: str, examples: Iterable[tuple[str, str, int]] = ()) -> str:
         """The prompt for one passage.
 
         Args:
             query: Text of the query.
             document: Text of the passage.
-            examples: Shown before it.
+            examples: Shown before it: text of the query, text of the passage, grade.
         """
         passage = self._cut(document)
-        shown = "".join(self._show_example(each) for each in examples)
+        shown = "".join(self._show_example(*each) for each in examples)
         text = self.rubric.format(
             query=_fence("query", query, passage),
             document=_fence("passage", passage, query),
@@ -124,11 +111,10 @@ class JudgePrompt:
         *others, last = map(str, self.grades)
         return text + ANSWER.format(grades=f"{', '.join(others)} or {last}")
 
-    def _show_example(self, example: Example) -> str:
-        passage = self._cut(example.document)
-        query = _fence("query", example.query, passage)
-        fenced = _fence("passage", passage, example.query)
-        return f'Example:\n{query}\n{fenced}\nAnswer: {{"grade": {example.grade}}}\n\n'
+    def _show_example(self, query: str, document: str, grade: int) -> str:
+        passage = self._cut(document)
+        fenced = _fence("query", query, passage), _fence("passage", passage, query)
+        return f'Example:\n{fenced[0]}\n{fenced[1]}\nAnswer: {{"grade": {grade}}}\n\n'
 
     def _cut(self, text: str) -> str:
         return text if len(text) <= self.characters else f"{text[: self.characters]}{ELLIPSIS}"
@@ -149,15 +135,7 @@ def read_rubric(path: Path | None) -> str:
     """
     if path is None:
         return RUBRIC
-    text = read_prompt_file(path, "rubric")
-    fields = list_fields(text, path, ADVICE)
-    for name, layout, conversion in fields:
-        if name not in FIELDS or layout or conversion:
-            raise ValueError(f"{path}: {{{name}}} is no field of a rubric: {ADVICE}")
-    for name in REQUIRED:
-        if name not in {field for field, _, _ in fields}:
-            raise ValueError(f"{path}: the rubric lacks {{{name}}}: {ADVICE}")
-    return text
+    return read_prompt_file(path, "rubric", FIELDS, REQUIRED, ADVICE)
 
 
 MOST_SAMPLES: Final = 100
@@ -242,10 +220,6 @@ class LlmJudgeConfig(StrictModel):
         except ValueError as error:
             raise ConfigError(f"rubric: {error}") from None
 
-    def resolve_settings(self) -> RerankSettings:
-        """Long timeouts, strict, with the given settings in place of these."""
-        return merge_settings("bench", self.settings)
-
 
 def _read_judge_config(path: Path) -> LlmJudgeConfig:
     """The configuration of a file, whose errors name file, line and path."""
@@ -256,41 +230,17 @@ def _read_judge_config(path: Path) -> LlmJudgeConfig:
     return config
 
 
-@dataclass(frozen=True)
-class ExamplePool:
-    """Graded pairs of different queries, for each grade some more than are shown.
-
-    No example of a query is shown where that query is judged: neither a pair nor its neighbors may
-    tell the model the grade that agreement is later measured by.
-
-    Attributes:
-        per_grade: Examples of each grade in a prompt.
-        pairs: Grade → query and document of each, in the order they are taken.
-        texts: Query and document → the example.
-    """
-
-    per_grade: int = 0
-    pairs: tuple[tuple[int, tuple[tuple[str, str], ...]], ...] = ()
-    texts: Mapping[tuple[str, str], Example] | None = None
-
-    def for_query(self, query: str) -> list[Example]:
-        """The examples of a prompt, none of them of this query."""
-        texts = self.texts or {}
-        shown: list[Example] = []
-        for _, pairs in self.pairs:
-            others = [pair for pair in pairs if pair[0] != query]
-            shown += [texts[pair] for pair in others[: self.per_grade]]
-        return shown
-
-
-def draw_examples(
+def _draw_examples(
     path: Path,
     dataset: Dataset,
     settings: ExampleSettings | None,
     grades: Collection[int],
     texts: tuple[Mapping[str, str], Mapping[str, str]],
-) -> ExamplePool:
-    """Draw examples of each grade.
+) -> dict[int, list[Pair]]:
+    """Draw examples of each grade: pairs of different queries, one more than is shown.
+
+    No example of a query is shown where that query is judged: neither a pair nor its neighbors may
+    tell the model the grade that agreement is later measured by.
 
     Args:
         path: The ``dataset.yaml``.
@@ -304,12 +254,12 @@ def draw_examples(
         UnknownNameError: There is no such judge.
     """
     if settings is None:
-        return ExamplePool()
+        return {}
     _require_people(dataset, settings.judge)
     queries, documents = texts
     given = [
         ((query, document), grade)
-        for query, row in sorted(load_person(path, dataset, settings.judge).to_dict().items())
+        for query, row in sorted(_load_person(path, dataset, settings.judge).to_dict().items())
         for document, grade in sorted(row.items())
         if query in queries and document in documents
     ]
@@ -325,17 +275,53 @@ def draw_examples(
             "and document: add them to 'queries' and 'documents' of dataset.yaml"
         )
     random.Random(settings.seed).shuffle(given)  # noqa: S311 - no secret
-    pools = []
+    drawn: dict[int, list[Pair]] = {}
     for grade in sorted(grades):
         by_query = {pair[0]: pair for pair, other in reversed(given) if other == grade}
         ordered = [pair for pair, other in given if other == grade and by_query[pair[0]] == pair]
-        pools.append((grade, tuple(ordered[: settings.per_grade + 1])))
-    chosen = {pair: grade for grade, pairs in pools for pair in pairs}
-    examples = {
-        (query, document): Example(queries[query], documents[document], grade)
-        for (query, document), grade in chosen.items()
-    }
-    return ExamplePool(settings.per_grade, tuple(pools), examples)
+        drawn[grade] = ordered[: settings.per_grade + 1]
+    return drawn
+
+
+def _load_people(path: Path, dataset: Dataset) -> list[Qrels]:
+    """The grades of every person: judgments, judges of kind ``human``, and unnamed files.
+
+    Args:
+        path: The ``dataset.yaml``.
+        dataset: The same, read.
+    """
+    spec = dataset.spec
+    names = [name for name, judge in spec.judges.items() if judge.kind == "human"]
+    if spec.qrels is not None and spec.qrels.kind == "human":
+        names.append("qrels")
+    unnamed = list_unnamed_files(path, spec).values()
+    return [load_judge(dataset, name) for name in names] + [load_qrels(file) for file in unnamed]
+
+
+def _load_person(path: Path, dataset: Dataset, name: str) -> Qrels:
+    """The grades of one person.
+
+    Args:
+        path: The ``dataset.yaml``.
+        dataset: The same, read.
+        name: A judge that it names, ``qrels``, or a person who has a file in ``judgments/``.
+
+    Raises:
+        UnknownNameError: There is no such judge.
+    """
+    spec, unnamed = dataset.spec, list_unnamed_files(path, dataset.spec)
+    known = [*spec.judges, *(() if spec.qrels is None else ("qrels",))]
+    if name in known:
+        return load_judge(dataset, name)
+    if name in unnamed:
+        return load_qrels(unnamed[name])
+    raise UnknownNameError(
+        "judge",
+        name,
+        [*known, *unnamed],
+        where=f"{dataset.name}: judges",
+        remedy=f"name the file of grades under 'judges' of {path}",
+    )
 
 
 def _require_people(dataset: Dataset, name: str) -> None:
@@ -364,7 +350,7 @@ class GradingRequest:
         queries: Query id → text.
         documents: Document id → text.
         prompt: Rubric, scale and length.
-        examples: Shown in the prompts.
+        examples: Grade → pairs to show in the prompts, in the order they are taken.
     """
 
     config: LlmJudgeConfig
@@ -374,12 +360,17 @@ class GradingRequest:
     queries: Mapping[str, str]
     documents: Mapping[str, str]
     prompt: JudgePrompt
-    examples: ExamplePool
+    examples: Mapping[int, Sequence[Pair]]
 
     def fill_prompt(self, pair: Pair) -> str:
         """The prompt for one pair."""
         query, document = pair
-        shown = self.examples.for_query(query)
+        settings = self.config.examples or ExampleSettings()
+        shown = [
+            (self.queries[other], self.documents[passage], grade)
+            for grade, pairs in self.examples.items()
+            for other, passage in [p for p in pairs if p[0] != query][: settings.per_grade]
+        ]
         return self.prompt.fill(self.queries[query], self.documents[document], shown)
 
 
@@ -399,7 +390,7 @@ def prepare_grading(
         DataError: There is no pair, or a query or document has no text.
     """
     path, dataset, config = judged.path, judged.dataset, _read_judge_config(file)
-    pool = [each.pair for each in build_pool(judged, depth).documents]
+    pool = [each.pair for each in build_pool(judged, depth)]
     pairs = _add_double_judged(path, dataset, pool, double_judged)
     if not pairs:
         raise DataError(f"{dataset.name}: no document to grade: raise --depth")
@@ -417,8 +408,7 @@ def prepare_grading(
                 "text in 'documents' of dataset.yaml"
             )
     prompt = config.make_prompt(file.parent)
-    texts = (queries, documents)
-    examples = draw_examples(path, dataset, config.examples, prompt.grades, texts)
+    examples = _draw_examples(path, dataset, config.examples, prompt.grades, (queries, documents))
     return GradingRequest(
         config, dataset.name, path.parent, tuple(pairs), queries, documents, prompt, examples
     )
@@ -430,7 +420,7 @@ def _add_double_judged(
     """The pairs, and so many of those that people graded, drawn at random: for their agreement."""
     chosen = dict.fromkeys(pairs)
     people: set[Pair] = set()
-    for grades in load_people(path, dataset):
+    for grades in _load_people(path, dataset):
         table = grades.to_dict()
         people |= {(query, document) for query, row in table.items() for document in row}
     rest = sorted(people.difference(chosen))

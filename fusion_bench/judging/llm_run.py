@@ -8,7 +8,7 @@ import hashlib
 import io
 import statistics
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -28,8 +28,7 @@ from fusion_bench.judging.llm_judge import (
     ConnectedJudge,
     GradeAnswer,
     JudgeModel,
-    PairGrade,
-    combine_samples,
+    Problem,
     make_key,
 )
 from fusion_bench.judging.llm_request import GradingRequest
@@ -44,6 +43,7 @@ from fusion_bench.models.call_limits import (
 )
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.provider_session import ProviderSession
+from fusion_bench.models.rerank_config import merge_settings
 from fusion_bench.models.reranker_protocol import Usage
 from fusion_bench.util.files import require_folder
 from fusion_bench.util.http_client import open_client
@@ -111,6 +111,70 @@ class GradesMeta(StrictModel):
         return sum(self.by_grade.values())
 
 
+@dataclass(frozen=True)
+class PairGrade:
+    """What a model said of one pair.
+
+    Attributes:
+        query: Id of the query.
+        document: Id of the document.
+        answers: One a sample: the last attempt of each.
+        grade: The grade; None = no more than half of the samples have one.
+    """
+
+    query: str
+    document: str
+    answers: tuple[GradeAnswer, ...]
+    grade: int | None
+
+    @property
+    def samples(self) -> tuple[int, ...]:
+        """The grades of the samples that have one."""
+        return tuple(each.grade for each in self.answers if each.grade is not None)
+
+    @property
+    def spread(self) -> float:
+        """Population standard deviation of these grades."""
+        return statistics.pstdev(self.samples)
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why there is no grade: the most frequent problem of its samples."""
+        problems = [each.problem for each in self.answers if each.problem is not None]
+        return None if self.grade is not None else Counter(problems).most_common(1)[0][0]
+
+    @property
+    def reason(self) -> str:
+        """The first sample's words for that problem."""
+        return next((a.reason for a in self.answers if a.problem == self.problem), "")
+
+
+def combine_samples(
+    pair: tuple[str, str],
+    answers: Sequence[GradeAnswer],
+    grades: Sequence[int],
+    how: Literal["majority", "mean"],
+) -> PairGrade:
+    """One grade of several answers.
+
+    Args:
+        pair: Query and document.
+        answers: One a sample.
+        grades: The grades of the scale.
+        how: ``majority`` = the most frequent grade; ``mean`` = the grade nearest to the mean. Of
+            equals the least, so that no tie raises a grade.
+    """
+    given = [answer.grade for answer in answers if answer.grade is not None]
+    grade = None
+    if 2 * len(given) > len(answers):
+        if how == "majority":
+            grade = min(statistics.multimode(given))
+        else:
+            mean = statistics.fmean(given)
+            grade = min(grades, key=lambda each: (abs(each - mean), each))
+    return PairGrade(*pair, tuple(answers), grade)
+
+
 #: Called with pairs done, pairs in all, and the price so far.
 OnProgress = Callable[[int, int, float], None]
 
@@ -169,7 +233,7 @@ async def grade_all(
     async with open_client(model.base_url, model) as remote:
         session = ProviderSession(
             ConnectedJudge(model, remote, store, request.prompt.grades),
-            request.config.resolve_settings(),
+            merge_settings("bench", request.config.settings),
             provider=model,
             store=store,
             run=_run_key(request.dataset, model),
@@ -370,7 +434,7 @@ def _describe(
         models=dict(Counter(answer.model for answer in answers if answer.model)),
         endpoint=identity.endpoint,
         prompt_sha256=request.prompt.digest,
-        examples=tuple((*pair, grade) for grade, pairs in request.examples.pairs for pair in pairs),
+        examples=tuple((*p, grade) for grade, pairs in request.examples.items() for p in pairs),
         temperature=model.temperature,
         samples=config.samples,
         combine=config.combine,
@@ -418,21 +482,3 @@ def list_new_entries(
             free += f"-{entry['kind']}"
         judges[free] = entry
     return qrels, judges
-
-
-def format_new_entries(
-    spec: DatasetSpec, qrels: Mapping[str, Any] | None, judges: Mapping[str, Mapping[str, Any]]
-) -> list[str]:
-    """Lines to paste into the ``dataset.yaml``, after a line that says where."""
-    lines = [] if qrels is None else ["add to dataset.yaml:", *_format_lines({"qrels": qrels})]
-    if judges and spec.judges:
-        lines.append("add below 'judges' of dataset.yaml:")
-        lines += [f"  {line}" for line in _format_lines(judges)]
-    elif judges:
-        lines += [] if lines else ["add to dataset.yaml:"]
-        lines += _format_lines({"judges": judges})
-    return lines
-
-
-def _format_lines(data: Mapping[str, Any]) -> list[str]:
-    return format_compact_yaml(data).splitlines()

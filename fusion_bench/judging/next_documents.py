@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from fusion_bench.checks.completed_measures import KNOWN_MEASURES, build_model, has_model
 from fusion_bench.checks.completions import CompletionModel, Extremes, TopCandidates, collect_top
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
-    evaluate_repeats,
     find_ignored_queries,
     prepare_dataset,
 )
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset
 from fusion_bench.judging.judge_files import merge_qrels
+from fusion_bench.judging.judge_values import with_grades
 from fusion_bench.judging.pools import JudgedSystems, Pair, PooledDocument
 from fusion_bench.measures import Measure
 from fusion_bench.measures.names import parse_measure
 from fusion_bench.ranking.final_lists import list_parts
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import SHOWN, Answer
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family
 from fusion_bench.util.formatting import Progress, format_number, ignore_progress, pluralize
@@ -72,63 +73,30 @@ def answer_of(
 NOISE: Final = 1e-12
 
 
-@dataclass(frozen=True)
-class DecisiveDocument:
-    """An unjudged document whose grade could change the difference of its query.
-
-    Attributes:
-        document: Its ranks are those in the lists of candidate and baseline.
-        effect: How far its grade alone moves the difference of its query: the greatest over the
-            grades as they are, with every other unjudged document not relevant, and over the two
-            completions that make the difference least and greatest.
-    """
-
-    document: PooledDocument
-    effect: float
+#: The documents of two systems' lists, what they could still do to a measure, and its ends.
+_RepeatExtremes: TypeAlias = tuple[TopCandidates, CompletionModel, Extremes]
 
 
-class RepeatExtremes(NamedTuple):
-    """The completions of one repeat.
-
-    Attributes:
-        top: The first documents of both systems.
-        model: Their difference as a function of the grades.
-        ends: Its extremes.
-    """
-
-    top: TopCandidates
-    model: CompletionModel
-    ends: Extremes
-
-
-def find_repeat_extremes(
-    repeat: EvaluationSet, pair: tuple[System, System], measure: Measure, scale: Sequence[int]
-) -> RepeatExtremes:
+def _find_repeat_extremes(
+    runs: AlignedRuns, pair: tuple[System, System], measure: Measure, scale: Sequence[int]
+) -> _RepeatExtremes:
     """The completions of one repeat.
 
     Args:
-        repeat: The evaluated queries.
-        pair: Baseline and candidate.
+        runs: The evaluated queries.
+        pair: Baseline and candidate, fitted.
         measure: One of which completions are known.
         scale: The grades that a judge may give.
     """
-    spaces = repeat.dataset.spaces
-    second, first = (list_parts(repeat.fit_system(each), repeat.runs, spaces) for each in pair)
-    top = collect_top(repeat.runs, first, second, cutoff=measure.cutoff)
+    second, first = (list_parts(each, runs) for each in pair)
+    top = collect_top(runs, first, second, cutoff=measure.cutoff)
     model = build_model(measure, top, scale)
     if model is None:
         raise AssertionError(f"{measure.name} has no model")
-    return RepeatExtremes(top, model, model.find_extremes())
+    return top, model, model.find_extremes()
 
 
-def mean_ends(repeats: Sequence[RepeatExtremes]) -> tuple[FloatArray, FloatArray]:
-    """(Q,) each: the least and greatest mean over repeats; of several repeats they are bounds."""
-    low = np.mean([each.ends.low for each in repeats], axis=0)
-    high = np.mean([each.ends.high for each in repeats], axis=0)
-    return low, high
-
-
-def rank_documents(repeats: Sequence[RepeatExtremes]) -> list[DecisiveDocument]:
+def _rank_documents(repeats: Sequence[_RepeatExtremes]) -> list[tuple[PooledDocument, float]]:
     """The documents with an effect, the greatest first; of equals the highest rank.
 
     Over several repeats the effect is the mean, and a rank is the highest.
@@ -147,13 +115,9 @@ def rank_documents(repeats: Sequence[RepeatExtremes]) -> list[DecisiveDocument]:
             first, second = ranks.get(pair, (0, 0))
             places = int(top.first[row]), int(top.second[row])
             ranks[pair] = _highest(first, places[0]), _highest(second, places[1])
-    documents = [
-        DecisiveDocument(PooledDocument(*pair, ranks[pair]), effect)
-        for pair, effect in effects.items()
-    ]
+    documents = [(PooledDocument(*pair, ranks[pair]), effect) for pair, effect in effects.items()]
     return sorted(
-        documents,
-        key=lambda each: (-round(each.effect, 12), each.document.best_rank, each.document.pair),
+        documents, key=lambda each: (-round(each[1], 12), each[0].best_rank, each[0].pair)
     )
 
 
@@ -181,8 +145,8 @@ class JudgingPlan:
         answer: What the comparison shows now.
         low_answer: What it shows where every query has its least difference.
         high_answer: Likewise, its greatest.
-        documents: Those that could change a difference, what changes most first; empty where
-            nothing could change the answer.
+        documents: Those that could change a difference, with how far each could move that of its
+            query, what changes most first; empty where nothing could change the answer.
         ignored_queries: Queries that lists answer and nobody judged: not compared, though their
             documents could change the answer.
     """
@@ -199,7 +163,7 @@ class JudgingPlan:
     answer: Answer
     low_answer: Answer
     high_answer: Answer
-    documents: tuple[DecisiveDocument, ...]
+    documents: tuple[tuple[PooledDocument, float], ...]
     ignored_queries: int = 0
 
     @property
@@ -253,13 +217,20 @@ def plan_judging(
     pair = judged.systems[first], judged.systems[second]
     scale = range(greatest + 1)
     count = _count_paired_repeats(task, pair)
-    repeats = [find_repeat_extremes(each, pair, chosen, scale) for each in task.repeats[:count]]
+    repeats = [
+        _find_repeat_extremes(
+            runs, (task.fit_system(pair[0], t), task.fit_system(pair[1], t)), chosen, scale
+        )
+        for t, runs in enumerate(task.runs.repeats[:count])
+    ]
     progress(STAGE, 2, 4)
-    low, high = mean_ends(repeats)
+    ends = [each for _, _, each in repeats]
+    low = np.mean([each.low for each in ends], axis=0)
+    high = np.mean([each.high for each in ends], axis=0)
     now = values[second] - values[first]
     answers = [answer_of(task, chosen, values, (first, second), d) for d in (now, low, high)]
     progress(STAGE, 3, 4)
-    documents = [] if _show_same(*answers) else rank_documents(repeats)
+    documents = [] if _show_same(*answers) else _rank_documents(repeats)
     progress(STAGE, 4, 4)
     return JudgingPlan(
         dataset=task.dataset.name,
@@ -270,7 +241,7 @@ def plan_judging(
         difference=float(now.mean()),
         low=float(low.mean()),
         high=float(high.mean()),
-        is_exact=len(repeats) == 1 and repeats[0].ends.is_exact,
+        is_exact=len(ends) == 1 and ends[0].is_exact,
         answer=answers[0],
         low_answer=answers[1],
         high_answer=answers[2],
@@ -285,7 +256,7 @@ def _count_paired_repeats(task: EvaluationSet, pair: tuple[System, System]) -> i
     Raises:
         ConfigError: They have different numbers, and the ends are formed repeat by repeat.
     """
-    counts = [task.count_repeats(system) for system in pair]
+    counts = [task.runs.count_repeats(system.list_keys) for system in pair]
     if 1 < min(counts) < max(counts):
         names = " and ".join(f"{s.name} {n}" for s, n in zip(pair, counts, strict=True))
         raise ConfigError(
@@ -328,22 +299,14 @@ def _prepare(judged: JudgedSystems, grades: Mapping[Pair, int]) -> EvaluationSet
     """The evaluated queries with every grade that is known."""
     dataset = judged.dataset
     if grades:
-        later = tuple(_add_grades(repeat, grades) for repeat in dataset.later_repeats)
-        dataset = replace(_add_grades(dataset, grades), later_repeats=later)
+        dataset = with_grades(dataset, merge_qrels(dataset.qrels, grades))
     return prepare_dataset(judged.experiment, judged.source, dataset)
-
-
-def _add_grades(dataset: Dataset, grades: Mapping[Pair, int]) -> Dataset:
-    qrels = merge_qrels(dataset.qrels, grades).qrels
-    return replace(dataset, qrels=qrels, cache=None, keys=())
 
 
 def _values(task: EvaluationSet, measure: Measure) -> dict[str, FloatArray]:
     """By system, shape (Q,); of several repeats the means."""
     systems = list(task.experiment.systems.values())
-    if not task.later_repeats:
-        systems = [task.fit_system(system) for system in systems]
-    scores = evaluate_repeats(task, systems, [measure])
+    scores = evaluate_systems(systems, task.runs, [measure], training=task.training)
     return {each.system: each.values[0] for each in scores}
 
 

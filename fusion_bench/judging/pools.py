@@ -118,11 +118,12 @@ def align_for_judging(
         rerankers=list(dataset.rerankers.values()),
         queries=dataset.queries,
         ties=ties,
+        spaces=dataset.spaces,
     )
     systems = dict(judged.systems)
     if any(map(needs_fitting, systems.values())):
         known = dataset.aligned(list(dataset.runs), ties=ties)
-        systems = {n: fit_system(each, known, dataset.spaces) for n, each in systems.items()}
+        systems = {n: fit_system(each, known) for n, each in systems.items()}
     return runs, systems
 
 
@@ -191,29 +192,15 @@ class PooledDocument:
         return sum(rank > 0 for rank in self.ranks)
 
 
-@dataclass(frozen=True)
-class Pool:
-    """A pool.
-
-    Attributes:
-        systems: Names of the S systems.
-        depth: The greatest rank that counts.
-        documents: By query in the order of the lists, and inside it by document id.
-    """
-
-    systems: tuple[str, ...]
-    depth: int
-    documents: tuple[PooledDocument, ...]
-
-    def by_query(self) -> dict[str, list[PooledDocument]]:
-        """The documents of each query."""
-        groups: dict[str, list[PooledDocument]] = {}
-        for each in self.documents:
-            groups.setdefault(each.query, []).append(each)
-        return groups
+def group_by_query(documents: Iterable[PooledDocument]) -> dict[str, list[PooledDocument]]:
+    """The documents of each query, in the order of the documents."""
+    groups: dict[str, list[PooledDocument]] = {}
+    for each in documents:
+        groups.setdefault(each.query, []).append(each)
+    return groups
 
 
-def build_pool(judged: JudgedSystems, depth: int) -> Pool:
+def build_pool(judged: JudgedSystems, depth: int) -> tuple[PooledDocument, ...]:
     """Pool the first ``depth`` documents of every system and query.
 
     Source: Spärck Jones and van Rijsbergen, British Library report 5266, 1975, as TREC pools.
@@ -226,17 +213,16 @@ def build_pool(judged: JudgedSystems, depth: int) -> Pool:
         for s, system in enumerate(systems.values()):
             if number > judged.dataset.count_repeats(system.list_keys):
                 continue
-            parts = list_parts(system, runs, dataset.spaces)
+            parts = list_parts(system, runs)
             top = collect_top(runs, parts, cutoff=depth)
             for pair, rank in _ranked_pairs(top):
                 places = ranks.setdefault(pair, [0] * len(systems))
                 places[s] = min(rank, places[s] or rank)
     numbers = {query: n for n, query in enumerate(queries)}
-    documents = tuple(
+    return tuple(
         PooledDocument(*pair, tuple(ranks[pair]))
         for pair in sorted(ranks, key=lambda pair: (numbers[pair[0]], pair[1]))
     )
-    return Pool(tuple(judged.systems), depth, documents)
 
 
 def _ranked_pairs(top: TopCandidates) -> Iterator[tuple[Pair, int]]:
@@ -345,17 +331,18 @@ def read_query_ids(path: Path) -> frozenset[str]:
     return ids
 
 
-def keep_queries(pool: Pool, queries: frozenset[str]) -> Pool:
+def keep_queries(
+    documents: Sequence[PooledDocument], queries: frozenset[str]
+) -> tuple[PooledDocument, ...]:
     """The documents of these queries.
 
     Raises:
         ConfigError: No system returns anything for one of them.
     """
-    missing = sorted(queries - {each.query for each in pool.documents})
+    missing = sorted(queries - {each.query for each in documents})
     if missing:
         raise ConfigError(
             f"--queries: no list has a document for {pluralize(len(missing), 'query')} "
             f"({list_names(missing[:3])}): check the ids"
         )
-    kept = tuple(each for each in pool.documents if each.query in queries)
-    return Pool(pool.systems, pool.depth, kept)
+    return tuple(each for each in documents if each.query in queries)

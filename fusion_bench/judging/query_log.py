@@ -147,33 +147,24 @@ DELIMITERS: Final = {".csv": ",", ".tsv": "\t"}
 
 
 @dataclass(frozen=True)
-class LoggedText:
-    """A query of a log.
-
-    Attributes:
-        text: Its most frequent spelling.
-        frequency: How often it was asked, in any spelling.
-    """
-
-    text: str
-    frequency: int
-
-
-@dataclass(frozen=True)
 class QueryLog:
     """The queries of a log.
 
     Attributes:
-        queries: Each once, the most frequent first; equal ones by their text.
-        searches: All searches that count.
+        queries: Each in its most frequent spelling, with how often it was asked: the most frequent
+            first, equal ones by their text.
         too_long: Searches left out for their length.
         empty: Searches without a letter or digit.
     """
 
-    queries: tuple[LoggedText, ...]
-    searches: int
+    queries: Mapping[str, int]
     too_long: int
     empty: int
+
+    @property
+    def searches(self) -> int:
+        """All searches that count."""
+        return sum(self.queries.values())
 
 
 def read_query_log(path: Path, column: str | None = None) -> QueryLog:
@@ -200,20 +191,23 @@ def read_query_log(path: Path, column: str | None = None) -> QueryLog:
             spellings.setdefault(key, Counter())[" ".join(text.split())] += count
     if not spellings:
         raise DataError(f"{path}: no query: at least one line with a text is needed")
-    queries = [
-        LoggedText(min(counts, key=lambda text: (-counts[text], text)), counts.total())
+    queries = {
+        min(counts, key=lambda text: (-counts[text], text)): counts.total()
         for counts in spellings.values()
-    ]
-    queries.sort(key=lambda query: (-query.frequency, query.text))
-    return QueryLog(tuple(queries), sum(query.frequency for query in queries), too_long, empty)
+    }
+    return QueryLog(dict(_sort_by_frequency(queries)), too_long, empty)
+
+
+def _sort_by_frequency(queries: Mapping[str, int]) -> list[tuple[str, int]]:
+    return sorted(queries.items(), key=lambda query: (-query[1], query[0]))
 
 
 def _read_rows(path: Path, column: str | None) -> Iterator[tuple[str, int]]:
     """Text and count of each row."""
     suffix = format_suffix(path)
     if suffix in {".jsonl", ".json", ".ndjson"}:
-        for number, item in read_objects(path):
-            yield _read_item(item, column, f"{path}:{number}")
+        for where, item in read_objects(path):
+            yield _read_item(item, column, where)
     elif suffix in DELIMITERS:
         yield from _read_table(path, DELIMITERS[suffix], column)
     else:
@@ -307,7 +301,12 @@ class QuerySample(TableView):
 
 
 def sample_queries(
-    log: QueryLog, count: int, *, seed: int = 0, drop_personal: bool = False
+    log: QueryLog,
+    count: int,
+    *,
+    seed: int = 0,
+    drop_personal: bool = False,
+    keep_similar: bool = False,
 ) -> QuerySample:
     """Draw queries from each stratum of a log.
 
@@ -316,6 +315,7 @@ def sample_queries(
         count: Queries to draw, at least 1.
         seed: Of the draw.
         drop_personal: Whether a query with personal data is replaced, and not only flagged.
+        keep_similar: Whether queries that resemble one another are drawn all the same.
 
     Raises:
         ConfigError: A count below 1.
@@ -324,32 +324,37 @@ def sample_queries(
         raise ConfigError(f"a sample needs at least 1 query, not {count}")
     strata = cut_strata(log)
     generator = np.random.default_rng(seed)
-    pools = {name: _shuffle(queries, SPARE * count, generator) for name, queries in strata.items()}
+    pools = {}
+    for name, texts in strata.items():
+        order = generator.permutation(len(texts))[: SPARE * count].tolist()
+        pools[name] = [texts[i] for i in order]
     personal: dict[str, int] = {}
     if drop_personal:
         pools = {name: [*_drop_personal(pool, personal)] for name, pool in pools.items()}
-    pools, similar = _drop_similar(pools)
+    pools, similar = (pools, 0) if keep_similar else _drop_similar(pools)
     quotas = _share_out(count, {name: len(pool) for name, pool in pools.items()})
     chosen = [
-        _describe(query, name)
+        SampledQuery(query_id(text), text, frequency, name, find_personal_data(text))
         for name, pool in pools.items()
-        for query in sorted(pool[: quotas[name]], key=lambda each: (-each.frequency, each.text))
+        for text, frequency in _sort_by_frequency(
+            {text: log.queries[text] for text in pool[: quotas[name]]}
+        )
     ]
     distinct = {name: len(queries) for name, queries in strata.items()}
     return QuerySample(tuple(chosen), distinct, similar, personal, count - len(chosen))
 
 
-def cut_strata(log: QueryLog) -> dict[str, list[LoggedText]]:
+def cut_strata(log: QueryLog) -> dict[str, list[str]]:
     """The queries of each stratum, the most frequent first.
 
     A query belongs to the stratum in which the middle of its own searches lies.
     """
-    strata: dict[str, list[LoggedText]] = {name: [] for name in STRATA}
-    before = 0
-    for query in log.queries:
-        middle = before + query.frequency / 2
-        strata[STRATA[min(int(len(STRATA) * middle / log.searches), len(STRATA) - 1)]].append(query)
-        before += query.frequency
+    strata: dict[str, list[str]] = {name: [] for name in STRATA}
+    before, searches = 0, log.searches
+    for text, frequency in log.queries.items():
+        middle = before + frequency / 2
+        strata[STRATA[min(int(len(STRATA) * middle / searches), len(STRATA) - 1)]].append(text)
+        before += frequency
     return strata
 
 
@@ -373,33 +378,21 @@ def _to_record(query: SampledQuery) -> dict[str, Any]:
     return {"id": query.id, "text": query.text, **facts, **flags}
 
 
-def _describe(query: LoggedText, stratum: str) -> SampledQuery:
-    return SampledQuery(
-        query_id(query.text), query.text, query.frequency, stratum, find_personal_data(query.text)
-    )
-
-
-def _shuffle(
-    queries: Sequence[LoggedText], most: int, generator: np.random.Generator
-) -> list[LoggedText]:
-    return [queries[i] for i in generator.permutation(len(queries))[:most].tolist()]
-
-
-def _drop_personal(pool: Sequence[LoggedText], counts: dict[str, int]) -> Iterator[LoggedText]:
-    for query in pool:
-        kinds = find_personal_data(query.text)
+def _drop_personal(pool: Sequence[str], counts: dict[str, int]) -> Iterator[str]:
+    for text in pool:
+        kinds = find_personal_data(text)
         for kind in kinds:
             counts[kind] = counts.get(kind, 0) + 1
         if not kinds:
-            yield query
+            yield text
 
 
 def _drop_similar(
-    pools: dict[str, list[LoggedText]],
-) -> tuple[dict[str, list[LoggedText]], int]:
+    pools: dict[str, list[str]],
+) -> tuple[dict[str, list[str]], int]:
     """The pools without queries that resemble one before them, and how many these are."""
     queries = [(name, query) for name, pool in pools.items() for query in pool]
-    texts = [normalize_text(query.text) for _, query in queries]
+    texts = [normalize_text(query) for _, query in queries]
     earlier: dict[int, list[int]] = {}
     for first, second in propose_pairs(texts).tolist():
         if jaccard_index(texts[first], texts[second]) >= SIMILAR:
@@ -408,7 +401,7 @@ def _drop_similar(
     for number in sorted(earlier):
         if any(other not in dropped for other in earlier[number]):
             dropped.add(number)
-    kept: dict[str, list[LoggedText]] = {name: [] for name in pools}
+    kept: dict[str, list[str]] = {name: [] for name in pools}
     for number, (name, query) in enumerate(queries):
         if number not in dropped:
             kept[name].append(query)

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.judging.judge_files import Judgment, format_time, require_keys
+from fusion_bench.judging.judge_files import Judgment, format_time
 from fusion_bench.judging.judge_work import JudgeTask
 from fusion_bench.judging.pools import Pair, PooledDocument
 from fusion_bench.util.formatting import escape_control_chars
@@ -365,6 +365,23 @@ class JudgeLoop:
 def _cut(text: str) -> str:
     rest = len(text) - MOST_TEXT
     return text if rest <= 0 else f"{text[:MOST_TEXT]}\n\n({rest:,} more characters are not shown)"
+
+
+#: The greatest grade that one key can give.
+MOST_KEY: Final = 9
+
+
+def require_keys(greatest: int) -> None:
+    """Raise where a grade of the scale has no key.
+
+    Raises:
+        ConfigError: The scale is too long.
+    """
+    if greatest > MOST_KEY:
+        raise ConfigError(
+            f"grades up to {greatest} have no keys: keys give 0 to {MOST_KEY}. Judge in a "
+            "spreadsheet: --export FILE, then --import FILE"
+        )
 
 
 def require_terminal() -> None:

@@ -186,10 +186,8 @@ def _build_system(row: Row) -> System:
 
 def _evaluate(material: Material, system: System) -> dict[str, tuple[float, ...]]:
     """Each measure → value of each query; what unjudged documents could change, where it can."""
-    runs, dataset = material.task.runs, material.task.dataset
-    [scores] = evaluate_systems(
-        [system], runs, (MEASURE, JUDGED), spaces=dataset.spaces, qrels=dataset.qrels
-    )
+    runs = material.task.runs
+    [scores] = evaluate_systems([system], runs, (MEASURE, JUDGED))
     values = {MEASURE.name: scores.values[0], JUDGED.name: scores.values[1]}
     if material.task.judgment_kind != "complete":
         [unjudged] = measure_unjudged(system, runs, [MEASURE])
@@ -331,6 +329,5 @@ def _random_order_values(material: Material, seed: int) -> tuple[float, ...]:
         positions = np.zeros(len(runs.documents), dtype=np.int64)
         for start, end in zip(runs.offsets[:-1], runs.offsets[1:], strict=True):
             positions[start:end] = generator.permutation(int(end - start)) + 1
-        qrels = material.task.dataset.qrels
-        total += compute_measures([MEASURE], runs, positions, qrels=qrels)[0]
+        total += compute_measures([MEASURE], runs, positions)[0]
     return tuple((total / ORDERS).tolist())

@@ -73,7 +73,7 @@ class Lists:
         runs = [Run.from_dict(name, scores, roles=roles) for name, roles in self.roles.items()]
         rerankers = [Run.from_dict(name, scores) for name in self.spaces]
         judged = Qrels.from_dict({query: {"d1": 1, "d2": 0} for query in scores})
-        return align(judged, runs, rerankers=rerankers)
+        return align(judged, runs, rerankers=rerankers, spaces=self.spaces)
 
     @property
     def pair(self) -> tuple[str, ...]:
@@ -91,7 +91,7 @@ class Lists:
             system = System(name="candidate", **keys)
             if any(system.find_misfits(self.roles, self.rerankers)):
                 return False
-            evaluate_systems([system], self.example, [MEASURE], spaces=self.spaces)
+            evaluate_systems([system], self.example, [MEASURE])
         except MissingExtraError:
             return True  # where the package is installed
         except FusionBenchError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source as YamlSource
@@ -25,10 +25,18 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
 from fusion_bench.live.query_lists import ListRules, Source
-from fusion_bench.live.rerankers import ChainConfig, RerankerLike, read_chain
+from fusion_bench.live.rerankers import ChainConfig, RerankerLike
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.models.rerank_config import RerankSettings, merge_settings
+from fusion_bench.models.rerank_config import (
+    RerankConfig,
+    RerankSettings,
+    merge_settings,
+    read_rerank_config,
+    select_providers,
+)
+from fusion_bench.models.reranker_protocol import Reranker
+from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 
 
@@ -79,23 +87,6 @@ def _replace_blends(system: System, change: Callable[[Blend], Blend]) -> System:
     return changed.model_copy(update={system.class_field: parts})
 
 
-@dataclass(frozen=True)
-class TunedSystem:
-    """A system that can rank live queries.
-
-    Attributes:
-        system: The system; what is trained in it is fitted.
-        rules: How lists are read.
-        spaces: Score space of each rerank list of the dataset.
-        crag: The experiment's thresholds of CRAG's verdict; None = it has none.
-    """
-
-    system: System
-    rules: ListRules
-    spaces: Mapping[str, ScoreSpace]
-    crag: CragRule | None = None
-
-
 def load_tuned_system(
     path: Path,
     name: str | None,
@@ -104,7 +95,7 @@ def load_tuned_system(
     roles: Mapping[str, frozenset[str]] | None = None,
     folders: Collection[Path] | None = None,
     overrides: Sequence[str] = (),
-) -> TunedSystem:
+) -> tuple[System, ListRules, Mapping[str, ScoreSpace], CragRule | None]:
     """Read a system of an experiment, and its dataset's ``dataset.yaml``.
 
     Trained fusions and policies are fitted to all judged queries, which reads the whole dataset.
@@ -118,6 +109,10 @@ def load_tuned_system(
             above.
         overrides: ``KEY=VALUE`` each: values that replace the file's.
 
+    Returns:
+        The system, fitted; how lists are read; the score space of each rerank list; the thresholds
+        of CRAG's verdict, None = there are none.
+
     Raises:
         FusionBenchError: A file breaks a rule, or a name is unknown.
     """
@@ -128,7 +123,7 @@ def load_tuned_system(
             raise ConfigError(
                 f"system {system.name!r} is trained, which needs the dataset: leave out 'roles'"
             )
-        return TunedSystem(system, ListRules(roles, {}, experiment.ties), {}, experiment.crag)
+        return system, ListRules(roles, {}, experiment.ties), {}, experiment.crag
     file = _find_file(experiment, source, dataset, folders)
     spec, _ = read_spec(file)
     rules = make_rules(spec, system.base_runs, experiment.ties)
@@ -138,8 +133,8 @@ def load_tuned_system(
     if needs_fitting(system):
         loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
         aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
-        system = fit_system(system, aligned, spaces)
-    return TunedSystem(system, rules, spaces, experiment.crag)
+        system = fit_system(system, aligned)
+    return system, rules, spaces, experiment.crag
 
 
 def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRules:
@@ -298,31 +293,14 @@ def configure_pipeline(
         system=given if enabled else without_reranking(given),
         rules=rules,
         spaces=dict(score_spaces or {}),
-        chains={name: read_chain(name, chain, chosen) for name, chain in chains.items()},
+        chains={name: _name_chain(name, chain, chosen) for name, chain in chains.items()},
         retrievers=dict(retrievers or {}),
         settings=chosen,
-        crag=_read_crag(crag),
+        crag=crag
+        if crag is None or isinstance(crag, CragRule)
+        else parse_model(CragRule, crag, "crag"),
         v2_enabled=is_v2_enabled(),
     )
-
-
-def check_options(options: Collection[str]) -> None:
-    """Refuse an option of ``Pipeline.from_experiment`` that there is not.
-
-    Raises:
-        UnknownNameError: Names the known ones.
-    """
-    parameters = inspect.signature(configure_pipeline).parameters.values()
-    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
-    for name in options:
-        if name not in known:
-            raise UnknownNameError("option", name, known, where="Pipeline.from_experiment")
-
-
-def _read_crag(crag: CragRule | Mapping[str, Any] | None) -> CragRule | None:
-    if crag is None or isinstance(crag, CragRule):
-        return crag
-    return parse_model(CragRule, crag, "crag")
 
 
 def parse_system(keys: Mapping[str, Any]) -> System:
@@ -337,13 +315,42 @@ def parse_system(keys: Mapping[str, Any]) -> System:
     return parse_model(System, {**keys, "name": name}, name)
 
 
-def read_roles(roles: Mapping[str, Collection[str]] | None) -> dict[str, frozenset[str]]:
-    """Roles by name of the source.
+def _name_chain(name: str, given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+    """The chain that a caller names.
+
+    Args:
+        name: The rerank list that it stands for.
+        given: See :data:`RerankerLike`.
+        settings: Where ``given`` has none.
 
     Raises:
-        ConfigError: The roles of a source are text, and no list of names.
+        ConfigError: It is no reranker, or a key of it breaks a rule.
     """
-    for name, names in (roles or {}).items():
-        if isinstance(names, str):
-            raise ConfigError(f"roles: {name}: give a list of names, such as [{names!r}]")
-    return {name: frozenset(names) for name, names in (roles or {}).items()}
+    try:
+        return _read_chain(given, settings)
+    except ConfigError as error:
+        raise ConfigError(f"rerankers: {name}: {error}") from None
+
+
+def _read_chain(given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+    if isinstance(given, str | os.PathLike) and Path(given).suffix in {".yaml", ".yml"}:
+        given = read_rerank_config(Path(given))
+    if isinstance(given, RerankConfig):
+        return tuple(select_providers(given, None, (), ())), given.live_settings()
+    is_several = isinstance(given, Sequence) and not isinstance(given, str)
+    items = cast("Sequence[Any]", given) if is_several else [given]
+    if not items:
+        raise ConfigError("the chain is empty: name at least one provider")
+    return tuple(map(_read_provider, items)), settings
+
+
+def _read_provider(given: Any) -> Provider | Reranker:  # noqa: ANN401 - see RerankerLike
+    if isinstance(given, str | Mapping):
+        return providers.build(given)
+    is_reranker = all(hasattr(given, key) for key in ("identity", "batch", "score"))
+    if isinstance(given, Provider) or is_reranker:
+        return cast("Provider | Reranker", given)
+    raise ConfigError(
+        f"{given!r:.80} is no reranker: give a provider's method or keys, a YAML file, or an "
+        "object with identity, batch and score"
+    )

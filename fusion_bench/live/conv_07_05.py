@@ -107,7 +107,7 @@ class _Fusion:
         runs = align_lists(Query(LIVE_QUERY), lists, system.runs, rules)
         if runs is None:
             return []
-        return [_make_result(document) for document in rank_documents(system, runs, {}, lists)]
+        return [_make_result(document) for document in rank_documents(system, runs, lists)]
 
 
 class RRFFusion(_Fusion):

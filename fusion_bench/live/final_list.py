@@ -117,7 +117,6 @@ class LiveResult:
 def rank_documents(
     system: System,
     runs: AlignedRuns,
-    spaces: Mapping[str, ScoreSpace],
     lists: Mapping[str, Sequence[QueryHit]],
 ) -> tuple[LiveDocument, ...]:
     """The documents that a system returns for one query, best first.
@@ -125,18 +124,17 @@ def rank_documents(
     Args:
         system: The system.
         runs: Of the query, with every rerank list that the system reads.
-        spaces: Score space of each rerank list.
         lists: What was handed over, by name, in the caller's order.
 
     Raises:
         AlignmentError: A candidate has no rerank score, under ``missing: error``.
         ConfigError: The system does not fit the lists.
     """
-    [(_, plain, part)] = plain_systems(system, runs, spaces)
-    ranking = rank_candidates(plain, part, spaces)
+    [(_, plain, part)] = plain_systems(system, runs)
+    ranking = rank_candidates(plain, part)
     view = ranking.runs
     fused = fused_list(view, plain.fusion)
-    columns = (ranking.scores, fused.scores, _rerank_scores(plain, ranking, spaces))
+    columns = (ranking.scores, fused.scores, _rerank_scores(plain, ranking))
     scores, fused_scores, rerank_scores = (column.tolist() for column in columns)
     ids, extras, hits = candidate_ids(view), _merge_extras(lists), _source_hits(plain, view)
     rows = np.flatnonzero(ranking.positions > 0)
@@ -154,16 +152,14 @@ def rank_documents(
     )
 
 
-def _rerank_scores(
-    system: System, ranking: SystemRanking, spaces: Mapping[str, ScoreSpace]
-) -> FloatArray:
+def _rerank_scores(system: System, ranking: SystemRanking) -> FloatArray:
     """(N,): rerank scores on the unit scale; NaN = not scored."""
     runs, blend = ranking.runs, system.blend
     if not isinstance(blend, RerankBlend):
         return np.full(len(runs.documents), np.nan)
     with name_system_in_errors(system):
         fused = fused_list(runs, system.fusion)
-        _, unit, _ = blend.score_candidates(runs, fused, spaces)
+        _, unit, _ = blend.score_candidates(runs, fused, runs.spaces)
     raw = runs.rerank[runs.rerankers.index(blend.reranker)]
     return np.where(np.isnan(raw), np.nan, unit)
 

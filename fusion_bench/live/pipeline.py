@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
+import sys
 import threading
 import time
 from collections.abc import Collection, Coroutine, Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
+from dataclasses import replace
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import numpy.ma  # noqa: F401 - or the first median of a query would import it
 
-from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
+from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, CONV_03_05
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import Condition, Query, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -22,22 +26,12 @@ from fusion_bench.experiment.system import System
 from fusion_bench.live.configuration import (
     PipelineConfig,
     apply_limit,
-    check_options,
     configure_pipeline,
     load_tuned_system,
-    read_roles,
 )
 from fusion_bench.live.final_list import LiveDocument, LiveResult, judge_documents, rank_documents
 from fusion_bench.live.profiles import PROFILES
-from fusion_bench.live.query_lists import (
-    ListRules,
-    Source,
-    align_lists,
-    check_elapsed,
-    check_type,
-    gather_lists,
-    make_query,
-)
+from fusion_bench.live.query_lists import LIVE_QUERY, ListRules, Source, align_lists, gather_lists
 from fusion_bench.live.rerankers import QueryScoring, RerankerLike, ScoringTools, open_chains
 from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.call_limits import summarize_events
@@ -130,7 +124,7 @@ class Pipeline:
     ) -> None:
         config = configure_pipeline(
             system,
-            ListRules(read_roles(roles), {}, ties, when or {}),
+            ListRules(_read_roles(roles), {}, ties, when or {}),
             rerankers=rerankers,
             retrievers=retrievers,
             settings=settings,
@@ -193,18 +187,18 @@ class Pipeline:
         Raises:
             FusionBenchError: A file breaks a rule, or a name is unknown.
         """
-        check_options(options)
-        loaded = load_tuned_system(
+        _check_options(options)
+        tuned, rules, spaces, crag = load_tuned_system(
             Path(path),
             system,
             dataset=dataset,
-            roles=None if roles is None else read_roles(roles),
+            roles=None if roles is None else _read_roles(roles),
             folders=None if folders is None else [Path(folder) for folder in folders],
             overrides=overrides,
         )
-        options["score_spaces"] = {**loaded.spaces, **(options.get("score_spaces") or {})}
-        options.setdefault("crag", loaded.crag)
-        return cls.from_config(configure_pipeline(loaded.system, loaded.rules, **options))
+        options["score_spaces"] = {**spaces, **(options.get("score_spaces") or {})}
+        options.setdefault("crag", crag)
+        return cls.from_config(configure_pipeline(tuned, rules, **options))
 
     @classmethod
     def profile(cls, name: str, /, **options: Any) -> Pipeline:  # noqa: ANN401 - of the profile
@@ -251,25 +245,25 @@ class Pipeline:
             DataError: A list breaks a rule, or a candidate has no text.
             ProviderError: A refusal, when settings are strict.
         """
-        check_elapsed(elapsed_ms)
+        _check_elapsed(elapsed_ms)
         started = time.monotonic() - elapsed_ms / 1e3
         if self._tools is None:
             raise ConfigError("the pipeline is not open: search inside 'async with pipeline'")
-        asked, rules = make_query(query, query_type, intent, confidence), self._config.rules
-        check_type(query_type, self.system, rules.conditions.values())
+        asked, rules = _make_query(query, query_type, intent, confidence), self._config.rules
+        _check_type(query_type, self.system, rules.conditions.values())
         system = self.system if limit is None else apply_limit(self.system, limit)
         off = rules.explain_off(asked)
         sources = self._config.choose_sources(lists or {}, off)
         strict, spaces = self._config.settings.strict, self._tools.spaces
-        gathered = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
-        runs = align_lists(asked, gathered.hits, system.base_runs, rules)
-        scoring = QueryScoring(self._tools, asked, gathered.hits, started)
+        hits, failed = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
+        runs = align_lists(asked, hits, system.base_runs, rules, spaces)
+        scoring = QueryScoring(self._tools, asked, hits, started)
         documents: tuple[LiveDocument, ...] = ()
         plain = system
         if runs is not None:
             plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
-            documents = rank_documents(plain, scored, spaces, gathered.hits)
-        failures = (f"source {name}: {why}" for name, why in gathered.failures.items())
+            documents = rank_documents(plain, scored, hits)
+        failures = (f"source {name}: {why}" for name, why in failed.items())
         key, chosen = system.class_key, choose_class(system, asked)
         rule = self._config.crag
         verdict = judge_documents(documents, asked, plain, spaces, rule, scoring.unread)
@@ -278,7 +272,7 @@ class Pipeline:
             provider=scoring.provider,
             degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),
-            source_failures=gathered.failures,
+            source_failures=failed,
             skipped=runs is None or scoring.is_skipped,
             switched_off=off,
             query_type=chosen if key is BY_TYPE else None,
@@ -316,7 +310,7 @@ class Pipeline:
             raise
         self._tools = ScoringTools(
             chains,
-            {name: chain.settings.deadline for name, chain in config.chains.items()},
+            {name: settings.deadline for name, (_, settings) in config.chains.items()},
             {**config.spaces, **{name: chain.score_space for name, chain in chains.items()}},
             config.rules,
             self._store,
@@ -344,3 +338,104 @@ class Pipeline:
         if thread is not None:
             thread.run(self.__aexit__())
             thread.close()
+
+
+def _read_roles(roles: Mapping[str, Collection[str]] | None) -> dict[str, frozenset[str]]:
+    """Roles by name of the source.
+
+    Raises:
+        ConfigError: The roles of a source are text, and no list of names.
+    """
+    for name, names in (roles or {}).items():
+        if isinstance(names, str):
+            raise ConfigError(f"roles: {name}: give a list of names, such as [{names!r}]")
+    return {name: frozenset(names) for name, names in (roles or {}).items()}
+
+
+def _check_options(options: Collection[str]) -> None:
+    """Refuse an option of ``Pipeline.from_experiment`` that there is not.
+
+    Raises:
+        UnknownNameError: Names the known ones.
+    """
+    parameters = inspect.signature(configure_pipeline).parameters.values()
+    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    for name in options:
+        if name not in known:
+            raise UnknownNameError("option", name, known, where="Pipeline.from_experiment")
+
+
+def _make_query(
+    query: str | Query, query_type: str | None, intent: str | None, confidence: float | None
+) -> Query:
+    """The query with these fields in place of its own.
+
+    Raises:
+        ConfigError: It is neither text nor a query, its text is empty, or a field is not what it
+            should be.
+    """
+    if not isinstance(query, str | Query):
+        raise ConfigError(f"query: text or a Query is needed, given {query!r:.80}")
+    made = query if isinstance(query, Query) else Query(LIVE_QUERY, query)
+    if made.text is not None and (not isinstance(made.text, str) or not made.text.strip()):
+        # BR-003: an empty text runs no search.
+        raise ConfigError(f"query: a text that is not empty is needed, given {made.text!r:.80}")
+    made = replace(
+        made,
+        type=made.type if query_type is None else query_type,
+        intent=made.intent if intent is None else intent,
+        confidence=made.confidence if confidence is None else confidence,
+    )
+    for name, value in (("query_type", made.type), ("intent", made.intent)):
+        if value is not None and (not isinstance(value, str) or not value):
+            raise ConfigError(f"{name}: a name or None is needed, given {value!r:.80}")
+    if made.confidence is not None and not _lies_within(made.confidence, 1.0):
+        raise ConfigError(
+            f"confidence: a number from 0 to 1 or None is needed, given {made.confidence!r:.80}"
+        )
+    return made
+
+
+def _check_elapsed(elapsed_ms: float) -> None:
+    """Refuse a time that is none.
+
+    Raises:
+        ConfigError: It is not a finite number from 0 on.
+    """
+    if not _lies_within(elapsed_ms, sys.float_info.max):
+        raise ConfigError(
+            f"elapsed_ms: a finite number of milliseconds from 0 on is needed, given "
+            f"{elapsed_ms!r:.80}"
+        )
+
+
+def _check_type(
+    query_type: str | None, system: System, conditions: Collection[Mapping[str, Collection[str]]]
+) -> None:
+    """Refuse a type that nothing knows, where the system has numbers by type.
+
+    The types of CONV-03-05 are known to every system: one without numbers gets those of
+    ``hybrid``.
+
+    Args:
+        query_type: As the caller names it; None = not known.
+        system: The system.
+        conditions: When sources are on.
+
+    Raises:
+        UnknownNameError: The type is unknown.
+    """
+    if query_type is None or system.class_key is not BY_TYPE:
+        return
+    known = {*CONV_03_05, *(system.query_classes or ())}
+    for condition in conditions:
+        known |= set(condition.get(BY_TYPE.field, ()))
+    if query_type not in known:
+        raise UnknownNameError("type", query_type, known, where="query_type")
+
+
+def _lies_within(value: object, high: float) -> bool:
+    """Whether it is a number from 0 to this one."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    return bool(0 <= value <= high)  # type: ignore[operator] # a Real has an order

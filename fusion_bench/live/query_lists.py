@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -14,96 +13,18 @@ from typing import Any, TypeAlias, get_args
 
 import numpy as np
 
-from fusion_bench.config.query_types import BY_TYPE, CONV_03_05
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.ordering import FloatArray, IntArray, positions
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Condition, Query, ScoreSpace, Switch, meets_condition
 from fusion_bench.data.run import Run
-from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
-from fusion_bench.experiment.system import System
+from fusion_bench.errors import DataError, did_you_mean
 from fusion_bench.ranking.final_lists import align_all_queries
 from fusion_bench.util.calls import await_contained, call_function
 from fusion_bench.util.formatting import is_encodable
 
 #: Stands for the id of a query that has none: no trained part has learned from it.
 LIVE_QUERY = "live query"
-
-
-def make_query(
-    query: str | Query, query_type: str | None, intent: str | None, confidence: float | None
-) -> Query:
-    """The query with these fields in place of its own.
-
-    Raises:
-        ConfigError: It is neither text nor a query, its text is empty, or a field is not what it
-            should be.
-    """
-    if not isinstance(query, str | Query):
-        raise ConfigError(f"query: text or a Query is needed, given {query!r:.80}")
-    made = query if isinstance(query, Query) else Query(LIVE_QUERY, query)
-    if made.text is not None and (not isinstance(made.text, str) or not made.text.strip()):
-        # BR-003: an empty text runs no search.
-        raise ConfigError(f"query: a text that is not empty is needed, given {made.text!r:.80}")
-    made = replace(
-        made,
-        type=made.type if query_type is None else query_type,
-        intent=made.intent if intent is None else intent,
-        confidence=made.confidence if confidence is None else confidence,
-    )
-    for name, value in (("query_type", made.type), ("intent", made.intent)):
-        if value is not None and (not isinstance(value, str) or not value):
-            raise ConfigError(f"{name}: a name or None is needed, given {value!r:.80}")
-    if made.confidence is not None and not _lies_within(made.confidence, 1.0):
-        raise ConfigError(
-            f"confidence: a number from 0 to 1 or None is needed, given {made.confidence!r:.80}"
-        )
-    return made
-
-
-def check_elapsed(elapsed_ms: float) -> None:
-    """Refuse a time that is none.
-
-    Raises:
-        ConfigError: It is not a finite number from 0 on.
-    """
-    if not _lies_within(elapsed_ms, sys.float_info.max):
-        raise ConfigError(
-            f"elapsed_ms: a finite number of milliseconds from 0 on is needed, given "
-            f"{elapsed_ms!r:.80}"
-        )
-
-
-def check_type(
-    query_type: str | None, system: System, conditions: Collection[Mapping[str, Collection[str]]]
-) -> None:
-    """Refuse a type that nothing knows, where the system has numbers by type.
-
-    The types of CONV-03-05 are known to every system: one without numbers gets those of
-    ``hybrid``.
-
-    Args:
-        query_type: As the caller names it; None = not known.
-        system: The system.
-        conditions: When sources are on.
-
-    Raises:
-        UnknownNameError: The type is unknown.
-    """
-    if query_type is None or system.class_key is not BY_TYPE:
-        return
-    known = {*CONV_03_05, *(system.query_classes or ())}
-    for condition in conditions:
-        known |= set(condition.get(BY_TYPE.field, ()))
-    if query_type not in known:
-        raise UnknownNameError("type", query_type, known, where="query_type")
-
-
-def _lies_within(value: object, high: float) -> bool:
-    """Whether it is a number from 0 to this one."""
-    if isinstance(value, bool) or not isinstance(value, Real):
-        return False
-    return bool(0 <= value <= high)  # type: ignore[operator] # a Real has an order
 
 
 #: Score spaces with limits: least and greatest score, and both in words.
@@ -268,7 +189,11 @@ class ListRules:
 
 
 def align_lists(
-    query: Query, lists: Mapping[str, Sequence[QueryHit]], names: Sequence[str], rules: ListRules
+    query: Query,
+    lists: Mapping[str, Sequence[QueryHit]],
+    names: Sequence[str],
+    rules: ListRules,
+    spaces: Mapping[str, ScoreSpace] | None = None,
 ) -> AlignedRuns | None:
     """The lists of one query on one set of candidates; None where all are empty.
 
@@ -277,6 +202,7 @@ def align_lists(
         lists: By name of the source; one that is off may be absent.
         names: The sources, in the order that ``first_seen`` ties go by.
         rules: How the lists are read.
+        spaces: What the scores of each rerank list mean, by its name.
     """
     off = rules.explain_off(query)
     given = {name: lists[name] for name in names if name not in off and lists[name]}
@@ -284,7 +210,7 @@ def align_lists(
     filled = [run for run in runs if len(run.documents)]
     if not filled:
         return None
-    aligned = align_all_queries(filled, queries={query.id: query}, ties=rules.ties)
+    aligned = align_all_queries(filled, queries={query.id: query}, ties=rules.ties, spaces=spaces)
     for name in names:
         if name not in aligned.sources:
             size = len(aligned.documents)
@@ -363,26 +289,13 @@ Retriever: TypeAlias = Callable[[str], Any]
 Source: TypeAlias = Iterable[Any] | Mapping[str, float] | Retriever
 
 
-@dataclass(frozen=True)
-class GatheredLists:
-    """The lists of one query.
-
-    Attributes:
-        hits: By name; empty where a retriever failed.
-        failures: Name of a retriever that failed → what happened.
-    """
-
-    hits: Mapping[str, list[QueryHit]]
-    failures: Mapping[str, str]
-
-
 async def gather_lists(
     sources: Mapping[str, Source],
     query: str,
     *,
     strict: bool,
     spaces: Mapping[str, ScoreSpace],
-) -> GatheredLists:
+) -> tuple[dict[str, list[QueryHit]], dict[str, str]]:
     """Ask all retrievers at once, and read what was handed over.
 
     Args:
@@ -390,6 +303,9 @@ async def gather_lists(
         query: The query's text.
         strict: Whether a retriever that fails is an error; else its list is empty.
         spaces: Score space of each rerank list, which its scores have to lie in.
+
+    Returns:
+        The lists by name, empty where a retriever failed; retrievers that failed, and how.
 
     Raises:
         DataError: A list that was handed over breaks a rule, or a retriever failed.
@@ -414,7 +330,7 @@ async def gather_lists(
             hits[name] = []
         else:
             hits[name] = answer
-    return GatheredLists({name: hits[name] for name in sources}, failures)
+    return {name: hits[name] for name in sources}, failures
 
 
 def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[QueryHit]:

@@ -8,8 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -34,11 +33,9 @@ from fusion_bench.models.rerank_config import (
     Deadline,
     RerankConfig,
     RerankSettings,
-    read_rerank_config,
-    select_providers,
 )
 from fusion_bench.models.reranker_protocol import Reranker
-from fusion_bench.models.rerankers import HttpProvider, Provider, providers
+from fusion_bench.models.rerankers import HttpProvider, Provider
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import fused_list, name_system_in_errors
 
@@ -53,58 +50,8 @@ RerankerLike: TypeAlias = (
 )
 
 
-@dataclass(frozen=True)
-class ChainConfig:
-    """A chain of providers that is not connected yet.
-
-    Attributes:
-        providers: In the order they are asked.
-        settings: Timeouts, deadline, retries, breaker.
-    """
-
-    providers: tuple[Provider | Reranker, ...]
-    settings: RerankSettings
-
-
-def read_chain(name: str, given: RerankerLike, settings: RerankSettings) -> ChainConfig:
-    """The chain that a caller names.
-
-    Args:
-        name: The rerank list that it stands for.
-        given: See :data:`RerankerLike`.
-        settings: Where ``given`` has none.
-
-    Raises:
-        ConfigError: It is no reranker, or a key of it breaks a rule.
-    """
-    try:
-        return _read_chain(given, settings)
-    except ConfigError as error:
-        raise ConfigError(f"rerankers: {name}: {error}") from None
-
-
-def _read_chain(given: RerankerLike, settings: RerankSettings) -> ChainConfig:
-    if isinstance(given, str | os.PathLike) and Path(given).suffix in {".yaml", ".yml"}:
-        given = read_rerank_config(Path(given))
-    if isinstance(given, RerankConfig):
-        return ChainConfig(tuple(select_providers(given, None, (), ())), given.live_settings())
-    is_several = isinstance(given, Sequence) and not isinstance(given, str)
-    items = cast("Sequence[Any]", given) if is_several else [given]
-    if not items:
-        raise ConfigError("the chain is empty: name at least one provider")
-    return ChainConfig(tuple(map(_read_provider, items)), settings)
-
-
-def _read_provider(given: Any) -> Provider | Reranker:  # noqa: ANN401 - see RerankerLike
-    if isinstance(given, str | Mapping):
-        return providers.build(given)
-    is_reranker = all(hasattr(given, key) for key in ("identity", "batch", "score"))
-    if isinstance(given, Provider) or is_reranker:
-        return cast("Provider | Reranker", given)
-    raise ConfigError(
-        f"{given!r:.80} is no reranker: give a provider's method or keys, a YAML file, or an "
-        "object with identity, batch and score"
-    )
+#: Providers in the order they are asked, and how they are asked.
+ChainConfig: TypeAlias = tuple[tuple[Provider | Reranker, ...], RerankSettings]
 
 
 async def open_chains(
@@ -154,16 +101,17 @@ async def open_chain(
         MissingExtraError: A library is missing.
         ProviderError: A provider cannot be reached, and the settings are strict.
     """
+    providers_of_chain, settings = config
     sessions = []
-    for provider in config.providers:
+    for provider in providers_of_chain:
         limits: Provider = UNLIMITED
         if isinstance(provider, Provider):
-            limits, reranker = provider, await _open_provider(provider, config.settings, stack)
+            limits, reranker = provider, await _open_provider(provider, settings, stack)
         else:
             reranker = provider
-        session = ProviderSession(reranker, config.settings, provider=limits, store=store, run=name)
+        session = ProviderSession(reranker, settings, provider=limits, store=store, run=name)
         sessions.append(session)
-    return ProviderChain(sessions, config.settings)
+    return ProviderChain(sessions, settings)
 
 
 async def _open_provider(
@@ -255,8 +203,7 @@ class QueryScoring:
             stages[name], runs = await self.score_system(stage, runs)
         if stages:
             system = system.model_copy(update={"stages": stages})
-        spaces = self.tools.spaces
-        [(_, plain, part)] = plain_systems(system, runs, spaces)
+        [(_, plain, part)] = plain_systems(system, runs)
         blend = plain.blend
         if not isinstance(blend, RerankBlend):
             return plain, runs

@@ -21,7 +21,6 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.aliases import suggest_measures
@@ -190,12 +189,7 @@ PROVIDER_ERRORS: Final = (
 )
 
 
-def evaluate_externally(
-    names: Sequence[str],
-    runs: AlignedRuns,
-    positions: IntArray,
-    qrels: Qrels | None,
-) -> FloatArray:
+def evaluate_externally(names: Sequence[str], runs: AlignedRuns, positions: IntArray) -> FloatArray:
     """Values that ir_measures computes for the given order.
 
     ``judged_only`` is done here, by leaving the unjudged documents out: most providers of
@@ -205,7 +199,6 @@ def evaluate_externally(
         names: Canonical names, (M,).
         runs: Whose queries and documents.
         positions: Shape (N,), 1-based; 0 = not returned.
-        qrels: The judgments, which such measures need of unreturned documents too.
 
     Returns:
         Shape (M, Q). A query with an empty list has the measure's default.
@@ -216,7 +209,7 @@ def evaluate_externally(
     """
     # A stand-in for each document id, the same at every mention.
     codes: dict[str, str] = defaultdict(lambda: f"d{len(codes)}")
-    judgments = _judgments_table(names, runs, runs.qrels if qrels is None else qrels, codes)
+    judgments = _judgments_table(names, runs, codes)
     measures = [parse_with_ir_measures(name) for name in names]
     values = np.empty((len(names), len(runs.queries)))
     for judged_only in (False, True):
@@ -268,13 +261,14 @@ def _ranked_table(
 
 
 def _judgments_table(
-    names: Sequence[str], runs: AlignedRuns, qrels: Qrels | None, codes: dict[str, str]
+    names: Sequence[str], runs: AlignedRuns, codes: dict[str, str]
 ) -> dict[str, dict[str, int]]:
     """Query → document → grade, for the queries of the runs and in their order.
 
     Negative grades are left out, as to trec_eval they are not judged: pytrec_eval, handed some,
     crashes or never returns. A query that had no others keeps one document that no run returns.
     """
+    qrels = runs.qrels
     if qrels is None:
         raise ConfigError(
             f"{', '.join(names)}: computed by ir_measures, which needs the judgments: pass qrels"

@@ -19,7 +19,6 @@ import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions, make_readonly
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.external_measures import ExternalMeasure, evaluate_externally
 from fusion_bench.measures.rankings import (
@@ -32,11 +31,7 @@ from fusion_bench.measures.rankings import (
 
 
 def compute_measures(
-    measures: Sequence[Measure],
-    runs: AlignedRuns,
-    positions: IntArray,
-    *,
-    qrels: Qrels | None = None,
+    measures: Sequence[Measure], runs: AlignedRuns, positions: IntArray
 ) -> FloatArray:
     """Score one order of the candidates.
 
@@ -44,13 +39,12 @@ def compute_measures(
         measures: (M,).
         runs: The candidates.
         positions: Shape (N,): 1, 2, 3 … inside each query; 0 = not returned.
-        qrels: The judgments, needed only where ir_measures computes a measure.
 
     Returns:
         Shape (M, Q). A query without a relevant document or with an empty list has 0.
 
     Raises:
-        ConfigError: A measure of ir_measures without ``qrels``.
+        ConfigError: A measure of ir_measures, and runs without ``qrels``.
         DataError: A grade too great for 2^grade.
     """
     rankings = {flag: Ranking(runs, positions, judged_only=flag) for flag in (False, True)}
@@ -63,7 +57,7 @@ def compute_measures(
             values[m] = measure.compute_values(rankings[measure.judged_only])
     if external:
         names = [measures[m].name for m in external]
-        values[external] = evaluate_externally(names, runs, positions, qrels)
+        values[external] = evaluate_externally(names, runs, positions)
     return values
 
 
@@ -105,7 +99,6 @@ def tie_sensitivity(
     firsts: IntArray,
     *,
     limit: int | None = None,
-    qrels: Qrels | None = None,
 ) -> TieSensitivity:
     """Least, greatest and expected value over all orders of equal scores.
 
@@ -120,10 +113,9 @@ def tie_sensitivity(
         firsts: Shape (N,): position of the first member of each candidate's group of ties, as
             :func:`fusion_bench.data.ordering.tie_group_starts` returns it.
         limit: Documents beyond this rank are not returned (``top_k``); None = all are.
-        qrels: The judgments, needed only where ir_measures computes a measure.
 
     Raises:
-        ConfigError: A measure of ir_measures without ``qrels``.
+        ConfigError: A measure of ir_measures, and runs without ``qrels``.
     """
     order = _TiedOrder(runs, positions, firsts, limit)
     size = (len(measures), len(runs.queries))
@@ -136,12 +128,12 @@ def tie_sensitivity(
         group = [measures[m] for m in chosen]
         keys = runs.judged.astype(np.int64) + has_grade(runs) if of_judged else runs.grades
         lowest, highest = (_reorder_ties(order, movable, sign * keys) for sign in (1, -1))
-        minimum[chosen] = compute_measures(group, runs, lowest, qrels=qrels)
-        maximum[chosen] = compute_measures(group, runs, highest, qrels=qrels)
+        minimum[chosen] = compute_measures(group, runs, lowest)
+        maximum[chosen] = compute_measures(group, runs, highest)
     others = [m for m, measure in enumerate(measures) if measure.required_ranks == "all"]
     if others:
         group = [measures[m] for m in others]
-        given = compute_measures(group, runs, cut_positions(positions, limit), qrels=qrels)
+        given = compute_measures(group, runs, cut_positions(positions, limit))
         values = np.stack([minimum[others], maximum[others], given])
         minimum[others], maximum[others] = values.min(axis=0), values.max(axis=0)
     differs = (minimum != maximum) & ~(np.isnan(minimum) & np.isnan(maximum))

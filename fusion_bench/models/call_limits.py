@@ -18,14 +18,13 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from fusion_bench.errors import CostLimitError, ProviderError
 from fusion_bench.models.answer_stores import RecentScores, ScoreStore
-from fusion_bench.models.candidates import ScoringRequest
 from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.rerank_config import BreakerRules
 from fusion_bench.models.reranker_protocol import Identity, Reply, Usage
@@ -282,35 +281,6 @@ class CostEstimate:
     usage: Usage
     cost: float | None
     trials: int = 1
-
-
-def estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
-    """Estimate the cost of all candidates whose score is not stored.
-
-    Args:
-        work: What is to be scored.
-        provider: The provider to ask.
-        store: The stored scores.
-    """
-    configured = provider.model_identity
-    identity = replace(configured, model=store.resolved_model(configured))
-    cut = provider.truncation
-    pairs, stored, calls, usage = 0, 0, 0, Usage()
-    for question in work.queries:
-        texts = [cut(candidate.text) for candidate in question.candidates]
-        known = store.read_scores(identity, question.text, texts)
-        missing = [text for text, score in zip(texts, known, strict=True) if score is None]
-        pairs += len(texts)
-        stored += len(texts) - len(missing)
-        distinct = list(dict.fromkeys(missing))
-        for start in range(0, len(distinct), provider.batch):
-            calls += 1
-            batch = distinct[start : start + provider.batch]
-            usage += provider.estimate_usage(question.text, batch)
-    cost = None if provider.price is None else provider.price.cost_of(usage)
-    return CostEstimate(
-        configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.repeats
-    )
 
 
 def run_key(identity: Identity, *facts: object) -> str:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Document
-from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment.experiment import apply_switch, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -129,14 +130,9 @@ def _collect_candidates(
         where = f"--split: {dataset.name}"
         raise UnknownNameError("split", split, dataset.splits, where=where)
     repeats: dict[str, list[QueryCandidates]] = {}
-    for number, repeat in enumerate(dataset.repeats[: dataset.count_repeats()], 1):
-        try:
-            for query in _rank_candidates(repeat, system, split, texts):
-                repeats.setdefault(query.id, []).append(query)
-        except AlignmentError as error:
-            if number == 1:
-                raise
-            raise AlignmentError(f"{dataset.name}, trial {number}: {error}") from None
+    for runs in dataset.align_repeats([*dataset.runs]).common_repeats().repeats:
+        for query in _rank_candidates(dataset, system, runs, split, texts):
+            repeats.setdefault(query.id, []).append(query)
     for several in repeats.values():
         lists = [query.candidates for query in several]
         yield replace(several[0], candidates=_merge_candidates(lists))
@@ -152,11 +148,14 @@ def _merge_candidates(lists: Sequence[Iterable[Candidate]]) -> tuple[Candidate, 
 
 
 def _rank_candidates(
-    dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
+    dataset: Dataset,
+    system: System,
+    runs: AlignedRuns,
+    split: str | None,
+    texts: Mapping[str, Document],
 ) -> Iterator[QueryCandidates]:
     """The candidates of one repeat."""
-    runs = dataset.aligned(list(dataset.runs))
-    for _, ranking in rank_queries(system, runs, dataset.spaces):
+    for _, ranking in rank_queries(system, runs):
         for q, query in enumerate(ranking.runs.queries):
             known = dataset.queries.get(query)
             if split is not None and (known is None or known.split != split):

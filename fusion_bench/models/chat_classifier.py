@@ -16,7 +16,7 @@ from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.call_limits import Budget, run_key, sum_booked_costs, summarize_events
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.provider_session import ProviderSession
-from fusion_bench.models.query_types import ClassifiedQuery, make_classification, make_failure
+from fusion_bench.models.query_types import ClassifiedQuery, make_classification
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply, Usage, approximate_tokens
 from fusion_bench.models.rerankers import ChatProvider
@@ -232,7 +232,7 @@ class ChatClassifier:
 
     async def _classify_one(self, session: ProviderSession, text: str) -> ClassifiedQuery:
         if not text.strip():
-            return make_failure(text, "the query has no text")
+            return _make_failure(text, "the query has no text")
         try:
             await session.score_documents(text, TYPES)
         except CostLimitError:
@@ -240,10 +240,10 @@ class ChatClassifier:
         except ProviderError as error:
             if error.kind == "refused" and self.settings.strict:
                 raise
-            return make_failure(text, f"{error.kind}: {error}")
+            return _make_failure(text, f"{error.kind}: {error}")
         stored = self.store.read_answer(self.client.model_identity, text)
         if stored is None:
-            return make_failure(text, "the answer is not in the store")
+            return _make_failure(text, "the answer is not in the store")
         answer = ModelAnswer.model_validate_json(stored)
         classification = make_classification(
             text,
@@ -253,6 +253,11 @@ class ChatClassifier:
             expanded=answer.expanded_queries,
         )
         return ClassifiedQuery(classification)
+
+
+def _make_failure(text: str, reason: str) -> ClassifiedQuery:
+    """A query that nobody could classify: ``hybrid``, with a confidence of 0 (BR-001)."""
+    return ClassifiedQuery(make_classification(text, QueryType.HYBRID, 0.0), reason)
 
 
 def make_client(changes: Sequence[str], *, is_limited: bool) -> ChatClassifierClient:

@@ -8,7 +8,7 @@ import json
 import logging
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
@@ -265,8 +265,8 @@ class AnswerCounts:
         return AnswerCounts(*map(add, astuple(self), astuple(other)))
 
 
-async def collect_answers(
-    model: Model,
+def collect_answers(
+    opening: AbstractAsyncContextManager[Model],
     texts: Sequence[str],
     store: AnswerStore,
     on_progress: Callable[[int, int], None] = lambda *_: None,
@@ -276,14 +276,29 @@ async def collect_answers(
     What is refused as too large is split into halves.
 
     Args:
-        model: Who is asked.
+        opening: Connects the model that is asked.
         texts: What is asked; one that stands twice is asked once.
         store: Keeps the answers.
         on_progress: Called with the number of answers known, and of all.
 
     Raises:
+        ConfigError: The key is missing.
         ProviderError: A call failed for good; answers that came before are stored.
     """
+
+    async def collect() -> tuple[list[bytes], AnswerCounts]:
+        async with opening as model:
+            return await _ask_missing(model, texts, store, on_progress)
+
+    return asyncio.run(collect())
+
+
+async def _ask_missing(
+    model: Model,
+    texts: Sequence[str],
+    store: AnswerStore,
+    on_progress: Callable[[int, int], None],
+) -> tuple[list[bytes], AnswerCounts]:
     distinct = list(dict.fromkeys(texts))
     answers = store.read_answers(model.identity, distinct)
     # Texts of about equal length share a batch, which local models answer faster.

@@ -71,11 +71,6 @@ def make_classification(
     )
 
 
-def make_failure(text: str, reason: str) -> ClassifiedQuery:
-    """A query that nobody could classify: ``hybrid``, with a confidence of 0 (BR-001)."""
-    return ClassifiedQuery(make_classification(text, QueryType.HYBRID, 0.0), reason)
-
-
 #: Text between quotes of any language.
 QUOTED: Final = re.compile(r"\"([^\"]+)\"|“([^”]+)”|«\s*([^»]+?)\s*»|「([^」]+)」|『([^』]+)』")
 #: An identifier: capitals with digits, such as ``T1059.001``, or capitals alone, such as ``NASA``.

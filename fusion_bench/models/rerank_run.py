@@ -9,7 +9,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -20,7 +20,6 @@ from fusion_bench.models.answer_stores import ScoreStore, lock_models
 from fusion_bench.models.call_limits import (
     Budget,
     CostEstimate,
-    estimate_cost,
     run_key,
     sum_booked_costs,
     summarize_events,
@@ -46,8 +45,7 @@ from fusion_bench.models.rerank_config import (
     read_rerank_config,
     select_providers,
 )
-from fusion_bench.models.rerank_simulation import SimulationResult, measure_outcomes, run_simulation
-from fusion_bench.models.reranker_protocol import Reranker
+from fusion_bench.models.reranker_protocol import Reranker, Usage
 from fusion_bench.models.rerankers import HttpProvider, Provider
 from fusion_bench.util.files import require_folder, resolve_path
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -323,7 +321,7 @@ def estimate_list(dataset: Path, options: RerankOptions) -> CostEstimate:
     """
     run = _check_run(dataset, options)
     with closing(ScoreStore(options.store)) as store:
-        return estimate_cost(run.request, run.providers[0], store)
+        return _estimate_cost(run.request, run.providers[0], store)
 
 
 def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -> WrittenList:
@@ -361,31 +359,6 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
     return WrittenList(run.path, meta, f"rerank:\n  {entry}", data.count(b"\n"))
 
 
-def simulate_list(
-    dataset: Path, options: RerankOptions, on_progress: Callable[[int, int], None]
-) -> SimulationResult:
-    """Replay a stored list under failures and deadlines.
-
-    Args:
-        dataset: The ``dataset.yaml``.
-        options: What is replayed.
-        on_progress: Called with the points done and the points in all.
-
-    Raises:
-        ConfigError: An input breaks a rule.
-    """
-    config = read_rerank_config(options.config)
-    spec = config.override_simulation(options.overrides)
-    outcomes = measure_outcomes(
-        dataset,
-        find_system(options.system, dataset, options.experiment),
-        options.measure,
-        reranker=options.reranker,
-        fallback=options.fallback_list,
-    )
-    return run_simulation(outcomes, spec, config.simulated_settings(), on_progress)
-
-
 def safe_file_name(name: str) -> str:
     """A name as a part of a file's name."""
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
@@ -399,3 +372,32 @@ def _settings_record(run: _CheckedRun, chain: ProviderChain) -> dict[str, object
         "identities": [asdict(session.identity) for session in chain.sessions],
         "settings": run.config.resolved_settings().model_dump(mode="json"),
     }
+
+
+def _estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
+    """Estimate the cost of all candidates whose score is not stored.
+
+    Args:
+        work: What is to be scored.
+        provider: The provider to ask.
+        store: The stored scores.
+    """
+    configured = provider.model_identity
+    identity = replace(configured, model=store.resolved_model(configured))
+    cut = provider.truncation
+    pairs, stored, calls, usage = 0, 0, 0, Usage()
+    for question in work.queries:
+        texts = [cut(candidate.text) for candidate in question.candidates]
+        known = store.read_scores(identity, question.text, texts)
+        missing = [text for text, score in zip(texts, known, strict=True) if score is None]
+        pairs += len(texts)
+        stored += len(texts) - len(missing)
+        distinct = list(dict.fromkeys(missing))
+        for start in range(0, len(distinct), provider.batch):
+            calls += 1
+            batch = distinct[start : start + provider.batch]
+            usage += provider.estimate_usage(question.text, batch)
+    cost = None if provider.price is None else provider.price.cost_of(usage)
+    return CostEstimate(
+        configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.repeats
+    )

@@ -21,17 +21,23 @@ from numpy.typing import NDArray
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures import parse_measure
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.models.call_limits import CircuitBreaker
-from fusion_bench.models.rerank_config import BreakerRules, RerankSettings, SimulationSettings
+from fusion_bench.models.candidates import find_system
+from fusion_bench.models.options import RerankOptions
+from fusion_bench.models.rerank_config import (
+    BreakerRules,
+    RerankSettings,
+    SimulationSettings,
+    read_rerank_config,
+)
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
@@ -121,9 +127,9 @@ def write_simulation(result: SimulationResult, folder: Path, title: str) -> list
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
+    from fusion_bench.io.outputs import write_files
     from fusion_bench.report.plots import render_png
     from fusion_bench.report.plots.studies import draw_degradation
-    from fusion_bench.report.write import write_files
 
     data = asdict(result)
     picture = render_png(draw_degradation(data, f"Degradation of {title}"))
@@ -166,21 +172,15 @@ def measure_outcomes(
     blends = [template.model_copy(update={"reranker": name}) for name in lists]
     systems = [system.model_copy(update={"blend": blend}) for blend in (*blends, NoBlend())]
     parsed = parse_measure(measure, binary_relevance=spec.binary_relevance, where=str(source.path))
-    every = dataset.repeats[: dataset.count_repeats()]
-    repeats = [_evaluate_repeat(repeat, systems, parsed) for repeat in every]
+    runs = dataset.align_repeats(system.base_runs).common_repeats()
+    scores = evaluate_systems(systems, runs, [parsed])
     origin = "the system has no blend" if configured is None else "the system's blend"
     depth = template.depth if isinstance(template, RerankBlend) else 0
     label = f"reranker {first}, {template.method} over the first {depth} ({origin})"
-    if len(repeats) > 1:
-        label += f", mean over {len(repeats)} trials"
-    return SimulationInput(parsed.name, mean_of_repeats(np.stack(repeats)), label, fallback)
-
-
-def _evaluate_repeat(dataset: Dataset, systems: Sequence[System], measure: Measure) -> FloatArray:
-    """(systems, Q): the values of one measure."""
-    runs = dataset.aligned(systems[0].base_runs)
-    scores = evaluate_systems(systems, runs, [measure], spaces=dataset.spaces, qrels=dataset.qrels)
-    return np.stack([score.values[0] for score in scores])
+    if runs.later:
+        label += f", mean over {len(runs.repeats)} trials"
+    values = np.stack([score.values[0] for score in scores])
+    return SimulationInput(parsed.name, values, label, fallback)
 
 
 #: The breaker is described at the first failure rate from here on.
@@ -440,3 +440,28 @@ class _PointSimulation:
         begins = part * np.arange(count) + rng.random(count) * (part - length)
         index = np.clip((arrives / part).astype(np.int64), 0, count - 1)
         return np.asarray((arrives >= begins[index]) & (arrives < begins[index] + length))
+
+
+def simulate_list(
+    dataset: Path, options: RerankOptions, on_progress: Callable[[int, int], None]
+) -> SimulationResult:
+    """Replay a stored list under failures and deadlines.
+
+    Args:
+        dataset: The ``dataset.yaml``.
+        options: What is replayed.
+        on_progress: Called with the points done and the points in all.
+
+    Raises:
+        ConfigError: An input breaks a rule.
+    """
+    config = read_rerank_config(options.config)
+    spec = config.override_simulation(options.overrides)
+    outcomes = measure_outcomes(
+        dataset,
+        find_system(options.system, dataset, options.experiment),
+        options.measure,
+        reranker=options.reranker,
+        fallback=options.fallback_list,
+    )
+    return run_simulation(outcomes, spec, config.simulated_settings(), on_progress)

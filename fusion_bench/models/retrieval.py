@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
-import yaml
 from numpy.typing import NDArray
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_files import Source, parse_yaml, read_yaml
+from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Query
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec
+from fusion_bench.io.dataset_edits import add_entries, format_entry
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.outputs import check_output, is_earlier_output, write_output
@@ -384,10 +384,7 @@ class RunTarget:
     @property
     def line(self) -> str:
         """The line of a ``dataset.yaml`` below ``runs``."""
-        flow = yaml.safe_dump(
-            {self.name: self.entry}, default_flow_style=True, allow_unicode=True, width=10_000
-        )
-        return flow.strip().removeprefix("{").removesuffix("}")
+        return format_entry(self.name, self.entry)
 
 
 def check_target(target: RunTarget, texts: SearchTexts) -> None:
@@ -443,22 +440,10 @@ def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:
     Raises:
         FusionBenchError: A file cannot be written.
     """
-    rows = [
-        (query, document, rank, score)
-        for query, ranking in rankings.items()
-        for rank, (document, score) in enumerate(ranking, start=1)
-    ]
     with remove_on_failure() as new:
         if not target.path.exists():
             new.append(target.path)
-        table = RunRows(
-            target.name,
-            queries=[row[0] for row in rows],
-            documents=[row[1] for row in rows],
-            ranks=[row[2] for row in rows],
-            scores=[row[3] for row in rows],
-            sources={},
-        )
+        table = RunRows.from_rankings(target.name, rankings)
         write_output(target.path, encode_run(target.path, table), is_owned=True)
         if target.dataset is None or not target.is_inside:
             return False
@@ -487,52 +472,13 @@ def _edit_entries(path: Path, target: RunTarget) -> str | None:
                 "choose another --name"
             )
         return None
-    with path.open(encoding="utf-8", newline="") as file_:
-        text = file_.read()
-    edited = _insert_line(text, target.line)
-    expected = {**source.data, "runs": {**runs, target.name: target.entry}}
-    if edited is None or _load(edited) != expected:
+    edited = add_entries(path, {"runs": {target.name: target.entry}})
+    if edited is None:
         raise ConfigError(
             f"{source.where(('runs',))}: no place for one more line: write one run a line below "
             f"'runs:', or add it yourself and give its file with --out: {target.line}"
         )
     return edited
-
-
-def _load(text: str) -> object:
-    try:
-        return parse_yaml(text)
-    except yaml.YAMLError:
-        return None
-
-
-def _insert_line(text: str, line: str) -> str | None:
-    """A YAML text with one more line below ``runs``; None = it is not written as a block."""
-    end = "\r\n" if "\r\n" in text else "\n"
-    lines = text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += end
-    node = yaml.compose(text, Loader=yaml.SafeLoader)
-    pairs = node.value if isinstance(node, yaml.MappingNode) else []
-    entries = [(key, value) for key, value in pairs if key.value == "runs"]
-    if not entries:
-        return "".join([*lines, f"runs:{end}", f"  {line}{end}"])
-    key, value = entries[0]
-    if isinstance(value, yaml.ScalarNode) and not value.value:
-        at, indent = key.start_mark.line + 1, key.start_mark.column + 2
-    elif isinstance(value, yaml.MappingNode) and not value.flow_style:
-        at, indent = _last_line(value) + 1, value.value[0][0].start_mark.column
-    else:
-        return None
-    return "".join([*lines[:at], f"{' ' * indent}{line}{end}", *lines[at:]])
-
-
-def _last_line(node: yaml.Node) -> int:
-    """Index of the line on which a value ends; the mark of a block is behind what follows it."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        return _last_line(last[1] if isinstance(last, tuple) else last)
-    return int(node.end_mark.line)
 
 
 @dataclass(frozen=True)

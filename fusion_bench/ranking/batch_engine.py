@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import Ranking, ranked_rows, relevant_candidates
 from fusion_bench.methods.blend import Blend, RerankBlend
@@ -206,7 +205,7 @@ class SystemPlan:
 
 
 def plan_system(
-    spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace], limits: BatchLimits
+    spec: SystemSpec, runs: AlignedRuns, limits: BatchLimits
 ) -> SystemPlan | Unsupported:
     """How to evaluate a system of one view, or why the batch engine cannot."""
     fusion = spec.fusion.engine_form(runs)
@@ -219,7 +218,7 @@ def plan_system(
         return SystemPlan(fusion, "relevant", 0, None)
     if not isinstance(spec.blend, RerankBlend):
         return Unsupported(f"{spec.blend.method} has no form that can be counted")
-    return _rerank_plan(spec, spec.blend, fusion, runs, spaces)
+    return _rerank_plan(spec, spec.blend, fusion, runs)
 
 
 def _rerank_plan(
@@ -227,13 +226,12 @@ def _rerank_plan(
     blend: RerankBlend,
     fusion: EngineForm,
     runs: AlignedRuns,
-    spaces: Mapping[str, ScoreSpace],
 ) -> SystemPlan | Unsupported:
     depth = min(blend.depth, int(np.diff(runs.offsets).max(initial=0)))
     mixture = blend.engine_form(depth)
     if mixture is None:
         return Unsupported(f"{blend.method} has no form that can be counted")
-    if blend.reranker not in runs.rerankers or blend.reranker not in spaces:
+    if blend.reranker not in runs.rerankers or blend.reranker not in runs.spaces:
         return Unsupported(f"no rerank list {blend.reranker!r} with a score space")
     greatest = None
     if mixture.retrieval == "fused_max_possible":
@@ -245,7 +243,7 @@ def _rerank_plan(
     if blend.missing == "error":
         unscored = unscored_by_query(runs, runs.rerankers.index(blend.reranker))
         which = "all" if unscored.any() else which
-    space = spaces[blend.reranker]
+    space = runs.spaces[blend.reranker]
     formula = BlendFormula(runs, blend, mixture, space, spec.min_relevance, greatest)
     return SystemPlan(fusion, which, depth, formula)
 
@@ -266,7 +264,6 @@ def evaluate_batch(
     specs: Sequence[SystemSpec],
     runs: AlignedRuns,
     measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace] | None = None,
     limits: BatchLimits | None = None,
 ) -> tuple[BatchResult | Unsupported, ...]:
     """Evaluate systems of one view; the more at once, the faster each.
@@ -275,7 +272,6 @@ def evaluate_batch(
         specs: (T,).
         runs: A view of the sources that take part in each of them.
         measures: (M,).
-        spaces: Score space of each rerank list.
         limits: Of time and memory; None = the defaults. They change no value.
 
     Returns:
@@ -290,7 +286,7 @@ def evaluate_batch(
     sums: dict[tuple[object, ...], list[tuple[int, RankSum]]] = {}
     others: dict[tuple[Which, str], list[tuple[int, SystemPlan]]] = {}
     for number, spec in enumerate(specs):
-        plan = plan_system(spec, runs, runs.spaces if spaces is None else spaces, limits)
+        plan = plan_system(spec, runs, limits)
         if isinstance(plan, Unsupported):
             results[number] = plan
         # Blends and dropped scores need more of a list than the places of relevant documents.

@@ -19,7 +19,7 @@ from fusion_bench.data.ordering import (
     FloatArray,
     IntArray,
     cut_positions,
-    make_readonly,
+    make_arrays_readonly,
 )
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
@@ -34,29 +34,24 @@ from fusion_bench.ranking.system_ranking import (
 )
 
 
-def list_parts(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> list[tuple[IntArray, AlignedRuns, IntArray]]:
+def list_parts(system: System, runs: AlignedRuns) -> list[tuple[IntArray, AlignedRuns, IntArray]]:
     """For each part of the queries: their indices, a view, and positions; 0 = not returned.
 
     Args:
         system: Fitted, where it has trained parts.
         runs: Aligned runs.
-        spaces: Score space of each rerank list, in place of those of the runs.
     """
     parts = []
-    for index, plain, part in plain_systems(system, runs, spaces):
-        view, (before_cut, _) = ranked_lists(plain, part, spaces)
+    for index, plain, part in plain_systems(system, runs):
+        view, (before_cut, _) = ranked_lists(plain, part)
         parts.append((index, view, cut_positions(before_cut, plain.top_k)))
     return parts
 
 
-def rank_queries(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> Iterator[tuple[IntArray, SystemRanking]]:
+def rank_queries(system: System, runs: AlignedRuns) -> Iterator[tuple[IntArray, SystemRanking]]:
     """Rankings that together cover every query, each with the indices of its queries."""
-    for index, plain, part in plain_systems(fit_system(system, runs, spaces), runs, spaces):
-        yield index, rank_candidates(plain, part, spaces)
+    for index, plain, part in plain_systems(fit_system(system, runs), runs):
+        yield index, rank_candidates(plain, part)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,9 +81,7 @@ class FinalLists:
     source_scores: FloatArray
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                make_readonly(value)
+        make_arrays_readonly(self)
 
     @property
     def ranks(self) -> IntArray:
@@ -148,24 +141,19 @@ def align_all_queries(
     return align(unjudged, runs, rerankers=rerankers, queries=queries, ties=ties, spaces=spaces)
 
 
-def make_final_lists(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> FinalLists:
+def make_final_lists(system: System, runs: AlignedRuns) -> FinalLists:
     """Rank the candidates of every query as a system does.
 
     Args:
         system: The system.
         runs: Aligned runs.
-        spaces: Score space of each rerank list, in place of those of the runs.
 
     Raises:
         AlignmentError: The system does not fit these lists.
         ConfigError: As above.
     """
     names = (*system.runs, *sorted(system.reranker_names))
-    parts = [
-        _ranked_rows(ranking, index, names) for index, ranking in rank_queries(system, runs, spaces)
-    ]
+    parts = [_ranked_rows(ranking, index, names) for index, ranking in rank_queries(system, runs)]
     query, documents, scores, ranks, source_scores = (
         np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)
     )

@@ -18,7 +18,7 @@ from fusion_bench.config.query_types import (
 )
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
-from fusion_bench.data.records import Query, ScoreSpace, Switch
+from fusion_bench.data.records import Query, Switch
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.measures import Measure, compute_measures, parse_measure
@@ -258,21 +258,20 @@ STAGES_KEPT = 8
 
 
 def plain_systems(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
+    system: System, runs: AlignedRuns
 ) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
     """Plain systems that together cover every query: query indices, system, runs.
 
     Args:
         system: Any system.
         runs: All sources of the dataset.
-        spaces: Score space of each rerank list; only stages with a blend need them.
     """
     if system.policy is not None:  # it may look at the lists of stages, too
-        for index, plain, part in _split_by_policy(system, runs_with_stages(system, runs, spaces)):
+        for index, plain, part in _split_by_policy(system, runs_with_stages(system, runs)):
             yield from _split_part(index, plain, part)
         return
     for index, plain, part in _split_by_class(system, runs):
-        yield from _split_part(index, plain, runs_with_stages(plain, part, spaces))
+        yield from _split_part(index, plain, runs_with_stages(plain, part))
 
 
 def _split_part(
@@ -307,27 +306,22 @@ def _split_by_policy(
             yield np.flatnonzero(keep), plain, runs if keep.all() else _subset(runs, keep)
 
 
-def plain_system_of(
-    system: System, runs: AlignedRuns, query: str, spaces: Mapping[str, ScoreSpace] | None = None
-) -> tuple[System, AlignedRuns]:
+def plain_system_of(system: System, runs: AlignedRuns, query: str) -> tuple[System, AlignedRuns]:
     """The plain system that ranks a query, and the runs of that query alone.
 
     Args:
         system: Any system.
         runs: All sources of the dataset.
         query: Id of one of the queries.
-        spaces: Score space of each rerank list, in place of those of the runs.
     """
     row = runs.queries.index(query)
-    for index, plain, part in plain_systems(system, runs, spaces):
+    for index, plain, part in plain_systems(system, runs):
         if row in index:
             return plain, part.subset(index == row)
     raise AssertionError("plain systems cover every query")
 
 
-def runs_with_stages(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> AlignedRuns:
+def runs_with_stages(system: System, runs: AlignedRuns) -> AlignedRuns:
     """The runs with one more source for each stage of the system; themselves where it has none.
 
     Raises:
@@ -336,24 +330,19 @@ def runs_with_stages(
     if not system.stages:
         return runs
     with name_system_in_errors(system, is_owner=True):
-        return add_stages(runs, system.stages, runs.spaces if spaces is None else spaces)
+        return add_stages(runs, system.stages)
 
 
-def _stages_key(
-    stages: Mapping[str, System], spaces: Mapping[str, ScoreSpace]
-) -> tuple[object, ...]:
-    systems = tuple((name, stage.model_dump_json()) for name, stage in stages.items())
-    return (*systems, *sorted(spaces.items()))
+def _stages_key(stages: Mapping[str, System]) -> tuple[tuple[str, str], ...]:
+    return tuple((name, stage.model_dump_json()) for name, stage in stages.items())
 
 
 @cached_by_view(keep=STAGES_KEPT, key=_stages_key)
-def add_stages(
-    runs: AlignedRuns, stages: Mapping[str, System], spaces: Mapping[str, ScoreSpace]
-) -> AlignedRuns:
+def add_stages(runs: AlignedRuns, stages: Mapping[str, System]) -> AlignedRuns:
     """The runs with one more source for each stage: its final list."""
     for name, stage in stages.items():
         shared = source_roles(stage, dict(zip(runs.sources, runs.roles, strict=True))).values()
-        ranks, scores = _stage_list(stage, runs, spaces)
+        ranks, scores = _stage_list(stage, runs)
         switch = _stage_switch(stage, runs)
         runs = runs.add_source(name, frozenset.intersection(*shared), ranks, scores, switch)
     return runs
@@ -368,14 +357,12 @@ def _stage_switch(stage: System, runs: AlignedRuns) -> Switch | None:
     return Switch(frozenset().union(*known)) if len(known) == len(on) else None
 
 
-def _stage_list(
-    stage: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> tuple[IntArray, FloatArray]:
+def _stage_list(stage: System, runs: AlignedRuns) -> tuple[IntArray, FloatArray]:
     """(N,) ranks, 0 = not in the list, and (N,) scores, which stand in their order."""
     ranks: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
     scores: FloatArray = np.full(len(runs.documents), np.nan)
-    for index, plain, part in plain_systems(stage, runs, spaces):
-        ranking = rank_candidates(plain, part, spaces)
+    for index, plain, part in plain_systems(stage, runs):
+        ranking = rank_candidates(plain, part)
         view, rows = ranking.runs, ranking.list_rows()
         places = runs.find_rows(index[view.query_index[rows]], view.documents[rows])
         ranks[places] = ranking.positions[rows]
@@ -457,8 +444,7 @@ def variant_values(
 
 def needs_fitting(system: System) -> bool:
     """Whether a policy, or a fusion of the system, of a query type or of a stage, is not fitted."""
-    stages = (system.stages or {}).values()
-    return bool(_trained_parts(system)) or any(needs_fitting(stage) for stage in stages)
+    return any(_trained_parts(part) for _, part in system.list_parts())
 
 
 def _trained_parts(system: System) -> list[str]:
@@ -506,9 +492,7 @@ def _runs_of_class(
     return runs_of_resolved_class(runs, name, key, known, types) if is_present else None
 
 
-def fit_system(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> System:
+def fit_system(system: System, runs: AlignedRuns) -> System:
     """The system with its trained fusions fitted, its stages' first; itself if it has none.
 
     Every query of the runs is scored by a model that did not learn from it, other queries by a
@@ -518,7 +502,6 @@ def fit_system(
     Args:
         system: Any system.
         runs: All sources of the dataset, every query that may be learned from.
-        spaces: Score space of each rerank list; only stages with a blend need them.
 
     Raises:
         AlignmentError: Too few queries, or none with a relevant document.
@@ -532,9 +515,9 @@ def fit_system(
         stages = {}
         for name, stage in system.stages.items():
             with name_system_in_errors(system, is_owner=True):
-                stages[name] = fit_system(stage, runs, spaces)
+                stages[name] = fit_system(stage, runs)
         system = system.model_copy(update={"stages": stages})
-        runs = runs_with_stages(system, runs, spaces)
+        runs = runs_with_stages(system, runs)
     key, configs = system.class_key, system.class_configs
     if key is None or configs is None:
         if isinstance(system.fusion, Trainable):
@@ -547,6 +530,22 @@ def fit_system(
             fitted = _fit_fusion(system.of_class(name), members, f"{key.field} {name!r}: ")
             parts[name] = part.model_copy(update={"fusion": fitted})
     return system.model_copy(update={key.key: parts})
+
+
+def fit_repeats(
+    system: System, runs: AlignedRuns, training: AlignedRuns | None = None
+) -> Iterator[tuple[System, AlignedRuns]]:
+    """The system on each of its repeats, fitted on that repeat alone, and the lists of it.
+
+    Args:
+        system: Any system; one that reads no list of several files has one repeat.
+        runs: The queries that are evaluated.
+        training: Those that trained parts learn from; None = the evaluated ones.
+    """
+    learned = (runs if training is None else training).repeats
+    count = runs.count_repeats(system.list_keys) if runs.later else 1
+    for repeat, lists in zip(runs.repeats[:count], learned, strict=False):
+        yield fit_system(system, lists), repeat
 
 
 def _fit_fusion(system: System, runs: AlignedRuns, where: str = "") -> CrossFitted:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, greatest_size
 from fusion_bench.measures.rankings import relevant_candidates
 from fusion_bench.methods.fuse import CandidateScores, EngineForm, RankSum, WeightedMean
 from fusion_bench.ranking.term_sums import (
@@ -236,7 +236,7 @@ def _unsupported_scores(greatest: float) -> str | None:
 
 @cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
 def _greatest_feature(runs: AlignedRuns, trial: WeightedMean) -> float:
-    return float(np.nanmax(np.abs(trial.all_features(runs)), initial=0))
+    return greatest_size(trial.all_features(runs))
 
 
 class QuantizedRankSum(QuantizedScores):
@@ -341,28 +341,27 @@ def _scaled_features(
     """The (K, S) patterns of sources that say something, and the features of each block."""
     features = trial.all_features(runs)
     said = ~np.isnan(features)
-    packed = np.packbits(said, axis=0)
-    codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
-    _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
-    patterns = said.T[first].astype(np.float64)
-    pattern = pattern.ravel()
+    if said.all():
+        patterns, pattern = np.ones((1, len(features))), np.zeros(0, dtype=np.int64)
+    else:
+        packed = np.packbits(said, axis=0)
+        codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
+        _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
+        patterns, pattern = said.T[first].astype(np.float64), pattern.ravel()
     blocks = []
     for block in lists.blocks:
         grid = lists.candidate_grid(block)
-        block_features = features[:, grid]
-        low = np.nanmin(block_features, axis=(0, 2))[:, None]
-        high = np.nanmax(block_features, axis=(0, 2))[:, None]
+        scaled = features[:, grid]
+        low = np.fmin.reduce(scaled, axis=(0, 2))[:, None]
+        high = np.fmax.reduce(scaled, axis=(0, 2))[:, None]
         spread = high - low
         wide = _is_wide(low, high)
-        scaled = np.where(wide, block_features - low, np.nan) / np.where(wide, spread, 1.0)
+        scaled -= low
+        scaled /= np.where(wide, spread, 1.0)
+        values = scaled.astype(np.float32)
+        values[np.isnan(values) | ~wide] = 0
         blocks.append(
-            _ScaledBlock(
-                np.nan_to_num(scaled).astype(np.float32),
-                None if len(patterns) == 1 else pattern[grid],
-                low,
-                spread,
-                wide,
-            )
+            _ScaledBlock(values, None if len(patterns) == 1 else pattern[grid], low, spread, wide)
         )
     return patterns, blocks
 

@@ -7,7 +7,7 @@ one fusion share it. A blend then orders the first documents again, from exact s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,7 +27,6 @@ from fusion_bench.data.ordering import (
     score_keys,
     tie_group_starts,
 )
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Fused
@@ -94,17 +93,14 @@ class _FusedLists:
         )
 
 
-def rank_system(
-    spec: SystemSpec, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> RankedLists | Unsupported:
+def rank_system(spec: SystemSpec, runs: AlignedRuns) -> RankedLists | Unsupported:
     """The final lists of one system, the same as the plain path's.
 
     Args:
         spec: The system.
         runs: A view of the sources that take part in it.
-        spaces: Score space of each rerank list, in place of those of the runs.
     """
-    plan = plan_system(spec, runs, runs.spaces if spaces is None else spaces, LIMITS)
+    plan = plan_system(spec, runs, LIMITS)
     if isinstance(plan, Unsupported):
         return plan
     if spec.min_relevance is not None:
@@ -293,22 +289,18 @@ class SystemRanking:
         )
 
 
-def rank_candidates(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> SystemRanking:
+def rank_candidates(system: System, runs: AlignedRuns) -> SystemRanking:
     """Order the candidates of every query as a plain system does.
 
     Args:
         system: With one fusion and one blend; :mod:`~fusion_bench.ranking.plain_systems`
             resolves others.
         runs: All sources of the dataset.
-        spaces: Score space of each rerank list, in place of those of the runs.
     """
     with name_system_in_errors(system):
         view = system.active_runs(runs)
         fused = fused_list(view, system.fusion)
-        known = view.spaces if spaces is None else spaces
-        scores, tiers, sort_scores = system.blend.blend(view, fused, known)
+        scores, tiers, sort_scores = system.blend.blend(view, fused, view.spaces)
     if system.min_relevance is not None:
         tiers = np.where(scores < system.min_relevance, -1, tiers).astype(np.int8)
     if isinstance(system.blend, NoBlend) and system.min_relevance is None:
@@ -319,9 +311,7 @@ def rank_candidates(
     return SystemRanking(view, scores, tiers, sort_scores, ranks, system.top_k)
 
 
-def ranked_lists(
-    system: System, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None
-) -> tuple[AlignedRuns, RankedLists]:
+def ranked_lists(system: System, runs: AlignedRuns) -> tuple[AlignedRuns, RankedLists]:
     """The view that a plain system ranks, and its lists.
 
     Equal to those of :func:`rank_candidates`, which runs only where the batch engine cannot.
@@ -329,11 +319,26 @@ def ranked_lists(
     with name_system_in_errors(system):
         view = system.active_runs(runs)
     with suppress(AlignmentError, ConfigError):  # ranking raises it again, naming the system
-        lists = rank_system(system_spec(system), view, spaces)
+        lists = _last_lists(view, system_spec(system))
         if not isinstance(lists, Unsupported):
             return view, lists
-    ranking = rank_candidates(system, runs, spaces)
+    ranking = rank_candidates(system, runs)
     return view, RankedLists(ranking.ranks_before_cut, ranking.tie_starts)
+
+
+@cached_by_view(
+    keep=1,
+    key=lambda spec: (
+        *((type(part), part.model_dump_json()) for part in (spec.fusion, spec.blend) if part),
+        spec.min_relevance,
+    ),
+)
+def _last_lists(view: AlignedRuns, spec: SystemSpec) -> RankedLists | Unsupported:
+    """The lists, remembered for who asks next what else they say."""
+    lists = rank_system(spec, view)
+    for array in () if isinstance(lists, Unsupported) else lists:
+        make_readonly(array)
+    return lists
 
 
 @cached_by_view(keep=FUSED_KEPT, key=lambda fusion: (type(fusion), fusion.model_dump_json()))

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Final, TypeVar
 
@@ -22,8 +23,6 @@ from fusion_bench import measures as measure
 from fusion_bench.config.models import MOST_WORKERS
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.ordering import FloatArray, make_readonly
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
@@ -31,6 +30,7 @@ from fusion_bench.measures.external_measures import ExternalMeasure
 from fusion_bench.ranking.batch_engine import BatchResult, Unsupported, evaluate_batch
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import name_system_in_errors, rank_candidates, system_spec
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 T = TypeVar("T")
@@ -138,18 +138,21 @@ class Scores(TableView):
         system: Its name.
         measures: The M measures.
         queries: The Q query ids.
-        values: Shape (M, Q).
+        repeats: Shape (T, M, Q): the values of each of its T repeats; T = 1 where every list that
+            it reads has one file.
         evaluation_path: ``counted`` by the batch engine, or ``ranked`` and why.
-        repeats: Shape (T, M, Q): the values of each repeat, where ``values`` are the means over T
-            repeats; None = there is one.
     """
 
     system: str
     measures: tuple[Measure, ...]
     queries: tuple[str, ...]
-    values: FloatArray
+    repeats: FloatArray
     evaluation_path: str
-    repeats: FloatArray | None = None
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """(M, Q): the means over the repeats."""
+        return mean_of_repeats(self.repeats)
 
     def to_dict(self) -> dict[str, dict[str, float]]:
         """Measure → query → value."""
@@ -175,24 +178,23 @@ def evaluate_systems(
     runs: AlignedRuns,
     measures: Sequence[Measure],
     *,
-    spaces: Mapping[str, ScoreSpace] | None = None,
-    qrels: Qrels | None = None,
+    training: AlignedRuns | None = None,
     threads: int | None = None,
     limits: ShardLimits = DEFAULT_LIMITS,
 ) -> tuple[Scores, ...]:
     """Evaluate any number of systems on the same aligned runs.
 
-    Trained fusions are fitted first, out of fold, on these queries. The batch engine counts
-    whatever it supports, all systems of the same sources at once. The
-    other systems are ranked, and ``Scores.evaluation_path`` gives the reason. The values are
-    bitwise equal for any number of threads.
+    Each is evaluated on every repeat of the lists that it reads, and its values are the means.
+    Trained fusions are fitted first, out of fold, on each repeat by itself. The batch engine counts
+    whatever it supports, all systems of the same sources at once. The other systems are ranked, and
+    ``Scores.evaluation_path`` gives the reason. The values are bitwise equal for any number of
+    threads.
 
     Args:
         systems: T systems.
         runs: Aligned runs.
         measures: M measures.
-        spaces: Score space of each rerank list, in place of those of the runs.
-        qrels: The judgments; only measures that ir_measures computes need them.
+        training: The queries that trained fusions learn from; None = the evaluated ones.
         threads: How many may work on many queries (see ``shards``); None = as
             ``FUSION_BENCH_THREADS`` says, or one for each processor. Few queries need one.
         limits: How many queries are looked at together.
@@ -200,11 +202,35 @@ def evaluate_systems(
     Returns:
         One ``Scores`` per system, in the same order.
     """
-    fitted = [fit_system(system, runs, spaces) for system in systems]
+    parts: list[list[Scores]] = [[] for _ in systems]
+    learned = (runs if training is None else training).repeats
+    for number, (repeat, lists) in enumerate(zip(runs.repeats, learned, strict=True), 1):
+        present = [
+            t
+            for t, system in enumerate(systems)
+            if number == 1 or number <= runs.count_repeats(system.list_keys)
+        ]
+        fitted = [fit_system(systems[t], lists) for t in present]
+        scores = _evaluate_fitted(fitted, repeat, measures, threads, limits) if present else ()
+        for t, each in zip(present, scores, strict=True):
+            parts[t].append(each)
+    return tuple(
+        replace(first, repeats=np.concatenate([first.repeats, *(each.repeats for each in later)]))
+        if later
+        else first
+        for first, *later in parts
+    )
 
+
+def _evaluate_fitted(
+    systems: Sequence[System],
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    threads: int | None,
+    limits: ShardLimits,
+) -> tuple[Scores, ...]:
     def work(part: AlignedRuns) -> tuple[FloatArray, list[list[str]]]:
-        known = part.spaces if spaces is None else spaces
-        return _evaluate_parts(fitted, part, measures, known, qrels)
+        return _evaluate_parts(systems, part, measures)
 
     if any(isinstance(measure, ExternalMeasure) for measure in measures):
         parts = [work(runs)]  # ir_measures would read all judgments again for each shard
@@ -217,7 +243,7 @@ def evaluate_systems(
             system.name,
             tuple(measures),
             runs.queries,
-            values[t],
+            values[None, t],
             "; ".join(dict.fromkeys(path for _, part in parts for path in part[t])),
         )
         for t, system in enumerate(systems)
@@ -225,26 +251,20 @@ def evaluate_systems(
 
 
 def _evaluate_parts(
-    systems: Sequence[System],
-    runs: AlignedRuns,
-    measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
-    qrels: Qrels | None,
+    systems: Sequence[System], runs: AlignedRuns, measures: Sequence[Measure]
 ) -> tuple[FloatArray, list[list[str]]]:
     """(T, M, Q) values, and the evaluation path of each part of each system."""
     values = np.zeros((len(systems), len(measures), len(runs.queries)))
     paths: list[list[str]] = [[] for _ in systems]
 
     def rank_and_measure(system: System, part: AlignedRuns) -> FloatArray:
-        ranking = rank_candidates(system, part, spaces)
-        return measure.compute_measures(measures, ranking.runs, ranking.positions, qrels=qrels)
+        ranking = rank_candidates(system, part)
+        return measure.compute_measures(measures, ranking.runs, ranking.positions)
 
     places = [
-        (t, *plain)
-        for t, system in enumerate(systems)
-        for plain in plain_systems(system, runs, spaces)
+        (t, *plain) for t, system in enumerate(systems) for plain in plain_systems(system, runs)
     ]
-    results = _count_parts([place[2:] for place in places], measures, spaces)
+    results = _count_parts([place[2:] for place in places], measures)
     for (t, index, system, part), result in zip(places, results, strict=True):
         if isinstance(result, Unsupported):
             values[t][:, index] = rank_and_measure(system, part)
@@ -261,9 +281,7 @@ def _evaluate_parts(
 
 
 def _count_parts(
-    parts: Sequence[tuple[System, AlignedRuns]],
-    measures: Sequence[Measure],
-    spaces: Mapping[str, ScoreSpace],
+    parts: Sequence[tuple[System, AlignedRuns]], measures: Sequence[Measure]
 ) -> list[BatchResult | Unsupported]:
     """For each plain system and its runs the batch engine's result, or why it has none."""
     views: dict[int, tuple[AlignedRuns, list[int]]] = {}
@@ -277,7 +295,7 @@ def _count_parts(
     for view, members in views.values():
         specs = [system_spec(parts[p][0]) for p in members]
         with suppress(AlignmentError, ConfigError):
-            part_results = evaluate_batch(specs, view, measures, spaces)
+            part_results = evaluate_batch(specs, view, measures)
             for p, result in zip(members, part_results, strict=True):
                 results[p] = result
     return results

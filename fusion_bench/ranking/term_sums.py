@@ -470,7 +470,8 @@ def pack_ranks(runs: AlignedRuns, columns: Columns, candidates: IntArray) -> Int
 
 def _column_ranks(runs: AlignedRuns, column: tuple[int, ...], candidates: IntArray) -> IntArray:
     """Each candidate's best rank among these sources."""
-    return best_ranks(np.array([runs.ranks[source][candidates] for source in column]))
+    rows = [runs.ranks[source][candidates] for source in column]
+    return rows[0] if len(rows) == 1 else best_ranks(np.array(rows))
 
 
 @cached_by_view()

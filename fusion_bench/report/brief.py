@@ -16,7 +16,7 @@ from fusion_bench.util.formatting import list_names, pluralize
 #: Of what speaks against an answer so much is shown; the rest is counted.
 MAX_WARNINGS = 3
 #: Columns of a table, and its rows, those that count the rest included.
-MAX_COLUMNS, MAX_ROWS = 7, 12
+MAX_COLUMNS, MAX_ROWS = 7, 11
 #: Next steps.
 MAX_STEPS = 3
 #: Of several answers so many are listed.
@@ -28,7 +28,7 @@ SENTENCE_END = re.compile(r"(?<=[a-z0-9%)][.]) +(?=[A-Z“'])")
 def shorten_page(page: Page) -> Page:
     """The page with at most three warnings and one table a collection, without notes.
 
-    A table has at most seven columns and twelve rows: the required columns; the baseline, the first
+    A table has at most seven columns and eleven rows: the required columns; the baseline, the first
     group, what failed, then the first rows. A page whose headline passed has no table.
     """
     shown = [section for section in page.sections if not section.is_folded]
@@ -52,6 +52,7 @@ def shorten_page(page: Page) -> Page:
         sections=tuple(sections),
         provenance=None,
         next_steps=page.next_steps[:MAX_STEPS],
+        advice=page.advice[:MAX_DETAILS],
     )
 
 
@@ -104,4 +105,6 @@ def shorten_table(table: Table) -> Table:
     """A table's required columns and first rows, without reference rows and notes."""
     rows = tuple(row for row in table.rows if row.tone != "reference")
     required = replace(table, rows=rows, notes=()).without_optional_columns()
-    return required.select_columns(lambda i: i < MAX_COLUMNS).shorten(MAX_ROWS - 3)
+    narrow = required.select_columns(lambda i: i < MAX_COLUMNS)
+    tables = (narrow.shorten(limit) for limit in range(MAX_ROWS - 3, 1, -1))
+    return next(each for each in tables if len(each.rows) <= MAX_ROWS)  # each gap is a row, too

@@ -6,10 +6,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from fusion_bench.checks.collection_warnings import warn_v2
-from fusion_bench.checks.judges import find_judge_warnings
-from fusion_bench.checks.query_warnings import warn_synthetic
-from fusion_bench.checks.records import DataWarning
+from fusion_bench.checks.collection_warnings import (
+    V2_DISABLED,
+    join_collections,
+    merge_warnings,
+    warn_v2,
+)
 from fusion_bench.evaluation.compared_reports import explain_untested
 from fusion_bench.evaluation.list_gain import ListGain, SystemGain, find_list_gain
 from fusion_bench.evaluation.report_changes import (
@@ -29,8 +31,17 @@ from fusion_bench.report.answer_texts import (
     format_compared_interval,
     p_column,
 )
-from fusion_bench.report.data_warnings import list_findings, name_collections
-from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
+from fusion_bench.report.data_warnings import find_report_warnings, warning_sections
+from fusion_bench.report.page import (
+    Column,
+    Finding,
+    Page,
+    Section,
+    Table,
+    Tone,
+    join_decisions,
+    make_table,
+)
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import (
@@ -196,29 +207,6 @@ QUERY_COLUMNS: tuple[Column[QueryChange], ...] = (
 )
 
 
-def grade_section(old: Report, new: Report) -> tuple[Section, ...]:
-    """Machine judges and synthetic queries of both reports; none where people gave all of both.
-
-    A warning of only one report names it.
-    """
-    warnings = (name_collections(report, _find_warnings) for report in (old, new))
-    before, after = ({each.text: each.key for each in side} for side in warnings)
-    findings = []
-    for text, key in (before | after).items():
-        start = ""
-        if text not in after:
-            start = "In the old report: "
-        elif text not in before:
-            start = "In the new report: "
-        findings.append(Finding(f"{start}{text}", "warning", key))
-    return (Section(findings=tuple(findings), key="judge"),) if findings else ()
-
-
-def _find_warnings(collection: Collection) -> Iterator[DataWarning]:
-    yield from find_judge_warnings(collection.judge, collection.runs)
-    yield from warn_synthetic(collection.synthetic_queries)
-
-
 def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Finding:
     """The verdict over all collections.
 
@@ -230,13 +218,7 @@ def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Find
     shared = [each for each in change.collections if each.status == "both"]
     if not shared:
         return Finding("The reports have no collection in common.", "warning", "decision")
-    verdicts = [_describe_verdict(each, min_gain, alpha) for each in shared]
-    if len(verdicts) == 1:
-        return verdicts[0]
-    tones = {finding.tone for finding in verdicts}
-    lines = tuple(line for finding in verdicts for line in (finding.text, *finding.details))
-    tone = tones.pop() if len(tones) == 1 else "plain"
-    return Finding(f"Changes on {len(verdicts)} collections:", tone, "decision", lines)
+    return join_decisions("Changes", [_describe_verdict(each, min_gain, alpha) for each in shared])
 
 
 def change_in_words(change: ReportChange) -> str:
@@ -345,13 +327,21 @@ def build_change_page(
     """
     before = {each.name: each for each in old.collections}
     after = {each.name: each for each in new.collections}
+    sides = {"old report": old, "new report": new}
+    merged = merge_warnings(
+        {side: [*join_collections(find_report_warnings(each))] for side, each in sides.items()}
+    )
+    warnings = (
+        *(each for each in merged if each.key != V2_DISABLED),
+        *warn_v2({f"the {side}": each.provenance.v2_enabled for side, each in sides.items()}),
+    )
     sections = [
         _collection_section(each, before.get(each.name), after.get(each.name), new)
         for each in change.collections
     ]
     return Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
-        (*grade_section(old, new), _configuration(change, old, new), *sections),
+        (*warning_sections(warnings), _configuration(change), *sections),
         change_headline(change, new.min_gain, new.alpha),
         _provenance(old, new, origins),
         answer=change_in_words(change),
@@ -379,11 +369,9 @@ def mount_views(page: Page, change: ReportChange) -> Page:
     return replace(page, sections=sections)
 
 
-def _configuration(change: ReportChange, old: Report, new: Report) -> Section:
+def _configuration(change: ReportChange) -> Section:
     table = setting_table(change)
-    sides = {"the old report": old, "the new report": new}
-    switch = {name: report.provenance.v2_enabled for name, report in sides.items()}
-    findings = [*list_findings(warn_v2(switch))]
+    findings: list[Finding] = []
     if table is None:
         findings.insert(0, Finding(SAME_SETTINGS))
     for each in change.collections:

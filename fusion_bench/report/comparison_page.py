@@ -25,7 +25,6 @@ from fusion_bench.report.data_warnings import (
     JudgePlace,
     describe_columns,
     describe_judged,
-    drop_judge_findings,
     format_judge_line,
     format_pool_line,
     judge_section,
@@ -59,11 +58,11 @@ def build_comparison_page(
     switch = {f"the {side}": on for side, on in collections[0].v2_enabled.items()}
     sections = tuple(
         Section(
-            parts=(_build_table(item),),
+            parts=tuple(_build_tables(item)),
             findings=(
                 *(list_findings(warn_v2(switch)) if i == 0 else ()),
                 *_describe_answers(item),
-                *drop_judge_findings([*list_findings(item.warnings)]),
+                *list_findings(item.warnings),
                 *_describe_unjudged(item, provenances, len(collections)),
             ),
         )
@@ -146,7 +145,22 @@ def _describe_best(item: CollectionComparison) -> str:
     )
 
 
-def _build_table(item: CollectionComparison) -> Table:
+def _build_tables(item: CollectionComparison) -> Iterator[Table]:
+    """One of several measures of one system; else the primary measure, then the others."""
+    primary = item.comparisons[0].measure
+    queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
+    title = f"{item.collection}: {queries}, against {baseline}"
+    rows = [each for each in item.comparisons if each.measure == primary]
+    others = [each for each in item.comparisons if each.measure != primary]
+    if len(rows) == 1 or not others:
+        yield _build_table(item, item.comparisons, title)
+        return
+    table = _build_table(item, rows, f"{title}, {display_measure(primary)}")
+    yield table.select_columns(lambda i: i > 0)  # without the measure, which the title names
+    yield _build_table(item, others, f"{title}, other measures").without_empty_columns()
+
+
+def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: str) -> Table:
     coverage = format_coverage(item.alpha)
     answer = partial(format_answer, min_gain=item.min_gain, alpha=item.alpha)
     primary, first = item.comparisons[0].measure, item.first_group if item.systems > 2 else ()
@@ -164,18 +178,17 @@ def _build_table(item: CollectionComparison) -> Table:
         Column("verdict", lambda row: answer(row.answer), is_text=True),
     ]
     correction = describe_correction(item.correction, item.family, coverage)
-    queries, baseline = pluralize(item.queries, "query"), item.comparisons[0].baseline
+    baseline = item.comparisons[0].baseline
     note = (
         f"Difference = system - {baseline}. {correction} Unadjusted: Student's t, as the interval "
         f"beside it. w/t/l = queries won, tied and lost against {baseline}."
     )
-    few = describe_few_changes(item.comparisons, coverage)
+    few = describe_few_changes(rows, coverage)
     notes = (
         *(note, *filter(None, [_describe_repeats(item), few])),
         *(*describe_columns(columns), *_judged_notes(item)),
     )
-    title = f"{item.collection}: {queries}, against {baseline}"
-    return make_table(title, columns, item.comparisons, notes=notes)
+    return make_table(title, columns, rows, notes=notes, is_kept=lambda row: row.candidate in first)
 
 
 def _judged_notes(item: CollectionComparison) -> Iterator[str]:

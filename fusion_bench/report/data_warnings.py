@@ -8,8 +8,6 @@ from shlex import join
 from typing import Any, Final
 
 from fusion_bench.checks.collection_warnings import (
-    find_warnings,
-    prefix_warnings,
     sort_warnings,
     warn_settings,
     warn_ties,
@@ -18,8 +16,10 @@ from fusion_bench.checks.collection_warnings import (
 from fusion_bench.checks.judges import JUDGE_KEYS
 from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding, WitnessRecord
 from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
+from fusion_bench.config.json_records import compute_once
+from fusion_bench.evaluation.compared_reports import find_collection_warnings
 from fusion_bench.evaluation.report_file import Provenance, Report
-from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.report.page import (
     LINT,
     Column,
@@ -119,18 +119,10 @@ def judge_section(warnings: Iterable[DataWarning]) -> tuple[Section, ...]:
     return (Section(findings=findings, key="judge"),) if findings else ()
 
 
-def name_collections(
-    report: Report, find: Callable[[Collection], Iterable[DataWarning]]
-) -> Iterator[DataWarning]:
-    """Warnings of each collection of a report; of several, the collection comes first."""
-    for collection in report.collections:
-        start = f"{collection.name}: " if len(report.collections) > 1 else ""
-        yield from prefix_warnings(start, find(collection))
-
-
-def drop_judge_findings(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The findings without those that :func:`judge_section` shows."""
-    return tuple(finding for finding in findings if finding.key not in JUDGE_KEYS)
+def warning_sections(warnings: Sequence[DataWarning]) -> tuple[Section, ...]:
+    """The first sections of a page: who gave the grades, then what else speaks against them."""
+    others = tuple(list_findings(warnings))
+    return (*judge_section(warnings), *((Section(findings=others),) if others else ()))
 
 
 #: Behind the share, where depths differ.
@@ -198,16 +190,8 @@ def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> 
         yield f"{BOUNDS_HEADER} is not known for {list_names([*unknown])}."
 
 
-def describe_decided(collection: Collection, place: JudgePlace) -> str:
-    """Which differences unjudged documents decide, with both others; empty = none.
-
-    Args:
-        collection: What was compared.
-        place: What is judged.
-    """
-    decided = [c for c in collection.ranked_comparisons if c.answer == "unjudged decide"]
-    if not decided:
-        return ""
+def _describe_decided(decided: Sequence[ComparisonResult], place: JudgePlace) -> str:
+    """Which differences unjudged documents decide, with both others."""
     first, names = decided[0], [each.candidate for each in decided]
     # The experiment that try saves may have another baseline.
     baseline = None if place.is_file else first.baseline
@@ -220,35 +204,27 @@ def describe_decided(collection: Collection, place: JudgePlace) -> str:
     )
 
 
-def data_warnings(report: Report, collection: Collection) -> Iterator[Finding]:
-    """Whatever a reader should know before trusting a number."""
-    place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
-    warnings = find_warnings(
-        collection.runs,
-        len(collection.queries),
-        {row.name: row.config or {} for row in collection.ranked_systems},
-        collection.measures,
-        judge=collection.judge,
-        grades=collection.grades,
-        binary_relevance=collection.binary_relevance,
-        synthetic=collection.synthetic_queries,
-        ignored=collection.ignored_queries,
-        near_duplicates=collection.near_duplicates,
-        first_trial=collection.first_trial,
-    )
-    return list_findings(
-        (
-            *warnings,
-            *warn_settings(report.settings, v2_enabled=report.provenance.v2_enabled),
-            *_unjudged_warnings(collection, place),
-            *_tie_warnings(collection),
+@compute_once
+def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
+    """Whatever a reader should know before trusting a number, by collection."""
+    return {
+        collection.name: sort_warnings(
+            (
+                *find_collection_warnings(collection),
+                *warn_settings(report.settings, v2_enabled=report.provenance.v2_enabled),
+                *_unjudged_warnings(report, collection),
+                *_tie_warnings(collection),
+            )
         )
-    )
+        for collection in report.collections
+    }
 
 
 def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
-    """Warnings as findings of a page, in the order that all pages have."""
-    return (Finding(each.text, "warning", each.key) for each in sort_warnings(warnings))
+    """The others than those of :func:`judge_section`, in the order that all pages have."""
+    for each in sort_warnings(warnings):
+        if each.key not in JUDGE_KEYS:
+            yield Finding(each.text, "warning", each.key)
 
 
 #: Keys of what can turn an answer round, the most serious first; all other warnings come after.
@@ -264,13 +240,20 @@ def sort_by_severity(warnings: Iterable[Finding]) -> list[Finding]:
     return sorted(warnings, key=lambda warning: places.get(warning.key, len(places)))
 
 
-def _unjudged_warnings(collection: Collection, place: JudgePlace) -> Iterator[DataWarning]:
+def _unjudged_warnings(report: Report, collection: Collection) -> Iterator[DataWarning]:
     """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
     is_sparse = not collection.has_irrelevant_judgments
     yield from warn_unjudged(shares, collection.judgments, is_sparse=is_sparse)
-    if decided := describe_decided(collection, place):
-        yield DataWarning(key="unjudged decide", text=decided)
+    decided = [c for c in collection.ranked_comparisons if c.answer == "unjudged decide"]
+    if decided:
+        place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
+        evidence = {each.candidate: each.difference for each in decided}
+        yield DataWarning(
+            key="unjudged decide",
+            text=_describe_decided(decided, place),
+            evidence={"differences": evidence},
+        )
 
 
 def _tie_warnings(collection: Collection) -> Iterator[DataWarning]:

@@ -8,9 +8,8 @@ from functools import partial
 from operator import attrgetter
 from typing import TypeAlias
 
-from fusion_bench.checks.collection_warnings import warn_settings
-from fusion_bench.checks.judges import find_judge_warnings
-from fusion_bench.checks.lists import find_list_warnings
+from fusion_bench.checks.collection_warnings import find_warnings, warn_settings
+from fusion_bench.checks.records import DataWarning
 from fusion_bench.evaluation.report_records import format_scope
 from fusion_bench.explain.diagnosis import (
     ChangeRecord,
@@ -228,13 +227,10 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
         listed: The kind whose failures are listed, and the only one whose changes are shown; None =
             the changes of every kind, and lists for those who unfold them.
     """
-    sections = [
-        section
-        for collection in diagnosis.collections
-        for section in judge_section(find_judge_warnings(collection.judge, collection.runs))
-    ]
-    for collection in diagnosis.collections:
-        sections.append(_build_section(diagnosis, collection, listed))
+    warnings = [_find_warnings(diagnosis, collection) for collection in diagnosis.collections]
+    sections = [section for each in warnings for section in judge_section(each)]
+    for collection, found in zip(diagnosis.collections, warnings, strict=True):
+        sections.append(_build_section(diagnosis, collection, listed, found))
         for kind in KINDS if listed is None else (listed,):
             tables = tuple(build_failure_lists(collection, kind))
             if tables:
@@ -286,8 +282,26 @@ def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[st
             yield f"{kind}{place}: from {few} to {many}."
 
 
+def _find_warnings(diagnosis: Diagnosis, collection: DiagnosedCollection) -> list[DataWarning]:
+    """What speaks against the judge, the lists and the settings."""
+    found = find_warnings(
+        collection.runs,
+        collection.queries,
+        configs={},
+        measures=(),
+        judge=collection.judge,
+        grades=(),
+        binary_relevance=collection.binary_relevance,
+    )
+    v2_enabled = diagnosis.provenance.v2_enabled
+    return [*found, *warn_settings(diagnosis.settings, v2_enabled=v2_enabled)]
+
+
 def _build_section(
-    diagnosis: Diagnosis, collection: DiagnosedCollection, listed: FailureKind | None
+    diagnosis: Diagnosis,
+    collection: DiagnosedCollection,
+    listed: FailureKind | None,
+    warnings: Sequence[DataWarning],
 ) -> Section:
     shown = [kind for kind in KINDS if _is_applicable(collection, kind)]
     changes = [kind for kind in shown if listed in (None, kind)]
@@ -297,15 +311,7 @@ def _build_section(
     return Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}, "
         f"{pluralize(collection.relevant, 'relevant document')}",
-        findings=(
-            *_list_findings(collection),
-            *list_findings(
-                (
-                    *warn_settings(diagnosis.settings, v2_enabled=diagnosis.provenance.v2_enabled),
-                    *find_list_warnings(collection.runs, collection.queries),
-                )
-            ),
-        ),
+        findings=(*_list_findings(collection), *list_findings(warnings)),
         parts=(
             _count_table(diagnosis, collection, shown),
             *(table for table in tables if table is not None),

@@ -84,7 +84,7 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
     if preference is None:
         text = (
             f"No system is shown to be better than the baseline {baseline} on {collection.name} "
-            f"({pluralize(len(collection.queries), 'query')}). {_advise_on_baseline(collection)}"
+            f"({pluralize(len(collection.queries), 'query')})."
         )
     else:
         text = _describe_preference(report, collection, preference)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
-from fusion_bench.evaluation.recommendation import find_preference
+from fusion_bench.evaluation.recommendation import find_hidden_difference
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -25,14 +25,14 @@ from fusion_bench.experiment.system import System
 from fusion_bench.report.answer_texts import answer_findings
 from fusion_bench.report.data_warnings import (
     JudgePlace,
-    data_warnings,
+    find_report_warnings,
     format_judge_line,
     format_pool_line,
+    list_findings,
 )
-from fusion_bench.report.evaluation_answer import decision_finding, describe_answer
+from fusion_bench.report.evaluation_answer import describe_answer
 from fusion_bench.report.evaluation_tables import paired_difference, repeat_sides
 from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
-from fusion_bench.stats.comparison import NOT_SHOWN
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS, NarrowingPlan
 from fusion_bench.util.formatting import (
@@ -47,6 +47,8 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
+#: With less room above the best system, queries tell nothing of better ones.
+NO_HEADROOM = 0.005
 #: A finding names so many systems that disagree with themselves; the table has all.
 MOST_NAMED = 3
 
@@ -341,24 +343,23 @@ def group_finding(report: Report, collection: Collection) -> Finding | None:
 
 
 def collection_findings(report: Report, collection: Collection) -> tuple[Finding, ...]:
-    """What to know about a collection: findings, then warnings."""
+    """What to know beside the decision on a collection: findings, then warnings."""
     comparisons = collection.ranked_comparisons
     counts = Counter(describe_answer(report, each) or "not tested" for each in comparisons)
     verdicts = ", ".join(f"{count:,} {answer}" for answer, count in counts.most_common())
     systems = f"{len(comparisons):,} compared systems{collection.condition}"
     text = f"Verdicts on {systems}: {verdicts}."
     findings = (
-        decision_finding(report, collection),
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
         *compared_findings(collection),
         fusion_finding(report, collection),
         *reranker_findings(report, collection),
-        _power_finding(collection, comparisons),
+        _power_finding(collection),
         _headroom(collection),
         group_finding(report, collection),
         *repeat_findings(collection),
     )
-    warnings = data_warnings(report, collection)
+    warnings = list_findings(find_report_warnings(report)[collection.name])
     return (*(finding for finding in findings if finding is not None), *warnings)
 
 
@@ -368,22 +369,18 @@ def compared_findings(collection: Collection) -> Iterator[Finding]:
     return answer_findings(collection.ranked_comparisons, collection.first_group, *counts)
 
 
-def _power_finding(
-    collection: Collection, comparisons: Sequence[ComparisonResult]
-) -> Finding | None:
+def _power_finding(collection: Collection) -> Finding | None:
     """Whether there were too few queries to detect the observed difference."""
-    if not comparisons or find_preference(collection) is not None:
-        return None
-    first = comparisons[0]
-    detectable = first.min_detectable_difference or 0.0
-    if first.answer not in NOT_SHOWN or detectable <= abs(first.difference):
+    hidden = find_hidden_difference(collection)
+    if hidden is None:
         return None
     queries, groups = len(collection.queries), len(set(collection.groups))
     within = "" if groups == queries else f" in {pluralize(groups, 'group')}"
     return Finding(
-        f"Too few queries for {first.candidate}: the minimum detectable difference (80 % power) "
+        f"Too few queries for {hidden.candidate}: the minimum detectable difference (80 % power) "
         f"with {pluralize(queries, 'query')}{within} is "
-        f"{format_number(detectable)}; observed: {format_number(first.difference, signed=True)}.",
+        f"{format_number(hidden.min_detectable_difference)}; observed: "
+        f"{format_number(hidden.difference, signed=True)}.",
         key="power",
     )
 
@@ -402,4 +399,7 @@ def _headroom(collection: Collection) -> Finding | None:
     mean, row = max(ceilings, key=lambda pair: pair[0])
     gap = format_number(mean - (best or 0.0), signed=True)
     text = f"Ceiling: {row.name} reaches {format_number(mean)}, {gap} above the best system"
-    return Finding(f"{text} ({row.note}).", key="headroom")
+    text += f" ({row.note})."
+    if mean - (best or 0.0) < NO_HEADROOM:
+        text += " These queries are too easy to tell good systems apart: add harder ones."
+    return Finding(text, key="headroom")

@@ -9,8 +9,9 @@ from functools import partial
 from statistics import median
 from typing import Any, Final, TypeAlias
 
-from fusion_bench.checks.judges import find_judge_warnings
+from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.records import ListInfo
+from fusion_bench.config.json_records import compute_once
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -23,11 +24,10 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import DIFFERENCE, interval_column
 from fusion_bench.report.data_warnings import (
-    data_warnings,
-    drop_judge_findings,
+    find_report_warnings,
     judge_section,
     lint_section,
-    name_collections,
+    warning_sections,
 )
 from fusion_bench.report.evaluation_answer import answer_in_words, decision_finding, list_advice
 from fusion_bench.report.evaluation_findings import (
@@ -52,6 +52,7 @@ from fusion_bench.report.page import (
     Table,
     YamlBlock,
     columns_of,
+    join_decisions,
     make_table,
 )
 from fusion_bench.util.formatting import (
@@ -210,41 +211,35 @@ def _refined_table(report: Report, collection: Collection) -> Table:
 SHOWN_SETTINGS = ("ties", "alpha", "correction", "min_gain", "resamples", "seed")
 
 
-def build_page(report: Report, figures: Sequence[Sequence[Figure]] = ()) -> Page:
-    """The page of an evaluation: for each collection its findings, tables and inputs.
-
-    Args:
-        report: What to show.
-        figures: For each collection the figures beside its page; empty = none.
-    """
+@compute_once
+def build_page(report: Report) -> Page:
+    """The page of an evaluation: for each collection its findings, tables and inputs."""
     description = " ".join(str(report.settings.get("description") or "").split())
-    judged = name_collections(report, lambda each: find_judge_warnings(each.judge, each.runs))
-    sections = [*judge_section(judged)]
+    sections = [*judge_section(join_collections(find_report_warnings(report)))]
     sections += [Section(text=description)] if description else []
     for i, collection in enumerate(report.collections):
-        section = _collection_section(report, collection, figures[i] if figures else ())
-        sections.append(replace(section, key=f"collection {i}"))
+        sections.append(replace(_collection_section(report, collection), key=f"collection {i}"))
     sections += lint_section(report.lint)
     sections += [_details(report, collection) for collection in report.collections]
     return Page(
         report.name,
         tuple(sections),
-        _headline(report),
+        join_decisions("Results", [decision_finding(report, each) for each in report.collections]),
         _provenance(report),
         answer=answer_in_words(report),
         advice=tuple(list_advice(report)),
     )
 
 
-def _headline(report: Report) -> Finding | None:
-    """The decision on the collection, or on each of several."""
-    decisions = [decision_finding(report, collection) for collection in report.collections]
-    if len(decisions) == 1:
-        return decisions[0]
-    tones = {finding.tone for finding in decisions}
-    text = f"Results on {len(decisions)} collections:"
-    details = tuple(finding.text for finding in decisions)
-    return Finding(text, tones.pop() if len(tones) == 1 else "plain", "decision", details)
+def place_figures(page: Page, figures: Sequence[Sequence[Figure]]) -> Page:
+    """The page with the figures of each collection beside its first table."""
+    keys = {f"collection {i}": each for i, each in enumerate(figures)}
+    placed = []
+    for section in page.sections:
+        drawn, parts = keys.get(section.key, ()), section.parts
+        around = (*drawn[:1], *parts[:1], *drawn[1:], *parts[1:])
+        placed.append(replace(section, parts=around))
+    return replace(page, sections=tuple(placed))
 
 
 def _provenance(report: Report) -> Section:
@@ -271,23 +266,15 @@ def _provenance(report: Report) -> Section:
     return Section("Provenance", summary=text, facts=facts)
 
 
-def _collection_section(
-    report: Report, collection: Collection, figures: Sequence[Figure]
-) -> Section:
+def _collection_section(report: Report, collection: Collection) -> Section:
     optional = (*slice_tables(report, collection), cost_table(collection))
     scope = format_scope(collection.split, collection.query_type, collection.where)
     queries = pluralize(len(collection.queries), "query")
     return Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}",
-        findings=tuple(
-            finding
-            for finding in drop_judge_findings(collection_findings(report, collection))
-            if finding.key != "decision"  # the headline
-        ),
+        findings=collection_findings(report, collection),
         parts=(
-            *figures[:1],
             primary_table(report, collection),
-            *figures[1:],
             *(table for table in optional if table is not None),
             *repeat_tables(collection),
             *crag_tables(report, collection),
@@ -341,13 +328,14 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
         ),
         parts=(_systems_table(report, collection, notes),),
     )
-    warnings = Section(findings=tuple(data_warnings(report, collection)))
+    warnings = warning_sections(find_report_warnings(report)[collection.name])
     title = f"Starter systems against {collection.baseline}"
     return Page(
         title,
-        (systems, warnings, *lint_section(report.lint)),
+        (systems, *warnings, *lint_section(report.lint)),
         full_page.headline,
         full_page.provenance,
+        advice=full_page.advice,
     )
 
 

@@ -14,7 +14,7 @@ from fusion_bench.explain.explanation import (
     ScoreTrace,
     explain_order,
 )
-from fusion_bench.report.data_warnings import judge_section
+from fusion_bench.report.data_warnings import warning_sections
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
 from fusion_bench.util.formatting import pluralize
 
@@ -54,7 +54,7 @@ def build_explanation_page(
     findings += [Finding(line, key="policy") for line in _list_policies(explanation)]
     findings += [Finding(line, key="switched off") for line in _list_switched_off(explanation)]
     section = Section(text=text, findings=tuple(findings), parts=tables)
-    first = judge_section(explanation.data_warnings)
+    first = warning_sections(explanation.data_warnings)
     return Page(title, (*first, section, *([reasons] if texts else [])))
 
 

@@ -29,15 +29,24 @@ MEANINGS: dict[Fidelity, str] = {
 
 def build_export_page(report: ExportReport) -> Page:
     """What is lost and why, what else to do, and what it costs."""
-    sections = [Section(findings=tuple(_list_findings(report)))]
+    changes = map(_describe_changes, report.replays)
+    sections = [Section(findings=(*changes, *_list_findings(report)))]
     if report.replays:
         sections.append(Section(parts=(_build_table(report.replays),)))
-        sections.append(Section(findings=tuple(map(_describe_changes, report.replays))))
     title = f"Export: {report.system} to {report.title} {report.version}"
-    headline = Finding(
-        f"{report.fidelity}: {MEANINGS[report.fidelity]}.", TONES[report.fidelity], "fidelity"
-    )
-    return Page(title, tuple(sections), headline)
+    return Page(title, tuple(sections), _describe_fidelity(report))
+
+
+def _describe_fidelity(report: ExportReport) -> Finding:
+    """What the fidelity means, and whether what was written is another system on the data."""
+    text, tone = f"{report.fidelity}: {MEANINGS[report.fidelity]}", TONES[report.fidelity]
+    queries = sum(replay.queries for replay in report.replays)
+    changed = sum(replay.changed_queries for replay in report.replays)
+    if changed:
+        text = f"{text}: here {changed:,} of {queries:,} queries change their top"
+    elif report.replays and report.fidelity == "approximate":
+        text = f"{text}, but on none of the {pluralize(queries, 'query')} here"
+    return Finding(f"{text}.", tone, "fidelity")
 
 
 def _list_findings(report: ExportReport) -> Iterator[Finding]:
@@ -92,10 +101,14 @@ def _describe_changes(replay: ReplayRecord) -> Finding:
     total, top = pluralize(replay.queries, "query"), replay.top
     if not (replay.changed_queries or replay.tied_queries):
         return Finding(f"{replay.dataset}: all {total} keep their top {top}.", key="changes")
-    text = (
-        f"{replay.dataset}: {replay.changed_queries:,} of {total} change their top {top}, "
-        f"{replay.changed_sets:,} of them have other documents there"
-    )
+    text = f"{replay.dataset}: {replay.changed_queries:,} of {total} change their top {top}"
+    if replay.changed_queries:
+        compared = replay.comparison
+        text = (
+            f"What is written is another system. {text}, {replay.changed_sets:,} of them have "
+            f"other documents there: {display_measure(compared.measure)} "
+            f"{format_number(compared.difference, signed=True)}"
+        )
     if replay.tied_queries:
         text += f"; {replay.tied_queries:,} more differ only among documents of equal scores"
     return Finding(f"{text}.", "warning" if replay.changed_queries else "plain", "changes")

@@ -21,6 +21,7 @@ import yaml
 from rich.cells import cell_len, set_cell_size
 
 from fusion_bench.report.page import (
+    WHAT_TO_DO,
     Column,
     Figure,
     Finding,
@@ -84,6 +85,8 @@ def render_page(page: Page) -> str:
         lines += [f"**{escape_markdown(page.headline.text)}**", ""]
         details = [f"- {_escape_paragraph(line)}" for line in page.headline.details]
         lines += [*details, ""] if details else []
+    for text in page.advice:
+        lines += [f"**{WHAT_TO_DO}:** {escape_markdown(text)}", ""]
     for section in page.sections:
         lines += _section_lines(section)
     if page.provenance is not None:

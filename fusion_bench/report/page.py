@@ -57,6 +57,8 @@ Tone: TypeAlias = Literal[
 ALERTS: frozenset[Tone] = frozenset({"warning", "failed", "inconclusive"})
 #: Keys of findings about configurations begin with it; pages show them last.
 LINT: str = "lint "
+#: Stands before the advice of a page.
+WHAT_TO_DO: str = "What to do"
 #: Rows that stay in a shortened table.
 LASTING_TONES: frozenset[Tone] = frozenset({"baseline", "reference", "failed", "inconclusive"})
 
@@ -255,20 +257,39 @@ class Finding:
     details: tuple[str, ...] = ()
 
 
+def join_decisions(title: str, decisions: list[Finding]) -> Finding:
+    """The decision on the only collection, or those on each of several as one finding."""
+    if len(decisions) == 1:
+        return decisions[0]
+    tones = {finding.tone for finding in decisions}
+    lines = tuple(line for each in decisions for line in (each.text, *each.details))
+    tone: Tone = tones.pop() if len(tones) == 1 else "plain"
+    return Finding(f"{title} on {len(decisions)} collections:", tone, "decision", lines)
+
+
 @dataclass(frozen=True)
-class Figure:
-    """A figure beside the page.
+class Picture:
+    """A picture that the page of a browser draws.
 
     Attributes:
-        file: Its name, relative to the page.
+        file: Name of the file that shows the same.
         title: What it shows.
         caption: How to read it, and what it says.
-        draw: Draws it; imports Matplotlib.
     """
 
     file: str
     title: str
     caption: str
+
+
+@dataclass(frozen=True)
+class Figure(Picture):
+    """A figure beside the page.
+
+    Attributes:
+        draw: Draws it; imports Matplotlib.
+    """
+
     draw: Callable[[], Drawing] = field(compare=False, repr=False)
 
 
@@ -280,7 +301,7 @@ class YamlBlock:
     data: object
 
 
-Part: TypeAlias = Table | Figure | YamlBlock
+Part: TypeAlias = Table | Picture | YamlBlock
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,8 @@ from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.data_warnings import (
     JudgePlace,
-    drop_judge_findings,
     format_pool_line,
-    judge_section,
-    list_findings,
+    warning_sections,
 )
 from fusion_bench.report.page import Column, Finding, Page, Section, Tone, make_table
 from fusion_bench.stats.comparison import MeanDifference
@@ -91,8 +89,8 @@ class PolicyStudy(ExperimentRecord):
     Attributes:
         settings: Trials, folds, shufflings and seed.
         results: One for each policy and collection.
-        data_warnings: What speaks against the judges of the collections, and which trial of
-            lists with several is judged.
+        data_warnings: What speaks against the collections, as ``eval`` has it; each text begins
+            with its collection where there are several.
     """
 
     format: Literal["fusion-bench-policies"] = "fusion-bench-policies"
@@ -120,9 +118,7 @@ def build_policy_page(study: PolicyStudy) -> Page:
     Args:
         study: What was judged.
     """
-    others = drop_judge_findings([*list_findings(study.data_warnings)])
-    sections = [*judge_section(study.data_warnings)]
-    sections += [Section(findings=others)] if others else []
+    sections = [*warning_sections(study.data_warnings)]
     for name in dict.fromkeys(result.collection for result in study.results):
         results = [result for result in study.results if result.collection == name]
         sections.append(_build_section(name, results))

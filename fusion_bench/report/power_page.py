@@ -10,7 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from fusion_bench.checks.records import DataWarning
-from fusion_bench.report.data_warnings import judge_section
+from fusion_bench.report.data_warnings import warning_sections
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
 from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, RulePlan, Spread
 from fusion_bench.util.formatting import (
@@ -53,7 +53,7 @@ class PowerPlan(TableView):
         rules: One a decision.
         is_family: The first rule's critical value is that of a report's family; otherwise Šidák's
             upper bound.
-        warnings: What speaks against the judge of the report; empty where the spread is assumed.
+        warnings: What speaks against the report; empty where the spread is assumed.
     """
 
     comparison: PlannedComparison | None
@@ -116,7 +116,7 @@ def build_power_page(plan: PowerPlan) -> Page:
         findings=tuple(_list_findings(plan)),
         parts=(_build_needs_table(plan), *_build_hand_tables(plan)),
     )
-    first = judge_section(plan.warnings)
+    first = warning_sections(plan.warnings)
     headline = Finding(_describe_need(plan), key="decision")
     return Page(f"Power: {_describe_source(plan)}", (*first, section), headline)
 
@@ -167,11 +167,6 @@ def _list_findings(plan: PowerPlan) -> Iterator[Finding]:
 
 def _build_needs_table(plan: PowerPlan) -> Table:
     """Queries needed, one row a rule, one column a difference."""
-    interval = (
-        "In brackets: 95 % interval of the number, from the variance of the differences."
-        if plan.spread.changed is not None
-        else "The standard deviation is assumed, so the numbers have no interval."
-    )
     sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
     columns: list[Column[RulePlan]] = [
         *RULE_COLUMNS,

@@ -11,9 +11,19 @@ from rich.console import Console
 from rich.text import Text
 
 from fusion_bench.report.brief import shorten_page
-from fusion_bench.report.page import ALERTS, Finding, NextStep, Page, Row, Section, Table, Tone
+from fusion_bench.report.page import (
+    ALERTS,
+    WHAT_TO_DO,
+    Finding,
+    NextStep,
+    Page,
+    Row,
+    Section,
+    Table,
+    Tone,
+)
 from fusion_bench.report.table import GAP, TableBlock, fit_table
-from fusion_bench.util.formatting import escape_control_chars
+from fusion_bench.util.formatting import PIPE_WIDTH, escape_control_chars, wrap_line
 
 STYLES: dict[Tone, str] = {
     "plain": "",
@@ -29,15 +39,15 @@ STYLES: dict[Tone, str] = {
 #: Begins the line that names the columns that a table lost.
 DROPPED_COLUMNS = "Left out here"
 #: Names of files that have every column of a page; a summary has not.
-FULL_PAGES = ("report.md", "tuning.md", "gate.md", "self-test.md", "diagnosis.md")
-#: Ends of the names of pages, the first that was written is to be opened.
-PAGE_ENDS = (".html", *FULL_PAGES)
+FULL_PAGES = tuple(
+    f"{name}.md" for name in ("report", "tuning", "gate", "self-test", "diagnosis", "policies")
+)
+#: Ends of the names of pages, the first that was written is to be opened; else the file it is of.
+PAGE_ENDS = (".html", *FULL_PAGES, ".yaml")
 #: Ends of the names of files that only an option writes; in brief they are named beside the page.
 REQUESTED_ENDS = (".tex", ".csv", "details.json")
 #: Stands before the page to open.
 OPEN = "Open"
-#: Columns of output that is no terminal.
-PIPE_WIDTH = 120
 Detail: TypeAlias = Literal["brief", "full", "answer"]
 #: For output that is not Unicode.
 ASCII_SUBSTITUTES = str.maketrans(
@@ -76,9 +86,7 @@ def print_page(
         for table in section.tables:
             console.print()
             print_table(table, console)
-    if brief.next_steps:
-        console.print()
-        print_next_steps(brief.next_steps, console)
+    _print_advice(brief, console)
     _print_files(files, console)
 
 
@@ -110,8 +118,16 @@ def _print_full(page: Page, console: Console, files: Sequence[str]) -> None:
     if page.headline is not None:
         console.print()
         _print_headline(page.headline, console)
-    if page.next_steps:
+    _print_advice(page, console)
+
+
+def _print_advice(page: Page, console: Console) -> None:
+    """What to do, then the commands that follow."""
+    if page.advice or page.next_steps:
         console.print()
+    for text in page.advice:
+        _print_text(console, f"{WHAT_TO_DO}: {text}")
+    if page.next_steps:
         print_next_steps(page.next_steps, console)
 
 
@@ -142,7 +158,7 @@ def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
         line = Text(f"  {command}  # {purpose}")
         if line.cell_len > _page_width(console):
             _print_text(console, f"  # {purpose}", style="dim")
-            line = Text(f"  {command}")
+            line = Text("\n".join(wrap_line(f"  {command}", _page_width(console))))
         console.print(line, soft_wrap=True)
 
 

@@ -8,17 +8,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fusion_bench.checks.collection_warnings import warn_ties, warn_unjudged
-from fusion_bench.checks.query_warnings import CHOSEN_GROUPING, warn_near_duplicates, warn_synthetic
+from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
+from fusion_bench.checks.records import DataWarning
+from fusion_bench.config.json_records import compute_once
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.report import tuning_records as records
+from fusion_bench.report.answer_texts import describe_first_group
 from fusion_bench.report.data_warnings import (
-    drop_judge_findings,
     judge_section,
     lint_section,
     list_findings,
 )
 from fusion_bench.report.evaluation_findings import describe_few_repeats
-from fusion_bench.report.page import Figure, Finding, Page, Section, Tone, YamlBlock
+from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
     describe_better_effort,
@@ -80,37 +82,37 @@ RULES = {
 }
 
 
-def tuning_findings(report: records.TuningReport, tuned: str = "tuned.yaml") -> tuple[Finding, ...]:
+def tuning_findings(report: records.TuningReport) -> tuple[Finding, ...]:
     """The verdict first, then the evidence, then warnings.
 
     Args:
         report: What was found.
-        tuned: File of the tuned experiment, as commands name it.
     """
     warnings = (Finding(text, "warning", key) for key, text in _warnings(report))
-    return (*_evidence(report, tuned), *warnings, *_data_warnings(report))
+    return (*_evidence(report), *warnings, *list_findings(_find_warnings(report)))
 
 
-def _data_warnings(report: records.TuningReport) -> Iterator[Finding]:
+@compute_once
+def _find_warnings(report: records.TuningReport) -> list[DataWarning]:
     """Whatever eval would warn of on the held-out queries."""
-    warnings = [
-        *warn_synthetic(report.synthetic_queries),
-        *warn_near_duplicates(report.near_duplicates),
+    if (facts := report.data) is None:
+        return []
+    return [
+        *facts.warnings,
+        *warn_unjudged(facts.unjudged_shares, facts.judgments, key="unjudged share"),
+        *warn_ties("ties", facts.tied, report.measure, facts.queries),
+        *warn_ties("source ties", facts.source_tied, report.measure, facts.queries),
     ]
-    if (facts := report.data) is not None:
-        warnings += facts.warnings
-        warnings += warn_unjudged(facts.unjudged_shares, facts.judgments, key="unjudged share")
-        for key, counts in (("ties", facts.tied), ("source ties", facts.source_tied)):
-            warnings += warn_ties(key, counts, report.measure, facts.queries)
-    return list_findings(warnings)
 
 
-def _evidence(report: records.TuningReport, tuned: str) -> Iterator[Finding]:
+def _evidence(report: records.TuningReport) -> Iterator[Finding]:
     yield Finding(describe_verdict(report), _verdict_tone(report), "verdict")
+    if report.first_group:
+        text = describe_first_group(report.first_group, len(report.floor) + 2)
+        yield Finding(text, key="first group")
     yield from _unjudged_finding(report)
     texts = {
         "floor": "" if report.verdict == "ship" else describe_floor(report),
-        "recommendation": f"Recommendation: {recommend(report, tuned)}",
         "better effort": describe_better_effort(report),
         "split": describe_split(report.split_choice),
         "list trials": _describe_list_repeats(report),
@@ -298,7 +300,7 @@ def _is_at_range_end(parameter: records.ParameterInfo, report: records.TuningRep
 
 
 def build_page(
-    report: records.TuningReport, figures: Sequence[Figure] = (), tuned: str = "tuned.yaml"
+    report: records.TuningReport, figures: Sequence[Picture] = (), tuned: str = "tuned.yaml"
 ) -> Page:
     """The page of a tuning run: the verdict, what it rests on, tables and figures.
 
@@ -307,12 +309,12 @@ def build_page(
         figures: The figures beside the page; empty = none.
         tuned: File of the tuned experiment, as commands name it.
     """
-    verdict, *findings = tuning_findings(report, tuned)
+    verdict, *findings = tuning_findings(report)
     gains, *tables = tuning_tables(report)
     results = Section(
         summary=f"{report.dataset}: {report.measure}; {len(report.trials):,} trials; "
         f"split: {report.split}",
-        findings=drop_judge_findings(findings),
+        findings=tuple(findings),
         parts=(gains, *figures[:1], *tables, *figures[1:]),
     )
     systems = Section(
@@ -332,8 +334,12 @@ def build_page(
         facts=_facts(report),
     )
     title = f"{report.name}: tuning {report.system} on {report.dataset}"
-    first = judge_section(() if report.data is None else report.data.warnings)
-    sections = (*first, results, *lint_section(report.lint), systems)
+    sections = (
+        *judge_section(_find_warnings(report)),
+        results,
+        *lint_section(report.lint),
+        systems,
+    )
     advice = recommend(report, tuned)
     return Page(
         *(title, sections, verdict, provenance),

@@ -39,7 +39,7 @@ from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.report_records import ScoredList
-from fusion_bench.stats.comparison import BETTER, Answer, Difference, MeanDifference
+from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Difference, MeanDifference
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -298,7 +298,7 @@ class PerTypeResult(ReportRecord):
         return CLASS_KEYS[self.key].field
 
 
-FloorKind: TypeAlias = Literal["system", "source"]
+FloorKind: TypeAlias = Literal["system", "source", "missing"]
 #: Answers that show that something untuned does as well as the tuned system.
 AS_GOOD: Final[tuple[Answer, ...]] = (*BETTER, "equivalent", "identical")
 
@@ -307,8 +307,9 @@ class FloorRow(MeanDifference):
     """Something untuned against the tuned system.
 
     Attributes:
-        name: A system of the experiment, or a source that one of them reads.
-        kind: Which of the two.
+        name: A system of the experiment, a source that one of them reads, or the default with
+            another ``missing``.
+        kind: Which of them.
         mean: Held out.
         difference: This − tuned.
         low: Lower end of its interval, adjusted for all rows; None where there is none.
@@ -624,6 +625,8 @@ class TuningReport(TableView, ReportRecord):
         unjudged: What unjudged documents could change in the held-out difference; None = all
             judgments are complete.
         floor: Untuned systems and single sources on the held-out queries, the best first.
+        first_group: Of these, the default and the tuned system those that are not shown to be worse
+            than any other, over all pairs; empty where nothing else was evaluated.
         synthetic_queries: Queries that a model wrote; where there are any, all are.
         grouping: How the declared groups were joined.
         near_duplicates: Queries that depend on each other though no group says so; None = few or
@@ -671,6 +674,7 @@ class TuningReport(TableView, ReportRecord):
     look: Look | None = None
     unjudged: UnjudgedResult | None = None
     floor: tuple[FloorRow, ...] = ()
+    first_group: tuple[str, ...] = ()
     grouping: Grouping = "identical"
     near_duplicates: NearDuplicates | None = None
     synthetic_queries: int = 0
@@ -779,10 +783,15 @@ class TuningReport(TableView, ReportRecord):
     def untuned_match(self) -> FloorRow | None:
         """What, untuned, does best of all that has no lower held-out mean; None = nothing.
 
-        Rows that are shown to be as good as the tuned system come first.
+        Rows that are shown to be as good as the tuned system come first. A gain that ships must be
+        shown over the default with another ``missing``, too: its mean alone would not do.
         """
         rows = sorted(self.floor, key=lambda row: not row.is_as_good)
-        return next((row for row in rows if row.is_not_below), None)
+        return next((row for row in rows if row.is_not_below or self._may_repair(row)), None)
+
+    def _may_repair(self, row: FloorRow) -> bool:
+        """Whether a gain that ships may be that of another ``missing`` alone."""
+        return self.verdict == "ship" and row.kind == "missing" and row.answer not in WORSE
 
     @property
     def better_trials(self) -> int:

@@ -12,7 +12,13 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.answer_texts import COUNTS, DIFFERENCE, interval_column, name_verdict
+from fusion_bench.report.answer_texts import (
+    COUNTS,
+    DIFFERENCE,
+    first_group_column,
+    interval_column,
+    name_verdict,
+)
 from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
 from fusion_bench.report.page import Column, Table, Tone, columns_of, make_columns, make_table
 from fusion_bench.report.tuning_texts import (
@@ -231,6 +237,8 @@ def floor_table(report: records.TuningReport) -> Table:
             is_text=True,
         ),
     ]
+    if group := report.first_group:
+        columns.insert(-1, first_group_column(group, lambda row: row.name))
     note = (
         "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
         f"the {len(report.floor)} rows.{SHARED_FOLDS if report.is_cross_fitted else ''}"

@@ -162,7 +162,7 @@ CLAIMS: dict[str, str] = {
     "keep": "gains less than {least} over",
     "too few queries": "is not shown to differ from",
     "too few tuning queries": "was not chosen over",
-    "unjudged decide": "is not compared, because unjudged documents decide, with",
+    "unjudged decide": "may be better or worse, as unjudged documents decide, than",
 }
 
 #: The verdicts that claim something about the true difference.
@@ -176,7 +176,7 @@ def describe_verdict(report: records.TuningReport) -> str:
     gain, match = report.held_out, report.untuned_match
     label = "Verdict"
     if report.verdict == "ship" and match is not None:
-        advice = f"So keep the default, or use {match.name}."
+        advice = f"So {advise_untuned(match)}."
         label = f"{describe_floor(report)} {advice} Verdict against the default alone"
     claim = describe_claim(report.verdict, gain, report.min_gain)
     change = format_change(
@@ -251,7 +251,8 @@ def describe_floor(report: records.TuningReport) -> str:
         "equivalent": f"is equivalent within {least} to",
         "identical": "has the same values as",
     }
-    claim = claims.get(row.answer, "has no lower mean than, and is not shown to differ from,")
+    unshown = "has no lower mean than, and is not shown to differ from,"
+    claim = claims.get(row.answer, unshown if row.difference >= 0 else "is not shown to be below")
     chosen = f"the default {report.system}" if report.is_default_chosen else "the tuned system"
     if row.answer in SHOWN and report.unjudged is not None:
         chosen += report.unjudged.condition
@@ -259,7 +260,13 @@ def describe_floor(report: records.TuningReport) -> str:
     return (
         f"{name} {claim} {chosen} on the same queries: {report.measure} "
         f"{format_number(row.mean)} ({difference})."
+        f"{' The gain may be that of this value alone.' if row.kind == 'missing' else ''}"
     )
+
+
+def advise_untuned(row: records.FloorRow) -> str:
+    """What to do where something untuned does as well as the tuned system."""
+    return f"use {row.name}" if row.kind == "missing" else f"keep the default, or use {row.name}"
 
 
 #: By verdict.
@@ -289,8 +296,8 @@ def recommend(report: records.TuningReport, tuned: str = "tuned.yaml") -> str:
     match = report.untuned_match
     if report.verdict == "ship" and match is not None:
         return (
-            f"keep the default, or use {match.name}, which needs no tuning. The tuned parameters "
-            "are not shown to gain anything over it."
+            f"{advise_untuned(match)}, which needs no tuning. The tuned parameters are not shown "
+            "to gain anything over it."
         )
     point = better_effort_point(report)
     if point is not None and report.front is not None and not report.front.is_contradicted:
@@ -323,6 +330,8 @@ def tuning_in_words(report: records.TuningReport) -> str:
         return f"Keep the default {system}, and judge first: documents without a grade decide"
     if report.verdict != "ship":
         return f"Keep the default {system}: no gain is shown on held-out queries"
+    if match is not None and match.kind == "missing":
+        return f"Use {match.name} on {report.dataset}: tuning is not shown to gain anything over it"
     if match is not None:
         return f"Keep the default {system}: the tuned one is not shown to gain over {match.name}"
     gain = f"{report.measure} {format_number(report.held_out.difference, signed=True)}"

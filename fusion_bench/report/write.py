@@ -7,24 +7,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import yaml
 from pydantic import BaseModel
 
 from fusion_bench.config.options import PictureOptions
 from fusion_bench.config.yaml_files import format_yaml
-from fusion_bench.evaluation.details.collector import ReportDetails
-from fusion_bench.evaluation.report_file import Report, read_last_report
-from fusion_bench.io.outputs import write_outputs
-from fusion_bench.report import evaluation_page, tuning_page
-from fusion_bench.report.html.pages import evaluation_html
-from fusion_bench.report.html.render import render_html
+from fusion_bench.io.outputs import write_files
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, NextStep, Page
 from fusion_bench.report.record_rows import csv_files, record_rows
 from fusion_bench.report.table import make_safe_name, render_latex_tables
-from fusion_bench.report.tuning_records import ParetoFront, TuningReport
-from fusion_bench.util.files import make_output_folder, make_write_error, show_path
+from fusion_bench.util.files import show_path
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.details.collector import ReportDetails
+    from fusion_bench.evaluation.report_file import Report
+    from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 
 
 def write_report(
@@ -57,9 +57,13 @@ def write_report(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
+    from fusion_bench.evaluation.report_file import read_last_report
+    from fusion_bench.report import evaluation_page
+    from fusion_bench.report.html.pages import evaluation_html
+
     options = options or PictureOptions()
     figures = _evaluation_figures(report, options.plot_format, max_figures) if options.plots else ()
-    page = evaluation_page.build_page(report, figures)
+    page = evaluation_page.place_figures(evaluation_page.build_page(report), figures)
     texts = {"report.json": f"{report.model_dump_json()}\n", "report.md": render_page(page)}
     if options.html:  # with what changed since the report that the folder holds
         texts["report.html"] = evaluation_html(
@@ -84,8 +88,8 @@ def write_tuning(
     Args:
         report: What to write.
         folder: Where to; created if missing.
-        options: Whether to draw figures, which imports Matplotlib, and to write ``tuning.html``,
-            which holds them; formats.
+        options: Whether to draw figures, which imports Matplotlib, and to write ``tuning.html``;
+            formats.
         tuned: The tuned experiment as YAML, which ``eval`` takes unchanged.
         next_steps: The commands that follow, for ``tuning.html``.
 
@@ -95,9 +99,12 @@ def write_tuning(
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
+    from fusion_bench.report import tuning_page
+    from fusion_bench.report.html.pages import tuning_html
+
     options = options or PictureOptions()
     figures: tuple[Figure, ...] = ()
-    if options.plots or options.html:
+    if options.plots:
         from fusion_bench.report.plots import make_figures
 
         figures = tuple(
@@ -105,20 +112,18 @@ def write_tuning(
             for figure in make_figures("tuning", report)
         )
     path = show_path(folder / "tuned.yaml")
-    page = replace(tuning_page.build_page(report, figures, path), next_steps=tuple(next_steps))
-    drawings = draw_figures(page)
-    is_plain = options.plots or not figures
-    text_page = page if is_plain else tuning_page.build_page(report, (), path)
+    page = tuning_page.build_page(report, figures, path)
+    html = tuning_html(report, path, next_steps=next_steps) if options.html else ""
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
-        "tuning.md": render_page(text_page),
-        **({"tuning.html": render_html(page, figures=drawings)} if options.html else {}),
+        "tuning.md": render_page(page),
+        **({"tuning.html": html} if html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
         **(render_latex_tables(page, "tuning") if options.latex else {}),
         **csv_files("tuning", record_rows(report), options.csv),
     }
-    return write_files(folder, texts, drawings if options.plots else None)
+    return write_files(folder, texts, draw_figures(page))
 
 
 def write_record(name: str, record: BaseModel, page: Page, folder: Path) -> list[Path]:
@@ -147,34 +152,6 @@ def draw_figures(page: Page) -> dict[str, bytes]:
         figure.file: (render_svg if figure.file.endswith(".svg") else render_png)(figure.draw())
         for figure in page.figures
     }
-
-
-def write_files(
-    folder: Path,
-    texts: Mapping[str, str],
-    figures: Mapping[str, bytes] | None = None,
-    *,
-    committed: Sequence[Path] = (),
-) -> list[Path]:
-    """Write texts and figures, all of which are made before anything is written.
-
-    The first text is the record of the set: where it is there, the other files belong to it.
-
-    Args:
-        folder: Where to; created if missing.
-        texts: File name → text.
-        figures: File name → contents; see :func:`draw_figures`.
-        committed: Files that git must see wherever they are.
-
-    Raises:
-        FusionBenchError: The folder cannot be written to.
-    """
-    contents = {name: text.encode() for name, text in texts.items()} | dict(figures or {})
-    try:
-        make_output_folder(folder, committed=committed)
-    except OSError as error:
-        raise make_write_error(folder, error) from error
-    return write_outputs(folder, contents)
 
 
 def _evaluation_figures(

@@ -56,8 +56,10 @@ def mean_of_repeats(repeats: FloatArray | Sequence[FloatArray]) -> FloatArray:
         repeats: Shape (T, …); an array becomes read-only too.
     """
     values = np.asarray(repeats)
-    mean: FloatArray = np.where((values == values[0]).all(axis=0), values[0], values.mean(axis=0))
     make_readonly(values)
+    mean: FloatArray = values[0]
+    if len(values) > 1:
+        mean = np.where((values == mean).all(axis=0), mean, values.mean(axis=0))
     make_readonly(mean)
     return mean
 

@@ -142,9 +142,9 @@ class FlippedStatistics:
         ids: The G ids of the groups, those in which some difference is not 0 first.
         changed: How many these are.
         units: Shape (R + 1, G): S_g of each row in whole units; the last row is that of ones.
-        scales: Shape (R + 1,): a unit of each row, as a part of N.
-        weighted_units: w_g n_g S_g likewise; None where all groups are of one size.
-        weighted_scales: A unit of each of these rows, or the common factor w_g n_g.
+            Where groups differ in size, (2 R + 2, G): w_g n_g S_g likewise below.
+        scales: A unit of each of these rows; of S_g as a part of N.
+        weight: w_g n_g N where all groups are of one size; else None.
         means: Shape (R,): m.
         squares: Shape (R,): Σ w_g S_g².
         residual_squares: Shape (R,): Σ w_g (S_g − n_g m)²; 0 where residuals are float noise.
@@ -156,8 +156,7 @@ class FlippedStatistics:
     changed: int
     units: FloatArray
     scales: FloatArray
-    weighted_units: FloatArray | None
-    weighted_scales: FloatArray
+    weight: float | None
     means: FloatArray
     squares: FloatArray
     residual_squares: FloatArray
@@ -182,20 +181,20 @@ class FlippedStatistics:
         Returns:
             Shape (R, B).
         """
-        means, weighted = self._sum_rows(slice(-1), flips[: self.changed])
-        return self.to_shares(means, weighted, self.squares)
+        count = self.changed
+        means, weighted = self._scale(_flip(self.units[:, :count], flips[:count]))
+        return self.to_shares(means[:-1], weighted[:-1], self.squares)
 
     def compute_both(self, flips: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same of the differences and of the residuals; ``flips`` has all G groups."""
-        means, weighted = self._sum_rows(slice(-1), flips[: self.changed])
+        means, weighted, *residuals = self._flip_all(flips)
         shares = self.to_shares(means, weighted, self.squares)
-        residuals = self._center(means, weighted, flips)
-        return shares, self.to_shares(*residuals, self.residual_squares)
+        return shares, self.to_shares(residuals[0], residuals[1], self.residual_squares)
 
     def flip_residuals(self, flips: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Σ S_g / N and Σ w_g n_g S_g of the residuals after each flip, (R, B) each."""
-        means, weighted = self._sum_rows(slice(-1), flips[: self.changed])
-        return self._center(means, weighted, flips)
+        _, _, means, weighted = self._flip_all(flips)
+        return means, weighted
 
     def to_shares(self, means: FloatArray, weighted: FloatArray, squares: FloatArray) -> FloatArray:
         """t² / (1 + t²) of flipped rows, shape (R, B).
@@ -212,20 +211,22 @@ class FlippedStatistics:
         is_known = (whole > 0) & (squares > 0)[:, None]
         return np.divide(squared, whole, out=np.zeros_like(whole), where=is_known)
 
-    def _sum_rows(self, rows: slice, flips: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Σ S_g / N and Σ w_g n_g S_g of some rows after each flip of the first groups."""
-        count = len(flips)
-        means = _flip(self.units[rows, :count], flips) * self.scales[rows, None]
-        if self.weighted_units is None:
-            return means, means * self.weighted_scales[rows, None]
-        weighted = _flip(self.weighted_units[rows, :count], flips)
-        return means, weighted * self.weighted_scales[rows, None]
+    def _flip_all(self, flips: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """(R, B): Σ S_g / N and Σ w_g n_g S_g of the differences, and both of the residuals."""
+        count, rows = self.changed, len(self.means)
+        ones = slice(rows, None, rows + 1)  # all other rows are 0 in the groups that do not change
+        sums = _flip(self.units[:, :count], flips[:count])
+        sums[ones] += _flip(self.units[ones, count:], flips[count:])
+        means, weighted = self._scale(sums)
+        residuals = (each[:-1] - self.means[:, None] * each[-1] for each in (means, weighted))
+        return (means[:-1], weighted[:-1], *residuals)
 
-    def _center(
-        self, means: FloatArray, weighted: FloatArray, flips: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        ones, weighted_ones = self._sum_rows(slice(-1, None), flips)
-        return means - self.means[:, None] * ones, weighted - self.means[:, None] * weighted_ones
+    def _scale(self, sums: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """(R + 1, B): Σ S_g / N and Σ w_g n_g S_g of sums in units."""
+        scaled = sums * self.scales[:, None]
+        if self.weight is not None:
+            return scaled, scaled * self.weight
+        return scaled[: len(self.means) + 1], scaled[len(self.means) + 1 :]
 
 
 def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -> FlippedStatistics:
@@ -247,11 +248,12 @@ def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -
     order = np.argsort(~is_changed, kind="stable")
     scales = np.ldexp(1.0, -shifts) / queries
     factors = weights * sizes
-    weighted_units, weighted_scales = None, np.full(len(sums), factors[0] * queries)
-    if sizes.min() != sizes.max():
-        weighted_units, shifts = _fixed_point(sums * factors)
-        weighted_scales = np.ldexp(1.0, -shifts)
-        weighted_units = weighted_units[:, order]
+    weight = None
+    if sizes.min() == sizes.max():
+        weight = float(factors[0] * queries)
+    else:
+        weighted, shifts = _fixed_point(sums * factors)
+        units, scales = np.vstack([units, weighted]), np.append(scales, np.ldexp(1.0, -shifts))
     means = np.array([math.fsum(row.tolist()) / queries for row in sums[:-1]])
     squares = _sum_squares(sums[:-1], weights)
     residual_squares = _sum_squares(sums[:-1] - means[:, None] * sizes, weights)
@@ -261,8 +263,7 @@ def prepare_flips(differences: Sequence[FloatArray], group_ids: Sequence[str]) -
         changed=int(is_changed.sum()),
         units=units[:, order],
         scales=scales,
-        weighted_units=weighted_units,
-        weighted_scales=weighted_scales,
+        weight=weight,
         means=means,
         squares=squares,
         residual_squares=residual_squares,
@@ -275,9 +276,7 @@ def _no_variance(rows: int, queries: int) -> FlippedStatistics:
     """Nothing to flip: t is undefined."""
     nothing, zeros = np.empty((rows + 1, 0)), np.zeros(rows)
     scales = np.zeros(rows + 1)
-    return FlippedStatistics(
-        (), 0, nothing, scales, None, scales, zeros, zeros, zeros, 0.0, queries
-    )
+    return FlippedStatistics((), 0, nothing, scales, 0.0, zeros, zeros, zeros, 0.0, queries)
 
 
 def _sum_squares(sums: FloatArray, weights: FloatArray) -> FloatArray:

@@ -247,9 +247,9 @@ def outline_objective(
     runs = objective.runs
     values = ((item.name, getattr(runs, item.name)) for item in fields(runs))
     empty: Any = {name: value[..., :0] for name, value in values if isinstance(value, np.ndarray)}
-    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary, qrels=None)
+    outline = replace(runs, **empty, vocabulary=encode_ids([]).vocabulary, qrels=None, later=())
     paths = replace(paths, fingerprint=objective.fingerprint)
-    return replace(objective, runs=outline, later_repeats=()), paths, known
+    return replace(objective, runs=outline), paths, known
 
 
 #: How often a call is sent before its broken process counts as an error.
@@ -383,8 +383,7 @@ class DistributedObjective(TuningObjective):
         stops = np.cumsum([len(rows) for _, rows in self.parts])
         kept = zip(self.parts, np.split(keep, stops[:-1]), strict=True)
         parts = tuple((paths, rows[part]) for (paths, rows), part in kept)
-        later = tuple(runs.subset(keep) for runs in self.later_repeats)
-        return replace(self, runs=self.runs.subset(keep), later_repeats=later, parts=parts)
+        return replace(self, runs=self.runs.subset(keep), parts=parts)
 
     def _is_trained(self, params: Params) -> bool:
         """Whether these values make a system that learns from all queries at once."""

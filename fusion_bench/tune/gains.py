@@ -6,25 +6,25 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds
+from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
-from fusion_bench.evaluation.assessment import find_repeat_bounds
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_JUDGED,
-    evaluate_repeats,
+    load_lists,
     prepare_dataset,
-    repeats_of,
 )
-from fusion_bench.evaluation.run_experiment import load_lists
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
 from fusion_bench.stats.comparison import check_skew, decide_answer, paired_difference
 from fusion_bench.stats.corrections import randomization_p_values
@@ -63,19 +63,7 @@ class PairedValues:
     @property
     def repeat_terms(self) -> tuple[RepeatTerm, ...]:
         """What the repeats add to the variance of the gain."""
-        return list_repeat_terms(self.repeats, number_by_appearance(self.groups)[0])
-
-
-def list_repeat_terms(
-    differences: FloatArray | None, groups: IntArray | None
-) -> tuple[RepeatTerm, ...]:
-    """What the repeats of two systems that read the same lists add to the variance of a gain.
-
-    Args:
-        differences: Shape (T, Q): tuned − default on each repeat; None = there is one.
-        groups: Shape (Q,), integer codes; None = every query is its own group.
-    """
-    return () if differences is None else make_repeat_terms([differences], groups)
+        return make_repeat_terms([self.repeats], number_by_appearance(self.groups)[0])
 
 
 def paired_gain(
@@ -105,7 +93,7 @@ def paired_gain(
     """
     difference = paired_difference(tuned, default)
     mean = estimate_mean(difference, groups, alpha=alpha)
-    mean = add_repeat_variance(mean, list_repeat_terms(repeats, groups), alpha=alpha)
+    mean = add_repeat_variance(mean, make_repeat_terms([repeats], groups), alpha=alpha)
     p = 1.0
     if difference.any():
         p = float(randomization_p_values(difference[None], groups, seed=seed)[0])
@@ -286,7 +274,7 @@ def evaluate_untuned(
     dataset: Dataset,
     objective: TuningObjective,
 ) -> tuple[UntunedSystem, ...]:
-    """Evaluate every other system of the experiment, and every source that a system reads.
+    """Evaluate every other system, the default with another ``missing``, and every source.
 
     Args:
         experiment: The experiment.
@@ -299,28 +287,54 @@ def evaluate_untuned(
     """
     task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
     others = [s for name, s in experiment.systems.items() if name != objective.system.name]
+    known = [system.resolved_config for system in (*others, objective.system)]
+    repaired = [s for s in missing_variants(objective) if s.resolved_config not in known]
     names = drop_final(task.runs.sources, task.runs.roles)
     alone = [System(name=name, runs=(name,)) for name in sorted(names)]
-    known = [system.resolved_config for system in (*others, objective.system)]
     sources = [system for system in alone if system.resolved_config not in known]
-    systems = [*others, *sources]
-    scores = evaluate_repeats(task, systems, [objective.measure])
+    systems = [*others, *sources, *repaired]
+    measures = [objective.measure]
+    scores = evaluate_systems(systems, task.runs, measures, training=task.training)
     place = {query: q for q, query in enumerate(task.runs.queries)}
     order = np.array([place[query] for query in objective.runs.queries])
     kinds: list[FloorKind] = ["system" for _ in others]
     kinds += ["source" for _ in sources]
+    kinds += ["missing" for _ in repaired]
     tuned = task.repeat_lists(objective.system)
     return tuple(
         UntunedSystem(
             score.system,
             kind,
             score.values[0],
-            repeats_of(score.repeats, 0),
+            score.repeats[:, 0] if len(score.repeats) > 1 else None,
             is_shared=not tuned.isdisjoint(task.repeat_lists(system)),
-            bounds=find_repeat_bounds(task, system, [objective.measure])[0],
+            bounds=find_system_bounds(system, task.runs, measures, training=task.training)[0],
         ).select_queries(order)
         for score, kind, system in zip(scores, kinds, systems, strict=True)
     )
+
+
+def missing_variants(objective: TuningObjective) -> list[System]:
+    """The default with each other ``missing`` that can be computed; none where it has none.
+
+    A default that skips what a list did not return can be far below one that counts 0; a search
+    that only finds that out is no tuning.
+    """
+    system = objective.system
+    field = type(system.fusion).model_fields.get("missing")
+    if field is None or system.class_configs is not None:
+        return []
+    now = system.model_dump()["fusion"]["missing"]
+    others = [value for value in get_args(field.annotation) if value != now]
+    built = {
+        value: objective.build_system({"fusion.missing": value}).model_dump()
+        for value in others
+        if objective.failure_reason({"fusion.missing": value}) is None
+    }
+    return [
+        parse_model(System, {**data, "name": f"{system.name}, missing: {value}"})
+        for value, data in built.items()
+    ]
 
 
 def compare_floor(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
-from fusion_bench.checks.completion_bounds import QueryBounds, find_fitted_bounds
+from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
 from fusion_bench.checks.dataset_facts import (
     count_known_unjudged,
     describe_first_repeat,
@@ -26,7 +26,6 @@ from fusion_bench.checks.unjudged import (
     combine_evidence,
     compare_unjudged,
     judgment_kind,
-    mean_evidence,
     measure_unjudged,
 )
 from fusion_bench.config.models import parse_model
@@ -48,13 +47,14 @@ from fusion_bench.report.tuning_records import (
     SplitChoice,
     TypeGain,
 )
+from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
+from fusion_bench.stats.repeat_variance import make_repeat_terms
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, list_computed, widen_fit
 from fusion_bench.tune.gains import (
     UntunedSystem,
     compare_floor,
     estimate_needed,
-    list_repeat_terms,
     select_repeats,
 )
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
@@ -218,7 +218,7 @@ class HeldOutGains:
         ]
         gain, *others = self.evaluation.estimate_family(rows, repeats)
         if self.fit is not None:
-            fit = widen_fit(self.fit, list_repeat_terms(self.gain_by_repeat, groups), groups)
+            fit = widen_fit(self.fit, make_repeat_terms([self.gain_by_repeat], groups), groups)
             gain = adopt_fit(gain, fit, is_bounded=self.evaluation.is_bounded)
         return gain, (others.pop(0) if per_type is not None else None), others
 
@@ -258,9 +258,8 @@ class HeldOutGains:
 
     def _measure_unjudged(self, system: System) -> UnjudgedEvidence:
         """Of all queries, over the repeats of the lists."""
-        measures = [self._objective.measure]
-        repeats = (measure_unjudged(system, runs, measures) for runs in self._objective.repeats)
-        return mean_evidence([evidence for [evidence] in repeats])
+        [evidence] = measure_unjudged(system, self._objective.runs, [self._objective.measure])
+        return evidence
 
 
 def _build_system(point: ParetoPoint) -> System:
@@ -272,6 +271,8 @@ def _subtract(first: FloatArray | None, second: FloatArray | None) -> FloatArray
     return None if first is None or second is None else first - second
 
 
+#: Sign flips behind the first group, on which no verdict rests.
+GROUP_DRAWS = 2_000
 #: Settings that the record holds elsewhere, or not.
 OMITTED = frozenset({"parameters", "system", "split_seed", "effort", "crag", "front", "looks"})
 
@@ -341,13 +342,9 @@ class HeldOutReport(HeldOutGains):
     def _find_bounds(self, system: System) -> QueryBounds | None:
         """What unjudged documents could make of held-out values; None where all are judged."""
         objective = self._objective
-        if bool(objective.runs.judged.all()):  # nothing needs to be ranked
-            return None
-        fitted = (
-            (fit_system(system, runs), part)
-            for runs, part in zip(objective.repeats, self._held_out_repeats, strict=True)
+        [bounds] = find_system_bounds(
+            system, self._held_out_runs, [objective.measure], training=objective.runs
         )
-        (bounds,) = find_fitted_bounds(fitted, [objective.measure])
         return bounds
 
     @cached_property
@@ -363,9 +360,9 @@ class HeldOutReport(HeldOutGains):
         return {name: bounds for name, bounds in known.items() if bounds is not None}
 
     @cached_property
-    def _held_out_repeats(self) -> list[AlignedRuns]:
-        """The lists of the held-out queries, once with each of their repeats."""
-        return [runs.subset(self._held_out) for runs in self._objective.repeats]
+    def _held_out_runs(self) -> AlignedRuns:
+        """The lists of the held-out queries."""
+        return self._objective.runs.subset(self._held_out)
 
     @property
     def _sides(self) -> dict[str, System]:
@@ -452,6 +449,26 @@ class HeldOutReport(HeldOutGains):
             ),
         }
 
+    def _find_first_group(self) -> tuple[str, ...]:
+        """The held-out systems that are not shown to be worse than any other."""
+        if not self.untuned:
+            return ()
+        sides = (self.default, self.default_by_repeat), (self.tuned, self.tuned_by_repeat)
+        named = zip(self._sides, sides, strict=True)
+        systems = [*(UntunedSystem(name, "system", *side) for name, side in named), *self.untuned]
+        every = [each.select_queries(self._held_out) for each in systems]
+        values = every[0].values
+        table = ComparedValues(
+            self._objective.measure.name,
+            {each.name: each.values for each in every},
+            every[0].name,
+            tuple(self.evaluation.pair_values(values, values).groups),
+            self.evaluation.is_bounded,
+            {each.name: each.repeats for each in every if each.repeats is not None},
+        )
+        alpha, seed = 2 * self.evaluation.verdict_level, self.evaluation.tuning.seed
+        return find_first_group(table, seed=seed, alpha=alpha, draws=GROUP_DRAWS)
+
     def _data_fields(self) -> dict[str, Any]:
         """What is beside the verdicts: the floor, gains by class, and facts of the data."""
         evaluation, mask = self.evaluation, self._held_out
@@ -467,6 +484,7 @@ class HeldOutReport(HeldOutGains):
                 seed=evaluation.tuning.seed,
                 tuned_repeats=select_repeats(self.tuned_by_repeat, mask),
             ),
+            "first_group": self._find_first_group(),
             "by_type": tuple(TypeGain(**each) for each in self._gains_by("type")),
             "by_intent": tuple(IntentGain(**each) for each in self._gains_by("intent")),
             "data": self._measure_facts(),
@@ -480,8 +498,8 @@ class HeldOutReport(HeldOutGains):
     def _measure_facts(self) -> DataFacts:
         """Facts of the default and the tuned system on the held-out queries, first trial."""
         objective, dataset = self._objective, self.dataset
-        runs, measures = objective.runs, [objective.measure]
-        part = self._held_out_repeats[0]
+        runs, measures = objective.runs.repeats[0], [objective.measure]
+        part = self._held_out_runs.repeats[0]
         fitted = {name: fit_system(each, runs) for name, each in self._sides.items()}
         assessed = {name: assess_system(each, part, measures) for name, each in fitted.items()}
         inside = find_source_ties(
@@ -492,7 +510,7 @@ class HeldOutReport(HeldOutGains):
             ranked_by_column=dataset.ranked_by_column,
             seed=self.evaluation.tuning.seed,
         )
-        infos = tuple(list_infos([*zip(dataset.repeats, objective.repeats, strict=False)]))
+        infos = tuple(list_infos([*zip(dataset.repeats, objective.runs.repeats, strict=False)]))
         return DataFacts(
             runs=infos,
             warnings=tuple(self._find_warnings(infos, part.queries)),
@@ -528,5 +546,7 @@ class HeldOutReport(HeldOutGains):
             binary_relevance=dataset.spec.binary_relevance,
             ignored=count_known_unjudged(dataset),
             described=len(objective.runs.queries),
+            synthetic=count_synthetic(dataset.queries, objective.runs.queries),
+            near_duplicates=self.evaluation.near_duplicates,
             first_trial=describe_first_repeat(dataset, *of_first),
         )

@@ -34,7 +34,6 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.tune.space import (
     ABSENT,
     CLASS_PATH,
@@ -176,12 +175,11 @@ class TuningObjective:
 
     Attributes:
         system: The default; everything that is not a parameter stays as it is there.
-        runs: All Q queries.
+        runs: All Q queries; with several repeats of the lists those that all of them have. A value
+            is the mean over these.
         measure: What is maximized.
         parameters: The D dimensions of the space, each after those that it depends on.
         contents: Fingerprint of the dataset that all of these come from.
-        later_repeats: As ``runs``, with the second, third, … file of each list that has several, as
-            far as all of them have one. A value is the mean over these repeats of the lists.
     """
 
     system: System
@@ -189,7 +187,6 @@ class TuningObjective:
     measure: Measure
     parameters: tuple[Parameter, ...]
     contents: Fingerprint = field(kw_only=True)
-    later_repeats: tuple[AlignedRuns, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         """The system, the measure, and how many queries and parameters."""
@@ -198,11 +195,6 @@ class TuningObjective:
             f"TuningObjective({self.system.name!r}, {self.measure.name}, {sizes[0]}, "
             f"{pluralize(sizes[1], 'parameter')})"
         )
-
-    @property
-    def repeats(self) -> tuple[AlignedRuns, ...]:
-        """The lists, once with each of their repeats."""
-        return (self.runs, *self.later_repeats)
 
     @cached_property
     def source_roles(self) -> SourceRoles:
@@ -354,8 +346,7 @@ class TuningObjective:
         if key not in self._parts:
             if len(self._parts) > 1:
                 self._parts.popitem()
-            later = tuple(runs.subset(keep) for runs in self.later_repeats)
-            self._parts[key] = replace(self, runs=self.runs.subset(keep), later_repeats=later)
+            self._parts[key] = replace(self, runs=self.runs.subset(keep))
         return self._parts[key]
 
     def unit_points(self, trials: Sequence[Params]) -> FloatArray:
@@ -373,16 +364,14 @@ class TuningObjective:
         Raises:
             FusionBenchError: It cannot be computed.
         """
-        if not self.later_repeats:
+        if not self.runs.later:
             return None
-        return np.stack([self._evaluate_repeat([system], runs)[0] for runs in self.repeats])
+        [scores] = evaluate_systems([system], self.runs, [self.measure])
+        counted = len(self.runs.repeats) // len(scores.repeats)  # > 1: it reads no such list
+        return np.repeat(scores.repeats[:, 0], counted, axis=0)
 
     def _evaluate_systems(self, systems: Sequence[System]) -> FloatArray:
-        values = [self._evaluate_repeat(systems, runs) for runs in self.repeats]
-        return values[0] if len(values) == 1 else mean_of_repeats(np.stack(values)).copy()
-
-    def _evaluate_repeat(self, systems: Sequence[System], runs: AlignedRuns) -> FloatArray:
-        scores = evaluate_systems(systems, runs, [self.measure])
+        scores = evaluate_systems(systems, self.runs, [self.measure])
         return np.array([each.values[0] for each in scores])
 
 
@@ -454,13 +443,10 @@ def create_objective(
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
     return TuningObjective(
         system,
-        task.runs,
+        task.runs.common_repeats(),
         measure,
         parameters,
         contents=dataset.contents,
-        later_repeats=tuple(
-            repeat.runs for repeat in task.repeats[1 : task.dataset.count_repeats()]
-        ),
     )
 
 

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from fusion_bench.checks.dataset_facts import describe_first_repeat, warn_first_repeat
-from fusion_bench.checks.judges import find_dataset_warnings
+from fusion_bench.checks.collection_warnings import join_collections
+from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
@@ -29,8 +29,12 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.chance_oracle import find_chance
-from fusion_bench.evaluation.prepared_dataset import prepare_dataset
-from fusion_bench.evaluation.run_experiment import load_lists, report_provenance
+from fusion_bench.evaluation.prepared_dataset import (
+    find_task_warnings,
+    load_lists,
+    prepare_dataset,
+)
+from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
@@ -459,20 +463,21 @@ def study_experiment(
     for spec in read_distinct_specs(paths):
         experiment.check_datasets(spec.run_roles, spec.rerank, source)
     results = []
-    warnings: list[DataWarning] = []
+    warnings: dict[str, list[DataWarning]] = {}
     for path in paths:
         loaded = load_lists(path, chosen, progress)
-        texts = describe_first_repeat(loaded, "Verdicts on policies")
-        warnings += [*find_dataset_warnings(loaded, chosen), *warn_first_repeat(texts)]
         kept = {system.name: system for system in chosen}
         narrow = experiment.model_copy(update={"systems": kept})
         task = prepare_dataset(narrow, source, loaded)
+        duplicates = find_near_duplicates(loaded, task.runs.queries)
+        results_of_first = ["Verdicts on policies"]
+        warnings[loaded.name] = find_task_warnings(task, chosen, results_of_first, duplicates)
         for done, system in enumerate(chosen):
             progress(f"{loaded.name}: {system.name}", done, len(chosen))
             results.append(
                 study_policy(
                     system,
-                    task.runs,
+                    task.runs.repeats[0],
                     task.measures[0],
                     qrels=loaded.qrels,
                     collection=loaded.name,
@@ -484,7 +489,7 @@ def study_experiment(
         name=name_experiment(source.path),
         settings=dict(vars(budget)),
         results=tuple(results),
-        data_warnings=tuple(warnings),
+        data_warnings=tuple(join_collections(warnings)),
         provenance=report_provenance(experiment, source),
     )
 

@@ -288,10 +288,8 @@ class TuningRun:
 
     def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
         """What lint finds in the default and in the tuned system."""
-        systems = [
-            parse_model(System, {**config, "name": name})
-            for name, config in ((report.system, report.default), ("tuned", report.choice.config))
-        ]
+        tuned = parse_model(System, {**report.choice.config, "name": "tuned"})
+        systems = [self.objective.system, tuned]
         facts = [describe_dataset(self.dataset)]
         findings = lint_systems(systems, facts, ignored=self.ignored)
         return tuple(item.to_finding(None) for item in findings)

@@ -20,7 +20,7 @@ import stat
 import string
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
@@ -239,44 +239,38 @@ def _open_without_waiting(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
 
-def read_prompt_file(path: Path, what: str) -> str:
-    """The text of a file.
+def read_prompt_file(
+    path: Path, what: str, fields: Collection[str], required: Collection[str], advice: str
+) -> str:
+    """The text of a file with ``{fields}``.
 
     Args:
         path: The file.
         what: What it holds, for messages, such as ``rubric``.
+        fields: Those that it may have, without layout or conversion.
+        required: Those that it cannot do without.
+        advice: What such a file looks like, for messages.
 
     Raises:
-        ValueError: It cannot be read.
+        ValueError: It cannot be read, or is no template with these fields.
     """
     try:
-        return read_regular_text(path)
+        text = read_regular_text(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "not UTF-8"
         problem = f"{path}: the {what} cannot be read ({reason}): name a text file"
         raise ValueError(problem) from None
-
-
-def list_fields(text: str, path: Path, advice: str) -> list[tuple[str, str, str | None]]:
-    """The name, layout and conversion of each field of a template.
-
-    Args:
-        text: The template.
-        path: Its file.
-        advice: What a template looks like, for the message.
-
-    Raises:
-        ValueError: It is no template.
-    """
     try:
-        parts = list(string.Formatter().parse(text))
+        parts = [part for part in string.Formatter().parse(text) if part[1] is not None]
     except ValueError as error:
         raise ValueError(f"{path}: {error}: {advice}") from None
-    return [
-        (name, layout or "", conversion)
-        for _, name, layout, conversion in parts
-        if name is not None
-    ]
+    for _, name, layout, conversion in parts:
+        if name not in fields or layout or conversion:
+            suffix = f"!{conversion}" if conversion else f":{layout}" if layout else ""
+            raise ValueError(f"{path}: {{{name}{suffix}}} is no field of a {what}: {advice}")
+    if missing := [name for name in required if name not in {part[1] for part in parts}]:
+        raise ValueError(f"{path}: the {what} lacks {{{missing[0]}}}: {advice}")
+    return text
 
 
 def has_locks() -> bool:

@@ -29,6 +29,8 @@ NEARLY_ONE = 0.9995
 MAX_NAMES = 3
 #: Beyond this many decimals a number is float noise.
 MOST_DECIMALS = 12
+#: Columns of output that is no terminal.
+PIPE_WIDTH = 120
 
 
 def is_encodable(value: str) -> bool:
@@ -41,6 +43,25 @@ def escape_control_chars(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def wrap_line(line: str, width: int = PIPE_WIDTH) -> list[str]:
+    r"""The line in parts of at most ``width`` characters; those that follow are indented.
+
+    A command breaks before its options only, and goes on after ``\``. Longer words stay whole.
+    """
+    is_command = line.strip().removeprefix("Next: ").startswith("fusion-bench ")
+    gap, end = (" (?=--)", " \\") if is_command else (" ", "")
+    indent = " " * (len(line) - len(line.lstrip()) + 2)
+    first, *others = re.split(gap, line)
+    lines = [first]
+    for part in others:
+        if len(f"{lines[-1]} {part}{end}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines[-1] += end
+            lines.append(f"{indent}{part}")
+    return lines
 
 
 def pluralize(count: int, noun: str) -> str:
@@ -155,8 +176,6 @@ WHOLE: Final = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
 GREATEST: Final = 2**63 - 1
 #: Digits of a whole number that are read at all: Python takes long over thousands of them.
 MOST_DIGITS: Final = 400
-#: Every character of a number. A text of these alone is one, or Python refuses it as well.
-_CHARACTERS: Final = frozenset("0123456789+-.eE")
 
 
 def is_decimal(text: str) -> bool:
@@ -171,15 +190,6 @@ def is_whole(text: str) -> bool:
     except (ValueError, OverflowError):
         return False
     return True
-
-
-def has_only_digits(text: str) -> bool:
-    """Whether a text consists of characters of numbers.
-
-    Then Python's ``float`` accepts exactly what :func:`is_decimal` does. Joined texts can be asked
-    together.
-    """
-    return _CHARACTERS.issuperset(text)
 
 
 def parse_whole(text: str) -> int:

@@ -78,10 +78,11 @@ def test_results_as_data() -> None:
     assert found.verdict.startswith(answer)
     assert len(lines) <= 3
     assert (".warnings" in repr(found)) == bool(found.warnings)
-    table = found.to_latex()
+    table = found.to_latex(columns=["nDCG@10", "difference"], letters=True)
     assert "nDCG@10" in table
-    assert r"p\_adjusted" in table
+    assert "R@10" not in table
     assert len([line for line in table.splitlines() if line.endswith(r"\\")]) == 1 + len(frame)
+    assert "R@10" in found.to_latex()
     assert found.report.to_dict()["format"] == "fusion-bench-report"
 
 

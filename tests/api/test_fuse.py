@@ -12,7 +12,7 @@ import fusion_bench as fb
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.methods.fuse.rrf import RRF
 from tests import tiny
-from tests.api.cases import BM25, DENSE, RUNS
+from tests.api.cases import BM25, DENSE, QRELS, RUNS, make_collection
 
 FRAME = pd.DataFrame(
     [(q, d, s) for q, docs in DENSE.items() for d, s in docs.items()],
@@ -124,3 +124,22 @@ def test_what_cannot_be_fused_says_why(
     with pytest.raises(FusionBenchError, match=message) as caught:
         fb.fuse(runs, system, **options)
     assert isinstance(caught.value, ConfigError | DataError)
+
+
+BARE = {"normalize": "min_max"}
+
+
+def test_lists_that_are_skipped_unasked_are_warned_of() -> None:
+    with pytest.warns(UserWarning, match="'missing: zero'"):
+        fb.fuse(RUNS, ("weighted_score", BARE))
+    with pytest.warns(UserWarning, match="'missing: zero'"):
+        tuned = fb.tune(*make_collection(20), ("weighted_score", BARE), trials=2, folds=0)
+    assert "missing-skip-unasked" in {finding.id for finding in tuned.report.lint}
+    compared = fb.compare(QRELS, RUNS, {"bare": ("weighted_score", BARE)})
+    assert [text for text in compared.warnings if "'missing: zero'" in text]
+
+
+@pytest.mark.parametrize("keys", [BARE | {"missing": "skip"}, {}])
+def test_lists_that_are_skipped_as_asked_are_not(keys: dict[str, Any]) -> None:
+    fb.fuse(RUNS, ("weighted_score", keys))  # a warning would be an error
+    assert not fb.compare(QRELS, RUNS, {"s": ("weighted_score", keys)}).report.lint

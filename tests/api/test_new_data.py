@@ -161,7 +161,9 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_system_at_hand(tmp_path: Path) -> None:
-    report = fusion_bench.export(SYSTEM, "elasticsearch")
+    with pytest.raises(ConfigError, match="--vector b"):
+        fusion_bench.export(SYSTEM, "elasticsearch")
+    report = fusion_bench.export(SYSTEM, "elasticsearch", vector=["b"])
     assert (report.fidelity, report.system) == ("exact", "s")
     [path] = report.write(tmp_path / "out")
     request = json.loads(path.read_text())

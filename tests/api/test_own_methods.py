@@ -96,7 +96,7 @@ def test_space_says_what_is_searched() -> None:
     assert tuned.report.system == "my_rrf"
     assert {trial.params["fusion.k"] for trial in tuned.report.trials} - {60.0}
     assert isinstance(tuned.system.fusion.model_dump()["k"], float)
-    listed = fb.tune(qrels, runs, my_rrf, space={"k": [5.0, 60.0]}, trials=4, folds=0)
+    listed = fb.tune(qrels, runs, my_rrf, space={"k": [5.0, 60.0]}, trials=12, folds=0)
     assert {trial.params["fusion.k"] for trial in listed.report.trials} == {5.0, 60.0}
     with pytest.raises(ConfigError, match="nothing to tune"):
         fb.tune(qrels, runs, my_rrf, trials=4, folds=0)

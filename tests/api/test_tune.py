@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -87,3 +88,27 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 def test_what_cannot_be_tuned_says_why(options: dict[str, Any], message: str) -> None:
     with pytest.raises(FusionBenchError, match=message):
         fb.tune(QRELS, RUNS, **options)
+
+
+def test_a_gain_that_repairs_missing_does_not_stand_alone() -> None:
+    """Under ``skip`` what one list alone returned wins; ``zero`` mends that without tuning."""
+    chance = random.Random(0)
+    qrels: dict[str, dict[str, int]] = {}
+    runs: dict[str, dict[str, dict[str, float]]] = {"a": {}, "b": {}}
+    for q in range(200):
+        relevant = [f"d{q}-{i}" for i in range(3)]
+        qrels[f"q{q}"] = dict.fromkeys(relevant, 1)
+        for name, lists in runs.items():
+            others = [f"{name}{q}-{i}" for i in range(8)]
+            qrels[f"q{q}"] |= dict.fromkeys(others, 0)
+            lists[f"q{q}"] = {d: 0.5 + 0.4 * chance.random() for d in relevant}
+            lists[f"q{q}"] |= {d: chance.random() for d in others}
+    skip = ("weighted_score", {"normalize": "min_max"})
+    found = fb.tune(qrels, runs, skip, space={"missing": ["skip", "zero"]}, trials=8, folds=0)
+    assert found.verdict == "ship"
+    match = found.report.untuned_match
+    assert match is not None
+    assert (match.name, match.kind) == ("weighted_score, missing: zero", "missing")
+    assert found.comparison.difference > 0.1
+    assert match.name in repr(found)
+    assert match.name in found.explanation

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import fusion_bench as fb
 from fusion_bench.cli import main
 from fusion_bench.config.plugins import PLUGIN_MODULES
 from tests import tiny
@@ -193,6 +194,69 @@ def test_a_broken_plugin_ends_in_one_line(code: str, problem: str, capsys: Captu
     shown = capsys.readouterr().err
     assert problem in shown
     assert "Traceback" not in shown
+
+
+@pytest.mark.usefixtures("project")
+@pytest.mark.parametrize(
+    ("old", "new", "place"),
+    [
+        (
+            "return -runs.ranks[0]",
+            "return 1 / 0 + runs.ranks[0]",
+            "own.py:18: a function of --plugin raised ZeroDivisionError",
+        ),
+        (
+            "return -runs.ranks[0].astype(float)",
+            "raise SystemExit(0)",
+            "own.py:18: a function of --plugin raised SystemExit",
+        ),
+        ("return {d: -min", "return {d: 1 / 0 * min", "own.py:5: first_ranks: query "),
+        ("def helper", "1 / 0\ndef helper", "own.py:11: ZeroDivisionError"),
+    ],
+)
+def test_what_a_plugin_raises_names_its_line(
+    old: str, new: str, place: str, capsys: Capture
+) -> None:
+    tiny.edit(Path(), "own.py", old, new)
+    words = [*EVAL, *OPTIONS, "--set", "systems.plain.fusion=first_list"]
+    assert main(words) == 2
+    shown = capsys.readouterr().err
+    assert place in shown
+    assert len(shown.splitlines()) == 1
+    assert PLUGIN_MODULES == {}
+
+
+LISTS = ("a=datasets/mine/a.trec", "b=datasets/mine/b.trec")
+QRELS = ("--qrels", "datasets/mine/qrels.txt")
+
+
+@pytest.mark.usefixtures("project")
+def test_try_compare_and_methods_take_a_plugin(capsys: Capture) -> None:
+    capsys.readouterr()
+    assert main(["try", *QRELS, *LISTS, "--no-html", "--json", *OPTIONS]) == 0
+    [collection] = json.loads(capsys.readouterr().out)["report"]["collections"]
+    assert {"first_ranks", "first_list"} < {system["name"] for system in collection["systems"]}
+    assert main(["compare", *QRELS, *LISTS, "--measure", "top_grade", "--json", *OPTIONS]) == 0
+    assert json.loads(capsys.readouterr().out)["settings"]["measures"] == ["top_grade"]
+    assert main(["methods", "first_ranks", "--json", *OPTIONS]) == 0
+    [entry] = json.loads(capsys.readouterr().out)["fusion"]
+    assert entry["parameters"] == {"k": "60"}
+    assert main(["methods", "first_ranks"]) == 2
+
+
+@pytest.mark.usefixtures("project")
+def test_python_takes_a_plugin_by_the_same_rule() -> None:
+    report = fb.run_experiment(EXPERIMENT, plugins=["own.py"])
+    assert digest() in json.dumps(report.to_dict(), default=str)
+    assert fb.gate(EXPERIMENT, plugins=["own.py"]).exit_code == 0
+    tiny.edit(Path(), "own.py", "k=60", "k=61")
+    Path("own.py").write_text(TRACE + Path("own.py").read_text())
+    with pytest.raises(fb.FusionBenchError, match="baseline names no plugin"):
+        fb.gate(EXPERIMENT, plugins=["own.py"])
+    assert not is_executed()
+    fb.gate(EXPERIMENT, plugins=["own.py"], update="a new k")
+    assert is_executed()
+    assert PLUGIN_MODULES == {}
 
 
 @pytest.mark.usefixtures("project")

@@ -26,7 +26,7 @@ from fusion_bench.cli import main
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import AlignmentError
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.report.data_warnings import data_warnings
+from fusion_bench.report.data_warnings import find_report_warnings
 from tests import tiny, unjudged_project
 from tests.io.test_dataset_groups import write_dataset
 from tests.io.test_outputs import beside
@@ -312,7 +312,8 @@ def test_copies_are_counted(tmp_path: Path) -> None:
     assert "'groups: auto'" in text
     assert "at least 20 groups " in text
     found = collection(system("base", 0.5, 0.4), near_duplicates=record)
-    assert [w.key for w in data_warnings(report(found), found)] == ["near-duplicate queries"]
+    [warnings] = find_report_warnings(report(found)).values()
+    assert [each.key for each in warnings] == ["near-duplicate queries"]
 
 
 def test_lists_without_a_dataset_yaml_are_not_taken_for_one_of_that_name(tmp_path: Path) -> None:

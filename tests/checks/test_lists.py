@@ -20,7 +20,7 @@ from fusion_bench.checks.lists import (
     count_changed_by_float32,
     count_constant_lists,
     describe_problems,
-    list_warnings,
+    find_list_warnings,
     lowest_score,
     measure_both_orders,
 )
@@ -351,7 +351,7 @@ def note_keys(facts: Mapping[str, Any]) -> list[str]:
         zero_scores=0,
         **facts,
     )
-    return [key for key, _ in list_warnings(info, 0)]
+    return [each.key for each in find_list_warnings(info, 0)]
 
 
 @pytest.mark.parametrize(

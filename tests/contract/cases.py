@@ -301,7 +301,7 @@ def ranked(
             "blend": blend or "none",
         }
     )
-    return rank_candidates(system, runs, SPACES)
+    return rank_candidates(system, runs)
 
 
 def per_query(ranking: SystemRanking) -> dict[str, dict[str, tuple[int, float]]]:

@@ -18,7 +18,6 @@ from tests.contract.cases import (
     ORDERS,
     QUERIES,
     SOURCES,
-    SPACES,
     aligned,
     blend_examples,
     equal,
@@ -84,8 +83,8 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
         runs = aligned(dataset)
         before = snapshot(runs)
         system = System.model_validate({"name": "s", "runs": SOURCES, "blend": config})
-        ranking = rank_candidates(system, runs, SPACES)
-        again = rank_candidates(system, runs, SPACES)
+        ranking = rank_candidates(system, runs)
+        again = rank_candidates(system, runs)
         assert snapshot(runs) == before, "a blend must not write to the arrays it is given"
         np.testing.assert_array_equal(ranking.positions, again.positions)
         assert not ranking.scores.flags.writeable

@@ -17,7 +17,6 @@ from tests.contract.cases import (
     DATASETS,
     QUERIES,
     SOURCES,
-    SPACES,
     aligned,
     blend_examples,
     fusion_examples,
@@ -47,7 +46,7 @@ def hold(config: dict[str, Any]) -> int:
     seen = 0
     for dataset, query in product(DATASETS, QUERIES):
         runs = aligned(dataset)
-        ranking = rank_candidates(system, runs, SPACES)
+        ranking = rank_candidates(system, runs)
         every_row = np.arange(len(ranking.runs.documents))
         parts = list_contributions(system, ranking.runs, every_row)
         found = explain_ranking(system, runs, query)

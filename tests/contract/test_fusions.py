@@ -21,7 +21,6 @@ from tests.contract.cases import (
     QUERIES,
     ROLES,
     SOURCES,
-    SPACES,
     aligned,
     equal,
     fusion_examples,
@@ -236,7 +235,7 @@ def test_a_method_needs_fuse_alone() -> None:
         assert isinstance(form, CandidateScores)
         np.testing.assert_array_equal(form.all_scores(runs), scores)
         system = System(name="s", runs=runs.sources, fusion=fusion)
-        view = rank_candidates(system, runs, SPACES)
+        view = rank_candidates(system, runs)
         np.testing.assert_array_equal(view.positions, positions(scores, runs.offsets))
 
 

@@ -157,10 +157,11 @@ def test_dataset_show(root: Path, capsys: Capture) -> None:
 
 def test_dataset_check(root: Path, capsys: Capture) -> None:
     path = "datasets/tiny/dataset.yaml"
-    lines = printed(capsys, "dataset", "check", "tiny").splitlines()
-    assert {"judged queries: 4", "splits: dev: 1, test: 3"} <= set(lines)
-    assert lines[-1].startswith(f"{path}: ")
-    assert lines[-1].endswith("dataset show tiny")
+    first, *_, last = printed(capsys, "dataset", "check", "tiny").splitlines()
+    assert first.startswith(f"{path}: no errors: 4 judged queries, 2 runs, ")
+    assert last == f"Open {path}"
+    whole = printed(capsys, "dataset", "check", "tiny", "-v")
+    assert "splits: dev: 1, test: 3" in " ".join(whole.split())
     [note] = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"]
     assert note.startswith("3 of 4 queries ")
     file = root / "datasets/tiny/groups.jsonl"
@@ -176,8 +177,8 @@ def test_dataset_check(root: Path, capsys: Capture) -> None:
     [note] = json.loads(printed(capsys, "dataset", "check", "tiny", "--json"))["notes"]
     assert (note.split()[0], "1 judged query" in note) == ("a", True)
     out = printed(capsys, "dataset", "check", "tiny")
-    assert "\nnote: a has " in out
-    assert "1 note" in out.splitlines()[-1]
+    assert "\n! a has " in out
+    assert "1 note" in out.splitlines()[0]
 
 
 def test_methods(capsys: Capture) -> None:

@@ -2,15 +2,30 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
+import sys
+from collections import Counter
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import pytest
 
 import fusion_bench
+from fusion_bench.checks.collection_warnings import warn_settings, warn_unjudged
+from fusion_bench.checks.judges import find_judge_warnings
+from fusion_bench.checks.lists import find_data_warnings
+from fusion_bench.checks.query_warnings import (
+    find_grade_warnings,
+    warn_near_duplicates,
+    warn_synthetic,
+)
 from fusion_bench.cli import main
+from fusion_bench.evaluation.recommendation import find_preference
+from fusion_bench.report.evaluation_page import build_page
+from fusion_bench.stats.comparison_family import find_first_group
 from tests import tiny, warnings_project
 from tests.gate import cases
 from tests.tiny import edit
@@ -90,6 +105,38 @@ def test_json_holds_key_and_text(
         warnings = record["data"]["warnings"] if command == "tune" else record[0]["warnings"]
     texts = {warning["key"]: warning["text"] for warning in warnings}
     assert [key for key in TEXTS if TEXTS[key] not in texts[key]] == []
+    evidence = {warning["key"]: warning["evidence"] for warning in warnings}
+    assert evidence["reversed"]["mean_as_read"] < evidence["reversed"]["mean_backwards"]
+    assert evidence["rank column"]["name"] == "distance"
+    assert evidence["missing zero"]["lowest_scores"]["negative"] < 0
+
+
+FINDERS = (
+    *(find_judge_warnings, find_data_warnings, find_grade_warnings, warn_near_duplicates),
+    *(warn_synthetic, warn_unjudged, warn_settings, find_preference, find_first_group, build_page),
+)
+
+
+@pytest.mark.parametrize("command", ["eval", "tune", "gate", "try", "compare"])
+def test_each_finder_runs_once_a_command(
+    project: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    monkeypatch.chdir(project)
+    names = {inspect.unwrap(finder).__code__: finder.__name__ for finder in FINDERS}
+    frames: set[FrameType] = set()  # a generator is entered once a value
+
+    def note(frame: FrameType, event: str, _argument: object) -> None:
+        if event == "call" and frame.f_code in names:
+            frames.add(frame)
+
+    sys.setprofile(note)
+    try:
+        assert main(COMMANDS[command]) == 0
+    finally:
+        sys.setprofile(None)
+    counts = Counter(names[frame.f_code] for frame in frames)
+    assert {"find_judge_warnings", "find_data_warnings"} <= counts.keys()
+    assert set(counts.values()) == {1}
 
 
 # ── weights by query type on a dataset without types: every command that uses them says so

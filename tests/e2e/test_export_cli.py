@@ -186,7 +186,13 @@ def test_a_window_is_as_long_as_the_longest_list(capsys: Capture) -> None:
     one = run_json(capsys, *TO, "--system", "one", "--set", "systems.one.depth={a: 1}", code=0)
     assert any("instead of a: 1, b: 2" in reason for reason in one["reasons"])
     words = ["--system", "one", "--set", "systems.one.top_k=2", "--set", "dataset=elsewhere"]
-    unknown = run_json(capsys, *TO, *words)
+    for engine in ("elasticsearch", "opensearch", "manticore"):
+        assert main(["export", EXPERIMENT, "--to", engine, *words]) == 2
+        assert "--vector b" in capsys.readouterr().err  # without roles, both would search alike
+    unknown = run_json(capsys, *TO, *words, "--vector", "b")
+    retrievers = json.loads(unknown["files"]["search.json"])["retriever"]["rrf"]["retrievers"]
+    assert [next(iter(each["retriever"])) for each in retrievers] == ["standard", "knn"]
+    assert not [note for note in unknown["notes"] if "l2_norm" in note]
     assert unknown["fidelity"] == "approximate"
     assert "no dataset " in unknown["reasons"][-1]
 
@@ -195,7 +201,7 @@ def test_without_the_dataset_nothing_is_replayed(capsys: Capture) -> None:
     words = [*TO, "--system", "two", "--set", "dataset=elsewhere"]
     assert main(words) == 2  # weights by role
     assert "question" in capsys.readouterr().err
-    record = run_json(capsys, *words, "--set", "systems.two.fusion=rrf")
+    record = run_json(capsys, *words, "--set", "systems.two.fusion=rrf", "--vector", "a")
     assert record["replays"] == []
     assert record["not_replayed"].startswith("no dataset ")
 

@@ -22,6 +22,7 @@ Announce = Callable[[str], None]
 Capture = pytest.CaptureFixture[str]
 REPORT = "reports/mine/report.json"
 GATE = ["gate", EXPERIMENT, "--no-html", "-v"]
+UPDATE = [*GATE, "--update", "--reason", "first"]
 COMMANDS = {
     "eval": (["eval", EXPERIMENT, "-v"], ("report.md", "report.html")),
     "tune": (["tune", EXPERIMENT, "-v"], ("tuning/tuning.md", "tuning/tuning.html")),
@@ -32,7 +33,7 @@ COMMANDS = {
     ),
     "power": (["power", "--from", REPORT, "-v"], ()),
     "diagnose": (["diagnose", EXPERIMENT, "-v"], ("diagnosis.md",)),
-    "check": (["dataset", "check", "mine"], ()),
+    "check": (["dataset", "check", "mine", "-v"], ()),
 }
 NEVER = "Its agreement with people was never measured"
 MEASURED = "agreement with people (people): Cohen's κ 0.8750"
@@ -85,7 +86,11 @@ def test_the_json_of_eval_and_tune_names_the_judge(
     assert [each["key"] for each in warnings][:2] == ["machine judge", "shared family"]
     assert main([*COMMANDS["power"][0], "--json"]) == 0
     warnings = json.loads(capsys.readouterr().out)["warnings"]
-    assert [each["key"] for each in warnings] == ["machine judge", "shared family"]
+    assert [each["key"] for each in warnings][:3] == [
+        "machine judge",
+        "shared family",
+        "zero scores",
+    ]
 
 
 def test_the_console_names_the_judge(
@@ -111,7 +116,7 @@ def test_the_console_names_the_judge(
     assert CIRCULAR in json.loads(capsys.readouterr().out)["warnings"][1]
 
 
-@pytest.mark.parametrize("words", [GATE, [*GATE, "--update", "--reason", "first"]])
+@pytest.mark.parametrize("words", [GATE, UPDATE])
 def test_the_gate_refuses_a_circular_judge(
     circular: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture, words: list[str]
 ) -> None:
@@ -133,7 +138,7 @@ def test_the_gate_refuses_a_circular_judge(
 
 def gate_twice(root: Path, capsys: Capture) -> tuple[int, int, str]:
     """The codes of an update and of the gate, and what both printed."""
-    update = main([*GATE, "--update", "--reason", "first"])
+    update = main(UPDATE)
     code = main(GATE)
     captured = capsys.readouterr()
     assert root.exists()
@@ -295,7 +300,7 @@ def test_other_reports_begin_with_the_judge(
     assert f"\n! {says}" in capsys.readouterr().out
     assert main([*words, "--json"]) == 0
     warnings = json.loads(capsys.readouterr().out)["data_warnings"]
-    assert {each["key"] for each in warnings} <= {"machine judge", "shared family"}
+    assert warnings[0]["key"] in {"machine judge", "shared family"}
     assert warnings
 
 
@@ -325,7 +330,7 @@ def test_grades_that_tell_no_system_from_another_are_named(
     monkeypatch.chdir(make(tmp_path, f"kind: {kind}", more="binary_relevance: 2\n"))
     rows = [f"q{q} 0 d{d} 1\n" for q in range(40) for d in range(1, 4)]
     (tmp_path / "datasets/mine/qrels.txt").write_text("".join(rows), encoding="utf-8")
-    assert main([*GATE, "--update", "--reason", "first"]) == 0
+    assert main(UPDATE) == 0
     for words in (*(COMMANDS[name][0] for name in ("eval", "tune", "compare")), GATE):
         capsys.readouterr()
         assert main(words) == 0
@@ -338,7 +343,6 @@ def test_grades_that_tell_no_system_from_another_are_named(
 # ── A system may declare the family of a model that works in it; the judge's own is circular
 
 
-UPDATE = (*GATE, "--update", "--reason", "first")
 CIRCULAR_SYSTEM = "The judge is of the family gpt, and so is both (system)"
 
 

@@ -33,7 +33,7 @@ def test_the_default_is_not_offered_as_a_tuned_system(trial: int, expected: list
 @pytest.mark.parametrize(
     ("changed", "expected"),
     [
-        ({"verdict": "too few queries"}, ["tuned", "front"]),
+        ({"verdict": "too few queries"}, ["power --sd ", "tuned", "front"]),
         ({"floor": (floor_row("equivalent"),)}, ["front"]),
         ({"floor": (floor_row("not shown", difference=0.001),)}, ["front"]),
     ],

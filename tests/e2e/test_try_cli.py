@@ -95,6 +95,33 @@ def test_saved_files_run_as_they_are(
     assert main(["gate", "experiment.yaml"]) == 0
 
 
+def test_a_datasets_lists_are_tried_where_they_are(folder: Path, capsys: Capture) -> None:
+    tried = run_json(capsys, *LISTS, *RERANK, "--save", "mine")
+    again = run_json(capsys, "--dataset", "mine", "--save", "again")
+    assert systems_of(again["report"]) == systems_of(tried["report"])
+    assert [path.name for path in (folder / "again").iterdir()] == ["experiment.yaml"]
+    assert main(["eval", "again", "--no-plots"]) == 0
+    capsys.readouterr()
+    assert main(["try", "--dataset", "mine", *LISTS]) == 2
+    assert "--dataset" in capsys.readouterr().err
+
+
+def test_without_judgments_the_experiment_is_written(folder: Path, capsys: Capture) -> None:
+    run_json(capsys, *LISTS, "--save", "mine")
+    path = folder / "mine/dataset.yaml"
+    data = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump({key: data[key] for key in data if key != "qrels"}))
+    assert main(["try", "--dataset", "mine"]) == 2
+    assert "--save" in capsys.readouterr().err
+    assert main(["try", "--dataset", "mine", "--save", "again"]) == 0
+    assert "fusion-bench judge mine" in capsys.readouterr().out
+    assert (
+        "convex min-max"
+        in yaml.safe_load((folder / "again/experiment.yaml").read_text())["systems"]
+    )
+    assert main(["lint", "again"]) == 0
+
+
 def test_queries_bring_types_groups_and_splits(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

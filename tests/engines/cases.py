@@ -59,7 +59,7 @@ def scores(system: System, lists: Lists, query: str = "q") -> dict[str, float]:
 def ranked_lists(system: System, runs: AlignedRuns) -> dict[str, dict[str, float]]:
     """Query → document → the score that decides the order, best first, cut at ``top_k``."""
     plain = system if system.query_classes is None else system.of_class(UNSURE)
-    ranking = rank_candidates(plain, runs, {})
+    ranking = rank_candidates(plain, runs)
     view = ranking.runs
     out: dict[str, dict[str, float]] = {}
     for q, query in enumerate(view.queries):

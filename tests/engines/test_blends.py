@@ -43,8 +43,9 @@ def final_scores(
         Qrels.from_dict({"q": {"a": 1}}),
         [Run.from_dict(n, dict(lists[n]), roles=ROLES[n]) for n in system.runs],
         rerankers=[Run.from_dict("ce", {"q": dict(rerank)})],
+        spaces={"ce": "unit"},
     )
-    ranking = rank_candidates(system, runs, {"ce": "unit"})
+    ranking = rank_candidates(system, runs)
     rows = np.flatnonzero(ranking.positions > 0)
     rows = rows[np.argsort(ranking.positions[rows])]
     view = ranking.runs

@@ -51,7 +51,7 @@ class Plain(Fusion):
 def runs(queries: Mapping[str, Query] | None = None) -> AlignedRuns:
     made = [Run.from_dict(name, lists, roles=ROLES[name]) for name, lists in LISTS.items()]
     rerank = Run.from_dict("r", {"q1": {"a": 0.1, "b": 0.9}})
-    return align(QRELS, made, rerankers=[rerank], queries=queries)
+    return align(QRELS, made, rerankers=[rerank], queries=queries, spaces={"r": "unit"})
 
 
 def system(**options: object) -> System:
@@ -60,7 +60,7 @@ def system(**options: object) -> System:
 
 def lists(found: System) -> dict[str, list[str]]:
     out: dict[str, list[str]] = {}
-    for _, ranking in rank_queries(found, runs(), {"r": "unit"}):
+    for _, ranking in rank_queries(found, runs()):
         view = ranking.runs
         for q, query in enumerate(view.queries):
             mine = [n for n in range(view.offsets[q], view.offsets[q + 1]) if ranking.positions[n]]
@@ -192,7 +192,7 @@ def test_values_of_types_land_at_their_queries() -> None:
         [by_type], runs(), [parse_measure("RR@10")]
     )  # all hybrid: bm25 alone
     assert plain.values.tolist() == [[1.0, 0.0, 0.0]]
-    covered = np.concatenate([index for index, _ in rank_queries(by_type, table, {})])
+    covered = np.concatenate([index for index, _ in rank_queries(by_type, table)])
     assert sorted(covered) == [0, 1, 2]
 
 

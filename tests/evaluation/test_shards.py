@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_cache import open_arrays, write_arrays
@@ -20,7 +19,7 @@ from fusion_bench.io.load_records import ALIGNED_FIELDS
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking import system_scores
 from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
-from tests.contract.cases import DATASETS, SPACES, aligned
+from tests.contract.cases import DATASETS, aligned
 from tests.data.cases import assert_same
 from tests.ranking.test_fused_systems import MEASURES, SOURCES, configs, judged, views
 
@@ -73,15 +72,13 @@ def test_blends_types_and_mapped_arrays(threads: int, tmp_path: Path) -> None:
         System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
         for i, extra in enumerate(options)
     ]
-    expected = evaluate_systems(given, view, MEASURES, spaces=SPACES)
+    expected = evaluate_systems(given, view, MEASURES)
     write_arrays(tmp_path / "a", "k", {}, {name: getattr(view, name) for name in ALIGNED_FIELDS})
     arrays: dict[str, Any] = dict(open_arrays(tmp_path / "a", "k").arrays)
     mapped = replace(view, **arrays)
     assert len(list(system_scores.shards(mapped, SINGLE))) == len(view.queries)
     for runs in (view, mapped):
-        found = evaluate_systems(
-            given, runs, MEASURES, spaces=SPACES, threads=threads, limits=SINGLE
-        )
+        found = evaluate_systems(given, runs, MEASURES, threads=threads, limits=SINGLE)
         for one, other in zip(expected, found, strict=True):
             assert one.values.tobytes() == other.values.tobytes()
 
@@ -149,11 +146,10 @@ def vars_of(view: AlignedRuns) -> dict[str, Any]:
 
 def test_measures_of_ir_measures_see_all_queries_at_once() -> None:
     view = aligned(DATASETS[0])
-    qrels = Qrels.from_dict({query: {"d1": 1} for query in view.queries})
     given = systems([{"method": "rrf"}], view.sources)
     measures = [parse_measure("Bpref"), parse_measure("RR")]
-    (expected,) = evaluate_systems(given, view, measures, qrels=qrels)
-    (found,) = evaluate_systems(given, view, measures, qrels=qrels, threads=2, limits=SINGLE)
+    (expected,) = evaluate_systems(given, view, measures)
+    (found,) = evaluate_systems(given, view, measures, threads=2, limits=SINGLE)
     assert found.values.tobytes() == expected.values.tobytes()
 
 

@@ -8,6 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from fusion_bench.checks.query_warnings import warn_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
 from fusion_bench.gate.baseline import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.formats import MAX_BARS, gate_html, render_comment, render_junit
@@ -167,7 +168,8 @@ def test_junit_separates_failures_from_errors() -> None:
 
 
 def test_near_duplicate_queries_are_a_warning() -> None:
-    given = result(checks=(check(),), near_duplicates=(NEAR_DUPLICATES,))
+    warnings = tuple(warn_near_duplicates(NEAR_DUPLICATES))
+    given = result(checks=(check(),), data_warnings=warnings)
     findings = [f for section in build_gate_page(given).sections for f in section.findings]
     [warning] = [finding for finding in findings if finding.key == "near-duplicate queries"]
     assert warning.tone == "warning"

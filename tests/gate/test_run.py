@@ -141,10 +141,10 @@ def test_a_value_that_is_no_number_is_never_a_pass(
 
     def broken(systems: Sequence[System], *given: object, **options: object) -> list[Scores]:
         [scores] = evaluate_systems(systems, *given, **options)  # type: ignore[arg-type]
-        values = np.array(scores.values)
+        repeats = np.array(scores.repeats)
         if systems[0].runs == ("b",):
-            values[0, 7] = np.nan
-        return [replace(scores, values=values)]
+            repeats[:, 0, 7] = np.nan
+        return [replace(scores, repeats=repeats)]
 
     monkeypatch.setattr(inputs, "evaluate_systems", broken)
     result = gate_verdict(root)

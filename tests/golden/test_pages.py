@@ -121,6 +121,7 @@ def test_page(
     capsys.readouterr()
     assert main(words.split()) == code
     out, err = capsys.readouterr()
+    assert max(map(len, f"{err}{out}".splitlines())) <= PIPE_COLUMNS
     page = f"$ fusion-bench {words}\n{normalized(err + out, project)}"
     compare_golden(PAGES / page_name(command), page)
 

@@ -51,7 +51,7 @@ def final(
         for name, scores in lists.items()
     ]
     reranks = [Run.from_dict("r", {"q": rerank})] if rerank else []
-    aligned = align(Qrels.from_dict({"q": {"d": 1}}), runs, rerankers=reranks)
+    aligned = align(Qrels.from_dict({"q": {"d": 1}}), runs, rerankers=reranks, spaces={"r": "unit"})
     data: dict[str, object] = {
         "name": "s",
         "runs": tuple(lists),
@@ -60,7 +60,7 @@ def final(
         **options,
     }
     system = System.model_validate(data)
-    ranking = rank_candidates(system, aligned, {"r": "unit"})
+    ranking = rank_candidates(system, aligned)
     view = ranking.runs
     placed = [n for n in np.argsort(ranking.positions) if ranking.positions[n] > 0]
     return {view.vocabulary[view.documents[n]]: float(ranking.scores[n]) for n in placed}
@@ -287,7 +287,7 @@ def test_conv_03_05_each_query_is_fused_with_the_weights_of_its_type() -> None:
         {"name": "s", "runs": tuple(roles), "weights_by_type": "conv-03-05"}
     )
     found = {}
-    for index, ranking in rank_queries(system, aligned, {}):
+    for index, ranking in rank_queries(system, aligned):
         for q in index:
             view = ranking.runs
             found[aligned.queries[q]] = {
@@ -386,9 +386,10 @@ def test_score_spaces() -> None:
             Qrels.from_dict({"q": {"a": 1}}),
             [Run.from_dict("bm25", {"q": {"a": 2.0, "b": 1.0}})],
             rerankers=[Run.from_dict("r", {"q": rerank})],
+            spaces={"r": space},
         )
         system = System.model_validate(
             {"name": "s", "runs": ("bm25",), "blend": {"method": "replace", "reranker": "r"}}
         )
-        ranking = rank_candidates(system, aligned, {"r": space})
+        ranking = rank_candidates(system, aligned)
         assert ranking.scores.tolist() == [pytest.approx(high), pytest.approx(low)]  # b, a

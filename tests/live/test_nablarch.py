@@ -79,20 +79,19 @@ def test_the_files_defaults_are_the_profiles(tmp_path: Path) -> None:
     blend = read.system.blend.model_dump()
     assert (blend["beta"], blend["depth"], blend["min_score"]) == (1.0, 50, 0.1)
     assert (blend["tail"], blend["always_rerank"], read.system.top_k) == ("drop", True, 10)
-    [chain] = read._config.chains.values()
-    first, second = chain.providers
+    [((first, second), settings)] = read._config.chains.values()
     assert (first.method, first.base_url) == ("jina", "https://api.jina.ai")  # type: ignore[union-attr]
     assert (second.method, second.base_url) == ("cohere_v1", "https://api.cohere.ai")  # type: ignore[union-attr]
     limits = [(p.batch, p.max_tokens, p.price.per_1000_searches) for p in (first, second)]  # type: ignore[union-attr]
     assert limits == [(1000, 8192, 0.02), (1000, 4096, 1.0)]
     assert second.model == "rerank-multilingual-v3.0"  # type: ignore[union-attr]
-    assert chain.settings.deadline == Deadline(rerank_ms=100, total_ms=300)
-    assert chain.settings.breaker.model_dump() == {
+    assert settings.deadline == Deadline(rerank_ms=100, total_ms=300)
+    assert settings.breaker.model_dump() == {
         "failures": 5,
         "open_seconds": 30.0,
         "half_open_calls": 3,
     }
-    assert default._config.chains["reranker"].settings == chain.settings
+    assert default._config.chains["reranker"][1] == settings
 
 
 def test_the_best_of_the_first_fifty() -> None:

@@ -327,7 +327,7 @@ def test_a_measure_of_ir_measures_has_extremes_but_no_expectation() -> None:
     )
     built = build(case)
     measures = [parse_measure("Rprec"), parse_measure("RR")]
-    found = tie_sensitivity(measures, built.runs, built.positions, built.firsts, qrels=built.qrels)
+    found = tie_sensitivity(measures, built.runs, built.positions, built.firsts)
     assert found.affected.tolist() == [1, 1]
     assert found.minimum[0].tolist() == [0, 1]
     assert found.maximum[0].tolist() == [1, 1]

@@ -33,11 +33,10 @@ def final(
         Qrels.from_dict({"q": {"d1": 1}}),
         [Run.from_dict("bm25", {"q": FUSED})],
         rerankers=[Run.from_dict("r", {"q": rerank})],
+        spaces={"r": space} if spaces is None else spaces,
     )
     data = {"name": "s", "runs": ("bm25",), "fusion": fusion, "blend": blend}
-    ranking = rank_candidates(
-        System.model_validate(data), runs, {"r": space} if spaces is None else spaces
-    )
+    ranking = rank_candidates(System.model_validate(data), runs)
     placed = [n for n in range(len(runs.documents)) if ranking.positions[n]]
     placed.sort(key=lambda n: int(ranking.positions[n]))
     return [runs.vocabulary[runs.documents[n]] for n in placed]
@@ -121,12 +120,13 @@ def test_a_greatest_score_that_cannot_divide() -> None:
         Qrels.from_dict({"q": {"d1": 1}}),
         [Run.from_dict("bm25", {"q": {"d1": -1.0, "d2": -2.0}})],
         rerankers=[Run.from_dict("r", {"q": {"d1": 0.1, "d2": 0.2}})],
+        spaces={"r": "unit"},
     )
     system = System.model_validate(
         {"name": "s", "runs": ("bm25",), "fusion": "weighted_score", "blend": linear}
     )
     with pytest.raises(AlignmentError, match=r"-1.*query:.*fused_min_max"):
-        rank_candidates(system, runs, {"r": "unit"})
+        rank_candidates(system, runs)
 
 
 @pytest.mark.parametrize(

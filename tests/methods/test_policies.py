@@ -105,7 +105,7 @@ def test_lists_that_differ_get_another_fusion_and_no_reranker() -> None:
     }
     blend = {"method": "replace", "reranker": "reranker", "missing": "below"}
     system = System("s", ["bm25", "dense"], blend=blend, policy=policy)
-    above, below = (plain_system_of(system, runs_of(), query, {})[0] for query in ("q1", "q2"))
+    above, below = (plain_system_of(system, runs_of(), query)[0] for query in ("q1", "q2"))
     assert (above.fusion.method, above.blend.method) == ("rrf", "replace")
     assert above.fusion.model_dump()["weights"] == {"semantic": 2.0}
     assert (below.fusion.method, below.blend.method) == ("comb_sum", "none")
@@ -121,7 +121,7 @@ def test_only_ambiguous_queries_are_reranked(threshold: float, reranked: list[st
         policy={"method": "rerank_when_ambiguous", "threshold": threshold},
     )
     runs = runs_of()
-    plain = {query: plain_system_of(system, runs, query, {})[0] for query in runs.queries}
+    plain = {query: plain_system_of(system, runs, query)[0] for query in runs.queries}
     assert [query for query in plain if plain[query].blend.method == "replace"] == reranked
 
 
@@ -131,7 +131,7 @@ def test_parts_cover_every_query_and_every_way_of_ranking_agrees() -> None:
     assert sorted(index.tolist()) == [0, 1]
     [scores] = evaluate_systems([system], runs, [parse_measure("RR@10")])
     expected = np.zeros(2)
-    for rows, ranking in rank_queries(system, runs, {}):
+    for rows, ranking in rank_queries(system, runs):
         relevant = ranking.runs.grades > 0
         for row in rows.tolist():
             query = ranking.runs.queries.index(runs.queries[row])

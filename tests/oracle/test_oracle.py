@@ -315,9 +315,10 @@ def fast(case: Case) -> dict[str, list[tuple[str, float]]]:
         runs,
         rerankers=[as_run("r", case.reranks)],
         ties="trec" if case.ties == "trec" else "first_seen",
+        spaces={"r": case.space},  # type: ignore[dict-item]
     )
     system = System.model_validate({"name": "s", "runs": tuple(case.rows), **case.system})
-    ranking = rank_candidates(system, aligned, {"r": case.space})  # type: ignore[dict-item]
+    ranking = rank_candidates(system, aligned)
     view = ranking.runs
     lists: dict[str, list[tuple[str, float]]] = {}
     for q, query in enumerate(view.queries):

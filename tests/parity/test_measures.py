@@ -52,7 +52,7 @@ PRINTED = {"nDCG(dcg='exp-log2')@10": 5.1e-6, "ERR@20": 5.1e-6}
 
 @cache
 def ranked(collection: str) -> SystemRanking:
-    return rank_candidates(System(name="rrf", runs=PAIRS[collection]), aligned(collection), {})
+    return rank_candidates(System(name="rrf", runs=PAIRS[collection]), aligned(collection))
 
 
 @cache

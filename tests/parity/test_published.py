@@ -7,6 +7,7 @@ digit that was printed.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cache
 from typing import Any, Literal
 
@@ -151,7 +152,8 @@ def mean(
     *,
     spaces: Mapping[str, ScoreSpace] | None = None,
 ) -> float:
-    [scores] = evaluate_systems([system], runs, [parse_measure(measure)], spaces=spaces)
+    runs = replace(runs, spaces=spaces or {})
+    [scores] = evaluate_systems([system], runs, [parse_measure(measure)])
     return float(scores.values[0].mean())
 
 

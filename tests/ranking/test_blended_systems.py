@@ -31,7 +31,7 @@ from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.ranking.term_sums import BatchLimits
-from tests.contract.cases import DATASETS, SPACES, aligned, blend_examples
+from tests.contract.cases import DATASETS, aligned, blend_examples
 from tests.parity.collections import COMPLETE, qrels_of, runs_of
 from tests.parity.data import parity_data
 from tests.ranking.test_fused_systems import (
@@ -51,7 +51,7 @@ CAREFUL = ("beyond the range of the engine", "or not known", "without a rerank s
 
 
 @st.composite
-def reranked(draw: st.DrawFn) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
+def reranked(draw: st.DrawFn) -> AlignedRuns:
     """A view with two rerank lists: one of every candidate, one with gaps; often tied."""
     view = draw(views())
     size = len(view.documents)
@@ -69,13 +69,13 @@ def reranked(draw: st.DrawFn) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
             row[:] = (row - 0.5) * draw(st.sampled_from([1.0, 8.0, 1e12]))
         elif spaces[name] == "log_prob":
             row[:] = -row
-    runs = replace(
+    return replace(
         view,
         rerankers=LISTS,
         rerank=rerank,
         rerank_ranks=np.array([ranks_of(view, row) for row in rerank]).reshape(2, size),
+        spaces=spaces,
     )
-    return runs, spaces
 
 
 def ranks_of(view: AlignedRuns, scores: FloatArray) -> Any:  # noqa: ANN401 - an IntArray
@@ -139,10 +139,10 @@ def fits_sources(system: System, runs: AlignedRuns) -> bool:
     return True
 
 
-def plain(system: System, runs: AlignedRuns, spaces: dict[str, ScoreSpace]) -> FloatArray | None:
+def plain(system: System, runs: AlignedRuns) -> FloatArray | None:
     """The slow way; None = it raises."""
     try:
-        ranking = rank_candidates(system, runs, spaces)
+        ranking = rank_candidates(system, runs)
     except (AlignmentError, ConfigError):
         return None
     return measure.compute_measures(MEASURES, ranking.runs, ranking.positions)
@@ -156,14 +156,13 @@ def asked(system: System) -> SystemSpec:
 def assert_same(
     trials: list[System],
     runs: AlignedRuns,
-    spaces: dict[str, ScoreSpace],
     limits: BatchLimits | None = None,
 ) -> list[BatchResult | Unsupported]:
     """One at a time and all at once; returns the latter."""
-    found = evaluate_batch([asked(system) for system in trials], runs, MEASURES, spaces, limits)
+    found = evaluate_batch([asked(system) for system in trials], runs, MEASURES, limits)
     for system, together in zip(trials, found, strict=True):
-        expected = plain(system, runs, spaces)
-        (alone,) = evaluate_batch([asked(system)], runs, MEASURES, spaces, limits)
+        expected = plain(system, runs)
+        (alone,) = evaluate_batch([asked(system)], runs, MEASURES, limits)
         for answer in (together, alone):
             if isinstance(answer, Unsupported):
                 assert expected is None or answer.reason.endswith(CAREFUL)
@@ -178,9 +177,9 @@ def test_any_blend_on_any_lists() -> None:
     @EXAMPLES
     @given(st.data())
     def same(data: st.DataObject) -> None:
-        runs, spaces = data.draw(reranked())
+        runs = data.draw(reranked())
         trials = data.draw(st.lists(systems(runs), min_size=1, max_size=4))
-        assert_same(trials, runs, spaces)
+        assert_same(trials, runs)
 
     same()
 
@@ -190,9 +189,9 @@ def test_any_limits_of_the_engine() -> None:
     @given(st.data())
     def same(data: st.DataObject) -> None:
         limits = data.draw(batch_limits())
-        runs, spaces = data.draw(reranked())
+        runs = data.draw(reranked())
         trials = data.draw(st.lists(systems(runs), min_size=1, max_size=4))
-        assert_same(trials, runs, spaces, limits)
+        assert_same(trials, runs, limits)
 
     same()
 
@@ -203,14 +202,14 @@ def test_systems_that_blend_come_out_as_ranked() -> None:
     @settings(max_examples=16, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
-        runs, spaces = data.draw(reranked())
+        runs = data.draw(reranked())
         system = data.draw(systems(runs))
-        expected = plain(system, runs, spaces)
+        expected = plain(system, runs)
         if expected is None:
             with pytest.raises((AlignmentError, ConfigError), match=r"^system 's': "):
-                evaluate_systems([system], runs, MEASURES, spaces=spaces)
+                evaluate_systems([system], runs, MEASURES)
             return
-        (found,) = evaluate_systems([system], runs, MEASURES, spaces=spaces)
+        (found,) = evaluate_systems([system], runs, MEASURES)
         assert found.values.tobytes() == expected.tobytes()
 
     same()
@@ -228,6 +227,7 @@ def tied(size: int) -> AlignedRuns:
         rerankers=[
             Run.from_dict("r", {"q": dict.fromkeys(names, 0.5), "rest": {"x": 0.1, "y": 1}})
         ],
+        spaces={"r": "unit"},
     )
 
 
@@ -243,7 +243,7 @@ def test_every_blend_that_says_what_it_is_made_of_says_it_right(config: dict[str
             system = System.model_validate(
                 {"name": "s", "runs": runs.sources, "fusion": fusion, "blend": config}
             )
-            assert_same([system], runs, SPACES)
+            assert_same([system], runs)
 
 
 def test_ties_that_reach_beyond_what_is_kept_are_left_and_ranked() -> None:
@@ -252,11 +252,11 @@ def test_ties_that_reach_beyond_what_is_kept_are_left_and_ranked() -> None:
     system = System.model_validate(
         {"name": "s", "runs": ["a"], "fusion": flat, "blend": linear(depth=5)}
     )
-    (found,) = evaluate_batch([asked(system)], runs, MEASURES, {"r": "unit"})
+    (found,) = evaluate_batch([asked(system)], runs, MEASURES)
     assert isinstance(found, BatchResult)
     assert found.unresolved.tolist() == [True, False]
-    (scores,) = evaluate_systems([system], runs, MEASURES, spaces={"r": "unit"})
-    expected = plain(system, runs, {"r": "unit"})
+    (scores,) = evaluate_systems([system], runs, MEASURES)
+    expected = plain(system, runs)
     assert expected is not None
     assert scores.values.tobytes() == expected.tobytes()
     assert scores.evaluation_path.startswith("counted, ")
@@ -288,9 +288,10 @@ def test_what_is_refused(
         Qrels.from_dict({"q": {"x": 1}, "empty": {"x": 0}}),
         [Run.from_dict("a", {"q": {"x": -1.0, "y": -2.0}, "empty": {"x": -1.0, "z": -2.0}})],
         rerankers=[Run.from_dict("r", {"q": {"x": 0.1, "y": 0.2}})],
+        spaces=spaces,
     )
     system = System.model_validate({"name": "s", "runs": ["a"], **options})
-    (found,) = evaluate_batch([asked(system)], runs, MEASURES, spaces)
+    (found,) = evaluate_batch([asked(system)], runs, MEASURES)
     assert found == Unsupported(reason)
 
 
@@ -303,7 +304,7 @@ def test_a_score_at_the_limit_of_relevance_is_ranked_where_ties_could_hide() -> 
     (found,) = evaluate_batch([asked(system)], view, MEASURES)
     assert isinstance(found, BatchResult)
     assert found.unresolved.tolist() == [True, False]  # a02 is third in its list
-    expected = plain(system, view, {})
+    expected = plain(system, view)
     assert expected is not None
     (scores,) = evaluate_systems([system], view, MEASURES)
     assert scores.values.tobytes() == expected.tobytes()
@@ -328,7 +329,7 @@ def test_an_unknown_reranker_is_named() -> None:
         {"name": "s", "runs": ["a"], "blend": {"method": "replace", "reranker": "x"}}
     )
     with pytest.raises((UnknownNameError, ConfigError), match="unknown reranker 'x'"):
-        evaluate_systems([system], tied(3), MEASURES, spaces={"r": "unit"})
+        evaluate_systems([system], tied(3), MEASURES)
 
 
 # Real collections -------------------------------------------------------------------------------
@@ -342,7 +343,7 @@ RERANKED: dict[str, tuple[str, ScoreSpace]] = {
 
 
 @cache
-def real(collection: str) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
+def real(collection: str) -> AlignedRuns:
     name, space = RERANKED[collection]
     folder = parity_data(collection) / "rerank"
     # CODEC's lists name a few documents twice.
@@ -350,8 +351,7 @@ def real(collection: str) -> tuple[AlignedRuns, dict[str, ScoreSpace]]:
         folder / f"{name}.trec.gz", name="r", read_options=ReadOptions(on_duplicate="best_rank")
     )
     lists = (qrels_of(collection), runs_of(collection))
-    runs = align(*lists, rerankers=[found], complete=collection in COMPLETE)
-    return runs, {"r": space}
+    return align(*lists, rerankers=[found], complete=collection in COMPLETE, spaces={"r": space})
 
 
 def some_systems(runs: AlignedRuns) -> list[System]:
@@ -389,9 +389,9 @@ def some_systems(runs: AlignedRuns) -> list[System]:
 @pytest.mark.parity
 @pytest.mark.parametrize("collection", RERANKED)
 def test_real_rerank_lists(collection: str) -> None:
-    runs, spaces = real(collection)
+    runs = real(collection)
     for system, found in zip(
-        some_systems(runs), assert_same(some_systems(runs), runs, spaces), strict=True
+        some_systems(runs), assert_same(some_systems(runs), runs), strict=True
     ):
         assert isinstance(found, BatchResult), (system, found)
         assert found.unresolved.mean() < 0.1
@@ -408,6 +408,7 @@ def test_a_batch_of_blends_on_the_attack_collection_by_type() -> None:
         rerank=scores[None],
         rerank_ranks=ranks_of(runs, scores)[None],
         types=tuple(["local", "global", None][i % 3] for i in range(len(runs.queries))),
+        spaces={"r": "unit"},
     )
     roles = {role: runs.sources[i] for i, role in enumerate(("keyword", "semantic"))}
     weights = {"local": {roles["keyword"]: 0.4}, "hybrid": {roles["keyword"]: 0.2}}
@@ -416,11 +417,9 @@ def test_a_batch_of_blends_on_the_attack_collection_by_type() -> None:
     shared = {"name": "s", "runs": list(roles.values()), "weights_by_type": weights}
     blends_ = [linear(beta=b, retrieval="fused_min_max", depth=10) for b in (0.2, 0.6)]
     every = [System.model_validate({**shared, "blend": blend}) for blend in blends_]
-    for system, found in zip(
-        every, evaluate_systems(every, runs, MEASURES, spaces={"r": "unit"}), strict=True
-    ):
+    for system, found in zip(every, evaluate_systems(every, runs, MEASURES), strict=True):
         expected = np.zeros_like(found.values)
-        for index, ranking in rank_queries(system, runs, {"r": "unit"}):
+        for index, ranking in rank_queries(system, runs):
             expected[:, index] = measure.compute_measures(MEASURES, ranking.runs, ranking.positions)
         assert found.values.tobytes() == expected.tobytes()
         assert found.evaluation_path == "counted"

@@ -27,8 +27,8 @@ BLEND = {"method": "replace", "reranker": "r", "depth": 3, "missing": "below"}
 
 def lists_of(keys: dict[str, Any], queries: dict[str, Query] | None = None) -> FinalLists:
     system = System.model_validate({"name": "s", "runs": ["a", "b"], **keys})
-    runs = align_all_queries([A, B], rerankers=[RERANK], queries=queries)
-    return make_final_lists(system, runs, {"r": "unit"})
+    runs = align_all_queries([A, B], rerankers=[RERANK], queries=queries, spaces={"r": "unit"})
+    return make_final_lists(system, runs)
 
 
 def by_query(lists: FinalLists) -> dict[str, list[str]]:
@@ -80,11 +80,11 @@ def test_a_written_list_has_the_values_of_the_system() -> None:
     qrels = Qrels.from_dict({"q1": {"d4": 2, "d2": 1}, "q3": {"d1": 1}})
     measures = [parse_measure(name) for name in ("nDCG@10", "RR@10")]
     system = System.model_validate({"name": "s", "runs": ["a", "b"], "blend": BLEND})
-    runs = align(qrels, [A, B], rerankers=[RERANK])
-    [direct] = evaluate_systems([system], runs, measures, spaces={"r": "unit"}, qrels=qrels)
+    runs = align(qrels, [A, B], rerankers=[RERANK], spaces={"r": "unit"})
+    [direct] = evaluate_systems([system], runs, measures)
     alone = System(name="s", runs=("s",))
     written = align(qrels, [lists_of({"blend": BLEND}).to_run()])
-    [read] = evaluate_systems([alone], written, measures, qrels=qrels)
+    [read] = evaluate_systems([alone], written, measures)
     assert read.values.tolist() == direct.values.tolist()
 
 
@@ -119,7 +119,8 @@ def test_a_list_that_is_sorted_again_by_its_scores_stays_as_it_is(size: float) -
     rerank = Run.from_dict("r", {"p": {"d0": 0.1, "d2": 0.2}, "q": {"d1": 0.3}})
     fusion = {"method": "weighted_score", "normalize": "none"}
     system = System.model_validate({"name": "s", "runs": ["a"], "fusion": fusion, "blend": BLEND})
-    lists = make_final_lists(system, align_all_queries([run], rerankers=[rerank]), {"r": "unit"})
+    runs = align_all_queries([run], rerankers=[rerank], spaces={"r": "unit"})
+    lists = make_final_lists(system, runs)
     again = Run.from_dict("again", lists.to_run().to_dict()).to_dict()
     assert {query: list(documents) for query, documents in again.items()} == by_query(lists)
 
@@ -132,7 +133,7 @@ def test_a_source_of_weight_0_brings_no_candidates_and_no_bonus() -> None:
     assert lists(off) == lists(system(runs=("dense",)))
     assert lists(off)["q1"] == ["c", "d"]
     v2 = system(fusion={"method": "rrf_v2", "weights": {"keyword": 0}})
-    ranking = rank_candidates(v2, runs(), {})
+    ranking = rank_candidates(v2, runs())
     assert float(ranking.scores.max()) == pytest.approx(1 / 61 + 0.05)
 
 
@@ -140,7 +141,7 @@ def test_depth_cuts_before_fusion_and_top_k_last() -> None:
     assert lists(system(depth=1))["q1"] == ["c", "a"]
     assert lists(system(depth={"bm25": 1}))["q1"] == ["c", "a", "d"]
     assert lists(system(top_k=2))["q1"] == ["c", "a"]
-    ranking = rank_candidates(system(top_k=1), runs(), {})
+    ranking = rank_candidates(system(top_k=1), runs())
     assert sorted(ranking.ranks_before_cut[:4]) == [1, 2, 3, 4]
     assert sorted(ranking.positions[:4]) == [0, 0, 0, 1]
 
@@ -154,7 +155,7 @@ def test_min_relevance_drops_by_the_final_score() -> None:
 
 
 def test_ties_begin_where_their_group_does() -> None:
-    ranking = rank_candidates(system(), runs(), {})
+    ranking = rank_candidates(system(), runs())
     mine = slice(0, int(ranking.runs.offsets[1]))
     names = [ranking.runs.vocabulary[d] for d in ranking.runs.documents[mine]]
     assert dict(zip(names, ranking.tie_starts[mine].tolist(), strict=True)) == {
@@ -167,11 +168,9 @@ def test_ties_begin_where_their_group_does() -> None:
 
 def test_errors_name_the_system() -> None:
     with pytest.raises(ConfigError, match=r"^system 's': weights: 'x'"):
-        rank_candidates(system(fusion={"method": "rrf", "weights": {"x": 1}}), runs(), {})
+        rank_candidates(system(fusion={"method": "rrf", "weights": {"x": 1}}), runs())
     with pytest.raises(AlignmentError, match=r"^system.*'s':.*normalize:.*theoretical_min_max"):
-        rank_candidates(
-            system(fusion={"method": "weighted_score", "normalize": NO_LOW}), runs(), {}
-        )
+        rank_candidates(system(fusion={"method": "weighted_score", "normalize": NO_LOW}), runs())
 
 
 def test_weights_by_type_need_weights() -> None:
@@ -189,6 +188,6 @@ def test_a_fusion_without_weights_lets_every_source_take_part() -> None:
 
 def test_systems_that_share_a_fusion_share_its_list() -> None:
     table = runs()
-    first, second = (rank_candidates(system(top_k=k), table, {}) for k in (1, 2))
+    first, second = (rank_candidates(system(top_k=k), table) for k in (1, 2))
     assert first.runs is second.runs
     assert first.scores is second.scores

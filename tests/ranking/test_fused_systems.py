@@ -33,7 +33,7 @@ from fusion_bench.ranking.batch_engine import SystemSpec, Unsupported, evaluate_
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.ranking.term_sums import BatchLimits, RankScorer
-from tests.contract.cases import DATASETS, SPACES, aligned, fusion_examples, ready_fusion
+from tests.contract.cases import DATASETS, aligned, fusion_examples, ready_fusion
 from tests.evaluation.test_scores import Plain
 from tests.parity.collections import COLLECTIONS
 from tests.parity.collections import aligned as parity_aligned
@@ -487,11 +487,9 @@ def test_systems_are_counted_or_ranked_to_the_same_values() -> None:
         System.model_validate({"name": f"s{i}", "runs": SOURCES} | extra)
         for i, extra in enumerate(options)
     ]
-    for system, found in zip(
-        systems, evaluate_systems(systems, view, MEASURES, spaces=SPACES), strict=True
-    ):
+    for system, found in zip(systems, evaluate_systems(systems, view, MEASURES), strict=True):
         expected = np.zeros_like(found.values)
-        for index, ranking in rank_queries(system, view, SPACES):
+        for index, ranking in rank_queries(system, view):
             expected[:, index] = measure.compute_measures(MEASURES, ranking.runs, ranking.positions)
         assert found.values.tobytes() == expected.tobytes()
 

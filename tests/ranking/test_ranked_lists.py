@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
@@ -21,13 +20,13 @@ from fusion_bench.ranking.system_ranking import rank_candidates, rank_system, sy
 from tests.ranking.test_blended_systems import reranked, systems
 
 
-def assert_same_lists(system: System, runs: AlignedRuns, spaces: dict[str, ScoreSpace]) -> bool:
+def assert_same_lists(system: System, runs: AlignedRuns) -> bool:
     """Whether the engine could rank the system, whose lists then equal the plain ones."""
     try:
-        expected = rank_candidates(system, runs, spaces)
+        expected = rank_candidates(system, runs)
     except (AlignmentError, ConfigError):
         expected = None
-    lists = rank_system(system_spec(system), system.active_runs(runs), spaces)
+    lists = rank_system(system_spec(system), system.active_runs(runs))
     if isinstance(lists, Unsupported):
         return False
     assert expected is not None
@@ -42,8 +41,8 @@ def test_any_system_on_any_lists() -> None:
     @settings(max_examples=50, deadline=None)
     @given(st.data())
     def same(data: st.DataObject) -> None:
-        runs, spaces = data.draw(reranked())
-        supported.append(assert_same_lists(data.draw(systems(runs)), runs, spaces))
+        runs = data.draw(reranked())
+        supported.append(assert_same_lists(data.draw(systems(runs)), runs))
 
     same()
     assert np.mean(supported) > 0.2
@@ -77,10 +76,10 @@ def test_long_lists_full_of_ties(ties: Ties, blend: dict[str, Any]) -> None:
     scores = {f"d{d:03}": random.integers(0, 5) / 4 for d in range(0, 600, 3)}
     reranker = Run.from_dict("r", dict.fromkeys("pq", scores))
     qrels = Qrels.from_dict({q: {f"d{d:03}": 1 for d in range(0, 600, 7)} for q in "pq"})
-    runs = align(qrels, sources, rerankers=[reranker], ties=ties)
+    runs = align(qrels, sources, rerankers=[reranker], spaces={"r": "unit"}, ties=ties)
     for fusion in ("rrf", {"method": "weighted_score", "normalize": "min_max", "missing": "zero"}):
         system = System.model_validate(
             {"name": "s", "runs": ["a", "b", "c"], "fusion": fusion}
             | ({"blend": blend} if blend else {})
         )
-        assert assert_same_lists(system, runs, {"r": "unit"})
+        assert assert_same_lists(system, runs)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,15 +80,15 @@ def test_a_stage_is_the_list_that_its_system_would_write(
     data, rerank = random_dataset(seed)
     runs = [Run.from_dict(name, dict(lists)) for name, lists in data.items()]
     reranker = Run.from_dict("reranker", dict(rerank))
-    together = align_all_queries(runs, rerankers=[reranker], ties=ties)
+    together = align_all_queries(runs, rerankers=[reranker], ties=ties, spaces=SPACES)
 
-    inner = make_final_lists(System("inner", **stage), together, SPACES).to_run()
-    apart = align_all_queries([*runs, inner], rerankers=[reranker], ties=ties)
-    expected = make_final_lists(System("s", ["inner", "hyde"], **outer), apart, SPACES)
+    inner = make_final_lists(System("inner", **stage), together).to_run()
+    apart = align_all_queries([*runs, inner], rerankers=[reranker], ties=ties, spaces=SPACES)
+    expected = make_final_lists(System("s", ["inner", "hyde"], **outer), apart)
 
     staged = System("s", ["inner", "hyde"], stages={"inner": stage}, **outer)
     known = {name: i for i, name in enumerate(together.queries)}
-    made = sorted(lists_of(make_final_lists(staged, together, SPACES)), key=lambda r: known[r[0]])
+    made = sorted(lists_of(make_final_lists(staged, together)), key=lambda r: known[r[0]])
     assert made == sorted(lists_of(expected), key=lambda r: known[r[0]])
 
 
@@ -116,7 +115,7 @@ def test_a_stage_has_the_roles_that_its_sources_share() -> None:
 def test_the_batch_engine_counts_a_staged_system() -> None:
     runs, measures = view(), [parse_measure("nDCG@10"), parse_measure("RR@10")]
     system = System("s", ["inner", "hyde"], stages={"inner": STAGES[1]})
-    [scores] = evaluate_systems([system], runs, measures, spaces=SPACES)
+    [scores] = evaluate_systems([system], runs, measures)
     assert scores.evaluation_path == "counted"
     [(_, plain, part)] = plain_systems(system, runs)
     [result] = evaluate_batch([system_spec(plain)], plain.active_runs(part), measures)
@@ -218,11 +217,11 @@ def test_an_error_in_a_stage_names_system_and_stage() -> None:
     system = System("outer", ["middle"], stages={"middle": middle})
     message = r"^system 'outer': stage 'middle': stage 'inner': normalize: max cannot scale"
     with pytest.raises(AlignmentError, match=message):
-        evaluate_systems([system], align(qrels, lists), [parse_measure("nDCG@10")], spaces={})
+        evaluate_systems([system], align(qrels, lists), [parse_measure("nDCG@10")])
     policy = {"method": "overlap_rules", "threshold": 0.2, "below": {"weights": {"inner": 2}}}
     chosen = System("chosen", ["inner", "dense"], stages={"inner": inner}, policy=policy)
     with pytest.raises(AlignmentError, match=r"^system 'chosen':.*'inner':"):
-        evaluate_systems([chosen], align(qrels, lists), [parse_measure("nDCG@10")], spaces={})
+        evaluate_systems([chosen], align(qrels, lists), [parse_measure("nDCG@10")])
 
 
 def test_a_stage_that_nothing_reads_is_refused() -> None:
@@ -237,10 +236,10 @@ def test_trained_fusions_are_fitted_in_every_stage() -> None:
         "fusion": {"method": "pos_fuse", "folds": 2},
     }
     system = System("s", ["inner", "hyde"], stages={"inner": stage})
-    fitted = fit_system(system, runs, SPACES)
+    fitted = fit_system(system, runs)
     assert not needs_fitting(fitted)
-    [(_, _, part)] = plain_systems(fitted, runs, SPACES)
-    alone = make_final_lists(System("inner", **stage), runs, SPACES)
+    [(_, _, part)] = plain_systems(fitted, runs)
+    alone = make_final_lists(System("inner", **stage), runs)
     row = part.sources.index("inner")
     assert np.array_equal(np.sort(part.scores[row][part.ranks[row] > 0]), np.sort(alone.scores))
 
@@ -249,7 +248,7 @@ def test_nothing_is_trained_on_what_is_trained() -> None:
     stage = {"runs": ["bm25", "dense"], "fusion": "pos_fuse"}
     system = System("s", ["inner", "hyde"], stages={"inner": stage}, fusion="pos_fuse")
     with pytest.raises(ConfigError, match=r"'s':.*'inner'"):
-        fit_system(system, view(), SPACES)
+        fit_system(system, view())
 
 
 # ── sources that are off for some queries: the obvious loop over queries is the oracle
@@ -339,7 +338,7 @@ def test_a_query_is_ranked_as_by_a_system_of_the_sources_that_are_on(keys: dict[
         cut = keep_keys(keys, on)
         qrels = Qrels.from_dict({query: QRELS.to_dict()[query]})
         lists = [Run.from_dict(n, {query: LISTS[n][query]}, roles=make_run(n).roles) for n in on]
-        alone = align(qrels, lists, rerankers=[RERANK])
+        alone = align(qrels, lists, rerankers=[RERANK], spaces={"ce": "unit"})
         assert together[query] == final_scores(System("s", on, **cut), alone)[query]
 
 
@@ -347,8 +346,8 @@ def test_a_query_is_ranked_as_by_a_system_of_the_sources_that_are_on(keys: dict[
 def test_every_path_gives_the_same_values(keys: dict[str, Any]) -> None:
     system, runs = System("s", NAMES, **keys), aligned()
     measures = [parse_measure(name) for name in ("nDCG@5", "RR@10", "R@100")]
-    [scores] = evaluate_systems([system], runs, measures, spaces={"ce": "unit"}, qrels=QRELS)
-    assessed = assess_system(system, replace(runs, spaces={"ce": "unit"}), measures)
+    [scores] = evaluate_systems([system], runs, measures)
+    assessed = assess_system(system, runs, measures)
     assert scores.values.tolist() == assessed.values.tolist()
 
 
@@ -441,9 +440,8 @@ def test_the_batch_engine_gives_the_same_values(keys: dict[str, Any]) -> None:
     system, runs = System("s", NAMES, **keys), aligned()
     measures = [parse_measure("nDCG@5")]
     plain = [plain_system(system, known.intent) for known in QUERIES.values()]
-    spaces = {"ce": "unit"}
-    [together] = evaluate_systems([system], runs, measures, spaces=spaces, qrels=QRELS)  # type: ignore[arg-type]
-    alone = evaluate_systems(plain, runs, measures, spaces=spaces, qrels=QRELS)  # type: ignore[arg-type]
+    [together] = evaluate_systems([system], runs, measures)
+    alone = evaluate_systems(plain, runs, measures)
     assert together.values[0].tolist() == [row.values[0, q] for q, row in enumerate(alone)]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
@@ -15,6 +16,7 @@ from fusion_bench.evaluation.report_records import (
     TieResult,
 )
 from fusion_bench.report.answer_texts import answer_findings
+from fusion_bench.report.evaluation_answer import decision_finding
 from fusion_bench.report.evaluation_findings import collection_findings, group_finding
 from fusion_bench.report.page import Finding
 from fusion_bench.stats.comparison import Answer, SkewedDifference
@@ -179,6 +181,7 @@ COLLECTIONS: dict[str, Collection] = {
         BASE, HIGH, LOW, comparisons=[LARGE, compared("low", 0.1, "better")]
     ),
     "headroom": collection(BASE, ceiling(0.9, 0.8, name="best per query"), ceiling(1.0, 1.0)),
+    "no headroom": collection(system("base", 0.998), ceiling(1.0)),
     "no ceiling": collection(BASE, ceiling(None, None)),
     "no mean below a ceiling": collection(system("base", None), ceiling(1.0)),
     "unanswered queries": inputs(unanswered_queries=1234),
@@ -236,13 +239,15 @@ COLLECTIONS: dict[str, Collection] = {
 }
 
 
+def _findings_of(report: Report, found: Collection) -> tuple[Finding, ...]:
+    """The headline, then all else."""
+    return (decision_finding(report, found), *collection_findings(report, found))
+
+
 def _findings_of_all() -> Mapping[str, Iterable[Finding]]:
     return {
-        **{
-            name: collection_findings(cases.report(found), found)
-            for name, found in COLLECTIONS.items()
-        },
-        "a caveat, version 2 disabled": collection_findings(
+        **{name: _findings_of(cases.report(found), found) for name, found in COLLECTIONS.items()},
+        "a caveat, version 2 disabled": _findings_of(
             cases.report(collection(BASE), v2=False, settings={"caveat": "Only a sample."}),
             collection(BASE),
         ),

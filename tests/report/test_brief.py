@@ -62,6 +62,13 @@ def test_a_table_has_seven_required_columns_and_twelve_rows() -> None:
     assert table.notes == ()
 
 
+def test_gaps_between_kept_rows_are_counted() -> None:
+    rows = tuple(Row((f"s{i}",), is_kept=i % 4 == 0) for i in range(40))
+    table = shorten_table(Table("t", (Column("name"),), rows))
+    assert len(table.rows) <= 12
+    assert {"s0", "s4", "s39"} < {row.cells[0] for row in table.rows}
+
+
 def test_one_table_of_each_collection() -> None:
     [table, *_] = example_page().sections[0].tables
     collections = [Section(key=f"collection-{i}", parts=(table, table)) for i in range(2)]

@@ -16,7 +16,7 @@ from rich.console import Console
 from fusion_bench.report import evaluation_page as evaluation
 from fusion_bench.report import tuning_page as tuning
 from fusion_bench.report.markdown import render_page
-from fusion_bench.report.page import Figure, Page
+from fusion_bench.report.page import Figure, Finding, Page
 from fusion_bench.report.terminal import print_page
 from tests.report import cases, tuning_cases
 from tests.report.evaluation_finding_cases import FINDINGS
@@ -31,7 +31,7 @@ def evaluation_page() -> Page:
     collection = cases.full(split="test", types=("local", "global", "local"))
     settings = {"description": "Every kind of row."}
     report = cases.report(collection, v2=False, settings=settings)
-    return evaluation.build_page(report, [[FIGURE]])
+    return evaluation.place_figures(evaluation.build_page(report), [[FIGURE]])
 
 
 def tuning_page() -> Page:
@@ -46,7 +46,13 @@ def tuning_page() -> Page:
 
 def tuning_findings() -> str:
     reports = {name: tuning_cases.record(**changed) for name, changed in CASES.items()}
-    cases = {name: tuning.tuning_findings(report) for name, report in reports.items()}
+    cases = {
+        name: (
+            *tuning.tuning_findings(report),
+            *(Finding(text, key="advice") for text in tuning.build_page(report).advice),
+        )
+        for name, report in reports.items()
+    }
     return describe_cases(cases, cases["usual"])
 
 

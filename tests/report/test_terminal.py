@@ -11,7 +11,8 @@ from rich.console import Console
 
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.page import Page
-from fusion_bench.report.terminal import DROPPED_COLUMNS, PIPE_WIDTH, print_page
+from fusion_bench.report.terminal import DROPPED_COLUMNS, print_page
+from fusion_bench.util.formatting import PIPE_WIDTH
 from tests.report import cases
 from tests.report.cases import HOSTILE, PRIMARY, SECOND, example_page
 

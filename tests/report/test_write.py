@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import re
@@ -25,7 +24,7 @@ from fusion_bench.report.write import write_report, write_tuning
 from fusion_bench.util.formatting import format_number
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
-from tests.report.html.pages import parse_page
+from tests.report.html.pages import page_data, parse_page
 from tests.report.tuning_cases import front, record
 
 #: How the primary measure stands in names of files: make and shells read ``@`` as something else.
@@ -263,17 +262,19 @@ def test_the_folder_of_a_tuning_run_is_whole(tmp_path: Path) -> None:
     assert {path.name for path in (tmp_path / "new").iterdir()} == {*names, RECORD}
 
 
-def test_the_page_of_a_tuning_run_holds_the_verdict_and_the_figures(tmp_path: Path) -> None:
+def test_the_page_of_a_tuning_run_draws_the_figures_that_plots_writes(tmp_path: Path) -> None:
     report = record()
     steps = (NextStep("fusion-bench eval tuned.yaml", "see it"),)
     options = PictureOptions(plots=True)
     written = write_tuning(report, tmp_path, options, tuned="", next_steps=steps)
     pictures = [path for path in written if path.suffix == ".png"]
     page = parse_page((tmp_path / "tuning.html").read_text(encoding="utf-8"))
-    sources = [attributes["src"] for tag, attributes in page.tags if tag == "img"]
-    encoded = [base64.b64encode(path.read_bytes()).decode() for path in pictures]
-    assert sources == [f"data:image/png;base64,{text}" for text in encoded]
-    assert pictures
+    places = [attributes["data-picture"] for tag, attributes in page.tags if tag == "figure"]
+    assert places == [path.name for path in pictures]
+    assert "img" not in dict(page.tags)
+    drawn = page_data((tmp_path / "tuning.html").read_text(encoding="utf-8"))["report"]
+    assert drawn["trials"] == report.model_dump(mode="json")["trials"]
+    assert "config" not in drawn["choice"]
     assert format_number(report.held_out.difference, signed=True) in page.texts["title"][0]
     assert "held-out" in page.texts["title"][0]
     assert steps[0].command in page.texts["code"]

@@ -123,6 +123,7 @@ def record(**changed: Any) -> TuningReport:  # noqa: ANN401
         "shrunken": 0.02,
         "needed": needed(13_000),
         "floor": (floor_row(),),
+        "first_group": ("the tuned system", "bm25"),
         "folds": tuple(
             Fold(
                 params={**best.params, "fusion.k": k},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from fusion_bench.checks.query_warnings import warn_near_duplicates
 from fusion_bench.checks.records import DataWarning, NearDuplicates
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records import (
@@ -134,6 +135,8 @@ CASES: dict[str, dict[str, Any]] = {
             floor_row("not shown", difference=0.001),
             floor_row("not shown", difference=-0.001),
             floor_row("equivalent", kind="system", difference=0.0),
+            floor_row("not shown", kind="missing", difference=-0.001, name="today, missing: zero"),
+            floor_row("worse", kind="missing", difference=-0.1, name="today, missing: zero"),
         )
     },
     "ship beside two": {"floor": (floor_row(name="other"), floor_row("better", difference=0.02))},
@@ -169,7 +172,9 @@ CASES: dict[str, dict[str, Any]] = {
     },
     "data": {"data": FACTS},
     "data, completely judged": {"data": FACTS.model_copy(update={"judgments": "complete"})},
-    "near duplicates": {"near_duplicates": DUPLICATES},
+    "near duplicates": {
+        "data": FACTS.model_copy(update={"warnings": tuple(warn_near_duplicates(DUPLICATES))})
+    },
     **{
         f"chosen: {params}": chosen(params=params)
         for params in (

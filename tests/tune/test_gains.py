@@ -26,12 +26,14 @@ from fusion_bench.tune.gains import (
     estimate_needed,
     evaluate_untuned,
     load_all_lists,
+    missing_variants,
     paired_gain,
 )
 from fusion_bench.tune.objective import create_objective, load_tuning_dataset
 from fusion_bench.tune.trial_selection import decide_verdict
 from fusion_bench.util.formatting import ignore_progress
 from tests import counts_project, tiny
+from tests.tune.problems import problem, system
 
 RNG = np.random.default_rng(2)
 DEFAULT, TUNED = RNG.random(40), RNG.random(40)
@@ -283,3 +285,26 @@ def test_the_floor_knows_which_trials_are_shared() -> None:
     shared, nested = width(untuned), width(replace(untuned, is_shared=False))
     assert nested > 2 * shared
     assert width(replace(untuned, repeats=None)) > shared
+
+
+MISSING = {"method": "weighted_score", "normalize": "min_max"}
+
+
+@pytest.mark.parametrize(
+    ("fusion", "names"),
+    [
+        (MISSING, ["zero", "min"]),
+        ({**MISSING, "missing": "min"}, ["skip", "zero"]),
+        ({**MISSING, "method": "weighted_sum"}, ["min"]),
+        ({"method": "rrf"}, []),
+    ],
+)
+def test_variants_are_the_default_with_another_missing(
+    fusion: dict[str, str], names: list[str]
+) -> None:
+    objective = problem(system(fusion), {"fusion.weights": "own"})
+    variants = missing_variants(objective)
+    assert [each.name for each in variants] == [f"tuned, missing: {name}" for name in names]
+    for each, name in zip(variants, names, strict=True):
+        config = {**objective.system.model_dump(), "name": each.name}
+        assert each.model_dump() == {**config, "fusion": {**config["fusion"], "missing": name}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
 from fusion_bench.tune.cross_fitting import fit_all_queries
-from fusion_bench.tune.gains import paired_gain
+from fusion_bench.tune.gains import UntunedSystem, paired_gain
 from fusion_bench.tune.held_out import HeldOutEvaluation, shown_direction
 from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
@@ -84,11 +85,13 @@ def reported(
     study: SearchResult,
     cross: CrossValidation | None,
     tuning: TuneSettings = TUNING,
+    untuned: Sequence[UntunedSystem] = (),
 ) -> TuningReport:
     judge = HeldOutEvaluation(base, split, tuning)
     chosen = choose_trial(base, study, split.tune, tuning.choose)
     outcome = SearchOutcome(study, chosen, cross)
-    return HeldOutReport(judge, outcome, dataset(base)).make_record("e", ORIGIN)
+    compared = HeldOutReport(judge, outcome, dataset(base), untuned=untuned)
+    return compared.make_record("e", ORIGIN)
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +102,22 @@ def report(
     cross: CrossValidation | None,
 ) -> TuningReport:
     return reported(base, split, study, cross)
+
+
+def test_what_is_not_shown_to_be_worse_held_out_is_in_the_first_group(
+    base: TuningObjective, split: QuerySplit, study: SearchResult, report: TuningReport
+) -> None:
+    assert report.first_group == ()
+    [default] = base.evaluate_params([base.default_params])
+    nothing = UntunedSystem("nothing", "source", np.zeros(len(default)))
+    twin = UntunedSystem("twin", "system", default)
+    compared = reported(base, split, study, None, untuned=[nothing, twin])
+    assert [row.name for row in compared.floor][-1] == "nothing"
+    assert "nothing" not in compared.first_group
+    assert ("twin" in compared.first_group) == ("the default" in compared.first_group)
+    assert "the tuned system" in compared.first_group
+    best = reported(base, split, study, None, untuned=[replace(twin, values=default * 0 + 1)])
+    assert best.first_group == ("twin",)
 
 
 def test_the_record_is_what_the_values_say(

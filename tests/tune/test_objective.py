@@ -229,8 +229,9 @@ PARAMS = [{"fusion.weights.good": weight} for weight in (0.5, 2.0)]
 
 
 def objective(count: int) -> TuningObjective:
-    made = problem(ranges={"fusion.weights.good": {"low": 0.0, "high": 3.0}}, runs=TRIALS[0])
-    return replace(made, later_repeats=tuple(TRIALS[1:count]))
+    counts = {"runs/good": count} if count > 1 else {}
+    runs = replace(TRIALS[0], later=tuple(TRIALS[1:count]), repeat_counts=counts)
+    return problem(ranges={"fusion.weights.good": {"low": 0.0, "high": 3.0}}, runs=runs)
 
 
 def test_a_value_is_the_mean_over_trials() -> None:

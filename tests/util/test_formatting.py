@@ -9,6 +9,7 @@ import yaml
 
 from fusion_bench.config.yaml_files import format_compact_yaml
 from fusion_bench.data.qrels import UnmatchedId, find_unmatched_ids, format_unmatched_ids
+from fusion_bench.data.read_options import NUMBER_CHARACTERS
 from fusion_bench.errors import did_you_mean
 from fusion_bench.util.formatting import (
     GREATEST,
@@ -20,12 +21,12 @@ from fusion_bench.util.formatting import (
     format_number,
     format_p_value,
     format_percent,
-    has_only_digits,
     is_decimal,
     is_encodable,
     is_whole,
     parse_whole,
     pluralize,
+    wrap_line,
 )
 
 NAN = math.nan
@@ -206,7 +207,7 @@ def test_a_change_for_people(difference: float, baseline: float | None, expected
 )
 def test_numbers_of_decimal_numbers(text: str) -> None:
     assert is_decimal(text)
-    assert has_only_digits(text)
+    assert NUMBER_CHARACTERS.issuperset(text)
 
 
 @pytest.mark.parametrize(
@@ -295,3 +296,17 @@ def test_the_innermost_stands_on_one_line_without_aliases() -> None:
     text = format_compact_yaml(data)
     assert text == "a:\n  runs: [bm25, dense]\nb:\n  runs: [bm25, dense]\n"
     assert yaml.safe_load(text) == data
+
+
+@pytest.mark.parametrize(
+    ("line", "lines"),
+    [
+        ("one two three", ["one two three"]),
+        ("  one two three four", ["  one two three", "    four"]),
+        ("longer-than-the-line x", ["longer-than-the-line", "  x"]),
+        ("fusion-bench fuse 'a b'", ["fusion-bench fuse 'a b'"]),
+        ("Next: fusion-bench a --set b", ["Next: fusion-bench a \\", "  --set b"]),
+    ],
+)
+def test_a_line_is_wrapped_and_a_command_stays_one(line: str, lines: list[str]) -> None:
+    assert wrap_line(line, 15) == lines

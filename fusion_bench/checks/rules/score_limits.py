@@ -1,4 +1,4 @@
-"""Rules about scores: a least score that drops documents, zeros that beat negative scores."""
+"""Rules about scores: what drops documents, and what the absence of one counts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from fusion_bench.checks.lint_rule import (
     Witness,
     rank_lists,
     register_rule,
+    reproduce,
 )
 from fusion_bench.checks.records import Severity
 from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.methods.fuse import KEYWORD
 from fusion_bench.methods.fuse.weighted_score import CombSum, WeightedScore, WeightedSum
 
 #: A threshold that keeps documents down to this rank in all lists cuts no more than a final list.
@@ -80,8 +82,6 @@ def _build_drop_witness(subject: Subject, single: float, limit: float, kept: int
 ALWAYS_NEGATIVE = frozenset({"z_score"})
 #: Normalizers that leave negative scores negative.
 KEEPS_SIGN = frozenset({"none", "max", "l2", "arctan"})
-#: A source with this role has scores of at least 0, as BM25 has.
-POSITIVE = "keyword"
 
 
 @register_rule
@@ -101,11 +101,11 @@ class MissingZeroNegative(Rule):
         else:
             return
         name = fusion.normalize.method
-        negative = [
+        negative = [  # the scores of a search by words, such as BM25, are at least 0
             source
             for source in subject.sources
             if name in ALWAYS_NEGATIVE
-            or (name in KEEPS_SIGN and POSITIVE not in subject.roles_of(source))
+            or (name in KEEPS_SIGN and KEYWORD not in subject.roles_of(source))
         ]
         if not negative or len(subject.sources) < 2:
             return
@@ -141,4 +141,50 @@ def _build_missing_witness(subject: Subject, source: str) -> Witness:
         "wins",
         lists,
         above=(("d1", "d2"),),
+    )
+
+
+@register_rule
+class MissingSkipUnasked(Rule):
+    """``missing-skip-unasked``: without ``missing``, a document of one list beats those of all."""
+
+    id = "missing-skip-unasked"
+
+    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+        """A mean of scaled scores that leaves out, by default, the lists that lack a document."""
+        fusion = subject.system.fusion
+        if not isinstance(fusion, WeightedScore) or not fusion.skips_unasked:
+            return
+        if len(subject.sources) < 2:
+            return
+        witness = _build_skip_witness(subject)
+        outcome, failed = reproduce(witness)
+        if failed:  # the normalizer flattens the scores or turns them round
+            return
+        name = fusion.normalize.method
+        remedy = "min" if name in ALWAYS_NEGATIVE | KEEPS_SIGN else "zero"
+        message = (
+            "missing is not written, so lists that lack a document are left out of its mean: d1, "
+            f"which {subject.heaviest} alone returns, scores {outcome.scores['d1']:.3f} and is put "
+            f"above d2 with {outcome.scores['d2']:.3f}, which all lists return: write 'missing: "
+            f"{remedy}', or 'missing: skip' if it is meant"
+        )
+        yield Problem(message, ("fusion", "missing"), lambda: witness)
+
+
+def _build_skip_witness(subject: Subject) -> Witness:
+    """One list ranks d1 first and d2 second; all others rank d2 first and lack d1."""
+    first, scores = subject.heaviest, (1.0, 0.9, 0.1)
+    lists: dict[str, RankedList] = {
+        name: {
+            document: (rank, score)
+            for rank, (document, score) in enumerate(zip(names, scores, strict=True), start=1)
+        }
+        for name in subject.sources
+        for names in [("d1", "d2", "d3") if name == first else ("d2", "d3", "d4")]
+    }
+    return subject.make_witness(
+        f"{first} alone returns d1; every list returns d2 and d3; d1 wins",
+        lists,
+        above=(("d1", "d2"), ("d1", "d3")),
     )

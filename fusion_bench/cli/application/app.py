@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fusion_bench.cli.application.process import CommandInterruptedError, describe_exit_codes
-from fusion_bench.config.plugins import PLUGIN_MODULES, load_reference, read_entry_points
+from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.util.formatting import is_decimal
 
@@ -251,11 +251,6 @@ class LazyGroup(TyperGroup):
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
             raise CommandInterruptedError from error
-        finally:
-            if PLUGIN_MODULES:
-                from fusion_bench.config.plugin_files import forget_plugins
-
-                forget_plugins()
 
 
 def _describe_unknown(words: Sequence[str], known: list[str]) -> str:

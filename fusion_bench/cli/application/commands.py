@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import importlib
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import MISSING
 from enum import StrEnum
 from pathlib import Path
@@ -102,9 +102,8 @@ def add_command(
         def run(**values: Any) -> None:  # noqa: ANN401 - an option's value
             given = {key: _plain_value(value) for key, value in values.items() if value is not None}
             options = kind(**given)
-            if isinstance(options, PluginOptions):
-                options.load_plugins()
-            function(options)
+            with options.load_plugins() if isinstance(options, PluginOptions) else nullcontext():
+                function(options)
 
         setattr(run, "__signature__", inspect.Signature([*map(_make_parameter, fields)]))  # noqa: B010 - mypy knows none of a function
         group.command(name, help=text, epilog=epilog)(run)
@@ -215,6 +214,11 @@ class BriefOptions(JsonOptions):
             return "full"
         return "answer" if self.quiet else "brief"
 
+    def __post_init__(self) -> None:
+        """Refuse all of a page and its answer alone."""
+        if self.verbose and self.quiet:
+            raise typer.BadParameter("does not go with --quiet", param_hint="--verbose")
+
 
 class PageOptions(BriefOptions):
     """Options of a command that prints a page.
@@ -226,9 +230,8 @@ class PageOptions(BriefOptions):
     markdown: MarkdownFile | None = None
 
     def __post_init__(self) -> None:
-        """Refuse JSON and Markdown on one standard output, and all of a page or its answer."""
-        if self.verbose and self.quiet:
-            raise typer.BadParameter("does not go with --quiet", param_hint="--verbose")
+        """Refuse JSON and Markdown on one standard output, too."""
+        super().__post_init__()
         if self.json and self.markdown == STDOUT:
             raise typer.BadParameter("does not go with --json", param_hint="--markdown -")
 
@@ -246,17 +249,53 @@ class PluginOptions(Options):
         """The origins of plugins that may be executed; None = all that are named."""
         return None
 
-    def load_plugins(self) -> None:
-        """Execute the plugins.
+    def load_plugins(self) -> AbstractContextManager[None]:
+        """Execute the plugins, whose methods are known while the context lasts.
 
         Raises:
             ConfigError: One may not be executed, or fails.
         """
-        if self.plugins:
-            from fusion_bench.config.plugin_files import load_plugins
+        if not self.plugins:
+            return nullcontext()
+        from fusion_bench.config.plugin_files import loaded_plugins
 
-            importlib.import_module("fusion_bench.experiment.system")  # the kinds of methods
-            load_plugins(self.plugins, self.known_plugins())
+        importlib.import_module("fusion_bench.experiment.system")  # the kinds of methods
+        return loaded_plugins(self.plugins, self.known_plugins())
+
+
+def find_dataset_file(name: str, folders: Sequence[Path] = ()) -> Path:
+    """The ``dataset.yaml`` of a dataset.
+
+    Args:
+        name: Its name, its folder or its file.
+        folders: Of named datasets; by default those that commands look into.
+
+    Raises:
+        FusionBenchError: There is none.
+    """
+    from fusion_bench.io.dataset_config import find_dataset
+
+    return find_dataset(name, folders_for(folders))
+
+
+def name_in_dataset(path: Path, changes: Mapping[str, Any]) -> list[str]:
+    """Name written files in a ``dataset.yaml``: what every command does that writes some.
+
+    Args:
+        path: The ``dataset.yaml``.
+        changes: Key → value; of ``judges`` and ``rerank`` what is added, by name.
+
+    Returns:
+        Lines that say so; where there is no place for an entry, those to add by hand.
+    """
+    from fusion_bench.config.yaml_files import format_compact_yaml
+    from fusion_bench.io.dataset_edits import name_in_dataset
+
+    if not changes:
+        return []
+    is_named = name_in_dataset(path, changes)
+    title = f"{path} names what was written:" if is_named else f"add to {path}:"
+    return [title, *format_compact_yaml(dict(changes)).splitlines()]
 
 
 class DatasetOptions(JsonOptions):
@@ -275,12 +314,10 @@ class DatasetOptions(JsonOptions):
         Raises:
             FusionBenchError: There is none.
         """
-        from fusion_bench.io.dataset_config import find_dataset
-
-        return find_dataset(name, folders_for(self.datasets))
+        return find_dataset_file(name, self.datasets)
 
 
-def _find_experiment(path: Path | None) -> Path | None:
+def find_experiment(path: Path | None) -> Path | None:
     """The experiment's file, also of the folder that ``try --save`` wrote.
 
     Raises:
@@ -292,7 +329,7 @@ def _find_experiment(path: Path | None) -> Path | None:
     if not path.is_dir() and path.name != DATASET_FILE:
         return path
     from fusion_bench.errors import ConfigError
-    from fusion_bench.evaluation.starter import EXPERIMENT_FILE
+    from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 
     beside = (path if path.is_dir() else path.parent) / EXPERIMENT_FILE
     if path.is_dir():
@@ -333,7 +370,7 @@ def _refuse_others(path: Path) -> None:
 
 
 #: An experiment's file, or the folder that holds it.
-ExperimentFile: TypeAlias = Annotated[Path, Argument("EXPERIMENT", callback=_find_experiment)]
+ExperimentFile: TypeAlias = Annotated[Path, Argument("EXPERIMENT", callback=find_experiment)]
 
 
 class NamedExperimentOptions(DatasetOptions, PluginOptions):
@@ -433,10 +470,10 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
 
 def echo_notes(notes: Iterable[str]) -> None:
     """Print remarks on standard error, where they disturb no result."""
-    from fusion_bench.util.formatting import escape_control_chars
+    from fusion_bench.util.formatting import escape_control_chars, wrap_line
 
     for note in notes:
-        typer.echo(f"note: {escape_control_chars(note)}", err=True)
+        typer.echo("\n".join(wrap_line(f"note: {escape_control_chars(note)}")), err=True)
 
 
 def list_inputs(experiment: Experiment, source: Source, folders: Iterable[Path]) -> Iterator[Path]:

@@ -18,7 +18,7 @@ import typer
 from fusion_bench.cli.application.process import is_json_asked, locate_error
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.files import resolve_path
-from fusion_bench.util.formatting import escape_control_chars
+from fusion_bench.util.formatting import PIPE_WIDTH, escape_control_chars, wrap_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -163,8 +163,14 @@ MAX_ERROR_LENGTH = 2000
 
 
 def echo(line: str, *, err: bool = False) -> None:
-    r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``."""
-    typer.echo(disarm_commands(escape_control_chars(line)), err=err)
+    r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``.
+
+    Where there is no terminal, a long line is wrapped.
+    """
+    text = escape_control_chars(line)
+    if len(text) > PIPE_WIDTH and not (sys.stderr if err else sys.stdout).isatty():
+        text = "\n".join(wrap_line(text))
+    typer.echo(disarm_commands(text), err=err)
 
 
 def echo_error(message: str, *, replaces_result: bool = False) -> None:
@@ -213,8 +219,6 @@ def make_console() -> Console:
     """
     from rich.console import Console
 
-    from fusion_bench.report.terminal import PIPE_WIDTH
-
     file = cast("IO[str]", LogOutput()) if is_on_github() else None
     if sys.stdout.isatty():
         return Console(highlight=False, file=file)
@@ -228,7 +232,12 @@ def make_console() -> Console:
 
 
 def print_result(
-    record: object, page: Page, options: JsonOptions, written: Iterable[object] = ()
+    record: object,
+    page: Page,
+    options: JsonOptions,
+    written: Iterable[object] = (),
+    *,
+    about: Path | None = None,
 ) -> None:
     """Print a result as JSON, as its page, or as the summary of its page.
 
@@ -238,6 +247,7 @@ def print_result(
         options: ``--json``, and ``--markdown`` where the command has it: a file to write the
             summary to; ``-`` prints it in place of the page.
         written: The files that were written.
+        about: The file to open where a page in brief is stored nowhere.
 
     Raises:
         FusionBenchError: The file cannot be written to.
@@ -261,7 +271,8 @@ def print_result(
         print_json(record)
     else:
         detail = options.shown if isinstance(options, BriefOptions) else "full"
-        print_page(page, make_console(), written=written, detail=detail)
+        opened = [about] if about and detail == "brief" else []
+        print_page(page, make_console(), written=[*written, *opened], detail=detail)
 
 
 def print_steps(steps: Iterable[NextStep]) -> None:

@@ -27,9 +27,14 @@ if TYPE_CHECKING:
     from fusion_bench.report.tuning_records import TuningReport
 
 
+#: Standard deviation of differences where none is known, as the help of ``power`` assumes it.
+USUAL_SD: Final = 0.2
 #: Commands that take ``--plugin``, among those that are proposed.
 WITH_PLUGINS: Final = frozenset(
-    {"diagnose", "eval", "explain", "export", "fuse", "gate", "judge", "lint", "serve", "tune"}
+    {
+        *("compare", "diagnose", "eval", "explain", "export", "fuse", "gate", "judge", "lint"),
+        *("methods", "serve", "try", "tune"),
+    }
 )
 
 
@@ -157,6 +162,10 @@ def after_tune(
     purposes = {"front.yaml": "the efficient systems, quality against effort"}
     if not report.is_default_chosen and report.untuned_match is None:
         purposes["tuned.yaml"] = "the tuned system and the default on every measure"
+    if report.verdict.startswith("too few"):
+        spread = ("--sd", f"{report.held_out.sd or USUAL_SD:.2g}")
+        command = format_command("power", *spread, "--query-count", report.held_out.queries)
+        yield NextStep(command, "how many queries it takes to show a gain")
     for file in files:
         if file.name in purposes:
             yield NextStep(to_command("eval", file), purposes[file.name])
@@ -221,7 +230,7 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
         words: The command.
         saved: The folder that it wrote; None = none.
     """
-    from fusion_bench.evaluation.starter import EXPERIMENT_FILE
+    from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 
     if saved is None:
         yield NextStep(

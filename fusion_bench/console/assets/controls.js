@@ -6,6 +6,14 @@ const STEPS = 1000;
 const DIGITS = 4;
 const NAMES = {
   tiers: "retrieval share", "blend.rest": "retrieval share below the tiers", "blend.retrieval": "retrieval term",
+  dialect: "only what runs in", depth: "documents read of each list", "fusion.k": "rank constant k",
+  "fusion.normalize.method": "scores are scaled by", "fusion.missing": "a document that a list lacks counts",
+  "blend.depth": "documents reranked", "blend.beta": "share of the rerank score",
+  "blend.missing": "without a rerank score",
+};
+const CHOICES = {
+  dialect: { null: "any engine" },
+  "fusion.missing": { skip: "not at all (skip)", zero: "0 (zero)", min: "the list's least score (min)" },
 };
 const TITLES = { dialect: "Engine", depth: "Sources", fusion: "Fusion", blend: "Reranker" };
 
@@ -45,7 +53,14 @@ function labelOf(path) {
   if (kind === "value") return `${NAMES[name] ?? name}, tier ${tier}`;
   if (kind === "ranks") return `ranks in tier ${tier}`;
   if (path in NAMES) return NAMES[path];
+  if (name === "weights") return `weight of ${words.slice(1).join(" · ")}`;
+  if (part === "depth") return `documents read of ${words.join(".")}`;
   return words.join(" · ") || part;
+}
+
+/** What a choice is called; behind some names stands the key of an experiment. */
+function nameOf(path, value) {
+  return CHOICES[path]?.[value] ?? (value === null ? "none" : String(value));
 }
 
 /**
@@ -106,7 +121,7 @@ export class ControlPanel {
   makeChoice(row, id) {
     const choices = row.control.choices;
     const select = element("select", { id, "data-part": "choice" },
-      choices.map((value, i) => element("option", { value: i }, value === null ? "none" : String(value))));
+      choices.map((value, i) => element("option", { value: i }, nameOf(row.control.path, value))));
     select.addEventListener("change", () => this.onMove(row.control, choices[Number(select.value)], true));
     row.show = (value) => { select.value = String(choices.indexOf(value)); };
     return [select];

@@ -93,6 +93,8 @@ class Console {
       `: ${pluralize(queries, "tuning query")}; ${unseen} (`, isolated(split), ").");
     const notes = this.setup.notes.map((text) => element("p", { class: "warnings" }, isolated(text)));
     at("scope").after(...notes);
+    at("glossary").append(...this.setup.terms.flatMap(({ name, meaning }) =>
+      [element("dt", {}, name), element("dd", {}, meaning)]));
   }
 
   mountTools() {

@@ -178,8 +178,24 @@ class EngineSession(Protocol):
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """What the lists depend on besides the settings.
 
-        Such as the engine's version, the name of the index, its number of documents, a digest of
-        its mapping. Two calls give the same values while nothing changes.
+        Such as the engine's version, the name of the index, ``documents`` (how many there are), a
+        digest of its mapping. Two calls give the same values while nothing changes.
+        """
+        ...
+
+
+class ListingSession(EngineSession, Protocol):
+    """A connected engine that can list its documents."""
+
+    async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """Some documents with their texts, and the place of the next ones; None = these are all.
+
+        Args:
+            place: What the call before returned; None at the start.
+
+        Raises:
+            ConfigError: No field is configured that holds a document's text.
+            ProviderError: As for :meth:`read_source`.
         """
         ...
 
@@ -254,6 +270,7 @@ class Connector(Method, ABC):
         wait: Seconds before the second of them; each further wait doubles, up to a minute.
         operational: Fields that no list depends on.
         scores: What the scores of every leg are.
+        lists_documents: Whether its sessions are :class:`ListingSession`.
     """
 
     operational: ClassVar[frozenset[str]] = frozenset(
@@ -264,6 +281,7 @@ class Connector(Method, ABC):
     source: ClassVar[str]
     dialect: ClassVar[str] = ""
     scores: ClassVar[str] = "the engine's own score"
+    lists_documents: ClassVar[bool] = False
 
     method: str
     legs: Annotated[Mapping[SourceName, SourceSettings], Field(min_length=1)]

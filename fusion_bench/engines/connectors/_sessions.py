@@ -33,6 +33,8 @@ from fusion_bench.util.digests import hash_values
 from fusion_bench.util.http_client import JsonClient
 from fusion_bench.util.json_text import malformed_error
 
+#: Documents of a page where an engine lists them.
+PAGE = 1_000
 #: Hexadecimal digits of a digest in a fingerprint.
 DIGEST_DIGITS = 32
 
@@ -66,6 +68,12 @@ def number_at(data: Any, *keys: str) -> int | float | None:  # noqa: ANN401 - JS
     if value is None or type(value) in {int, float}:  # True is no number
         return value  # type: ignore[no-any-return]
     raise malformed_error(f"{'.'.join(keys) or 'the count'} is no number")
+
+
+def next_page(documents: Sequence[Hit], place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+    """A page that began at an offset, and the offset of the next; None = this is the last."""
+    start = place if isinstance(place, int) else 0
+    return documents, start + PAGE if len(documents) == PAGE else None
 
 
 def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
@@ -456,14 +464,22 @@ class Session(ABC):
         Raises:
             ProviderError: Kind ``malformed``: a value breaks a rule.
         """
+        return [
+            make_hit(document, self._read_score(row, source), text)
+            for row in rows
+            for document, text in [self._read_document(row, texts=texts)]
+        ]
+
+    def _list_documents(self, rows: Iterable[Mapping[str, Any]]) -> list[Hit]:
+        """The documents of rows that no search found, with their texts; as for a hit."""
+        read = (self._read_document(row, texts=True) for row in rows)
+        return [make_hit(document, 0.0, text) for document, text in read]
+
+    def _read_document(self, row: Mapping[str, Any], *, texts: bool) -> tuple[object, object]:
         id_field, text_field = self._connector.id_field, self._connector.text_field
-        hits = []
-        for row in rows:
-            known = value_at(row, *self.fields)
-            document = self._read_id(row) if id_field is None else field_at(known, id_field)
-            text = field_at(known, text_field) if texts and text_field else None
-            hits.append(make_hit(document, self._read_score(row, source), text))
-        return hits
+        known = value_at(row, *self.fields)
+        document = self._read_id(row) if id_field is None else field_at(known, id_field)
+        return document, field_at(known, text_field) if texts and text_field else None
 
     def _read_id(self, row: Mapping[str, Any]) -> object:
         return value_at(row, *self.own_id)

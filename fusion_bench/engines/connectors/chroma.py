@@ -20,11 +20,13 @@ from fusion_bench.engines.connectors import (
     make_hit,
 )
 from fusion_bench.engines.connectors._sessions import (
+    PAGE,
     HttpSession,
     LibrarySession,
     ServerOrFolder,
     digest_of,
     json_sparse,
+    next_page,
     number_at,
     path_of,
     refuse_error,
@@ -78,6 +80,15 @@ class ChromaSession(HttpSession):
         refuse_error(self._client, data)
         return read_columns(data, scores, texts=texts)
 
+    async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """A page of the collection."""
+        body = {**self._connector.list_request(), "limit": PAGE, "offset": place or 0}
+        path = self._collections_path(self._collection_id, "get")
+        extra = self._connector.answer_bytes(PAGE, texts=True)
+        data = await self._client.post_json(path, body, extra_bytes=extra)
+        refuse_error(self._client, data)
+        return next_page(read_documents(data), place)
+
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of documents, digest of the collection's configuration."""
         description = await self._describe_collection()
@@ -120,6 +131,18 @@ def read_columns(data: Any, scores: str, *, texts: bool) -> list[Hit]:  # noqa: 
     ]
 
 
+def read_documents(data: Any) -> list[Hit]:  # noqa: ANN401 - JSON
+    """The documents of an answer in columns.
+
+    Raises:
+        ProviderError: Kind ``malformed``: a column is missing, or of another length.
+    """
+    ids, texts = value_at(data, "ids"), value_at(data, "documents")
+    if not isinstance(ids, list) or not isinstance(texts, list) or len(ids) != len(texts):
+        raise malformed_error("it has no columns ids and documents of one length")
+    return [make_hit(document, 0.0, text) for document, text in zip(ids, texts, strict=True)]
+
+
 def _column_at(data: Any, name: str) -> list[Any]:  # noqa: ANN401 - JSON
     columns = value_at(data, name)
     if not isinstance(columns, list) or len(columns) != 1 or not isinstance(columns[0], list):
@@ -153,6 +176,12 @@ class LocalSession(LibrarySession):
         include = list_included(texts=texts)
         data = await self._call(lambda: self._collection.query(**body, include=include))
         return read_columns(dict(data), "distances", texts=texts)
+
+    async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """A page of the collection."""
+        body = {**self._connector.list_request(), "limit": PAGE, "offset": place or 0}
+        data = await self._call(lambda: self._collection.get(**body))
+        return next_page(read_documents(dict(data)), place)
 
     def _describe(self) -> Mapping[str, JsonValue]:
         return {
@@ -197,6 +226,7 @@ class ChromaConnector(ServerOrFolder):
     session_type = ChromaSession
     scores = "the negative of Chroma's distance"
     key_header = KeyHeader("x-chroma-token")
+    lists_documents = True
     limit_name = "most_documents"
     limit_advice = "ask for fewer, or raise it"
 
@@ -251,6 +281,11 @@ class ChromaConnector(ServerOrFolder):
         if self.search_api:
             return self._search(self._knn(source, query, depth), depth)
         body = {"query_embeddings": [vector_of(query, source)], "n_results": depth}
+        return body if self.where is None else {**body, "where": self.where}
+
+    def list_request(self) -> dict[str, Any]:
+        """The documents that ``where`` admits, with their texts, without the page."""
+        body: dict[str, Any] = {"include": ["documents"]}
         return body if self.where is None else {**body, "where": self.where}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:

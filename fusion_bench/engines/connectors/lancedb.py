@@ -65,6 +65,7 @@ class LanceDBConnector(TableFields, RequestConnector):
     """
 
     source = "https://lancedb.github.io/lancedb/python/python/"
+    lists_documents = True
     dialect = LanceDB.name
 
     method: str = "lancedb"
@@ -166,6 +167,19 @@ class LanceSession(LibrarySession):
             return rows
 
         return self._make_hits(await self._call(read_rows), source, texts=texts)
+
+    async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """Every row that ``filter`` admits."""
+        columns = self._connector.read_fields(texts=True)
+
+        def read_rows() -> list[dict[str, Any]]:
+            scan = self._table.search().select(columns)
+            if self._connector.filter is not None:
+                scan = scan.where(self._connector.filter)
+            rows: list[dict[str, Any]] = scan.limit(self._table.count_rows()).to_list()
+            return rows
+
+        return self._list_documents(await self._call(read_rows)), None
 
     def _make_query(self, body: dict[str, Any], *, is_fused: bool) -> Any:  # noqa: ANN401 - a query of LanceDB
         search = self._table.search(**body["search"])

@@ -232,6 +232,16 @@ class PostgresSession(Session):
             await self._check_length(source, len(hits), depth)
         return hits
 
+    async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """Every row of the table."""
+        connector = self._connector
+        text = quote_name(require_text_field(connector.text_field, texts=True) or "")
+        statement = (
+            f"SELECT {quote_name(connector.id_field)}::text, 0, {text}::text "  # noqa: S608 - names are quoted
+            f"FROM {quote_table(connector.table)}"
+        )
+        return [make_hit(*row) for row in await self._read_rows(statement, {})], None
+
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Versions of server and pgvector, count of rows, digest of columns and indexes."""
         parameters = {"table": quote_table(self._connector.table).replace("%%", "%")}
@@ -327,6 +337,7 @@ class PgvectorConnector(TableFields, RequestConnector, ServerModel):
     """
 
     source = "https://github.com/pgvector/pgvector"
+    lists_documents = True
     dialect = Pgvector.name
     has_window_by_source = True
 

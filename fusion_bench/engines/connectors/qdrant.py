@@ -27,6 +27,7 @@ from fusion_bench.engines.connectors import (
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
+    PAGE,
     DocumentFields,
     HttpSession,
     LockedSession,
@@ -37,6 +38,7 @@ from fusion_bench.engines.connectors._sessions import (
     number_at,
     path_of,
     refuse_error,
+    rows_at,
     value_at,
     vector_of,
     wrap_errors,
@@ -108,6 +110,14 @@ class QdrantSession(PointSession, HttpSession):
     def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
         super()._check(data)
         refuse_error(self._client, data, "status", "error")
+
+    async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """A page of the points."""
+        path = path_of("collections", self._connector.collection, "points", "scroll")
+        extra = self._connector.answer_bytes(PAGE, texts=True)
+        data = await self._post(path, self._connector.list_request(place), extra)
+        rows = rows_at(data, "result", "points")
+        return self._list_documents(rows), value_at(data, "result", "next_page_offset")
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of points, digest of the collection's configuration."""
@@ -184,6 +194,17 @@ class LocalSession(PointSession, LockedSession):
             body["query"] = {"indices": list(vector.indices), "values": list(vector.values)}
         return body
 
+    async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """A page of the points."""
+        body = self._connector.list_request(place)
+        points, following = await self._call(lambda: self._scroll(body))
+        rows = ({"id": point.id, "payload": point.payload or {}} for point in points)
+        return self._list_documents(rows), following
+
+    @abstractmethod
+    def _scroll(self, body: dict[str, Any]) -> tuple[Sequence[Any], JsonValue]:
+        """The points of a request, and where the next ones begin."""
+
     @abstractmethod
     def close(self) -> None:
         """Close the folder."""
@@ -233,6 +254,11 @@ class EdgeSession(LocalSession):
         )
         points: Sequence[Any] = self._shard.query(request)
         return points
+
+    def _scroll(self, body: dict[str, Any]) -> tuple[Sequence[Any], JsonValue]:
+        keys = {key: value for key, value in body.items() if key != "with_vector"}
+        points, following = self._shard.scroll(self._edge.ScrollRequest(**keys))
+        return points, following
 
     def _make_query(self, body: Mapping[str, Any]) -> Any:  # noqa: ANN401 - qdrant_edge's
         query, edge = body["query"], self._edge
@@ -295,6 +321,17 @@ class ClientSession(LocalSession):
         points: Sequence[Any] = answer.points
         return points
 
+    def _scroll(self, body: dict[str, Any]) -> tuple[Sequence[Any], JsonValue]:
+        request = self._models.ScrollRequest.model_validate(body)
+        points, following = self._client.scroll(
+            self._connector.collection,
+            scroll_filter=request.filter,
+            limit=request.limit,
+            offset=request.offset,
+            with_payload=request.with_payload,
+        )
+        return points, following
+
     def _count_points(self) -> tuple[str, int]:
         version = importlib.metadata.version("qdrant-client")
         count: int = self._client.count(self._connector.collection, exact=True).count
@@ -341,6 +378,7 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
     session_type = QdrantSession
     scores = "Qdrant's score; the negative of the distance for Euclid and Manhattan"
     key_header = KeyHeader("api-key")
+    lists_documents = True
     limit_name = "most_documents"
     limit_advice = "ask for fewer, or raise it"
 
@@ -379,6 +417,13 @@ class QdrantConnector(DocumentFields, ServerOrFolder):
     def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of the search of one source, without payload."""
         return {**self._search(source, query), "limit": depth}
+
+    def list_request(self, place: JsonValue) -> dict[str, Any]:
+        """A page of the points that ``filter`` admits, from a point on."""
+        fields: list[str] | bool = self.read_fields(texts=True) or False
+        body: dict[str, Any] = {"limit": PAGE, "with_payload": fields, "with_vector": False}
+        given = {"offset": place, "filter": self.filter}
+        return body | {key: value for key, value in given.items() if value is not None}
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The body of the fused search, as the export writes it, with this query in it."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
 from fusion_bench.engines.connectors import (
+    Hit,
     PullQuery,
     QueryForm,
     SourceName,
@@ -19,6 +20,7 @@ from fusion_bench.engines.connectors import (
 )
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
+    PAGE,
     DocumentFields,
     HttpSession,
     RequestHttpConnector,
@@ -44,6 +46,10 @@ HEADERS: Final[Mapping[Authentication, KeyHeader]] = {
 }
 
 
+#: How long a scroll waits for the next page.
+SCROLL: Final = "2m"
+
+
 class SearchApiSession(HttpSession):
     """A server that is connected."""
 
@@ -62,6 +68,18 @@ class SearchApiSession(HttpSession):
     def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
         super()._check(data)
         check_complete(data)
+
+    async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """A page of a scroll over the index, which ends by itself after a while."""
+        if place is None:
+            search = {"size": PAGE, "sort": ["_doc"], "query": {"match_all": {}}}
+            body = self._select_fields(search, self._connector.read_fields(texts=True))
+            path = f"{path_of(self._connector.index, '_search')}?scroll={SCROLL}"
+        else:
+            path, body = "/_search/scroll", {"scroll": SCROLL, "scroll_id": place}
+        data = await self._post(path, body, self._connector.answer_bytes(PAGE, texts=True))
+        rows = self._find_rows(data)
+        return self._list_documents(rows), value_at(data, "_scroll_id") if rows else None
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, index, count of documents, digest of mapping and settings.
@@ -150,6 +168,7 @@ class SearchApiConnector(DocumentFields, RequestHttpConnector):
     """
 
     session_type = SearchApiSession
+    lists_documents = True
     limit_name = "index.max_result_window"
 
     index: str = Field(min_length=1)

@@ -60,6 +60,7 @@ class SqliteConnector(TableFields):
 
     source = "https://www.sqlite.org/fts5.html"
     scores = "BM25"
+    lists_documents = True
 
     method: str = "sqlite"
     path: Path
@@ -131,6 +132,16 @@ class SqliteSession:
             f"FROM {table} WHERE {table} MATCH ? ORDER BY score DESC, rowid LIMIT ?"
         )
         return [make_hit(*row) for row in await self._read_rows(statement, words, depth)]
+
+    async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+        """Every row of the table."""
+        connector = self._connector
+        text_field = require_text_field(connector.text_field, texts=True)
+        statement = (
+            f"SELECT {_quote(connector.id_field)}, 0, {_quote(text_field or '')} "  # noqa: S608 - names are quoted
+            f"FROM {_quote(connector.table)} ORDER BY rowid"
+        )
+        return [make_hit(*row) for row in await self._read_rows(statement)], None
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
         """Nothing: SQLite has no fusion, and ``fused`` cannot be set."""

@@ -155,14 +155,16 @@ _FORMS: Final[Mapping[str | None, tuple[Callable[[Any], str], str, Callable[[str
 }
 
 
-def _fill_text(template: str, values: Values) -> str:
+def fill_text(template: str, values: Values) -> str:
+    """A template of text with the values of a system."""
+
     def write(part: re.Match[str]) -> str:
         if (item := part["each"]) is not None:
-            texts = [_fill_text(item, {**values, **source}) for source in values["sources"]]
+            texts = [fill_text(item, {**values, **source}) for source in values["sources"]]
             return (part["between"] or "").join(texts)
         if (item := part["maybe"]) is not None:
             are_there = [_is_there(values, slot["slot"]) for slot in _PART.finditer(item)]
-            return _fill_text(item, values) if all(are_there) else ""
+            return fill_text(item, values) if all(are_there) else ""
         return _FORMS[part["form"]][0](values[part["slot"]])
 
     return _PART.sub(write, template)
@@ -222,7 +224,7 @@ def _make_pattern(template: str) -> tuple[str, dict[str, str | Callable[[str], A
 def _fill_template(template: Any, values: Values) -> str:  # noqa: ANN401 - JSON or a text
     """The text of a file."""
     if isinstance(template, str):
-        return _fill_text(template, values)
+        return fill_text(template, values)
     return _write_json(_fill_json(template, values))
 
 

@@ -9,19 +9,21 @@ from typing import Any, ClassVar
 from fusion_bench.engines.dialects._dialect import EngineDialect, Values
 from fusion_bench.engines.dialects._translation import Draft
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.dialect import Translation
+from fusion_bench.experiment.dialect import Configuration, Translation
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import Replace
-from fusion_bench.methods.fuse import SEMANTIC
+from fusion_bench.methods.fuse import KEYWORD, SEMANTIC
 
 #: What a user replaces in a request.
 TEXT_FIELD, VECTOR_FIELD, QUERY, VECTOR = "FIELD", "VECTOR_FIELD", "QUERY", "QUERY_VECTOR"
 #: Greatest num_candidates of a knn retriever of Elasticsearch.
 MOST_CANDIDATES = 10_000
-PLACEHOLDERS = (
-    f"{TEXT_FIELD}, {VECTOR_FIELD}: the fields that are searched. {QUERY}: the query's text. "
-    f'"{VECTOR}": the numbers of its vector.'
-)
+PLACEHOLDERS = {
+    TEXT_FIELD: f"{TEXT_FIELD}: the text field that is searched.",
+    VECTOR_FIELD: f"{VECTOR_FIELD}: the vector field.",
+    QUERY: f"{QUERY}: the query's text.",
+    VECTOR: f'"{VECTOR}": the numbers of its vector.',
+}
 
 
 class SearchDialect(EngineDialect):
@@ -29,11 +31,12 @@ class SearchDialect(EngineDialect):
 
     Attributes:
         reranker_note: Where the reranker is set up.
-        last_notes: What follows it.
+        last_notes: What follows it, by the word of the request that it is about.
     """
 
     reranker_note: ClassVar[str]
-    last_notes: ClassVar[tuple[str, ...]]
+    last_notes: ClassVar[Mapping[str, str]]
+    searches_by_role = True
     blends = (Replace,)
     windows: ClassVar[Mapping[str, bool]] = {"cut_to_window": True}
 
@@ -87,10 +90,26 @@ class SearchDialect(EngineDialect):
             each["search"] = cls.write_search(each["name"], values["window"], is_vector=is_vector)
         if isinstance(blend, Replace):
             values |= {"reranker": blend.reranker, "rerank_depth": blend.depth}
-            values["notes"] = (cls.reranker_note.format(blend.reranker), *cls.last_notes)
-        else:
-            values["notes"] = cls.last_notes
+            values["notes"] = (cls.reranker_note.format(blend.reranker),)
         return values
+
+    @classmethod
+    def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
+        """With notes on what stands in the files, and no others."""
+        configuration = super().write_by_role(system, roles)
+        text = "".join(configuration.files.values())
+        others = [
+            f"{name} is of role {', '.join(sorted(roles[name]))}: put its own query in place of "
+            "'match'"
+            for name in system.runs
+            if roles.get(name) and not roles[name] & {KEYWORD, SEMANTIC}
+        ]
+        placeholders, last = (
+            [note for word, note in notes.items() if f'"{word}"' in text]
+            for notes in (PLACEHOLDERS, cls.last_notes)
+        )
+        notes = (*configuration.notes, *others, " ".join(placeholders), *last)
+        return Configuration(configuration.files, notes)
 
     @classmethod
     @abstractmethod

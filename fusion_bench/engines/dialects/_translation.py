@@ -357,7 +357,7 @@ class Draft:
         if len(self.sources) != 2 or not (given or len(vectors) == 1):
             self.refuse(
                 "runs: one keyword search and one vector search are fused: two sources are "
-                f"needed, one of them of role {SEMANTIC!r}"
+                f"needed, one of them of role {SEMANTIC!r} or named by --vector"
             )
         return str(given or vectors[0])
 

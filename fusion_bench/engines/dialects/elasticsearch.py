@@ -15,7 +15,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.engines.dialects._dialect import Each, Form, Maybe, Slot, Values
 from fusion_bench.engines.dialects._search_requests import (
     MOST_CANDIDATES,
-    PLACEHOLDERS,
     QUERY,
     TEXT_FIELD,
     VECTOR,
@@ -178,10 +177,12 @@ class Elasticsearch(SearchDialect):
     notes = (
         "Send it to POST /INDEX/_search.",
         "Replace each retriever of a list by the query of that list; keep its _name.",
-        PLACEHOLDERS,
     )
     reranker_note = "inference_id: the endpoint of {}."
-    last_notes = ("Weights of rrf need version 9.2, l2_norm 8.19 or 9.1.",)
+    last_notes: ClassVar[Mapping[str, str]] = {
+        "rrf": "Weights of rrf need version 9.2.",
+        "l2_norm": "l2_norm needs version 8.19 or 9.1.",
+    }
     lists = (2, 1000)
     lists_rule = "a retriever fuses two or more lists"
     score_methods = dict.fromkeys(NORMALIZERS, "linear")

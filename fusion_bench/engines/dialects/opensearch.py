@@ -13,7 +13,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
 from fusion_bench.engines.dialects._dialect import Each, Form, Maybe, Slot, Values, share
 from fusion_bench.engines.dialects._search_requests import (
-    PLACEHOLDERS,
     QUERY,
     TEXT_FIELD,
     VECTOR,
@@ -258,10 +257,13 @@ class OpenSearch(SearchDialect):
         f"Send {PIPELINE} to PUT /_search/pipeline/fused.",
         f"Send {REQUEST} to POST /INDEX/_search?search_pipeline=fused.",
         "Replace each query by that of its list; keep the order and the _name.",
-        PLACEHOLDERS,
     )
     reranker_note = "model_id: the model of {}."
-    last_notes = ("Weights of the score ranker need 3.1; ranks over all shards need 3.5.",)
+    last_notes: ClassVar[Mapping[str, str]] = {
+        "score-ranker-processor": (
+            "Weights of the score ranker need 3.1; ranks over all shards need 3.5."
+        )
+    }
     lists = (2, MOST_SOURCES)
     lists_rule = f"a hybrid query has 2 to {MOST_SOURCES} queries"
     score_methods = dict.fromkeys(SCALES, "normalization-processor")

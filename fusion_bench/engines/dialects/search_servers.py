@@ -223,6 +223,7 @@ class Manticore(EngineDialect):
         "comment, which the query log shows, is the name of the full-text list.",
     )
     lists = (2, 1000)
+    searches_by_role = True
     windows: ClassVar[Mapping[str, bool]] = {}
 
     @classmethod

@@ -19,6 +19,7 @@ from fusion_bench.engines.dialects._dialect import (
     Maybe,
     Slot,
     Values,
+    fill_text,
     read_template,
 )
 from fusion_bench.engines.dialects._sums import (
@@ -35,7 +36,7 @@ from fusion_bench.engines.dialects._translation import (
     ReciprocalRankSum,
     name_weights,
 )
-from fusion_bench.experiment.dialect import Translation, dialects
+from fusion_bench.experiment.dialect import Configuration, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import EngineForm, Fusion, Homogeneity, RankSum, WeightedFusion
 from fusion_bench.methods.fuse.rrf import RRF
@@ -123,12 +124,22 @@ class Chroma(EngineDialect):
     notes = (
         "Replace each key by the embedding of its list, and QUERY by its text or vector.",
         "return_rank=True is needed: without it, Rrf adds distances to k.",
+        "search.py is for Chroma Cloud alone: a server or a folder of one's own has no search API "
+        "(status 501). local.py fuses there what each list returns.",
     )
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
         """Sums of reciprocal ranks; missing documents get a very deep position."""
         return {**super().convert(draft), "default": NOWHERE}
+
+    @classmethod
+    def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
+        """With the same fusion in Python, for what has no search API."""
+        search = super().write_by_role(system, roles)
+        values = {"default": None, **cls.list_values(system, roles)}
+        local = fill_text(read_template("chroma_local.py"), values)
+        return Configuration({**search.files, "local.py": local}, search.notes)
 
 
 #: Most documents of a search.

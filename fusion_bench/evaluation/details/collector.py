@@ -221,7 +221,7 @@ class CollectedLists:
             task: The collection.
             names: Systems to detail.
         """
-        dataset, runs = task.dataset, task.runs
+        dataset, runs = task.dataset, task.runs.repeats[0]
         relevant = list_relevant(runs, dataset.qrels, 1)
         return cls(
             name=dataset.spec.name,

@@ -10,7 +10,12 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    make_arrays_readonly,
+)
 from fusion_bench.evaluation.details.relevant_ranks import (
     SHARED,
     PlainTable,
@@ -126,9 +131,7 @@ class ShownDocuments(PlainTable):
     terms: FloatArray
 
     def __post_init__(self) -> None:
-        for value in vars(self).values():
-            if isinstance(value, np.ndarray):
-                make_readonly(value)
+        make_arrays_readonly(self)
 
     def keep_queries(self, keep: BoolArray) -> ShownDocuments:
         """The same for the queries where ``keep``, shape (Q,), is true."""

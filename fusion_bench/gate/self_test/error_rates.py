@@ -379,5 +379,5 @@ def _compare_systems(inputs: GateInputs, reference: System) -> tuple[list[Check]
             repeated += build_checks(
                 inputs.policy, PairedCollection(task, after, after, None, repeats)
             )
-        counts.append(task.count_repeats(inputs.candidate))
+        counts.append(task.runs.count_repeats(inputs.candidate.list_keys))
     return checks, repeated, max(counts)

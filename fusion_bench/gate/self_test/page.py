@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from fusion_bench.gate.self_test.error_rates import ErrorRate, SelfTestResult
 from fusion_bench.gate.self_test.simulation import HalvesOutcome, RepeatAlarms
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
+from fusion_bench.io.outputs import write_files
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Column, Figure, Finding, Page, Section, Table, Tone, make_table
-from fusion_bench.report.write import draw_figures, write_files
+from fusion_bench.report.write import draw_figures
 from fusion_bench.util.formatting import format_number
 
 if TYPE_CHECKING:

@@ -133,9 +133,10 @@ def match_columns(
     mapped = {role: columns[role] for role in roles if role in columns}
     for role, name in mapped.items():
         if name not in names and name.strip().lower() not in by_lower:
+            remedy = "" if "grade" in roles else f"; of one list: --run-columns LIST:{role}=NAME"
             raise DataError(
                 f"{where}: columns.{role}: no column {name!r}{did_you_mean(name, names)} "
-                f"(found: {', '.join(names)})"
+                f"(found: {', '.join(names)}{remedy})"
             )
     given = {
         role: name if name in names else by_lower[name.strip().lower()]
@@ -170,7 +171,8 @@ def _describe_missing(
     else:
         guess = {**columns, **guess_columns(missing, given, names)}
         option = "--qrels-columns" if "grade" in (*missing, *given) else "--run-columns"
-        words = (f"{option} {shlex.quote(f'{role}={name}')}" for role, name in guess.items())
+        words = [f"{option} {shlex.quote(f'{role}={name}')}" for role, name in guess.items()]
+        words += ["(NAME:KEY=COLUMN for one list)"] if option == "--run-columns" else []
         remedy = (
             "rename it, or write in dataset.yaml, beside the file's path, "
             f"columns: {format_columns(guess)} (without a dataset.yaml: {' '.join(words)})"

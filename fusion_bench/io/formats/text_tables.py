@@ -10,7 +10,6 @@ Other tables have cells between commas, semicolons, tabs or bars, mostly with a 
 from __future__ import annotations
 
 import csv
-import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -28,6 +27,7 @@ from fusion_bench.io.raw_files import (
     RawTable,
     decode_text,
     read_bytes,
+    read_csv_rows,
     read_text,
     tabulate,
 )
@@ -327,18 +327,12 @@ def _refuse_numbers(header: Sequence[str], where: str, kind: Kind) -> None:
 
 def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """Each line that is not blank: its number and its cells, without blanks around them."""
-    table = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True)
-    before = 0
-    try:
-        for row in table:
-            number, before = before + 1, table.line_num
-            if table.line_num > number:
-                raise DataError(
-                    f"{path}:{number}: a quoted cell runs on to line {table.line_num}: end it with "
-                    'a quotation mark, and write one that belongs to it twice, as in """a"""'
-                )
-            cells = [cell.strip(BLANKS) for cell in row]
-            if len(cells) > 1 or any(cells):
-                yield number, cells
-    except csv.Error as error:
-        raise DataError(f"{path}:{before + 1}: not a table of cells: {error}") from None
+    for number, last, row in read_csv_rows(path, text, delimiter):
+        if last > number:
+            raise DataError(
+                f"{path}:{number}: a quoted cell runs on to line {last}: end it with "
+                'a quotation mark, and write one that belongs to it twice, as in """a"""'
+            )
+        cells = [cell.strip(BLANKS) for cell in row]
+        if len(cells) > 1 or any(cells):
+            yield number, cells

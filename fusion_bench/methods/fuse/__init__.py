@@ -1,6 +1,7 @@
 """Fusion methods: one file each, found by name."""
 
 from fusion_bench.methods.fuse._base import GREATEST_WEIGHT as GREATEST_WEIGHT
+from fusion_bench.methods.fuse._base import KEYWORD as KEYWORD
 from fusion_bench.methods.fuse._base import SEMANTIC as SEMANTIC
 from fusion_bench.methods.fuse._base import CandidateScores as CandidateScores
 from fusion_bench.methods.fuse._base import EngineForm as EngineForm

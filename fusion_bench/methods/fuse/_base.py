@@ -445,6 +445,8 @@ fusions: MethodRegistry[Fusion] = MethodRegistry(
 
 
 SEMANTIC = "semantic"
+#: The role of a search by words.
+KEYWORD = "keyword"
 
 
 class AlphaWeightedFusion(WeightedFusion):

@@ -405,6 +405,12 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
     normalize: AnyNormalizer = RawScores()
     missing: Literal["skip", "zero", "min"] = "skip"
 
+    @property
+    def skips_unasked(self) -> bool:
+        """Whether scaled scores are averaged with ``skip`` although nobody wrote ``missing``."""
+        is_written = "missing" in self.model_fields_set
+        return self.missing == "skip" and not is_written and self.normalize.method != "none"
+
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """The weights, the normalizer with its space, and how absence counts."""
         return (*super().space(sources), choice("missing", "skip", "zero", "min"))

@@ -151,16 +151,17 @@ def _normalized_scores(runs: AlignedRuns, normalizer: Normalizer) -> FloatArray:
         rows = np.flatnonzero(runs.ranks[s] > 0)
         if not len(rows):
             continue
-        query = runs.query_index[rows]
-        is_start = np.diff(query, prepend=-1) != 0
+        counts = np.bincount(runs.query_index[rows], minlength=len(pool))
+        filled = np.flatnonzero(counts)
+        lengths = counts[filled]
         lists = ScoreLists(
             name=name,
             roles=runs.roles[s],
             scores=runs.scores[s, rows],
             ranks=runs.ranks[s, rows],
-            starts=np.flatnonzero(is_start),
-            owner=np.cumsum(is_start) - 1,
-            pool=pool[query],
+            starts=np.cumsum(lengths) - lengths,
+            owner=np.repeat(np.arange(len(filled)), lengths),
+            pool=np.repeat(pool[filled], lengths),
         )
         scaled[s, rows] = normalizer.scale_finite(lists)
     make_readonly(scaled)

@@ -5,9 +5,16 @@ from __future__ import annotations
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, greatest_size
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.methods.normalize._base import AnyNormalizer, Normalizer, ScoreLists, normalizers
+from fusion_bench.methods.normalize._base import (
+    HUGE,
+    AnyNormalizer,
+    Normalizer,
+    ScoreLists,
+    normalizers,
+)
 
 
 @normalizers.register
@@ -22,6 +29,11 @@ class RawScores(Normalizer):
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
         """(n,): the scores themselves."""
         return lists.scores
+
+    def normalize_scores(self, runs: AlignedRuns) -> FloatArray:
+        """(S, N): the scores of the runs, without a copy where all are in range."""
+        is_in_range = greatest_size(runs.scores) < HUGE
+        return runs.scores if is_in_range else super().normalize_scores(runs)
 
 
 @normalizers.register

@@ -14,7 +14,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
@@ -23,7 +23,7 @@ from pydantic import Field, model_validator
 
 from fusion_bench.models.reranker_protocol import Identity, Reply, Usage, approximate_tokens
 from fusion_bench.models.rerankers._base import ChatProvider, providers
-from fusion_bench.util.files import list_fields, read_prompt_file
+from fusion_bench.util.files import read_prompt_file
 from fusion_bench.util.json_text import message_at, text_at
 
 TEMPLATE = """\
@@ -44,59 +44,30 @@ ADVICE = "a prompt has {query} and {documents}, may have {count}, and writes {{ 
 ELLIPSIS = "..."
 
 
-@dataclass(frozen=True)
-class PromptTemplate:
-    """A template with the fields ``{query}``, ``{documents}`` and, if it likes, ``{count}``.
+def fill_template(template: str, query: str, documents: Sequence[str], characters: int) -> str:
+    """The prompt for these documents.
 
-    Attributes:
-        text: The template; ``{{`` and ``}}`` stand for braces.
+    Args:
+        template: Has the fields ``{query}``, ``{documents}`` and, if it likes, ``{count}``; ``{{``
+            and ``}}`` stand for braces.
+        query: The query.
+        documents: Their texts.
+        characters: Longer documents are cut there, and end with an ellipsis.
     """
-
-    text: str = TEMPLATE
-
-    @property
-    def label(self) -> str:
-        """Its digest, as a part of a model's identity."""
-        return f"sha256 {hashlib.sha256(self.text.encode()).hexdigest()[:16]}"
-
-    def fill(self, query: str, documents: Sequence[str], characters: int) -> str:
-        """The prompt for these documents.
-
-        Args:
-            query: The query.
-            documents: Their texts.
-            characters: Longer documents are cut there, and end with an ellipsis.
-        """
-        cut = (
-            text if len(text) <= characters else f"{text[:characters]}{ELLIPSIS}"
-            for text in documents
-        )
-        numbered = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(cut, start=1))
-        return self.text.format(query=query, documents=numbered, count=len(documents))
+    cut = (
+        text if len(text) <= characters else f"{text[:characters]}{ELLIPSIS}" for text in documents
+    )
+    numbered = "\n\n".join(f"[{number}] {text}" for number, text in enumerate(cut, start=1))
+    return template.format(query=query, documents=numbered, count=len(documents))
 
 
-def read_template(path: Path | None) -> PromptTemplate:
+def read_template(path: Path | None) -> str:
     """The template of a file; None = the built-in one.
 
     Raises:
         ValueError: The file cannot be read, or is no template with these fields.
     """
-    if path is None:
-        return PromptTemplate()
-    text = read_prompt_file(path, "prompt")
-    _check_fields(text, path)
-    return PromptTemplate(text)
-
-
-def _check_fields(text: str, path: Path) -> None:
-    fields = list_fields(text, path, ADVICE)
-    for name, layout, conversion in fields:
-        if name not in FIELDS or layout or conversion:
-            suffix = f"!{conversion}" if conversion else f":{layout}" if layout else ""
-            raise ValueError(f"{path}: {{{name}{suffix}}} is no field of a prompt: {ADVICE}")
-    for name in REQUIRED:
-        if name not in {field for field, _, _ in fields}:
-            raise ValueError(f"{path}: the prompt lacks {{{name}}}: {ADVICE}")
+    return TEMPLATE if path is None else read_prompt_file(path, "prompt", FIELDS, REQUIRED, ADVICE)
 
 
 #: Version of these rules; part of what a score depends on.
@@ -133,18 +104,6 @@ _BEGINNING = re.compile(f"({_NUMBER})")
 _NUMBERS = re.compile(rf"{_NUMBER}(?:[\s;]+{_NUMBER})+;?")
 
 
-class AnswerScores(NamedTuple):
-    """The scores of an answer.
-
-    Attributes:
-        scores: One per document, on the unit scale; 0.5 where none could be read.
-        unread: The 0-based positions where none could be read.
-    """
-
-    scores: tuple[float, ...]
-    unread: tuple[int, ...]
-
-
 class _Cell(NamedTuple):
     """One score of an answer.
 
@@ -159,7 +118,7 @@ class _Cell(NamedTuple):
     is_plain: bool = True
 
 
-def parse_scores(content: str, count: int) -> AnswerScores:
+def parse_scores(content: str, count: int) -> tuple[tuple[float, ...], tuple[int, ...]]:
     """The scores on the unit scale of an answer such as ``8, 3, 9``.
 
     Scores that all name their documents go to these; others go by their position. Surplus scores
@@ -169,6 +128,10 @@ def parse_scores(content: str, count: int) -> AnswerScores:
     Args:
         content: Output of the model.
         count: Number of documents in the prompt.
+
+    Returns:
+        One score per document, 0.5 where none could be read; the 0-based positions where none could
+        be read.
     """
     lines = [[_parse_cell(text) for text in cells] for cells in _split_cells(content)]
     readable = [cell for line in lines for cell in line if cell.value is not None]
@@ -177,7 +140,7 @@ def parse_scores(content: str, count: int) -> AnswerScores:
     else:
         by_position = {place: cell.value for place, cell in enumerate(_choose_cells(lines, count))}
     values = [by_position.get(place) for place in range(count)]
-    return AnswerScores(
+    return (
         tuple(MIDDLE if value is None else value for value in values),
         tuple(place for place, value in enumerate(values) if value is None),
     )
@@ -252,7 +215,7 @@ class Chat(ChatProvider):
 
     Attributes:
         characters: Documents are cut at this length, and end with an ellipsis then.
-        prompt: A text file with the prompt, see :class:`PromptTemplate`; None = the built-in one.
+        prompt: A text file with the prompt, see :func:`fill_template`; None = the built-in one.
         answer_tokens: Most tokens of an answer; None = 100, and 10 per document of a batch of more
             than ten. A fixed limit would cut the answer of a large batch, and what is cut off
             cannot be read.
@@ -277,7 +240,7 @@ class Chat(ChatProvider):
         return self
 
     @cached_property
-    def template(self) -> PromptTemplate:
+    def template(self) -> str:
         """The prompt's template, read once."""
         return read_template(self.prompt)
 
@@ -290,8 +253,9 @@ class Chat(ChatProvider):
     def model_identity(self) -> Identity:
         """With the digest and the parameters of the prompt."""
         cut = f"{self.characters} characters, {self.truncation.label}"
+        digest = hashlib.sha256(self.template.encode()).hexdigest()[:16]
         prompt = (
-            f"{self.template.label}, answer rules {ANSWER_RULES}, batches of {self.batch}, "
+            f"sha256 {digest}, answer rules {ANSWER_RULES}, batches of {self.batch}, "
             f"{self.degree}, at most {self.answer_limit} tokens"
         )
         return replace(super().model_identity, truncation=cut, prompt=prompt)
@@ -301,7 +265,7 @@ class Chat(ChatProvider):
         return self.build_message(self._build_prompt(query, documents), self.answer_limit)
 
     def _build_prompt(self, query: str, documents: Sequence[str]) -> str:
-        return self.template.fill(query, documents, self.characters)
+        return fill_template(self.template, query, documents, self.characters)
 
     def parse_reply(self, data: Any, count: int) -> Reply:  # noqa: ANN401 - JSON
         """The numbers of the first choice's message."""

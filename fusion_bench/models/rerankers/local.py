@@ -117,11 +117,9 @@ class NoOp(Provider):
     @asynccontextmanager
     async def open_reranker(self) -> AsyncIterator[Reranker]:
         """Nothing to load."""
-        yield LocalReranker(self.model_identity, self.batch, _score_by_order)
-
-
-def _score_by_order(query: str, documents: Sequence[str]) -> Sequence[float]:  # noqa: ARG001 - the model's signature
-    return range(len(documents), 0, -1)
+        yield LocalReranker(
+            self.model_identity, self.batch, lambda _, documents: range(len(documents), 0, -1)
+        )
 
 
 @providers.register

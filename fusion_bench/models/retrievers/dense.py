@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import io
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -54,12 +53,11 @@ def embed_texts(
     prefix = encoder.query_prefix if kind == "query" else encoder.document_prefix
     rows = [row for row, text in enumerate(texts) if text.strip()]
     asked = [prefix + texts[row] for row in rows]
-
-    async def collect() -> tuple[list[bytes], AnswerCounts]:
-        async with encoder.open_model() as model:
-            return await collect_answers(model, asked, store, on_progress)
-
-    values, usage = asyncio.run(collect()) if asked else ([], AnswerCounts())
+    values, usage = (
+        collect_answers(encoder.open_model(), asked, store, on_progress)
+        if asked
+        else ([], AnswerCounts())
+    )
     widths = {len(value) // 4 for value in values}
     if len(widths) > 1:
         raise DataError(
@@ -84,20 +82,7 @@ ARRAYS: Final = {"doc_ids": "doc", "query_ids": "query"}
 WANTED: Final = "doc_ids (D,), doc (D, H), query_ids (Q,) and query (Q, H)"
 
 
-@dataclass(frozen=True)
-class StoredVectors:
-    """Vectors of length one, by id.
-
-    Attributes:
-        documents: Document id → vector, shape (H,).
-        queries: Query id → vector, shape (H,).
-    """
-
-    documents: Mapping[str, FloatArray]
-    queries: Mapping[str, FloatArray]
-
-
-def read_vectors(path: Path) -> StoredVectors:
+def read_vectors(path: Path) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
     """Read an archive with ``doc_ids``, ``doc``, ``query_ids`` and ``query``; a pair may lack.
 
     Raises:
@@ -110,7 +95,7 @@ def read_vectors(path: Path) -> StoredVectors:
         raise DataError(f"{path}: no vectors: {WANTED} are needed (found: {', '.join(arrays)})")
     if len(widths) > 1:
         raise DataError(f"{path}: vectors of {min(widths)} and of {max(widths)} numbers: one model")
-    return StoredVectors(tables["doc_ids"], tables["query_ids"])
+    return tables["doc_ids"], tables["query_ids"]
 
 
 def read_query_vectors(path: Path) -> dict[str, tuple[float, ...]]:
@@ -244,7 +229,7 @@ class VectorSource:
         encoder = None if self.encoder is None else self.encoder.model_dump(mode="json")
         return {"encoder": encoder, "vectors": None if self.stored is None else str(self.stored)}
 
-    def read_stored(self) -> StoredVectors:
+    def read_stored(self) -> tuple[dict[str, FloatArray], dict[str, FloatArray]]:
         """The stored vectors.
 
         Raises:
@@ -253,7 +238,7 @@ class VectorSource:
         """
         if self.encoder is None and self.stored is None:
             raise ConfigError("no vectors: name an --encoder, or a file of --vectors")
-        return StoredVectors({}, {}) if self.stored is None else read_vectors(self.stored)
+        return ({}, {}) if self.stored is None else read_vectors(self.stored)
 
     def find_vectors(
         self,
@@ -293,9 +278,9 @@ class VectorSource:
 
     def find_all(self, texts: SearchTexts, context: SearchContext) -> tuple[FloatArray, FloatArray]:
         """Vectors of all documents, then of all queries; see :meth:`find_vectors`."""
-        stored = self.read_stored()
-        documents = self.find_vectors(texts.documents, stored.documents, "document", context)
-        return documents, self.find_vectors(texts.queries, stored.queries, "query", context)
+        documents, queries = self.read_stored()
+        made = self.find_vectors(texts.documents, documents, "document", context)
+        return made, self.find_vectors(texts.queries, queries, "query", context)
 
 
 @dataclass(frozen=True)
@@ -346,8 +331,7 @@ def read_passages(path: Path, field: str, queries: Mapping[str, str]) -> dict[st
     """
     passages: dict[str, str] = {}
     keys: set[str] = set()
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         given = item.get("id", item.get("_id"))
         if given in (None, ""):
             raise DataError(f"{where}: an 'id' is needed (found: {', '.join(item) or 'nothing'})")
@@ -364,28 +348,6 @@ def read_passages(path: Path, field: str, queries: Mapping[str, str]) -> dict[st
             f"example {missing[0]!r}; keys of the file: {', '.join(sorted(keys)) or 'none'})"
         )
     return {query: passages[query] for query in queries}
-
-
-def write_passages(
-    writer: PassageWriter,
-    queries: Mapping[str, str],
-    store: AnswerStore,
-    on_progress: Callable[[int, int], None] = lambda *_: None,
-) -> tuple[dict[str, str], AnswerCounts]:
-    """A passage for each query, from the store or from the model.
-
-    Raises:
-        ConfigError: The key is missing, or the prompt is wrong.
-        ProviderError: A call failed for good; passages that came before are stored.
-    """
-
-    async def collect() -> tuple[list[bytes], AnswerCounts]:
-        async with writer.open_model() as model:
-            return await collect_answers(model, [*queries.values()], store, on_progress)
-
-    values, usage = asyncio.run(collect())
-    passages = {query: value.decode() for query, value in zip(queries, values, strict=True)}
-    return passages, usage
 
 
 def save_passages(path: Path, passages: Mapping[str, str], field: str) -> Path:
@@ -438,13 +400,13 @@ class HydeRetriever:
             raise ConfigError(
                 "the passages need an encoder: name that of the stored vectors with --encoder"
             )
-        stored = self.source.read_stored()
+        stored, _ = self.source.read_stored()
         passages = self._find_passages(texts, context)
         if self.save is not None:
             save_passages(self.save, passages, self.field)
         queries = self.source.find_vectors(passages, {}, "document", context)
         context.usage["passage vectors"] = context.usage.pop("document vectors")
-        documents = self.source.find_vectors(texts.documents, stored.documents, "document", context)
+        documents = self.source.find_vectors(texts.documents, stored, "document", context)
         return context.rank_queries(
             texts, [*texts.documents], cosine_chunks(queries, documents), depth
         )
@@ -452,8 +414,9 @@ class HydeRetriever:
     def _find_passages(self, texts: SearchTexts, context: SearchContext) -> dict[str, str]:
         if self.writer is None:
             return read_passages(self.passages or texts.queries_file, self.field, texts.queries)
-        passages, usage = write_passages(
-            self.writer, texts.queries, context.store, context.report_stage("writing passages")
+        stage = context.report_stage("writing passages")
+        asked = [*texts.queries.values()]
+        values, context.usage["passages"] = collect_answers(
+            self.writer.open_model(), asked, context.store, stage
         )
-        context.usage["passages"] = usage
-        return passages
+        return {query: value.decode() for query, value in zip(texts.queries, values, strict=True)}

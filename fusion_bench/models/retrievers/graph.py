@@ -286,8 +286,7 @@ def read_entities(path: Path, documents: Mapping[str, str]) -> dict[str, Entity]
         DataError: An entity without an id or a name, one that stands twice, or an unknown document.
     """
     entities: dict[str, Entity] = {}
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         name = item.get("name")
         given = item.get("id", name)
         if given in (None, "") or name in (None, ""):
@@ -319,8 +318,7 @@ def read_relations(
     """
     edges: list[Edge] = []
     known = {*documents, *entities}
-    for number, item in read_objects(path):
-        where = f"{path}:{number}"
+    for where, item in read_objects(path):
         ends = []
         for side in ("source", "target"):
             if item.get(side) in (None, ""):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fusion_bench.evaluation.details.collector import ReportDetails
 from fusion_bench.evaluation.report_changes import (
@@ -43,6 +43,9 @@ from fusion_bench.report.html.evaluation_data import (
 from fusion_bench.report.html.render import render_html
 from fusion_bench.report.page import NextStep, Page, Section
 from fusion_bench.util.formatting import escape_control_chars, format_coverage
+
+if TYPE_CHECKING:
+    from fusion_bench.report.tuning_records import TuningReport
 
 
 def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> dict[str, list[str]]:
@@ -244,6 +247,37 @@ def evaluation_html(
         page = replace(page, sections=(*page.sections[:shown], section, *page.sections[shown:]))
     data = evaluation_data(report, details, change)
     return render_html(page, data)
+
+
+#: What the pictures of a tuning run are drawn from.
+DRAWN = (
+    *("measure", "trials", "parameters", "importances", "folds", "choice", "tune", "held_out"),
+    *("held_out_values", "settings", "front", "thresholds"),
+)
+#: What is long, and not drawn.
+NOT_DRAWN: dict[str, Any] = {
+    "choice": {"config"},
+    "front": {"points": {"__all__": {"config", "params", "bounds"}}},
+}
+
+
+def tuning_html(
+    report: TuningReport, tuned: str = "tuned.yaml", *, next_steps: Sequence[NextStep] = ()
+) -> str:
+    """The page of a tuning run, which draws its pictures from the record.
+
+    Args:
+        report: What it shows.
+        tuned: File of the tuned experiment, as commands name it.
+        next_steps: The commands that follow.
+    """
+    from fusion_bench.report import tuning_page
+    from fusion_bench.report.tuning_pictures import tuning_pictures
+
+    page = tuning_page.build_page(report, tuple(tuning_pictures(report)), tuned)
+    drawn = report.model_dump(mode="json", include=set(DRAWN), exclude=NOT_DRAWN)
+    data = {"kind": "tuning", "report": escape_texts(drawn)}
+    return render_html(replace(page, next_steps=tuple(next_steps)), data)
 
 
 def change_html(

@@ -29,7 +29,16 @@ from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.report.brief import MAX_COLUMNS
 from fusion_bench.report.data_warnings import sort_by_severity
 from fusion_bench.report.glossary import TERMS
-from fusion_bench.report.page import LINT, Figure, Finding, Page, Section, Table, YamlBlock
+from fusion_bench.report.page import (
+    LINT,
+    WHAT_TO_DO,
+    Finding,
+    Page,
+    Picture,
+    Section,
+    Table,
+    YamlBlock,
+)
 from fusion_bench.util.formatting import escape_control_chars, pluralize
 
 if TYPE_CHECKING:
@@ -137,45 +146,33 @@ def _is_alert(finding: Finding) -> bool:
     return finding.tone == "warning" and not _is_lint(finding)
 
 
-#: Nothing is fetched. What is inline is allowed by its hash, and figures by their scheme.
+#: Nothing is fetched. What is inline is allowed by its hash.
 POLICY = (
-    "default-src 'none'; script-src {script}; style-src {style}; img-src data:; base-uri 'none'; "
+    "default-src 'none'; script-src {script}; style-src {style}; base-uri 'none'; "
     "form-action 'none'"
 )
 #: Keys of the sections that have views begin so.
 MOUNTED = ("collection ", "checks")
-MEDIA_TYPES = {"png": "image/png", "svg": "image/svg+xml"}
 
 
-def render_html(
-    page: Page,
-    data: Mapping[str, Any] | None = None,
-    *,
-    figures: Mapping[str, bytes] | None = None,
-) -> str:
+def render_html(page: Page, data: Mapping[str, Any] | None = None) -> str:
     """The whole page.
 
     Args:
         page: What it says.
         data: What its views show; see :mod:`fusion_bench.report.html.evaluation_data`. None = it
             has no views.
-        figures: File name → contents of the figures; one that is missing is left out.
     """
     script, style = page_script(), page_style()
     return _template().render(
         page=page,
+        what_to_do=WHAT_TO_DO,
         terms=TERMS,
-        figures={name: _data_address(name, content) for name, content in (figures or {}).items()},
         packed="" if data is None else pack_json(data),
         script=script.text,
         style=style.text,
         policy=POLICY.format(script=script.source, style=style.source),
     )
-
-
-def _data_address(name: str, content: bytes) -> str:
-    kind = MEDIA_TYPES[name.rpartition(".")[2]]
-    return f"data:{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
 @cache
@@ -193,7 +190,7 @@ def _template() -> Template:
     )
     environment.filters["yaml_lines"] = yaml_lines
     environment.tests["table"] = lambda part: isinstance(part, Table)
-    environment.tests["figure"] = lambda part: isinstance(part, Figure)
+    environment.tests["figure"] = lambda part: isinstance(part, Picture)
     environment.tests["data"] = lambda part: isinstance(part, YamlBlock)
     environment.tests["mounted"] = lambda key: key.startswith(MOUNTED)
     environment.filters["warnings"] = warnings_of

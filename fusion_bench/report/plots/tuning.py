@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 import numpy as np
@@ -16,8 +16,9 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.page import Figure
-from fusion_bench.report.tuning_texts import format_range, format_value, pareto_texts
-from fusion_bench.util.formatting import format_interval, format_number, format_percent, is_known
+from fusion_bench.report.tuning_pictures import tuning_pictures
+from fusion_bench.report.tuning_texts import format_range, format_value
+from fusion_bench.util.formatting import format_number, is_known
 
 #: By origin of a trial, and for the chosen one: marker and color.
 MARKS = {
@@ -92,28 +93,6 @@ def limit_to_best(axes: Axes, report: records.TuningReport) -> None:
     axes.set_ylim(bottom - 0.08 * height, float(values.max()) + 0.08 * height)
 
 
-#: The search had converged if its last gain came before this share of the trials.
-CONVERGED = 0.5
-
-
-@base.register_plot("history", "tuning", position=2)
-def history_figures(report: records.TuningReport) -> Iterator[Figure]:
-    """The figure, with what it says about more trials."""
-    best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
-    default = next(trial.value for trial in report.trials if trial.origin == "default")
-    position = [trial.number for trial in report.trials].index(best.number) + 1
-    if position > CONVERGED * len(report.trials):
-        advice = "The best trial came late; more trials may improve on it."
-    else:
-        advice = "The best trial came early; more trials are unlikely to improve much."
-    caption = (
-        f"Each point is a trial. The default has {format_number(default)}; the best trial, "
-        f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} The "
-        "axis omits the worst quarter of the trials where they are below the default."
-    )
-    yield Figure("history.png", "Optimization history", caption, partial(draw_history, report))
-
-
 def draw_history(report: records.TuningReport) -> Drawing:
     """Value of every trial in the order of the search, and the best so far."""
     with base.open_drawing(3.4, legend_columns=5) as (drawing, [axes]):
@@ -135,19 +114,6 @@ def draw_history(report: records.TuningReport) -> Drawing:
 
 #: Parameters in one figure; the most important first.
 MAX_PANELS = 9
-SLICES_CAPTION = (
-    "Every trial by one parameter at a time (square: default, star: tuned, darker: later). A flat "
-    "top edge means that the parameter does not matter. A slope that ends at the border means that "
-    "the range is too narrow. The axis omits the worst quarter of the trials where they are below "
-    "the default."
-)
-
-
-@base.register_plot("slices", "tuning", position=4)
-def slice_figures(report: records.TuningReport) -> Iterator[Figure]:
-    """The figure, where anything was tuned."""
-    if report.parameters:
-        yield Figure("slices.png", "Slices", SLICES_CAPTION, partial(draw_slices, report))
 
 
 def draw_slices(report: records.TuningReport) -> Drawing:
@@ -178,27 +144,6 @@ def _draw_slice(axes: Axes, report: records.TuningReport, parameter: records.Par
 
 #: Points nearer to each other than this share of the range are drawn as one, and counted.
 MERGE_DISTANCE = 0.01
-
-
-@base.register_plot("folds", "tuning", position=6)
-def fold_figures(report: records.TuningReport) -> Iterator[Figure]:
-    """The figure, where there are folds."""
-    if not report.folds:
-        return
-    caption = (
-        "Values that the search chose without each fold, from the least (left) to the greatest of "
-        "the range; choices stand in the order of their list. ×n marks n folds "
-        "with the same value. Points close together mean that the queries agree. Points all over "
-        "the range of a parameter that matters mean that it was fitted to the queries at hand."
-    )
-    spreads = report.fold_spreads
-    if len(spreads) > 1:
-        near, far = (extreme(spreads, key=lambda path: spreads[path]) for extreme in (min, max))
-        caption += (
-            f" Smallest spread: {near} ({format_percent(spreads[near])} of its range). Largest: "
-            f"{far} ({format_percent(spreads[far])})."
-        )
-    yield Figure("folds.png", "Spread over the folds", caption, partial(draw_folds, report))
 
 
 def draw_folds(report: records.TuningReport) -> Drawing:
@@ -237,22 +182,6 @@ def _draw_fold_row(
         axes.plot(marked, [y] * len(marked), mark, color=color, ms=7, label=key)
 
 
-@base.register_plot("held-out", "tuning", position=1)
-def held_out_figures(report: records.TuningReport) -> Iterator[Figure]:
-    """The figure, where a query differs."""
-    gain = report.held_out
-    if not any(side.wins + side.losses for side in (gain, report.tune)):
-        return
-    caption = (
-        f"Left, one bar a held-out query: {gain.wins:,} gain, {gain.losses:,} lose, {gain.ties:,} "
-        "tie. Right, the mean with its interval "
-        f"{format_interval(gain.low, gain.high, signed=True)}: above 0 the verdict is ship, below "
-        "0 worse, below the dotted line keep. The gray interval of the tuning queries is biased, "
-        "because the parameters were chosen there."
-    )
-    yield Figure("held-out.png", "Held-out differences", caption, partial(draw_held_out, report))
-
-
 def draw_held_out(report: records.TuningReport) -> Drawing:
     """Tuned - default of every held-out query, sorted, beside the mean and its interval."""
     values = np.array(report.held_out_values)
@@ -278,27 +207,6 @@ def _draw_gains(axes: Axes, report: records.TuningReport) -> None:
     gain_text = format_number(report.held_out.difference, signed=True)
     title = f"{gain_text}: {name_verdict(report.verdict)}"
     axes.set(xlim=(-0.5, 1.5), ylabel="mean gain and its interval", title=title)
-
-
-@base.register_plot("calibration", "tuning", position=7)
-def calibration_figures(report: records.TuningReport) -> Iterator[Figure]:
-    """The figure of the first list whose thresholds were fitted."""
-    thresholds = next(iter(report.thresholds), None)
-    if thresholds is None or not thresholds.calibration:
-        return
-    bins, draw = thresholds.calibration, partial(draw_calibration, report, thresholds)
-    total = sum(item.queries for item in bins)
-    error = sum(item.queries * abs(item.score - item.share) for item in bins) / total
-    first, last = bins[0], bins[-1]
-    caption = (
-        "Each point is a tenth of the held-out queries: its mean best score against the share of "
-        f"queries with a relevant document in the top {thresholds.top}. On the diagonal a score is "
-        f"a probability; the mean absolute error is {format_number(error)}. The share is "
-        f"{format_percent(first.share)} in the lowest tenth (score {format_number(first.score)}) "
-        f"and {format_percent(last.share)} in the highest ({format_number(last.score)}). Dashed: "
-        "default thresholds; solid: tuned."
-    )
-    yield Figure("calibration.png", "Calibration of the rerank scores", caption, draw)
 
 
 def draw_calibration(report: records.TuningReport, thresholds: records.ThresholdReport) -> Drawing:
@@ -333,21 +241,6 @@ RERANKER_MARKS = ((base.BLUE, "o"), (base.ORANGE, "D"), (base.RED, "v"), (base.G
 LINEAR_FACTOR = 4
 #: Closer than this factor, ticks stand at 1, 2 and 5, not only at powers of ten.
 SHORT_FACTOR = 15
-
-
-@base.register_plot("front", "tuning", position=8)
-def pareto_figures(report: records.TuningReport) -> Iterator[Figure]:
-    """The figure, where a front was searched for."""
-    front = report.front
-    if front is None:
-        return
-    caption = (
-        "Better points are left and high: more quality for less effort. Where the line is flat, "
-        "more effort buys nothing. The front was found on the tuning queries; the triangles are "
-        f"the same systems on held-out queries. {' '.join(pareto_texts(report, front))}"
-    )
-    draw = partial(draw_pareto_front, report, front)
-    yield Figure("front.png", "Quality against effort", caption, draw)
 
 
 def draw_pareto_front(report: records.TuningReport, front: records.ParetoFront) -> Drawing:
@@ -412,3 +305,26 @@ def _set_effort_scale(axes: Axes, efforts: Sequence[float]) -> None:
     axes.xaxis.set_major_locator(SymmetricalLogLocator(base=10, linthresh=low, subs=subs))
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:.6g}"))
     axes.xaxis.set_minor_locator(NullLocator())
+
+
+#: By name, in the order of the page.
+DRAWINGS: Mapping[str, Callable[..., Drawing]] = {
+    "held-out": draw_held_out,
+    "history": draw_history,
+    "slices": draw_slices,
+    "folds": draw_folds,
+    "calibration": draw_calibration,
+    "front": draw_pareto_front,
+}
+
+
+def _make_figures(name: str, report: records.TuningReport) -> Iterator[Figure]:
+    parts = {"calibration": report.thresholds[:1], "front": (report.front,)}
+    draw = partial(DRAWINGS[name], report, *parts.get(name, ()))
+    for picture in tuning_pictures(report):
+        if picture.file == f"{name}.png":
+            yield Figure(picture.file, picture.title, picture.caption, draw)
+
+
+for _position, _name in enumerate(DRAWINGS, 1):
+    base.register_plot(_name, "tuning", position=_position)(partial(_make_figures, _name))

@@ -213,6 +213,28 @@ CASES = [
     Case("min-relevance-drops", {"min_relevance": 0.01}, None),
     Case("min-relevance-drops", {"min_relevance": 0.3, "blend": blend("replace")}, None),
     Case(
+        "missing-skip-unasked",
+        {"fusion": {"method": "weighted_score", "normalize": "min_max"}},
+        "bm25 alone returns, scores 1.000 and is put above d2 with 0.944",
+    ),
+    Case(
+        "missing-skip-unasked",
+        {"runs": ALL, "fusion": {"method": "weighted_score", "normalize": "z_score"}},
+        "'missing: min'",
+    ),
+    Case(
+        "missing-skip-unasked",
+        {"fusion": {"method": "weighted_score", "normalize": "min_max", "missing": "skip"}},
+        None,
+    ),
+    Case("missing-skip-unasked", {"fusion": "weighted_score"}, None),
+    Case("missing-skip-unasked", {"fusion": "convex"}, None),
+    Case(
+        "missing-skip-unasked",
+        {"runs": ["dense"], "fusion": {"method": "weighted_score", "normalize": "min_max"}},
+        None,
+    ),
+    Case(
         "missing-zero-negative",
         {"fusion": {"method": "weighted_score", "normalize": "z_score", "missing": "zero"}},
         "gives every score below its list's mean a negative value",

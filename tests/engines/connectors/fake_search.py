@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from tests.engines.connectors.loopback import (
@@ -34,6 +35,8 @@ class FakeElasticsearch(FakeEngine):
                 "/docs/_mapping": {"docs": {"mappings": {"properties": {"body": {}}}}},
                 "/docs/_settings": {"docs": {"settings": {"index": {"uuid": "u1"}}}},
             }.get(path)
+        if "scroll" in path:
+            return self.scroll(path, body)
         if path != ("/docs/_search" if "retriever" in body else self.path_of(body)):
             return None
         ranking = self.rank(body)[: body["size"]]
@@ -49,6 +52,18 @@ class FakeElasticsearch(FakeEngine):
                 ],
             },
         }
+
+    def scroll(self, path: str, body: Json) -> Json:
+        """A page of all documents."""
+        if path == "/_search/scroll":
+            start, size, fields = map(json.loads, body["scroll_id"].split("|"))
+        else:
+            require_keys(body, "size sort query _source")
+            start, size, fields = 0, body["size"], body["_source"]
+        names = sorted(DOCUMENTS)[start : start + size]
+        rows = [{"_id": n, "_score": None, **self.source(n, {"_source": fields})} for n in names]
+        place = "|".join(map(json.dumps, (start + size, size, fields)))
+        return {"_scroll_id": place, "_shards": SHARDS, "hits": {"hits": rows}}
 
     def path_of(self, body: Json) -> str:
         """Where a search is sent."""

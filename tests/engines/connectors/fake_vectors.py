@@ -46,6 +46,15 @@ class FakeQdrant(FakeEngine):
             return {"result": result, "status": "ok", "time": 0.0}
         if path == "/collections/docs/points/count":
             return {"result": {"count": len(DOCUMENTS)}, "status": "ok", "time": 0.0}
+        if path == "/collections/docs/points/scroll":
+            require_keys(body, "limit with_payload with_vector", "offset")
+            names = [name for name in sorted(DOCUMENTS) if int(name[1:]) >= body.get("offset", 0)]
+            points = [
+                {"id": int(n[1:]), "payload": {"doc": n, "body": DOCUMENTS[n][0]}} for n in names
+            ]
+            page, rest = points[: body["limit"]], points[body["limit"] :]
+            following = rest[0]["id"] if rest else None
+            return {"result": {"points": page, "next_page_offset": following}, "status": "ok"}
         if path != "/collections/docs/points/query":
             return None
         require_keys(body, "query limit with_payload with_vector", "prefetch using params")
@@ -147,6 +156,10 @@ class FakeChroma(FakeEngine):
             return {"id": "uuid", "name": "docs", "configuration_json": {}, "dimension": 2}
         if action == "/uuid/count":
             return len(DOCUMENTS)
+        if action == "/uuid/get":
+            require_keys(body, "include limit offset")
+            names = sorted(DOCUMENTS)[body["offset"] :][: body["limit"]]
+            return {"ids": names, "documents": [DOCUMENTS[name][0] for name in names]}
         if action == "/uuid/query":
             require_keys(body, "query_embeddings n_results include")
             (vector,) = body["query_embeddings"]

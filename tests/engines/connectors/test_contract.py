@@ -16,8 +16,12 @@ from fusion_bench.engines.connectors import (
     EngineSession,
     Hit,
     HttpConnector,
+    _sessions,
     check_hits,
+    chroma,
     connectors,
+    qdrant,
+    search_api,
 )
 from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import pull_dataset
@@ -33,6 +37,7 @@ from tests.engines.connectors.loopback import (
     rank_by_words,
     serving,
 )
+from tests.engines.local.cases import list_texts
 
 T = TypeVar("T")
 ORDERS = {
@@ -93,6 +98,17 @@ def test_every_connector_behind_http_of_the_package_has_a_case() -> None:
         if issubclass(model, HttpConnector)
     }
     assert behind_http - generic == set(CASES)
+
+
+@pytest.mark.parametrize("name", ["chroma", "elasticsearch", "opensearch", "qdrant"])
+def test_every_document_is_listed_once(
+    name: str, engine: FakeEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (_sessions, chroma, qdrant, search_api):
+        monkeypatch.setattr(module, "PAGE", 3)
+    hits = list_texts(build(name, engine))
+    assert len(hits) == len(DOCUMENTS)
+    assert {hit.document: hit.text for hit in hits} == {k: v[0] for k, v in DOCUMENTS.items()}
 
 
 @pytest.mark.parametrize("leg", ["words", "dense"])

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.export import (
     ScoredLists,
     find_changes,
@@ -93,14 +92,12 @@ class Original:
 
     Attributes:
         runs: All sources of the dataset.
-        spaces: Score space of each rerank list.
         systems: The systems.
     """
 
-    def __init__(self, runs: AlignedRuns, spaces: Mapping[str, ScoreSpace] | None = None) -> None:
+    def __init__(self, runs: AlignedRuns) -> None:
         self.runs = runs
-        self.spaces = spaces or {}
-        self.systems = list_systems(runs.sources, [*self.spaces])
+        self.systems = list_systems(runs.sources, [*runs.spaces])
         self._longest = int(np.diff(runs.offsets).max())
         self._lists: dict[str, ScoredLists] = {}
 
@@ -112,7 +109,7 @@ class Original:
 
     def rank(self, system: System) -> ScoredLists:
         """The whole lists of any system."""
-        return rank_lists(system, self.runs, self.spaces, self._longest)
+        return rank_lists(system, self.runs, self._longest)
 
     def claims(self, dialect: type[Dialect]) -> Iterator[tuple[System, Translation]]:
         """The systems of which an equal order is claimed, each with its translation."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
+import runpy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import fusion_bench as fb
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
@@ -140,7 +142,7 @@ def compare(
     aligned = align(Qrels.from_dict({"q": {"d1": 1}}), runs)
     fusion = {"method": "weighted_score", "normalize": "none"}
     systems = [System(name, [name], fusion, top_k=k) for name, k in (("a", None), ("b", cut))]
-    before, after = (rank_lists(system, aligned, {}, top) for system in systems)
+    before, after = (rank_lists(system, aligned, top) for system in systems)
     return find_changes(before, after, precision)
 
 
@@ -204,3 +206,19 @@ def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
 def test_a_file_below_a_folder(tmp_path: Path) -> None:
     [path] = write_files({"config/a.yml": "x"}, tmp_path / "new")
     assert path == tmp_path / "new/config/a.yml"
+
+
+@pytest.mark.parametrize("default", [None, 3.0, 1e12])
+def test_without_a_search_api_chromas_lists_are_fused_alike_in_python(
+    default: float | None, tmp_path: Path
+) -> None:
+    fusion = {"method": "rrf", "k": 5, "weights": {"a": 1.0, "b": 2.5}, "default": default}
+    system = System("s", ["a", "b"], dialect="chroma", fusion=fusion, top_k=4)
+    configuration = ENGINES["chroma"].write(system)
+    assert "local.py" in " ".join(configuration.notes)
+    (path,) = write_files({"local.py": configuration.files["local.py"]}, tmp_path)
+    lists = {"a": ["d1", "d2", "d3", "d4"], "b": ["d5", "d3", "d1"]}
+    runs = {name: {"q": {d: 9.0 - n for n, d in enumerate(ids)}} for name, ids in lists.items()}
+    fused = fb.fuse(runs, system).to_dict()["q"]
+    assert runpy.run_path(str(path))["fuse"](lists) == list(fused)
+    assert len(fused) == (2 if default is None else 4)

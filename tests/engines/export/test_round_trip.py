@@ -17,7 +17,7 @@ ENGINES = dialects.load_built_in().values()
 @pytest.fixture(scope="module")
 def attack() -> Original:
     dataset = load_dataset(ATTACK, cache=False)
-    return Original(dataset.aligned(list(dataset.runs)), dataset.spaces)
+    return Original(dataset.aligned(list(dataset.runs)))
 
 
 @pytest.mark.parametrize("dialect", ENGINES, ids=lambda dialect: dialect.name)

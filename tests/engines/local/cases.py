@@ -83,6 +83,20 @@ def read(
     return ask(connector, question)
 
 
+def list_texts(connector: Connector) -> list[Hit]:
+    """Every document of the index, page after page."""
+
+    async def question(session: Any) -> list[Hit]:  # noqa: ANN401 - a ListingSession
+        page, place = await session.read_documents(None)
+        hits = [*page]
+        while place is not None and page:
+            page, place = await session.read_documents(place)
+            hits += page
+        return hits
+
+    return ask(connector, question)
+
+
 def nearest(depth: int) -> list[str]:
     """The documents nearest to the first query, compared one by one."""
     scores = CORPUS.vectors @ CORPUS.query_vectors[0]

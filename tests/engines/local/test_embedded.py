@@ -17,22 +17,25 @@ from typing import Any, TypeAlias
 
 import pytest
 
+import fusion_bench
 from benchmarks.studies.pulled_engines import indexes
 from benchmarks.studies.pulled_engines.indexes import Settings
 from fusion_bench.cli import main
-from fusion_bench.engines.connectors import Connector, PullQuery
+from fusion_bench.engines.connectors import Connector, PullQuery, _sessions, chroma, qdrant
 from fusion_bench.engines.connectors.milvus import score_of
 from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
 from tests.child_processes import running_child
 from tests.engines.local.cases import (
     CORPUS,
     DEPTH,
+    FIRST,
     TEXT,
     ask,
     build,
     check_fingerprint,
     check_legs,
     check_replays,
+    list_texts,
     nearest,
     pull_of,
     read,
@@ -108,6 +111,40 @@ def test_a_leg_of_sqlite_has_the_order_of_bm25(index: Indexes) -> None:
         statement = "SELECT id, body, -rank FROM docs WHERE docs MATCH ? ORDER BY rank LIMIT 50"
         rows = database.execute(statement, [" OR ".join(TEXT.split())]).fetchall()
     assert [(hit.document, hit.text, hit.score) for hit in hits] == rows
+
+
+@pytest.mark.parametrize("name", ["chroma", "lancedb", "edge", "client", "sqlite"])
+def test_every_document_is_listed_once(
+    index: Indexes, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (_sessions, chroma, qdrant):
+        monkeypatch.setattr(module, "PAGE", 200)
+    hits = list_texts(connect(index, name))
+    assert len(hits) == len(CORPUS.texts)
+    assert {hit.document: hit.text for hit in hits} == CORPUS.texts
+
+
+def test_the_share_of_an_index_that_is_searched_is_said(
+    index: Indexes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    queries = tmp_path / "q.jsonl"
+    queries.write_text(f'{{"id": "{FIRST}", "text": "{TEXT}"}}', encoding="utf-8")
+    folder = tmp_path / "mine"
+    options: dict[str, Any] = {"settings": index("sqlite"), "depth": 5}
+    search = ["retrieve", "bm25", "--dataset", str(folder), "--unjudged", "--replace"]
+
+    pulled = fusion_bench.pull("sqlite", queries, folder, texts=True, **options)
+    assert any("5 documents" in note and "of 500 " in note for note in pulled.notes)
+    assert main(search) == 0
+    assert "--all-texts" in capsys.readouterr().out
+
+    options |= {"all_texts": True, "start_over": True}
+    pulled = fusion_bench.pull("sqlite", queries, folder, **options)
+    assert (pulled.record.documents, pulled.record.all_texts) == (500, True)
+    assert main(search) == 0
+    out = capsys.readouterr().out
+    assert "500 documents" in out
+    assert "--all-texts" not in out
 
 
 @pytest.mark.parametrize(

@@ -62,11 +62,18 @@ def test_each_leg_alone_and_the_fused_answer_become_a_dataset(tmp_path: Path) ->
     documents = (tmp_path / "mine/documents.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(documents[0]) == {"id": "a", "text": "alpha one"}
     assert len(documents) == 4
-    assert pulled.notes == []
+    assert [note for note in pulled.notes if "unknown" not in note] == []  # of the index's size
+    assert len(pulled.notes) == 1
     assert [each.queries for each in pulled.record.lists] == [2, 2, 2, 2]
     assert set(pulled.record.lists[0].latency_ms) == {"p50", "p95", "p99"}
     assert not (tmp_path / "mine/.pull").exists()
     assert main(["dataset", "check", str(tmp_path / "mine")]) == 0
+
+
+def test_an_engine_that_lists_nothing_names_those_that_do(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"--all-texts: python .*chroma.*sqlite"):
+        pull(tmp_path, {"bm25": KEYWORD}, all_texts=True)
+    assert not (tmp_path / "mine").exists()
 
 
 def test_the_experiment_runs_once_the_dataset_is_judged(tmp_path: Path) -> None:

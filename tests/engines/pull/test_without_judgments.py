@@ -39,6 +39,7 @@ def test_commands_that_need_no_judgments_work(folder: Path, capsys: Capture) -> 
     assert "grade –: not judged." in page
     assert main(["lint", str(experiment)]) == 0
     words = ["export", experiment, "--to", "elasticsearch", "--system", "rrf", "--replay"]
+    words += ["--vector", "dense"]
     code, output, errors = run(capsys, words)
     assert code == 0
     assert '"rank_window_size": 4' in output
@@ -68,7 +69,9 @@ def test_in_python(folder: Path) -> None:
     assert repr(dataset) == "Dataset('mine', 2 unjudged queries; runs: bm25, dense)"
     assert [*fuse(dataset, "rrf").to_dict()] == [*fuse(str(folder), "rrf").to_dict()]
     system = System("s", ["bm25", "dense"])
-    report = fusion_bench.export(system, "elasticsearch", dataset=dataset, replay=True)
+    report = fusion_bench.export(
+        system, "elasticsearch", dataset=dataset, vector=["dense"], replay=True
+    )
     assert report.not_replayed == "nothing is judged"
     for call in (
         lambda: fusion_bench.compare(dataset, None, {"a": "rrf", "b": "bm25"}),

@@ -44,7 +44,7 @@ def make_top(
             for name, ids in lists.items()
         ],
     )
-    parts = [list_parts(System(name=name, runs=(name,)), runs, {}) for name in lists]
+    parts = [list_parts(System(name=name, runs=(name,)), runs) for name in lists]
     return collect_top(runs, *parts, cutoff=cutoff)
 
 

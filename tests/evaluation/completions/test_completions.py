@@ -128,7 +128,7 @@ def all_bounds(names: list[str], lists: list[List]) -> tuple[QueryBounds | None,
         f"q{i}": {d: -float(r) for r, d in enumerate(ids)} for i, (_, ids) in enumerate(lists)
     }
     runs = align(qrels, [Run.from_dict("r", scores)])
-    parts = list_parts(System(name="r", runs=("r",)), runs, {})
+    parts = list_parts(System(name="r", runs=("r",)), runs)
     return find_bounds([parse_measure(name) for name in names], runs, parts)
 
 

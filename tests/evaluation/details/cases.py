@@ -105,7 +105,7 @@ def make_system(config: dict[str, Any]) -> System:
 
 def final_lists(system: System, runs: AlignedRuns) -> dict[str, list[str]]:
     """Query → documents, best first, by the plain path."""
-    lists = make_final_lists(system, runs, SPACES)
+    lists = make_final_lists(system, runs)
     ranked: dict[str, list[str]] = {query: [] for query in runs.queries}
     for query, document in zip(lists.query_ids, lists.document_ids, strict=True):
         ranked[query].append(document)
@@ -115,7 +115,7 @@ def final_lists(system: System, runs: AlignedRuns) -> dict[str, list[str]]:
 def detail(case: Case, *systems: System, runs: AlignedRuns | None = None) -> DetailedSet:
     """The systems with their values on all lists, or on these runs."""
     runs = runs or case.align()
-    scores = evaluate_systems(systems, runs, [MEASURE], spaces=SPACES)
+    scores = evaluate_systems(systems, runs, [MEASURE])
     values = {system.name: each.values[0] for system, each in zip(systems, scores, strict=True)}
     groups = np.arange(len(runs.queries))
     return DetailedSet(systems, values, MEASURE, groups, 0.05)

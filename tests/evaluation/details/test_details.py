@@ -49,7 +49,6 @@ from tests.evaluation.details.cases import (
     MEASURE,
     QUERIES,
     SOURCES,
-    SPACES,
     SYSTEMS,
     Case,
     detail,
@@ -269,8 +268,8 @@ def test_without_a_source(config: dict[str, Any], without: dict[str, Any], seed:
     row = left_out(case, config, "a")
     whole, rest = (make_system(each) for each in (config, without))
     lists = {name: rows for name, rows in case.lists.items() if name != "a"}
-    [now] = evaluate_systems([rest], case.align(lists), [MEASURE], spaces=SPACES)
-    [before] = evaluate_systems([whole], case.align(), [MEASURE], spaces=SPACES)
+    [now] = evaluate_systems([rest], case.align(lists), [MEASURE])
+    [before] = evaluate_systems([whole], case.align(), [MEASURE])
     assert row.mean == pytest.approx(now.values.mean(), rel=1e-12)
     estimate = estimate_mean(now.values[0] - before.values[0])
     assert row.difference == pytest.approx(estimate.mean, abs=1e-12)
@@ -282,10 +281,10 @@ def test_without_a_source(config: dict[str, Any], without: dict[str, Any], seed:
 def test_a_trained_fusion_sees_a_source_that_returned_nothing() -> None:
     case = make_case(2)
     config = {"fusion": {"method": "prob_fuse", "segments": 2}}
-    fitted = fit_system(make_system(config), case.align(), SPACES)
+    fitted = fit_system(make_system(config), case.align())
     rest = np.array([False, True, True, True, True])  # a list must answer some query: not these
     runs = case.align({**case.lists, "a": {"q0": {"d00": 1.0}}}).subset(rest)
-    [expected] = evaluate_systems([fitted], runs, [MEASURE], spaces=SPACES)
+    [expected] = evaluate_systems([fitted], runs, [MEASURE])
     runs = case.align().subset(rest)
     row = leave_sources_out(detail(case, fitted, runs=runs), runs).rows[0]
     assert (row.source, row.reason) == ("a", "")
@@ -328,9 +327,7 @@ def test_shorter_lists(config: dict[str, Any], seed: int) -> None:
             name: {query: _first(rows, row.depth) for query, rows in lists.items()}
             for name, lists in case.lists.items()
         }
-        [expected] = evaluate_systems(
-            [make_system(config)], case.align(cut), [MEASURE], spaces=SPACES
-        )
+        [expected] = evaluate_systems([make_system(config)], case.align(cut), [MEASURE])
         assert row.mean == pytest.approx(np.mean(expected.values[0]), rel=1e-12)
 
 

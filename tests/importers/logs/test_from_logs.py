@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -439,9 +440,10 @@ MEASURES = ["nDCG@10", "RR@10", "R@100"]
 @pytest.mark.parametrize("reranker", [None, "ltr"])
 def test_a_log_gives_the_numbers_of_the_bench(tmp_path: Path, reranker: str | None) -> None:
     judged, bench = cases.load_attack(QUERIES)
+    bench = replace(bench, spaces={"ltr": "unbounded"})
     queries = bench.queries
     system = cases.make_system(**({} if reranker is None else {"blend": RERANKED}))
-    lists = make_final_lists(system, bench, {"ltr": "unbounded"})
+    lists = make_final_lists(system, bench)
     log = tmp_path / "results.jsonl"
     log.write_text("\n".join(cases.log_lists(lists, reranker)), encoding="utf-8")
     names = tmp_path / "queries.jsonl"

@@ -230,6 +230,12 @@ def test_grades_with_decimal_commas(tmp_path: Path) -> None:
     assert load_qrels(path).to_dict() == {"q1": {"a": 1, "b": 0}}
 
 
+def test_a_comma_beside_points_is_answered_by_the_number_to_write(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", "query\tdocument\tscore\nq1\ta\t2.5\nq1\tb\t1,5\n")
+    with pytest.raises(DataError, match=r"'1,5'.*write '1\.5'"):
+        load_run(path)
+
+
 @pytest.mark.parametrize("cells", [("1,5", "2.5"), ("1,234,567", "3"), ("1.234,5", "1")])
 def test_a_comma_that_may_separate_thousands_is_refused(
     cells: tuple[str, str], tmp_path: Path

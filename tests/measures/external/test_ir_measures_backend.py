@@ -145,7 +145,7 @@ def test_other_names_are_what_ir_measures_says(case: Case) -> None:
     built = build(case)
     names = ["Rprec", "Bpref", "infAP", "SetR", "NumRet", "IPrec@0.5"]
     measures = [parse_measure(name) for name in (*names, "RR")]
-    found = compute_measures(measures, built.runs, built.positions, qrels=built.qrels)
+    found = compute_measures(measures, built.runs, built.positions)
     for m, name in enumerate((*names, "RR")):
         assert found[m].tolist() == pytest.approx(per_query(name, built), abs=1e-12), name
 
@@ -157,7 +157,7 @@ def test_judged_only_done_here_is_that_of_ir_measures(case: Case) -> None:
     names = ["Rprec(judged_only=True)", "SetP(judged_only=True)", "IPrec(judged_only=True)@0.1"]
     measures = [parse_measure(name) for name in names]
     assert {measure.method for measure in measures} == {"ir_measures"}
-    found = compute_measures(measures, built.runs, built.positions, qrels=built.qrels)
+    found = compute_measures(measures, built.runs, built.positions)
     for m, name in enumerate(names):
         # pytrec_eval has 0/0 where nothing judged is returned; with us an empty list has 0.
         expected = np.nan_to_num(per_query(name, built)).tolist()
@@ -172,7 +172,7 @@ def test_negative_grades_are_not_handed_over() -> None:
     scores: dict[str, float | None] = {"u": 9.0, "n": 8.0, "a": 7.0, "v": 6.0, "b": 5.0}
     case = Case({"q": {**grades, "n": -1}, "r": {"n": -2}}, {"q": scores, "r": {"n": 1.0}})
     built = build(case)
-    found = compute_measures(measures, built.runs, built.positions, qrels=built.qrels)
+    found = compute_measures(measures, built.runs, built.positions)
     without = build(Case({"q": grades}, {"q": scores}))
     assert found[:, 0].tolist() == [per_query(name, without)[0] for name in names]
     assert found[:, 1].tolist() == [0, 0, 0, 0, 1]
@@ -181,7 +181,7 @@ def test_negative_grades_are_not_handed_over() -> None:
 def test_infap_which_needs_negative_grades_is_refused() -> None:
     built = build(Case({"q": {"a": 1, "b": -1}}, {"q": {"a": 1.0}}))
     with pytest.raises(ConfigError, match=r"^infAP.*'pooled,"):
-        compute_measures([parse_measure("infAP")], built.runs, built.positions, qrels=built.qrels)
+        compute_measures([parse_measure("infAP")], built.runs, built.positions)
 
 
 def test_providers_get_ids_without_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,23 +195,19 @@ def test_providers_get_ids_without_blanks(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(ir_measures, "iter_calc", record)
     built = build(Case({"q 1": {"a b": 3}}, {"q 1": {"c d": 2.0, "a b": 1.0}}))
     measures = [parse_measure("Bpref")]
-    compute_measures(measures, built.runs, built.positions, qrels=built.qrels)
+    compute_measures(measures, built.runs, built.positions)
     assert given == [({"1": {"d0": 3}}, {"1": {"d1": 2.0, "d0": 1.0}})]
 
 
 def test_nothing_returned_at_all_is_the_default() -> None:
     built = build(Case({"q": {"a": 1}}, {"q": {"a": None}}))
-    found = compute_measures(
-        [parse_measure("Bpref")], built.runs, built.positions, qrels=built.qrels
-    )
+    found = compute_measures([parse_measure("Bpref")], built.runs, built.positions)
     assert found.tolist() == [[0.0]]
 
 
 def test_judgments_of_unreturned_documents_are_handed_over() -> None:
     built = build(Case({"q": {"a": 1, "b": 1, "c": 0}}, {"q": {"a": 1.0}}))
-    found = compute_measures(
-        [parse_measure("SetR")], built.runs, built.positions, qrels=built.qrels
-    )
+    found = compute_measures([parse_measure("SetR")], built.runs, built.positions)
     assert found.tolist() == [[0.5]]
 
 
@@ -222,7 +218,7 @@ def test_a_provider_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(ir_measures, "iter_calc", fail)
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
     with pytest.raises(ConfigError, match=r"^Bpref:.*ir_measures.*:.*luck$"):
-        compute_measures([parse_measure("Bpref")], built.runs, built.positions, qrels=built.qrels)
+        compute_measures([parse_measure("Bpref")], built.runs, built.positions)
 
 
 def test_needs_the_judgments() -> None:
@@ -235,6 +231,6 @@ def test_needs_the_judgments() -> None:
 def test_needs_the_judgments_of_every_query() -> None:
     qrels = Qrels.from_dict({"q1": {"a": 1}, "q2": {"a": 1}})
     runs = align(qrels, [Run.from_dict("r", {"q1": {"a": 1.0}})])
-    other = Qrels.from_dict({"q1": {"a": 1}})
+    runs = replace(runs, qrels=Qrels.from_dict({"q1": {"a": 1}}))
     with pytest.raises(ConfigError, match=r"^query 'q2'"):
-        compute_measures([parse_measure("Bpref")], runs, np.ones(1, dtype=np.int64), qrels=other)
+        compute_measures([parse_measure("Bpref")], runs, np.ones(1, dtype=np.int64))

@@ -10,13 +10,12 @@ import pytest
 
 from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.models.answer_stores import AnswerStore
-from fusion_bench.models.endpoints import PROMPT, PassageWriter
+from fusion_bench.models.endpoints import PROMPT, PassageWriter, collect_answers
 from fusion_bench.models.retrievers.dense import (
     cosine_chunks,
     read_passages,
     read_vectors,
     save_passages,
-    write_passages,
     write_vectors,
 )
 from tests.models.retrieve.collection import QUERIES, write_lines
@@ -37,21 +36,21 @@ def save(path: Path, **changes: object) -> Path:
 
 
 def test_vectors_are_scaled_to_length_one(tmp_path: Path) -> None:
-    stored = read_vectors(save(tmp_path / "v.npz"))
-    assert {name: vector.tolist() for name, vector in stored.documents.items()} == {
+    documents, queries = read_vectors(save(tmp_path / "v.npz"))
+    assert {name: vector.tolist() for name, vector in documents.items()} == {
         "a": pytest.approx([0.6, 0.8], abs=1e-3),
         "b": [0.0, 0.0],
     }
-    assert stored.queries["q"].tolist() == [0.0, 1.0]
+    assert queries["q"].tolist() == [0.0, 1.0]
 
 
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     documents = {"a": np.array([0.6, 0.8]), "b": np.array([1.0, 0.0])}
     path = write_vectors(tmp_path / "sub/v.npz", documents, {})
-    stored = read_vectors(path)
-    assert not stored.queries
+    read, queries = read_vectors(path)
+    assert not queries
     for name, vector in documents.items():
-        np.testing.assert_allclose(stored.documents[name], vector, atol=1e-7)
+        np.testing.assert_allclose(read[name], vector, atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -113,11 +112,11 @@ def writer(state: ModelServer, **options: object) -> PassageWriter:
 
 
 def test_a_passage_is_written_once(tmp_path: Path) -> None:
-    store = AnswerStore(tmp_path / "s.sqlite")
+    store, asked = AnswerStore(tmp_path / "s.sqlite"), [*QUERIES.values()]
     with serving(ModelServer(key=KEY)) as state:
-        passages, usage = write_passages(writer(state), QUERIES, store)
-        again, known = write_passages(writer(state), QUERIES, store)
-    assert passages == again == QUERIES  # the server repeats the question
+        passages, usage = collect_answers(writer(state).open_model(), asked, store)
+        again, known = collect_answers(writer(state).open_model(), asked, store)
+    assert passages == again == [text.encode() for text in asked]  # the server repeats the question
     assert (usage.calls, usage.tokens, known.calls) == (4, 36, 0)
     assert set(state.paid.values()) == {1}
     body = next(b for _, b in state.requests if QUERIES["q1"] in str(b))
@@ -132,12 +131,12 @@ def test_a_passage_is_written_once(tmp_path: Path) -> None:
 def test_another_prompt_model_or_limit_is_asked_anew(tmp_path: Path) -> None:
     prompt = tmp_path / "prompt.txt"
     prompt.write_text('{"not": "a field"} {query}?', encoding="utf-8")
-    store, asked = AnswerStore(), {"q1": "storm"}
+    store, asked = AnswerStore(), ["storm"]
     options: list[dict[str, Any]] = [{}, {"prompt": prompt}, {"model": "n"}, {"max_tokens": 9}]
     options.append({"temperature": 0.5})
     with serving(ModelServer()) as state:
         for changes in [*options, *options]:
-            write_passages(writer(state, **changes), asked, store)
+            collect_answers(writer(state, **changes).open_model(), asked, store)
     assert len(state.requests) == len(options)
     contents = [body["messages"][0]["content"] for _, body in state.requests]
     assert contents[1] == '{"not": "a field"} storm?'
@@ -149,7 +148,7 @@ def test_an_answer_without_a_passage(choices: object) -> None:
         serving(ModelServer(change=lambda _: {"choices": choices})) as state,
         pytest.raises(ProviderError, match=r"'storm'|no message"),
     ):
-        write_passages(writer(state), {"q": "storm"}, AnswerStore())
+        collect_answers(writer(state).open_model(), ["storm"], AnswerStore())
 
 
 def test_a_prompt_that_cannot_be_used(tmp_path: Path) -> None:

@@ -72,12 +72,13 @@ def make_run(name: str) -> Run:
 
 
 def aligned() -> AlignedRuns:
-    return align(QRELS, [make_run(name) for name in NAMES], rerankers=[RERANK], queries=QUERIES)
+    runs = [make_run(name) for name in NAMES]
+    return align(QRELS, runs, rerankers=[RERANK], queries=QUERIES, spaces={"ce": "unit"})
 
 
 def final_scores(system: System, runs: AlignedRuns) -> dict[str, dict[str, float]]:
     scores: dict[str, dict[str, float]] = {query: {} for query in runs.queries}
-    for index, ranking in rank_queries(system, runs, {"ce": "unit"}):
+    for index, ranking in rank_queries(system, runs):
         view = ranking.runs
         for n in (ranking.positions > 0).nonzero()[0].tolist():
             query = runs.queries[index[view.query_index[n]]]

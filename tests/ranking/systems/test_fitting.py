@@ -35,7 +35,7 @@ def test_every_way_of_ranking_agrees_with_the_fitted_fusion() -> None:
     assert isinstance(fitted.fusion, CrossFitted)
     assert fit_system(fitted, runs) is fitted
     expected = {}
-    for _, ranking in rank_queries(fitted, runs, {}):
+    for _, ranking in rank_queries(fitted, runs):
         view = ranking.runs
         for query, document, score in zip(
             view.query_index, view.documents, fitted.fusion.fuse(view), strict=True

@@ -163,15 +163,14 @@ def test_of_many_columns_seven_are_shown_at_first(
     assert (extra.count("th"), extra.count("td")) == (hidden, hidden)
 
 
-def test_a_figure_stands_in_the_page() -> None:
+def test_a_figure_has_a_place_that_the_script_fills() -> None:
     def draw() -> None: ...
 
     figures = (Figure("a.png", "A", "about a", draw), Figure("b.svg", "B", "", draw))  # type: ignore[arg-type]
-    page = Page("T", (Section(parts=figures),))
-    images = [
-        a for tag, a in parse_page(render_html(page, figures={"a.png": b"x"})).tags if tag == "img"
-    ]
-    assert images == [{"src": "data:image/png;base64,eA==", "alt": "A"}]
+    page = parse_page(render_html(Page("T", (Section(parts=figures),))))
+    places = [attributes for tag, attributes in page.tags if tag == "figure"]
+    assert places == [{"data-picture": name, "hidden": None} for name in ("a.png", "b.svg")]
+    assert "about a" in page.text
 
 
 # ── finding groups

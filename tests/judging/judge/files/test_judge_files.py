@@ -18,17 +18,14 @@ from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.judging.judge_files import (
     CHANGED,
-    COMBINE,
     JudgeFile,
     Judgment,
-    SheetRules,
-    combine_grades,
     judge_files,
-    judge_path,
     merge_qrels,
     read_sheet,
     render_sheet,
 )
+from fusion_bench.judging.judge_work import COMBINE, combine_grades
 from fusion_bench.judging.options import CombineName
 from fusion_bench.judging.pools import PooledDocument
 
@@ -50,7 +47,6 @@ def test_each_judgment_is_there_after_the_call_and_when_read_again(tmp_path: Pat
     again = JudgeFile(path, "ann")
     assert [each.cells[:3] for each in again.judgments.values()] == [("q1", "d1", "0")]
     assert judge_files(tmp_path / "dataset.yaml") == {"ann": path}
-    assert judge_path(tmp_path / "dataset.yaml", "ann") == path
 
 
 def test_a_dataset_reads_it_as_qrels(tmp_path: Path) -> None:
@@ -113,7 +109,7 @@ def test_one_process_at_a_time(tmp_path: Path) -> None:
     assert sorted(each.name for each in tmp_path.iterdir()) == ["ann.csv", "bob.csv"]
 
 
-RULES = SheetRules("ann", 2, {"q1": {"d1", "d2", "=d3"}})
+RULES: tuple[str, int, dict[str, set[str]]] = ("ann", 2, {"q1": {"d1", "d2", "=d3"}})
 SHEET_HEAD = "query,document,grade\n"
 IDS = st.text("ab=+-@'\"; ,", min_size=1, max_size=6).filter(str.strip)
 
@@ -135,7 +131,7 @@ def test_ids_that_look_like_formulas_come_back(
         assert not any(cell[:1] in {"=", "+", "-", "@", "\t", "\r"} for cell in cells)
         assert not any(CHANGED.match(cell) and cell[0] != "'" for cell in cells)
     sheet.write_text(text, encoding="utf-8")
-    (back,) = read_sheet(sheet, SheetRules("ann", 2, {query: {document}}))
+    (back,) = read_sheet(sheet, "ann", 2, {query: {document}})
     assert (back.pair, back.grade, back.note) == (row.pair, grade, note)
 
 
@@ -160,7 +156,7 @@ def test_ids_that_look_like_numbers_come_back(sheet: Path, name: str, cell: str)
     text = render_sheet([row], {}, {}, {row.pair: Judgment("q", name, 1, "ann")})
     assert text.splitlines()[1] == f"q,,{cell},,1,"
     sheet.write_text(text, encoding="utf-8")
-    (back,) = read_sheet(sheet, SheetRules("ann", 2, {"q": {name}}))
+    (back,) = read_sheet(sheet, "ann", 2, {"q": {name}})
     assert back.document == name
 
 
@@ -184,13 +180,13 @@ def test_letters_beyond_ascii_are_marked_as_utf_8(sheet: Path) -> None:
 def test_what_a_spreadsheet_saves_in_another_form(sheet: Path, data: bytes, message: str) -> None:
     sheet.write_bytes(data)
     with pytest.raises(DataError) as error:
-        read_sheet(sheet, RULES)
+        read_sheet(sheet, *RULES)
     assert message in str(error.value)
 
 
 def read(path: Path, text: str) -> list[Judgment]:
     path.write_text(text, encoding="utf-8")
-    return read_sheet(path, RULES)
+    return read_sheet(path, *RULES)
 
 
 def test_rows_without_a_grade_are_not_judged(sheet: Path) -> None:
@@ -250,15 +246,14 @@ def test_disagreements_are_counted() -> None:
         "ann": [Judgment("q", d, 0, "ann") for d in "a"] + [Judgment("q", "b", 1, "ann")],
         "eve": [Judgment("q", "c", 1, "eve")],
     }
-    combined = combine_grades(judges, "first")
-    assert combined.grades == {("q", "a"): 0, ("q", "b"): 1, ("q", "c"): 1}
-    assert (combined.several, combined.disagreements) == (2, 1)
+    grades, several, disagreements = combine_grades(judges, "first")
+    assert grades == {("q", "a"): 0, ("q", "b"): 1, ("q", "c"): 1}
+    assert (several, disagreements) == (2, 1)
 
 
 def test_grades_join_the_judgments_and_replace_them() -> None:
     before = Qrels.from_dict({"q": {"a": 1, "b": 1}}).add_queries(["unjudged"])
     merged = merge_qrels(before, {("q", "a"): 0, ("q", "b"): 1, ("p", "c"): 2})
-    assert merged.qrels.queries == ("p", "q", "unjudged")
-    judged = {query: row for query, row in merged.qrels.to_dict().items() if row}
+    assert merged.queries == ("p", "q", "unjudged")
+    judged = {query: row for query, row in merged.to_dict().items() if row}
     assert judged == {"q": {"a": 0, "b": 1}, "p": {"c": 2}}
-    assert (merged.added, merged.changed) == (1, 1)

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 import pytest
 
-from fusion_bench.judging.llm_judge import GradeAnswer, combine_samples, parse_grade
+from fusion_bench.judging.llm_judge import GradeAnswer, parse_grade
+from fusion_bench.judging.llm_run import combine_samples
 
 GRADES = (0, 1, 2, 3)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.judging.llm_request import SCALE, Example, JudgePrompt, read_rubric
+from fusion_bench.judging.llm_request import SCALE, JudgePrompt, read_rubric
 
 MARK = re.compile(r"</?(?:query|passage)-[0-9a-f]{16}>")
 
@@ -41,7 +41,7 @@ def test_a_long_passage_is_cut() -> None:
 
 
 def test_examples_stand_before_the_passage_with_their_grades() -> None:
-    text = JudgePrompt().fill("q", "last", [Example("other", "first", 3)])
+    text = JudgePrompt().fill("q", "last", [("other", "first", 3)])
     assert text.index("first") < text.index('Answer: {"grade": 3}') < text.index("last")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -41,12 +42,12 @@ def test_the_ends_by_hand(judged: JudgedSystems) -> None:
     assert (plan.answer, plan.low_answer, plan.high_answer) == ("worse", "worse", "better")
     assert plan.is_exact
     assert not plan.is_decided
-    effects = {each.document.pair: each.effect for each in plan.documents}
+    effects = {document.pair: effect for document, effect in plan.documents}
     assert effects["q0", "new0"] == pytest.approx(1 - 1 / 3)
     assert effects["q0", "newer0"] == pytest.approx(1 / 2 - 1 / 3)
     assert effects["q1", "new1"] == pytest.approx(1 / 2)
     assert len(effects) == 90
-    assert [each.effect for each in plan.documents] == sorted(effects.values(), reverse=True)
+    assert [effect for _, effect in plan.documents] == sorted(effects.values(), reverse=True)
 
 
 def test_nothing_is_left_once_both_ends_agree(judged: JudgedSystems) -> None:
@@ -55,7 +56,7 @@ def test_nothing_is_left_once_both_ends_agree(judged: JudgedSystems) -> None:
         plan = plan_judging(judged, grades, greatest=1, candidate="fresh", baseline="pooled")
         if plan.is_decided:
             break
-        grades |= {each.document.pair: 0 for each in plan.documents[:5]}
+        grades |= {document.pair: 0 for document, _ in plan.documents[:5]}
     assert plan.is_decided
     assert plan.documents == ()
     assert plan.answer == plan.low_answer == plan.high_answer == "worse"
@@ -185,7 +186,7 @@ def test_queries_without_judgments_keep_it_open(
     err = capsys.readouterr().err
     assert "left out: 1 of 3 queries." in err
     command = f"fusion-bench judge {tiny.DATASET} --judge ann"
-    assert f"Judge them first: {command}\n" in err
+    assert f"Judge them first: {command}\n" in re.sub(r"\s*\\?\n +", " ", err)
     assert "Nothing left could" not in err
     assert "2 compared queries" in err
     assert main([*words, "--measure", "nDCG@10", "--json"]) == 0
@@ -212,9 +213,7 @@ def test_pool_and_plan_read_the_trials_that_each_system_has(tmp_path: Path) -> N
     assert plan_judging(several, {}, greatest=1, baseline="c", candidate="a").low < 0
     with pytest.raises(ConfigError, match="a 3 and b 2"):
         plan_judging(several, {}, greatest=1, baseline="a", candidate="b")
-    places = [
-        {each.pair: each.ranks for each in build_pool(s, 5).documents} for s in (several, equal)
-    ]
+    places = [{each.pair: each.ranks for each in build_pool(s, 5)} for s in (several, equal)]
     index = list(several.systems).index("a")
     for pair, ranks in places[1].items():
         mine = places[0][pair]

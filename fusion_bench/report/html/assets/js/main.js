@@ -12,6 +12,7 @@ import { sourcesView } from "./sources.js";
 import { systemsView } from "./systems.js";
 import { enhanceTables } from "./tables.js";
 import { themeButton } from "./theme.js";
+import { mountTuning } from "./tuning.js";
 
 /** The views of one collection, in its place in the page. */
 function mountCollection(data, index, panel) {
@@ -143,6 +144,7 @@ async function start() {
       element("p", { class: "warnings" }, `The data of this page cannot be read: ${error}`),
     );
   }
+  if (data?.kind === "tuning") mountTuning(data);
   const views = (data?.collections ?? [])
     .map((collection, i) => mountCollection({ ...collection, alpha: data.alpha }, i, panel))
     .filter(Boolean);

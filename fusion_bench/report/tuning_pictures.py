@@ -1,0 +1,111 @@
+"""The pictures of a tuning run, what each shows and says; the page of a browser draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fusion_bench.report import tuning_records as records
+from fusion_bench.report.page import Picture
+from fusion_bench.report.tuning_texts import pareto_texts
+from fusion_bench.util.formatting import format_interval, format_number, format_percent
+
+#: The search had converged if its last gain came before this share of the trials.
+CONVERGED = 0.5
+SLICES_CAPTION = (
+    "Every trial by one parameter at a time (square: default, star: tuned, darker: later). A flat "
+    "top edge means that the parameter does not matter. A slope that ends at the border means that "
+    "the range is too narrow. The axis omits the worst quarter of the trials where they are below "
+    "the default."
+)
+
+
+def tuning_pictures(report: records.TuningReport) -> Iterator[Picture]:
+    """What there is to show, in the order of the page."""
+    slices = SLICES_CAPTION if report.parameters else ""
+    pictures = (
+        Picture("held-out.png", "Held-out differences", _describe_held_out(report)),
+        Picture("history.png", "Optimization history", _describe_history(report)),
+        Picture("slices.png", "Slices", slices),
+        Picture("folds.png", "Spread over the folds", _describe_folds(report)),
+        Picture("calibration.png", "Calibration of the rerank scores", _describe_fit(report)),
+        Picture("front.png", "Quality against effort", _describe_front(report)),
+    )
+    return (picture for picture in pictures if picture.caption)
+
+
+def _describe_history(report: records.TuningReport) -> str:
+    """What the search says about more trials."""
+    best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
+    default = next(trial.value for trial in report.trials if trial.origin == "default")
+    position = [trial.number for trial in report.trials].index(best.number) + 1
+    if position > CONVERGED * len(report.trials):
+        advice = "The best trial came late; more trials may improve on it."
+    else:
+        advice = "The best trial came early; more trials are unlikely to improve much."
+    return (
+        f"Each point is a trial. The default has {format_number(default)}; the best trial, "
+        f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} The "
+        "axis omits the worst quarter of the trials where they are below the default."
+    )
+
+
+def _describe_folds(report: records.TuningReport) -> str:
+    if not report.folds:
+        return ""
+    caption = (
+        "Values that the search chose without each fold, from the least (left) to the greatest of "
+        "the range; choices stand in the order of their list. ×n marks n folds "
+        "with the same value. Points close together mean that the queries agree. Points all over "
+        "the range of a parameter that matters mean that it was fitted to the queries at hand."
+    )
+    spreads = report.fold_spreads
+    if len(spreads) > 1:
+        near, far = (extreme(spreads, key=lambda path: spreads[path]) for extreme in (min, max))
+        caption += (
+            f" Smallest spread: {near} ({format_percent(spreads[near])} of its range). Largest: "
+            f"{far} ({format_percent(spreads[far])})."
+        )
+    return caption
+
+
+def _describe_held_out(report: records.TuningReport) -> str:
+    """Empty where no query differs."""
+    gain = report.held_out
+    if not any(side.wins + side.losses for side in (gain, report.tune)):
+        return ""
+    return (
+        f"Left, one bar a held-out query: {gain.wins:,} gain, {gain.losses:,} lose, {gain.ties:,} "
+        "tie. Right, the mean with its interval "
+        f"{format_interval(gain.low, gain.high, signed=True)}: above 0 the verdict is ship, below "
+        "0 worse, below the dotted line keep. The gray interval of the tuning queries is biased, "
+        "because the parameters were chosen there."
+    )
+
+
+def _describe_fit(report: records.TuningReport) -> str:
+    """Of the first list whose thresholds were fitted."""
+    thresholds = next(iter(report.thresholds), None)
+    if thresholds is None or not thresholds.calibration:
+        return ""
+    bins = thresholds.calibration
+    total = sum(item.queries for item in bins)
+    error = sum(item.queries * abs(item.score - item.share) for item in bins) / total
+    first, last = bins[0], bins[-1]
+    return (
+        "Each point is a tenth of the held-out queries: its mean best score against the share of "
+        f"queries with a relevant document in the top {thresholds.top}. On the diagonal a score is "
+        f"a probability; the mean absolute error is {format_number(error)}. The share is "
+        f"{format_percent(first.share)} in the lowest tenth (score {format_number(first.score)}) "
+        f"and {format_percent(last.share)} in the highest ({format_number(last.score)}). Dashed: "
+        "default thresholds; solid: tuned."
+    )
+
+
+def _describe_front(report: records.TuningReport) -> str:
+    if report.front is None:
+        return ""
+    return (
+        "Better points are left and high: more quality for less effort. Where the line is flat, "
+        "more effort buys nothing. The front was found on the tuning queries; the triangles are "
+        f"the same systems on held-out queries. {' '.join(pareto_texts(report, report.front))}"
+    )
