@@ -99,6 +99,7 @@ PARTS = (
         "benchmarks.studies.leaderboard",
         ("--docs",),
     ),
+    Part("choice_rules", "docs/studies/choice-rules.md", "benchmarks.studies.choice_rules", ()),
     Part("simulations", "docs/studies/statistics.md", "benchmarks.studies.simulations", ()),
 )
 

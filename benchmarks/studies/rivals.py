@@ -86,36 +86,37 @@ class PaddedTable:
         place = np.arange(len(view.documents)) - np.repeat(view.offsets[:-1], sizes)
         self._shape = (len(sizes), int(sizes.max()))
         self._cells = (view.query_index, place)
-        self._gains = self._fill_table(view.grades.astype(np.float64), 0.0)
-        self._reranked = [self._fill_table(row, np.nan) for row in view.rerank]
-        self._ideal = np.zeros(len(sizes))
+        self.gains = self.fill_table(view.grades.astype(np.float64), 0.0)
+        self._reranked = [self.fill_table(row, np.nan) for row in view.rerank]
+        self.ideal = np.zeros(len(sizes))
         for q, (_, rows) in enumerate(query_slices(view.queries, view.ideal_offsets)):
             best = view.ideal_grades[rows][:10]
-            self._ideal[q] = (best / np.log2(np.arange(len(best)) + 2)).sum()
+            self.ideal[q] = (best / np.log2(np.arange(len(best)) + 2)).sum()
 
     def evaluate(self, scores: FloatArray) -> Iterator[FloatArray]:
         """nDCG@10 of the fused list, and with each reranker over its first 50."""
-        fused = self._fill_table(scores, -np.inf)
-        top = _top_columns(fused, 60)
+        fused = self.fill_table(scores, -np.inf)
+        top = top_columns(fused, 60)
         yield self._ndcg(top)
         for table in self._reranked:
             head = np.take_along_axis(table, top[:, :50], axis=1)
             order = np.argsort(np.where(np.isnan(head), np.inf, -head), axis=1, kind="stable")
             yield self._ndcg(np.take_along_axis(top, order, axis=1))
 
-    def _fill_table(self, values: FloatArray, fill: float) -> FloatArray:
+    def fill_table(self, values: FloatArray, fill: float) -> FloatArray:
+        """(Q, P): values of the candidates, and what fills the rest."""
         out = np.full(self._shape, fill)
         out[self._cells] = values
         return out
 
     def _ndcg(self, order: np.ndarray) -> FloatArray:
-        gains = np.take_along_axis(self._gains, order[:, :10], axis=1)
+        gains = np.take_along_axis(self.gains, order[:, :10], axis=1)
         dcg = (np.maximum(gains, 0) / np.log2(np.arange(gains.shape[1]) + 2)).sum(axis=1)
-        judged = self._ideal > 0
-        return np.asarray(np.divide(dcg, self._ideal, out=np.zeros_like(dcg), where=judged))
+        judged = self.ideal > 0
+        return np.asarray(np.divide(dcg, self.ideal, out=np.zeros_like(dcg), where=judged))
 
 
-def _top_columns(scores: FloatArray, count: int) -> np.ndarray:
+def top_columns(scores: FloatArray, count: int) -> np.ndarray:
     """(Q, count): columns by score, greatest first; equal ones by column."""
     count = min(count, scores.shape[1])
     best = np.sort(np.argpartition(-scores, count - 1, axis=1)[:, :count], axis=1)
@@ -139,18 +140,19 @@ def _evaluate_opensearch_grid(collection: Collection) -> Iterator[tuple[str, Flo
             ("l2", ("arithmetic", "geometric", "harmonic")),
             ("z_score", ("arithmetic",)),
         ):
-            scaled = np.array([_opensearch_scale(technique, view, s) for s in range(2)])
+            scaled = np.array([opensearch_scale(technique, view, s) for s in range(2)])
             for mean, tenths in product(means, range(11)):
                 weights = np.array([tenths / 10, 1 - tenths / 10])
-                scores = _opensearch_mean(mean, scaled, weights)
+                scores = opensearch_mean(mean, scaled, weights)
                 name = f"{pair}, {technique}, {mean}, {tenths / 10}"
                 yield from _with_reranker(table, name, scores)
         for k in (1, 5, 10, 20, 60):
-            scores = _rrf_scores(view, k)
+            scores = rrf_scores(view, k)
             yield from _with_reranker(table, f"{pair}, rrf {k}", scores)
 
 
-def _rrf_scores(view: AlignedRuns, k: int) -> FloatArray:
+def rrf_scores(view: AlignedRuns, k: int) -> FloatArray:
+    """(N,): plain RRF."""
     return np.asarray(np.where(view.ranks > 0, 1 / (k + view.ranks), 0.0).sum(axis=0))
 
 
@@ -164,7 +166,7 @@ def _per_query(view: AlignedRuns, s: int, scale: Callable[[FloatArray], FloatArr
     return out
 
 
-def _opensearch_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
+def opensearch_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
     """As the normalization processor: a missing score becomes 0, a small one 0.001."""
 
     def scale(x: FloatArray) -> FloatArray:
@@ -184,7 +186,7 @@ def _opensearch_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
     return np.nan_to_num(_per_query(view, s, scale), nan=0.0)
 
 
-def _opensearch_mean(mean: str, scaled: FloatArray, weights: FloatArray) -> FloatArray:
+def opensearch_mean(mean: str, scaled: FloatArray, weights: FloatArray) -> FloatArray:
     """Weighted mean; the geometric and the harmonic one skip scores of 0."""
     if mean == "arithmetic":
         return np.asarray((weights[:, None] * scaled).sum(axis=0) / weights.sum())
@@ -205,16 +207,16 @@ def _evaluate_autorag_grid(collection: Collection) -> Iterator[tuple[str, FloatA
     for pair, view in _pair_lists(collection):
         table = PaddedTable(view)
         for k in range(4, 81):
-            yield from _with_reranker(table, f"{pair}, rrf {k}", _rrf_scores(view, k))
+            yield from _with_reranker(table, f"{pair}, rrf {k}", rrf_scores(view, k))
         for technique in ("mm", "tmm", "z", "dbsf"):
-            scaled = np.array([_autorag_scale(technique, view, s) for s in range(2)])
+            scaled = np.array([autorag_scale(technique, view, s) for s in range(2)])
             for percent in range(101):
                 weight = percent / 100
                 scores = weight * scaled[0] + (1 - weight) * scaled[1]
                 yield from _with_reranker(table, f"{pair}, {technique} {weight}", scores)
 
 
-def _autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
+def autorag_scale(technique: str, view: AlignedRuns, s: int) -> FloatArray:
     """As its normalizers: 0/0 and a missing score become 0."""
     floor = 0.0 if "bm25" in view.sources[s] else -1.0
 

@@ -1,0 +1,1 @@
+"""Six rules of choice on trial: what each ships where no setting is better, and where one is."""

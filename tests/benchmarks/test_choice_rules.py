@@ -1,0 +1,275 @@
+"""The trial of rules of choice: its grid, its worlds, its rules, and a toy run."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.studies.choice_rules.__main__ import main
+from benchmarks.studies.choice_rules.grid import (
+    DEFAULT,
+    OPENSEARCH_66,
+    OPENSEARCH_82,
+    RANX,
+    RRF,
+    SETTINGS,
+    Setting,
+)
+from benchmarks.studies.choice_rules.results import (
+    Outcome,
+    PairResult,
+    WorldResult,
+    read_results,
+    write_result,
+)
+from benchmarks.studies.choice_rules.rules import (
+    RULES,
+    Choice,
+    bootstrap_interval,
+    last_of_best,
+    ship_best,
+    split_halves,
+)
+from benchmarks.studies.choice_rules.run import NULL, OURS, PLANTED, POOL, UNSEEN, Stage, make_world
+from benchmarks.studies.choice_rules.run import run_rounds as run_worlds
+from benchmarks.studies.choice_rules.table import ROWS, format_collections, format_nulls, tally
+from benchmarks.studies.choice_rules.tuned import REFUSED, to_params, to_place, tune_looked_up
+from benchmarks.studies.choice_rules.worlds import plant_grades, planted_gains
+
+
+@pytest.fixture(scope="module")
+def stage() -> Stage:
+    return Stage.prepare("toy")
+
+
+def test_the_grid_has_the_tools_grids() -> None:
+    assert len(SETTINGS) == len(set(SETTINGS)) <= 500
+    assert (len(OPENSEARCH_66), len(OPENSEARCH_82)) == (66, 82)
+    optimize = pytest.importorskip("ranx.fusion_optimization.optimize_weights")
+    weights = optimize.get_trial_configs(optimize.get_possible_weights(0.1), 2)
+    mine = [SETTINGS[n] for n in RANX]
+    assert [each.tenths / 10 for each in mine if each.k is None] == [a for a, _ in weights]
+    assert [each.k for each in mine if each.k is not None] == [*range(10, 101, 10)]
+
+
+def test_values_are_those_of_a_loop(stage: Stage) -> None:
+    grid = stage.grid
+    values = grid.evaluate(grid.gains)
+    assert values.shape == (len(SETTINGS), len(stage.pair.runs.queries))
+    for setting in (0, grid.default, len(SETTINGS) - 1):
+        for q in (0, 7):
+            found = sum(
+                grid.gains[q, column] / math.log2(rank + 2)
+                for rank, column in enumerate(grid.top[setting, q])
+            )
+            assert values[setting, q] == pytest.approx(found / grid.ideal[q])
+
+
+def test_rrf_ranks_as_the_package(stage: Stage) -> None:
+    from benchmarks.studies.choice_rules.pairs import load_pair
+    from fusion_bench.experiment.system import System
+    from fusion_bench.measures import parse_measure
+    from fusion_bench.ranking.system_scores import evaluate_systems
+
+    runs = load_pair("toy").runs
+    fusion = {"method": "rrf", "k": 60}
+    system = System.model_validate({"name": "s", "runs": runs.sources, "fusion": fusion})
+    [scores] = evaluate_systems([system], runs, [parse_measure("nDCG@10")])
+    mine = stage.grid.evaluate(stage.grid.gains)[stage.grid.default]
+    assert SETTINGS[stage.grid.default] == DEFAULT
+    assert np.mean(np.abs(mine - scores.values[0]) < 1e-12) > 0.8  # ties are settled otherwise
+
+
+@pytest.mark.parametrize("kind", [NULL, POOL])
+def test_nothing_is_better_on_a_null(stage: Stage, kind: str) -> None:
+    worlds = [make_world(stage, kind, number) for number in range(200)]
+    gains = [world.values - world.values[stage.grid.default] for world in worlds]
+    means = np.array([each.mean(axis=1) for each in gains])
+    errors = means.std(axis=0, ddof=1) / math.sqrt(len(means))
+    assert np.abs(worlds[0].truth).max() < 1e-12
+    assert (np.abs(means.mean(axis=0)) < 5 * errors + 1e-12).all()
+    dealt = make_world(stage, kind, 1).values
+    assert not np.array_equal(dealt, make_world(stage, kind, 2).values)
+    assert np.array_equal(dealt, make_world(stage, kind, 1).values)
+
+
+def test_planted_gains_are_those_of_many_draws(stage: Stage) -> None:
+    grid, share = stage.grid, 0.5
+    setting = SETTINGS.index(Setting(RRF, 0, 60))
+    truth = share * planted_gains(grid, setting)
+    rng = np.random.default_rng(3)
+    drawn = []
+    for _ in range(300):
+        values = grid.evaluate(plant_grades(grid, setting, share, rng))
+        drawn.append((values - values[grid.default]).mean(axis=1))
+    errors = np.std(drawn, axis=0, ddof=1) / math.sqrt(len(drawn))
+    assert (np.abs(np.mean(drawn, axis=0) - truth) < 5 * errors + 1e-12).all()
+    assert truth[setting] > 0.02
+
+
+@pytest.mark.parametrize("kind", PLANTED)
+def test_a_planted_world_has_the_gain_that_was_asked_for(stage: Stage, kind: str) -> None:
+    world = make_world(stage, kind, 0)
+    assert np.isclose(world.truth, PLANTED[kind]).any()
+    assert world.truth[stage.grid.default] == 0
+
+
+def test_half_of_the_groups_judge(stage: Stage) -> None:
+    world = make_world(stage, UNSEEN, 0)
+    real = stage.grid.evaluate(stage.grid.gains)
+    seen = [stage.pair.runs.queries.index(query) for query in world.runs.queries]
+    unseen = [q for q in range(real.shape[1]) if q not in seen]
+    assert len(seen) == len(unseen)
+    assert np.array_equal(world.values, real[:, seen])
+    gains = real[:, unseen].mean(axis=1) - real[stage.grid.default, unseen].mean()
+    assert np.allclose(world.truth, gains)
+
+
+def test_of_equal_means_ranx_takes_the_last() -> None:
+    means, places = np.array([0.4, 0.6, 0.6, 0.2, 0.6]), (0, 1, 2, 3)
+    best_score, best = 0.0, -1
+    for place in places:  # as optimize_fusion
+        if means[place] >= best_score:
+            best_score, best = means[place], place
+    assert last_of_best(means, places) == best == 2
+
+
+def test_the_interval_is_that_of_both_tools() -> None:
+    values = np.random.default_rng(5).random(23)
+    rng = np.random.default_rng(42)  # RelyLoop's confidence.py
+    means = rng.choice(values, size=(1_000, len(values)), replace=True).mean(axis=1)
+    assert bootstrap_interval(values) == pytest.approx(np.percentile(means, [2.5, 97.5]))
+    drawn = np.random.default_rng(42).integers(0, len(values), size=(1_000, len(values)))
+    means = np.array([np.mean([values[i] for i in row]) for row in drawn])  # Qdrant's article
+    assert bootstrap_interval(values) == pytest.approx(np.percentile(means, [2.5, 97.5]))
+
+
+def loop_choices(values: np.ndarray, default: int, seed: int) -> dict[str, Choice]:
+    """The rules without a search, written again as loops."""
+    gains = [row - values[default] for row in values]
+    best = max(range(len(values)), key=lambda n: (values[n].mean(), -n))
+    claimed = float(gains[best].mean())
+    spread = gains[best].std(ddof=1) / math.sqrt(values.shape[1])
+    first, second = split_halves(values.shape[1], seed)
+    winner = max(range(len(values)), key=lambda n: (values[n, first].mean(), -n))
+    kept = float(gains[winner][second].mean())
+    is_clear = bootstrap_interval(gains[winner])[0] > 0
+    return {
+        "best mean": Choice(best, best != default and claimed > 0, claimed),
+        "other half": Choice(winner, kept > 0, kept),
+        "other half and bootstrap": Choice(winner, kept > 0 and is_clear, kept),
+        "bootstrap": Choice(best, bootstrap_interval(gains[best])[0] > 0, claimed),
+        "t interval": Choice(best, claimed - 2.0226909 * spread > 0, claimed),  # 39 degrees
+    }
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_rules_are_those_of_loops(stage: Stage, number: int) -> None:
+    kind = (NULL, POOL, *PLANTED)[number]
+    values, default = make_world(stage, kind, number).values, stage.grid.default
+    for rule, expected in loop_choices(values, default, number).items():
+        mine = RULES[rule](values, default, number)
+        assert (mine.setting, mine.ships) == (expected.setting, expected.ships), rule
+        assert mine.claimed == pytest.approx(expected.claimed)
+
+
+def test_the_best_trial_ships_unless_its_interval_is_asked(stage: Stage) -> None:
+    values, default = make_world(stage, NULL, 0).values, stage.grid.default
+    best = RULES["best trial"](values, default, 0)
+    assert best.ships
+    assert best.claimed == pytest.approx(values[best.setting].mean() - values[default].mean())
+    held = RULES["best trial above its interval"](values, default, 0)
+    assert held == replace(best, ships=False)
+
+
+def test_the_default_is_never_shipped() -> None:
+    values = np.zeros((3, 10))
+    assert ship_best((0, 1, 2))(values, 0, 0) == Choice(0, False, 0.0)
+    assert ship_best((0, 1, 2), last_of_best)(values, 0, 0) == Choice(2, False, 0.0)
+
+
+def test_settings_are_points_of_the_search() -> None:
+    assert [to_place(to_params(each)) for each in SETTINGS] == [*range(len(SETTINGS))]
+
+
+def test_ours_ships_what_is_better_everywhere_and_no_null(stage: Stage) -> None:
+    values, default = make_world(stage, NULL, 0).values, stage.grid.default
+    runs, dataset = stage.pair.runs, stage.pair.dataset
+    assert not tune_looked_up(dataset, runs, values, default, 0).choice.ships
+    better = values.copy()
+    better[: len(values) // 2] = np.clip(values[default] + 0.3, 0, 1)
+    found = tune_looked_up(dataset, runs, better, default, 0)
+    assert found.verdict == "ship"
+    assert found.choice.setting < len(values) // 2
+    assert found.shrunken is not None
+    assert found.shrunken <= found.choice.claimed + 1e-12
+
+
+def test_too_few_groups_are_refused(stage: Stage) -> None:
+    keep = np.arange(len(stage.pair.runs.queries)) < 3
+    runs, values = stage.pair.runs.subset(keep), stage.grid.evaluate(stage.grid.gains)[:, keep]
+    found = tune_looked_up(stage.pair.dataset, runs, values, stage.grid.default, 0)
+    assert (found.verdict, found.choice.ships) == (REFUSED, False)
+
+
+def make_result(ships: list[bool]) -> PairResult:
+    worlds = tuple(
+        WorldResult(
+            NULL,
+            n,
+            0.0,
+            0.5,
+            1.0,
+            tuple(
+                Outcome(rule, ship, 1, 0.03, 0.01, None, "keep" if rule == OURS else "")
+                for rule in ROWS
+            ),
+        )
+        for n, ship in enumerate(ships)
+    )
+    return PairResult("made", ("a", "b"), 40, 40, 12.0, worlds)
+
+
+@pytest.mark.parametrize(("wrong", "holds"), [(10, "yes"), (11, "no")])
+def test_of_200_nulls_ten_may_ship(wrong: int, holds: str) -> None:
+    result = make_result([n < wrong for n in range(200)])
+    found = tally([result], NULL, OURS)
+    assert found is not None
+    assert (found.worlds, found.ships, found.harmful) == (200, wrong, 0)
+    assert (found.claimed, found.truth) == pytest.approx((0.03, 0.01))
+    assert (
+        format_collections([result]).splitlines()[-1].endswith(f"{holds} |".replace("no", "**no**"))
+    )
+    assert f"| 200 | {wrong / 2:.1f} [" in format_nulls([result])
+    assert "+0.0200" in format_nulls([result])
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    result = make_result([True, False])
+    write_result(result, tmp_path)
+    assert read_results(tmp_path) == [result]
+
+
+def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    list(run_worlds(["toy"], {NULL: 1}, tmp_path, 1))
+    [first] = read_results(tmp_path)
+    lines = list(run_worlds(["toy"], {NULL: 1, UNSEEN: 1}, tmp_path, 1))
+    [both] = read_results(tmp_path)
+    assert both.worlds[0] == first.worlds[0]
+    assert both.numbers(NULL) == both.numbers(UNSEEN) == {0}
+    assert len(lines) == 1
+    assert not list(run_worlds(["toy"], {NULL: 1, UNSEEN: 1}, tmp_path, 1))
+
+
+def test_the_toy_run_prints_every_rule(capsys: pytest.CaptureFixture[str]) -> None:
+    main(["--toy"])
+    output = capsys.readouterr().out
+    for title in ROWS.values():
+        assert output.count(f"| {title} |") >= 2
+    assert not re.search(r"\bnan\b", output)
+    assert re.search(r"\| toy \|.*\| 40 \|", output)
