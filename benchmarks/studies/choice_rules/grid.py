@@ -98,7 +98,7 @@ class Grid:
         ideal: Shape (Q,): its ideal DCG@10.
     """
 
-    top: IntArray
+    top: np.ndarray
     gains: FloatArray
     sizes: IntArray
     ideal: FloatArray

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -113,9 +113,8 @@ def _extract_run(runs: AlignedRuns, source: str) -> Run:
 
 def drop_candidates(runs: AlignedRuns) -> AlignedRuns:
     """The queries with their groups and types alone: values are looked up, not computed."""
-    arrays = {name: each for name, each in vars(runs).items() if isinstance(each, np.ndarray)}
-    empty = {name: each[..., :0] for name, each in arrays.items()}
+    values = ((item.name, getattr(runs, item.name)) for item in fields(runs))
+    empty: Any = {name: each[..., :0] for name, each in values if isinstance(each, np.ndarray)}
     offsets = np.zeros(len(runs.queries) + 1, dtype=np.int64)
-    named = {name: empty[name] for name in empty if name in AlignedRuns.__dataclass_fields__}
-    named |= {"offsets": offsets, "ideal_offsets": offsets}
-    return replace(runs, **named, vocabulary=encode_ids([]).vocabulary, qrels=None, switches=())
+    empty |= {"offsets": offsets, "ideal_offsets": offsets}
+    return replace(runs, **empty, vocabulary=encode_ids([]).vocabulary, qrels=None, switches=())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -60,7 +61,7 @@ def _draw_nulls(axes: Axes, bars: list[Bar], limit: float) -> None:
         color = GOOD if bar.holds else BAD
         axes.barh(y, share, color=color, height=0.62, hatch="" if bar.holds else "//", ec="white")
         axes.errorbar(share, y, xerr=[[share - low], [high - share]], color="#222222", lw=1)
-        promise = "" if bar.promise != bar.promise else f", promising {bar.promise:+.3f}"
+        promise = "" if math.isnan(bar.promise) else f", promising {bar.promise:+.3f}"
         axes.text(high + 1.5, y, f"{share:.1f} %{promise}", va="center", fontsize=8)
     axes.axvline(limit, color="#222222", lw=0.8, ls=":")
     axes.set(xlim=(0, 135), xticks=range(0, 101, 20))
@@ -76,4 +77,4 @@ def _draw_kept(axes: Axes, bars: list[Bar]) -> None:
     axes.set_xlabel("% of the greatest possible gain kept")
     axes.set_title("Keeps where one is better", loc="left", fontsize=10)
     axes.grid(axis="x", alpha=0.3)
-    axes.legend(fontsize=7, loc="lower left", frameon=True)
+    axes.legend(fontsize=7, loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3, frameon=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -167,8 +166,7 @@ def ship_by_t(values: FloatArray, default: int, _seed: int) -> Choice:
     """The winner ships where the paired t interval of its gain is above 0, in sample."""
     setting = first_of_best(values.mean(axis=1), range(len(values)))
     estimate = estimate_mean(values[setting] - values[default])
-    low = -math.inf if estimate.low is None else estimate.low
-    return Choice(setting, low > 0, estimate.mean)
+    return Choice(setting, estimate.low > 0, estimate.mean)
 
 
 WHOLE: Final = tuple(range(len(SETTINGS)))
