@@ -127,10 +127,10 @@ def _pack_world(world: WorldResult) -> dict[str, Any]:
 
 
 def _unpack_world(data: dict[str, Any]) -> WorldResult:
-    *others, last = data.pop("rules").items()
+    *others, (ours, last) = data.pop("rules").items()
     verdict, shrunken = data.pop("verdict"), data.pop("shrunken")
     outcomes = [_unpack_outcome(rule, cells) for rule, cells in others]
-    outcomes.append(_unpack_outcome(*last, shrunken, verdict))
+    outcomes.append(_unpack_outcome(ours, last, shrunken, verdict))
     return WorldResult(**data, outcomes=tuple(outcomes))
 
 
