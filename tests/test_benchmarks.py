@@ -166,6 +166,7 @@ STUDIES = (
     "python_calls",
     "studies.referee",
     "studies.salts",
+    "studies.samplers",
     "scaling",
     "studies.self_test",
     "sweep",

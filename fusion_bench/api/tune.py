@@ -48,6 +48,7 @@ from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
+from fusion_bench.tune.engine_system import express_in_engine
 from fusion_bench.tune.gains import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import TuningObjective, create_objective
@@ -257,6 +258,7 @@ def _run(
     for name in dataset.rerankers if settings.degraded == "refuse" else ():
         if (reason := dataset.degradation(name)) is not None:
             raise ConfigError(reason)
+    experiment = express_in_engine(experiment, source, settings, dataset.spec.run_roles)
     objective = create_objective(experiment, source, settings, dataset)
     run = TuningRun(
         objective,

@@ -43,6 +43,7 @@ class TryOptions(
         lists: A ranked list and its name; two or more.
         qrels: Judgments file, needed with lists.
         dataset: Take lists and judgments of this dataset: its name, folder or dataset.yaml.
+        engine: Only systems that this search engine can express, such as elasticsearch.
         save: Write dataset.yaml, experiment.yaml and copies of the lists for eval, tune and gate;
             with --dataset the experiment alone.
         out: Folder of report and picture.
@@ -50,6 +51,7 @@ class TryOptions(
 
     lists: Annotated[Sequence[str], Argument("NAME=FILE")] = ()
     dataset: Name | None = None
+    engine: Name | None = None
     save: Folder | None = None
     out: Folder = Path("reports/try")
 
@@ -67,6 +69,7 @@ def command(options: TryOptions) -> None:
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --plugin own.py
+        fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --engine opensearch
         fusion-bench try --qrels sheet.csv --qrels-columns query='search term' a.jsonl b.jsonl
         fusion-bench try --dataset datasets/pulled --save mine
     """
@@ -94,7 +97,8 @@ def command(options: TryOptions) -> None:
         if options.save is not None:
             written += save(done, options.save)
     print_result(_to_record(done, page), page, options, written)
-    base.echo_notes(list_renamed(options.measure))
+    left_out = done.notes[:1] if options.engine and not options.json else ()
+    base.echo_notes([*list_renamed(options.measure), *left_out])
 
 
 def _plan_files(options: TryOptions) -> Compare:
@@ -122,7 +126,7 @@ def _plan_dataset(options: TryOptions) -> Compare:
     measures = options.measure or DEFAULT_MEASURES
 
     def compare(progress: Progress) -> tuple[StarterComparison | None, Save]:
-        given = read_starter_dataset(path)
+        given = read_starter_dataset(path, options.engine)
         refuse_inputs(given.dataset.spec.file_paths(path.parent))
         done = compare_starter_dataset(given, measures, progress)
         return done, lambda done, folder: save_dataset_experiment(given, done, measures, folder)
@@ -162,6 +166,7 @@ def _read_options(options: TryOptions) -> StarterInput:
         StarterInput,
         *(file_options.require_qrels(options.qrels), runs, rerankers),
         measures=options.measure or DEFAULT_MEASURES,
+        engine=options.engine,
         qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
         run_layout=file_options.parse_run_columns(options.run_columns, [*runs, *rerankers]),
     )
@@ -213,6 +218,6 @@ def _build_page(done: StarterComparison, options: TryOptions) -> Page:
     files: list[object] = ["--dataset", options.dataset]
     if options.dataset is None:
         files = ["--qrels", options.qrels, *options.lists]
-    words = ["try", *files, *options.words(*repeated)]
+    words = ["try", *files, *options.words(*repeated, "engine")]
     steps = tuple(after_try(done.report, words, options.save))
     return replace(build_starter_page(done.report, done.notes), next_steps=steps)

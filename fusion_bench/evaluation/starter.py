@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import yaml
 
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ordering import FloatArray
@@ -26,13 +27,15 @@ from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, nam
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_on_datasets
+from fusion_bench.experiment.dialect import Dialect, describe_dialect, find_engine
 from fusion_bench.experiment.experiment import EXPERIMENT_FILE
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
-from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, fusions
 from fusion_bench.util.files import (
     make_write_error,
     open_atomic,
@@ -119,7 +122,9 @@ class StarterSystems:
     notes: tuple[str, ...]
 
 
-def build_starter_systems(runs: Sequence[Run], rerankers: Sequence[Run] = ()) -> StarterSystems:
+def build_starter_systems(
+    runs: Sequence[Run], rerankers: Sequence[Run] = (), engine: str | None = None
+) -> StarterSystems:
     """Each list alone, and the usual fusions, all with and without each reranker.
 
     The fusions are RRF at k 60 and 10, RRF in which one list counts twice, min-max and theoretical
@@ -128,6 +133,7 @@ def build_starter_systems(runs: Sequence[Run], rerankers: Sequence[Run] = ()) ->
     Args:
         runs: At least two lists, or one and a reranker.
         rerankers: Rerank lists.
+        engine: Only systems that this search engine can express, and each list; None = all.
 
     Raises:
         ConfigError: There is nothing to compare, or two things have one name.
@@ -154,7 +160,8 @@ def build_starter_systems(runs: Sequence[Run], rerankers: Sequence[Run] = ()) ->
             f"{RERANK_WEIGHT:g} × {reranker.name} + {1 - RERANK_WEIGHT:.2g} / rank; documents "
             "without a score stay below."
         )
-    return StarterSystems(systems, baseline, tuple(notes))
+    starter = StarterSystems(systems, baseline, tuple(notes))
+    return starter if engine is None else _keep_expressible(starter, engine)
 
 
 def _refuse_taken(name: str, systems: dict[str, SystemKeys]) -> None:
@@ -260,6 +267,7 @@ class StarterInput:
         run_layout: How the files of all lists do.
         documents: File of the documents' texts, which a saved dataset names; None = not known.
         name: The dataset's name; None = that of the judgments' file.
+        engine: Compare only systems that this search engine can express; None = all.
     """
 
     qrels: Path | None
@@ -272,6 +280,7 @@ class StarterInput:
     run_layout: FileLayout = DEFAULT_LAYOUT
     documents: Path | None = None
     name: str | None = None
+    engine: str | None = None
 
 
 class StarterLists(NamedTuple):
@@ -333,8 +342,42 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
         for name, file in given.rerankers.items()
     }
     spaces, guesses = _score_spaces(given, rerankers)
-    starter = build_starter_systems(list(runs.values()), list(rerankers.values()))
+    starter = build_starter_systems([*runs.values()], [*rerankers.values()], given.engine)
     return StarterLists(runs, rerankers, spaces, starter, (*starter.notes, *guesses))
+
+
+def _keep_expressible(starter: StarterSystems, engine: str) -> StarterSystems:
+    """The systems that an engine can express, each list alone among them.
+
+    Raises:
+        ConfigError: It can express no fusion of these lists; says what it can.
+    """
+    dialect = find_engine(engine, where="--engine")
+    kept = {
+        name: keys
+        for name, keys in starter.systems.items()
+        if keys.keys() == {"runs"} or _is_expressible(dialect, name, keys)
+    }
+    fused = [name for name, keys in kept.items() if len(keys["runs"]) > 1]
+    if not fused:
+        raise ConfigError(
+            f"--engine {engine}: it can express none of the starter systems. "
+            f"{describe_dialect(dialect)}"
+        )
+    baseline = starter.baseline if starter.baseline in kept else fused[0]
+    count = len(starter.systems) - len(kept)
+    note = f"{dialect.title} cannot express {count} of {len(starter.systems)} starter systems."
+    return StarterSystems(kept, baseline, (note, *starter.notes))
+
+
+def _is_expressible(dialect: type[Dialect], name: str, keys: SystemKeys) -> bool:
+    """Whether an engine orders as the system does, whichever list is a vector search."""
+    system = parse_model(System, {**keys, "name": name})
+    kinds = (
+        {run: frozenset({SEMANTIC if run == dense else KEYWORD}) for run in system.runs}
+        for dense in system.runs
+    )
+    return any(dialect.keeps_order(system, roles) for roles in kinds)
 
 
 def compare_starter_systems(
@@ -408,8 +451,12 @@ class StarterDataset(NamedTuple):
     starter: StarterSystems
 
 
-def read_starter_dataset(path: Path) -> StarterDataset:
+def read_starter_dataset(path: Path, engine: str | None = None) -> StarterDataset:
     """Read a dataset, and build the starter systems over its lists.
+
+    Args:
+        path: Its ``dataset.yaml``.
+        engine: Only systems that this search engine can express; None = all.
 
     Raises:
         ConfigError: There is nothing to compare, or two things have one name.
@@ -418,7 +465,8 @@ def read_starter_dataset(path: Path) -> StarterDataset:
     dataset = load_dataset(path, every_query=None)
     names = drop_final([*dataset.runs], [run.roles for run in dataset.runs.values()])
     runs = [dataset.runs[name] for name in names]
-    return StarterDataset(path, dataset, build_starter_systems(runs, [*dataset.rerankers.values()]))
+    starter = build_starter_systems(runs, [*dataset.rerankers.values()], engine)
+    return StarterDataset(path, dataset, starter)
 
 
 def compare_starter_dataset(

@@ -30,6 +30,10 @@ D = TypeVar("D", bound="Dialect")
 Fidelity: TypeAlias = Literal["exact", "rank-equivalent", "approximate", "unsupported"]
 
 
+#: Where nothing but the scale of the scores is lost.
+SAME_ORDER: tuple[Fidelity, ...] = ("exact", "rank-equivalent")
+
+
 @dataclass(frozen=True)
 class Translation:
     """A system in the terms of an engine.
@@ -148,6 +152,11 @@ class Dialect(ABC):
         """
 
     @classmethod
+    def keeps_order(cls, system: System, roles: Mapping[str, frozenset[str]]) -> bool:
+        """Whether the engine can order any lists as a system does; arguments as above."""
+        return cls.translate(system, roles).fidelity in SAME_ORDER
+
+    @classmethod
     @abstractmethod
     def write(cls, system: System) -> Configuration:
         """The engine's own configuration of a system of this dialect."""
@@ -202,6 +211,15 @@ def parse_dialect(given: object) -> type[Dialect]:
         f"the name of an engine is needed, such as dialect: {named}; given {given!r:.100} "
         f"(known: {', '.join(known)})"
     )
+
+
+def describe_dialect(dialect: type[Dialect]) -> str:
+    """What an engine can express: its methods with their options, and what it cannot."""
+    methods = [
+        f"{name}: {', '.join(key for key in method.model_fields if key != 'method') or 'no option'}"
+        for name, method in dialect.fusions().load_built_in().items()
+    ]
+    return " ".join((f"{dialect.title} has {'; '.join(methods)}.", *dialect.ignores))
 
 
 def find_engine(name: str, *, where: str) -> type[Dialect]:

@@ -235,6 +235,7 @@ class TuneSettings(SearchSettings):
         crag: Fit CRAG's thresholds and ``min_score`` too; None = no.
         by_query_type: Tune each query type by itself too, and compare that with one set for all.
         by_intent: The same for each intent; only one of the two.
+        engine: Search only what this search engine can express, by its own methods; None = all.
         degraded: Whether to tune on a rerank list that a fallback answered in part.
         looks: How looks at the held-out queries are counted.
     """
@@ -257,6 +258,7 @@ class TuneSettings(SearchSettings):
     crag: CragFitSettings | None = None
     by_query_type: bool = False
     by_intent: bool = False
+    engine: str | None = None
     degraded: Literal["refuse", "accept"] = "refuse"
     looks: LookSettings = LookSettings()
 

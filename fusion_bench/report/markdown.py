@@ -190,6 +190,8 @@ SUMMARY_LIMITS = (
 )
 #: Of several collections' decisions so many are listed.
 MAX_DETAILS = 12
+#: Of several collections' advice so much; the full report has all.
+MAX_ADVICE = 4
 
 
 def render_summary(page: Page) -> str:
@@ -218,7 +220,10 @@ def _render_shortened(page: Page, sections: int, rows: int, findings: int) -> st
     if headline is not None and len(headline.details) > MAX_DETAILS:
         more = f"{len(headline.details) - MAX_DETAILS} more in the full report."
         headline = replace(headline, details=(*headline.details[:MAX_DETAILS], more))
-    short_page = replace(page, sections=tuple(short), headline=headline, provenance=None)
+    advice = page.advice[:MAX_ADVICE]
+    short_page = replace(
+        page, sections=tuple(short), headline=headline, advice=advice, provenance=None
+    )
     text = render_page(short_page)
     origin = "" if page.provenance is None else page.provenance.summary
     return f"{text}\n*{escape_markdown(origin)}*\n" if origin else text

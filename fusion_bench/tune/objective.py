@@ -34,6 +34,7 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.tune.engine_system import engine_ranges, express_in_engine
 from fusion_bench.tune.space import (
     ABSENT,
     CLASS_PATH,
@@ -438,7 +439,7 @@ def create_objective(
         )
     roles = source_roles(system, task.runs)
     try:
-        parameters = build_search_space(system, tuning.parameters, roles)
+        parameters = build_search_space(system, engine_ranges(system, tuning), roles)
     except ConfigError as error:
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
     return TuningObjective(
@@ -480,6 +481,7 @@ class ObjectivePaths:
             self.experiment, overrides=self.overrides, v2_enabled=self.v2_enabled
         )
         dataset = load_tuning_dataset(experiment, source, self.tuning, self.dataset)
+        experiment = express_in_engine(experiment, source, self.tuning, dataset.spec.run_roles)
         objective = create_objective(experiment, source, self.tuning, dataset)
         expected = objective.fingerprint if self.fingerprint is None else self.fingerprint
         if expected != objective.fingerprint:

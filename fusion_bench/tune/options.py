@@ -9,7 +9,7 @@ from fusion_bench.config.options import Name, Option, Options, PictureOptions
 
 Url: TypeAlias = Annotated[str, Option(metavar="URL")]
 #: Options that stand for a key of an experiment's ``tune:``.
-SETTINGS = ("system", "trials", "timeout", "sampler", "seed", "folds")
+SETTINGS = ("system", "trials", "timeout", "sampler", "seed", "folds", "engine")
 
 
 class StudyLimits(Options):
@@ -37,6 +37,7 @@ class TuneOptions(PictureOptions):
         sampler: parzen, tpe, cmaes, gp, qmc, random, grid or brute_force.
         seed: Seed of the search and the tests.
         folds: Folds of the nested cross-validation; 0 = none.
+        engine: Search only what this search engine can express, such as elasticsearch.
         workers: Processes that evaluate trials; results do not depend on it.
         storage: Database through which several machines search together, such as
             postgresql://user@host/name. Run the same command on each.
@@ -53,6 +54,7 @@ class TuneOptions(PictureOptions):
     sampler: Name | None = None
     seed: int | None = None
     folds: int | None = None
+    engine: Name | None = None
     workers: Annotated[int, Option(min=1, max=MOST_WORKERS)] = 1
     storage: Url | None = None
     cluster: Annotated[str, Option(metavar="ADDRESS")] | None = None

@@ -14,6 +14,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
@@ -24,6 +25,7 @@ from fusion_bench.tune.distribution import (
     show_address,
     start_processes,
 )
+from fusion_bench.tune.engine_system import express_in_engine
 from fusion_bench.tune.gains import evaluate_untuned, load_all_lists
 from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import (
@@ -191,9 +193,11 @@ def run_tuning(
     for name, file, folder in _list_datasets(experiment, source, folders, out):
         with progress_bar() as progress:
             progress(f"reading {name}", 0, 1)
-            report = _tune_dataset(experiment, source, tuning, options, file, folder, progress)
+            roles = read_spec(file)[0].run_roles
+            expressed = express_in_engine(experiment, source, tuning, roles)
+            report = _tune_dataset(expressed, source, tuning, options, file, folder, progress)
             progress("writing the report", 1, 1)
-            tuned = tuned_experiment(experiment, report, relocate_dataset(name, file, folder))
+            tuned = tuned_experiment(expressed, report, relocate_dataset(name, file, folder))
             names = ("tuned.yaml", "front.yaml")[: 1 if report.front is None else 2]
             steps = tuple(plan_next(report, [folder / name for name in names]))
             files = write_tuning(report, folder, options, tuned=tuned, next_steps=steps)

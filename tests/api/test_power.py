@@ -105,8 +105,8 @@ def test_a_system_that_differs_nowhere_tells_no_spread() -> None:
 
 
 def test_the_page_has_a_row_a_rule(report: fb.Report) -> None:
-    (section,) = build_power_page(fb.power(report)).sections
-    needs, hand = section.tables
+    (tables,) = filter(None, (each.tables for each in build_power_page(fb.power(report)).sections))
+    needs, hand = tables
     assert [row.cells[0] for row in needs.rows] == [row.cells[0] for row in hand.rows]
     assert len(needs.columns) == 3 + 4
     assert len(hand.columns) == 4 + 4
@@ -120,8 +120,8 @@ def test_few_changed_queries_are_said() -> None:
     other = {q: {"d": 2.0 - 1.5 * (i < 7), "x": 1.0} for i, q in enumerate(qrels)}
     report = fb.compare(qrels, {"base": base, "other": other}, measures="RR@10").report
     plan = fb.power(report)
-    (section,) = build_power_page(plan).sections
-    assert [finding.key for finding in section.findings] == ["few changed queries"]
+    keys = [each.key for section in build_power_page(plan).sections for each in section.findings]
+    assert "few changed queries" in keys
     needed = plan.rules[0].differences[0].needed
     assert needed is not None
     assert needed.at_least

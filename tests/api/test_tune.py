@@ -104,7 +104,8 @@ def test_a_gain_that_repairs_missing_does_not_stand_alone() -> None:
             lists[f"q{q}"] = {d: 0.5 + 0.4 * chance.random() for d in relevant}
             lists[f"q{q}"] |= {d: chance.random() for d in others}
     skip = ("weighted_score", {"normalize": "min_max"})
-    found = fb.tune(qrels, runs, skip, space={"missing": ["skip", "zero"]}, trials=8, folds=0)
+    with pytest.warns(UserWarning, match="missing: zero"):
+        found = fb.tune(qrels, runs, skip, space={"missing": ["skip", "zero"]}, trials=8, folds=0)
     assert found.verdict == "ship"
     match = found.report.untuned_match
     assert match is not None

@@ -66,6 +66,18 @@ def test_json_has_the_report_and_what_was_guessed(capsys: Capture) -> None:
 
 
 @pytest.mark.usefixtures("folder")
+def test_systems_that_an_engine_cannot_express_are_left_out_and_counted(capsys: Capture) -> None:
+    found = run_json(capsys, *LISTS, *RERANK, "--engine", "elasticsearch")
+    kept = systems_of(found["report"])
+    assert {"a", "b", "rrf k=60", "rrf a x2", "convex min-max"} <= set(kept)
+    assert not any("+ r" in name or "z-score" in name for name in kept)
+    assert isinstance(found["notes"], list)
+    assert f"{18 - len(kept)} of 18" in found["notes"][0]
+    assert main(["try", *LISTS, "--engine", "azure", "--no-plots"]) == 2
+    assert "rrf" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_score_space_can_be_given(capsys: Capture) -> None:
     found = run_json(capsys, *LISTS, "--rerank", "r:order=r.trec")
     assert not any("guessed" in note for note in found["notes"])  # type: ignore[attr-defined]

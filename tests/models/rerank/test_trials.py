@@ -97,8 +97,6 @@ def test_a_blend_over_trials_misses_no_score(
     assert json.loads(capsys.readouterr().out)["trials"] == 3
     assert main([*given, "--out", "datasets/tiny/scores.jsonl"]) == 0
     assert said in capsys.readouterr().out
-    entry = "rerank:\n  scores: {path: scores.jsonl, score_space: order}\n"
-    edit(tmp_path, DATASET, "rerank:\n", entry)
     (tmp_path / "blended.yaml").write_text(BLENDED, encoding="utf-8")
     assert main(["eval", "blended.yaml", "--no-plots", "--out", "r"]) == 0
     [collection] = read_report(tmp_path / "r/report.json").collections
