@@ -91,6 +91,8 @@ def format_difference(row: Comparison | None) -> str:
 def _interval(low: float | None, high: float | None) -> str:
     if low is None or high is None or not math.isfinite(low + high):
         return "(no interval)"
+    if low <= -1 and high >= 1:
+        return "(too few differing queries for an interval)"
     return f"[{low:+.4f}, {high:+.4f}]"
 
 

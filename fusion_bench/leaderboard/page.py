@@ -102,7 +102,8 @@ def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
     yield (
         f"Tuned rows choose among {budget.trials} random settings and the default, in "
         f"{budget.folds} folds: each query counts with what the other folds chose. Intervals of a "
-        "table hold together; means over collections have those of Hartung and Knapp. "
+        "table hold together; means over collections have those of Hartung and Knapp, and leave "
+        "out collections on which no query differs. "
         f"fusion-bench {leaderboard.version}; every cell is in `leaderboard.json`."
     )
 
