@@ -161,6 +161,7 @@ STUDIES = (
     "studies.front",
     "studies.front_example",
     "studies.guidance",
+    "studies.how_many_queries",
     "studies.hybrid",
     "live_replay",
     "python_calls",

@@ -99,6 +99,11 @@ PARTS = (
         "benchmarks.studies.leaderboard",
         ("--docs",),
     ),
+    Part(
+        "how_many_queries",
+        "docs/studies/how-many-queries.md",
+        "benchmarks.studies.how_many_queries",
+    ),
     Part("choice_rules", "docs/studies/choice-rules.md", "benchmarks.studies.choice_rules", ()),
     Part("simulations", "docs/studies/statistics.md", "benchmarks.studies.simulations", ()),
 )
