@@ -6,7 +6,11 @@ import pytest
 
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.starter import build_starter_systems, guess_score_space, score_floor
+from fusion_bench.evaluation.starter_systems import (
+    build_starter_systems,
+    guess_score_space,
+    score_floor,
+)
 from fusion_bench.experiment.system import System
 
 
