@@ -50,7 +50,7 @@ def test_no_share_where_the_list_alone_gains_nothing() -> None:
 @pytest.mark.parametrize(
     "digests",
     [{}, {"runs/a": "9", "runs/b": "9"}, {"runs/b": "9"}, {"qrels": "9"}, {"rerank/r": "9"}],
-    ids=["no list", "two lists", "a list that nothing is alone", "judgments", "a rerank list"],
+    ids=["no list", "two lists", "never alone", "judgments", "a rerank list"],
 )
 def test_only_one_list_that_differs(digests: dict[str, str]) -> None:
     after = collection(1, 0.4, **digests)
