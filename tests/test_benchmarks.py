@@ -163,6 +163,7 @@ STUDIES = (
     "studies.guidance",
     "studies.how_many_queries",
     "studies.hybrid",
+    "studies.list_gain",
     "live_replay",
     "python_calls",
     "studies.referee",

@@ -104,6 +104,7 @@ PARTS = (
         "docs/studies/how-many-queries.md",
         "benchmarks.studies.how_many_queries",
     ),
+    Part("list_gain", "docs/studies/list-gain.md", "benchmarks.studies.list_gain", (), "list-gain"),
     Part("choice_rules", "docs/studies/choice-rules.md", "benchmarks.studies.choice_rules", ()),
     Part("simulations", "docs/studies/statistics.md", "benchmarks.studies.simulations", ()),
 )

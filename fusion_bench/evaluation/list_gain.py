@@ -73,7 +73,7 @@ def find_list_gain(old: Collection, new: Collection) -> ListGain | None:
     if not part.startswith(RUNS) or alone is None:
         return None
     groups = np.asarray(number_by_appearance(new.groups)[0])
-    others = [_describe(row, gains[row], gains[alone], groups) for row in gains if row != alone]
+    others = [describe_gain(row, gains[row], gains[alone], groups) for row in gains if row != alone]
     first = SystemGain(alone, estimate_mean(gains[alone], groups))
     return ListGain(name, (first, *others))
 
@@ -93,7 +93,15 @@ def _is_alone(config: dict[str, Any] | None, name: str) -> bool:
     return list(known.get("runs", ())) == [name] and method == "none"
 
 
-def _describe(system: str, gain: FloatArray, alone: FloatArray, groups: IntArray) -> SystemGain:
+def describe_gain(system: str, gain: FloatArray, alone: FloatArray, groups: IntArray) -> SystemGain:
+    """What a system gains, beside what the list alone gains.
+
+    Args:
+        system: Its name.
+        gain: Shape (Q,): new − old.
+        alone: Shape (Q,): the same of the list alone.
+        groups: Shape (Q,), integer codes.
+    """
     is_shown = estimate_mean(alone, groups).low > 0
     share = ratio_interval(gain, alone, groups) if is_shown else None
     beyond = estimate_mean(paired_difference(gain, alone), groups)
