@@ -13,6 +13,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.studies.choice_rules.results import read_results
+from benchmarks.studies.choice_rules.run import NULL, OURS, UNSEEN
+from benchmarks.studies.choice_rules.table import tally
 from benchmarks.studies.leaderboard.catalog import find_collections
 from benchmarks.studies.leaderboard.methods import ROOT
 from fusion_bench.leaderboard.page import PAGE, TABLES
@@ -39,10 +42,33 @@ def main(arguments: Sequence[str]) -> int:
 def copy_pages(source: Path, docs: Path) -> None:
     """The page with its pictures, and its tables among the studies."""
     page = (source / PAGE).read_text(encoding="utf-8").replace(f"({TABLES}", f"(studies/{TABLES}")
-    write_atomic(docs / PAGE, page.encode())
+    questions, rest = page.split("\n\n## ", maxsplit=1)
+    write_atomic(docs / PAGE, f"{questions}\n{describe_trust()}\n\n## {rest}".encode())
     shutil.copyfile(source / TABLES, docs / "studies" / TABLES)
     for picture in source.glob("leaderboard-*.png"):
         shutil.copyfile(picture, docs / picture.name)
+
+
+def describe_trust() -> str:
+    """The sixth question, which another study answers."""
+    results = read_results()
+    nulls, unseen = (
+        {rule: tally(results, kind, rule) for rule in ("best mean", "t interval", OURS)}
+        for kind in (NULL, UNSEEN)
+    )
+    shipped = {rule: found.share for rule, found in nulls.items() if found is not None}
+    kept = {rule: f"{found.kept:.0%}" for rule, found in unseen.items() if found is not None}
+    ships = {
+        rule: "{:.1%} [{:.1%}, {:.1%}]".format(share.share, *share.interval)
+        for rule, share in shipped.items()
+    }
+    return (
+        f"6. **Whose choice may be trusted?** Where no setting is better, the best mean of a grid "
+        f"ships in {ships['best mean']}, a winner with a t interval in sample in "
+        f"{ships['t interval']}, `fusion-bench tune` in {ships[OURS]}; of the gain on unseen "
+        f"halves they keep {kept['best mean']}, {kept['t interval']} and {kept[OURS]}. "
+        "([six rules on trial](studies/choice-rules.md))"
+    )
 
 
 if __name__ == "__main__":
