@@ -63,7 +63,7 @@ class RunOptions(base.DatasetOptions):
     methods: Methods = "all"
     trials: Annotated[int, Option(min=2)] = 50
     jobs: Count = 1
-    clusters: Annotated[Sequence[str], Option("--cluster", metavar="A,B,C")] = ()
+    clusters: Annotated[Sequence[str], Option("--alike", metavar="A,B,C")] = ()
     out: Folder
 
 

@@ -24,7 +24,7 @@ from fusion_bench.util.files import write_atomic
 FOLDER = ROOT / "reports" / "leaderboard"
 DOCS = ROOT / "docs"
 #: Three collections of one benchmark, with the same systems and few documents a query.
-CLUSTER = "bright-biology,bright-economics,bright-robotics"
+ALIKE = "bright-biology,bright-economics,bright-robotics"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -32,7 +32,7 @@ def main(arguments: Sequence[str]) -> int:
     options = [each for each in arguments if each != "--docs"]
     paths = [str(path) for _, path in find_collections(FOLDER / "data")]
     command = [sys.executable, "-m", "fusion_bench", "leaderboard", *paths]
-    command += ["--cluster", CLUSTER, "--out", str(FOLDER), *options]
+    command += ["--alike", ALIKE, "--out", str(FOLDER), *options]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own module
     if code == 0 and "--docs" in arguments:
         copy_pages(FOLDER, DOCS)
