@@ -29,7 +29,7 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.list_gain import SystemGain, describe_gain
 from fusion_bench.leaderboard.evaluate import evaluate_row, load_material
-from fusion_bench.leaderboard.records import Budget, Row
+from fusion_bench.leaderboard.records import SystemRow, TuningBudget
 from fusion_bench.leaderboard.systems import BASELINE, CONVEX, MEASURE, list_fusions
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "studies" / "list-gain.md"
@@ -128,15 +128,17 @@ def evaluate_list(case: Case, name: str, source: Path, work: Path) -> dict[str, 
     fused = {"runs": [KEYWORD, name]}
     convex = {**fused, "fusion": list_fusions()[CONVEX]}
     rows = {
-        "alone": Row(name=name, kind="source", config={"runs": [name]}),
-        "rrf": Row(name=BASELINE, kind="method", config=fused),
-        "convex": Row(name=f"{CONVEX}, tuned", kind="tuned", config=convex),
+        "alone": SystemRow(name=name, kind="source", config={"runs": [name]}),
+        "rrf": SystemRow(name=BASELINE, kind="method", config=fused),
+        "convex": SystemRow(name=f"{CONVEX}, tuned", kind="tuned", config=convex),
     }
     if case.rerank:
         [reranker] = material.lists.rerankers
         blend = {"method": "replace", "reranker": reranker, "depth": 50, "missing": "below"}
-        rows["reranked"] = Row(name="reranked", kind="method", config={**fused, "blend": blend})
-    cells = {key: evaluate_row(material, row, Budget(flips=39)) for key, row in rows.items()}
+        rows["reranked"] = SystemRow(
+            name="reranked", kind="method", config={**fused, "blend": blend}
+        )
+    cells = {key: evaluate_row(material, row, TuningBudget(flips=39)) for key, row in rows.items()}
     values = {key: np.array(cell.values[MEASURE.name]) for key, cell in cells.items()}
     return {**values, "groups": number_by_appearance(material.task.runs.groups)[0]}
 

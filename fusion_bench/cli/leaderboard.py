@@ -80,7 +80,7 @@ def run_command(options: RunOptions) -> None:
     """
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import refuse_inputs
-    from fusion_bench.leaderboard.records import Budget
+    from fusion_bench.leaderboard.records import TuningBudget
     from fusion_bench.leaderboard.results import collect_cells
     from fusion_bench.leaderboard.run import run_collections
 
@@ -91,7 +91,7 @@ def run_command(options: RunOptions) -> None:
         counts = run_collections(
             paths,
             cells,
-            Budget(trials=options.trials),
+            TuningBudget(trials=options.trials),
             jobs=options.jobs,
             methods=options.methods,
             progress=progress,

@@ -48,7 +48,7 @@ class Bar(NamedTuple):
     high: float
 
 
-class Answer(NamedTuple):
+class QuestionAnswer(NamedTuple):
     """An answer to a question.
 
     Attributes:
@@ -136,13 +136,13 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def answer_fusion(results: Results, clusters: Clusters) -> Answer:
+def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Does fusion beat the best single list?"""
     scored = [each for each in results if each.is_scored]
     tuned = compare_over_collections(results, against_source(BASELINE))
     convex = compare_over_collections(scored, against_source(CONVEX))
     if not tuned:
-        return Answer("No collection has the rows yet.")
+        return QuestionAnswer("No collection has the rows yet.")
     better, worse = _count(tuned.values())
     off = [each.head.name for each in results if _is_switched_off(each, against_source(BASELINE))]
     won = [name for name in off if name in tuned and tuned[name].answer in BETTER]
@@ -173,7 +173,7 @@ def answer_fusion(results: Results, clusters: Clusters) -> Answer:
         *("collection", "best list", "rrf − best list", "untuned methods above it", "fusion"),
         *("rrf, tuned − list chosen out of fold", "switched off", "convex, tuned − that list"),
     )
-    return Answer(sentence, header, rows, _bars(tuned, effect))
+    return QuestionAnswer(sentence, header, rows, _bars(tuned, effect))
 
 
 def _best_source(each: CollectionResults) -> str:
@@ -220,11 +220,11 @@ def _greatest_share(params: Mapping[str, object]) -> float:
     return max(weights) / total if total > 0 else 0.0
 
 
-def answer_convex(results: Results, clusters: Clusters) -> Answer:
+def answer_convex(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Does tuned convex fusion beat tuned RRF?"""
     compared = compare_over_collections([each for each in results if each.is_scored], TUNED_PAIR)
     if not compared:
-        return Answer("No collection whose lists have scores has both rows yet.")
+        return QuestionAnswer("No collection whose lists have scores has both rows yet.")
     better, worse = _count(compared.values())
     effect = pool(compared, clusters)
     sentence = (
@@ -233,10 +233,10 @@ def answer_convex(results: Results, clusters: Clusters) -> Answer:
     )
     rows = [(name, format_difference(row)) for name, row in compared.items()]
     header = ("collection", "convex, tuned − rrf, tuned")
-    return Answer(sentence, header, rows, _bars(compared, effect))
+    return QuestionAnswer(sentence, header, rows, _bars(compared, effect))
 
 
-def answer_constant(results: Results, clusters: Clusters) -> Answer:
+def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Which k?"""
     chosen = {
         each.head.name: row
@@ -245,7 +245,7 @@ def answer_constant(results: Results, clusters: Clusters) -> Answer:
     }
     tables = {variant: _compare_constants(results, variant) for variant in VARIANTS}
     if not chosen:
-        return Answer("No collection has the rows yet.")
+        return QuestionAnswer("No collection has the rows yet.")
     better, worse = _count(chosen.values())
     sentence = (
         f"k chosen out of fold is better than k = 60 on {better} of {len(chosen)} collections and "
@@ -270,7 +270,7 @@ def answer_constant(results: Results, clusters: Clusters) -> Answer:
     header = ["k", "default of"]
     for variant in VARIANTS:
         header += [f"{variant}: better/worse", f"{variant}: mean difference to k = 60"]
-    return Answer(sentence, header, rows, bars)
+    return QuestionAnswer(sentence, header, rows, bars)
 
 
 VARIANTS: Final = (ALL_LISTS, SHORT_LISTS, PAIR)
@@ -286,7 +286,7 @@ def _compare_constants(results: Results, variant: str) -> dict[str, dict[int, Co
     return tables
 
 
-def answer_reranker(results: Results, clusters: Clusters) -> Answer:
+def answer_reranker(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Does a reranker make fusion moot?"""
     rows: list[Sequence[str]] = []
     counted: dict[str, Comparison] = {}
@@ -297,7 +297,7 @@ def answer_reranker(results: Results, clusters: Clusters) -> Answer:
             if against is not None and depth == RERANK_DEPTH:
                 counted[each.head.name] = against
     if not rows:
-        return Answer("No collection has a reranker.")
+        return QuestionAnswer("No collection has a reranker.")
     sources_better, fusion_better = _count(counted.values())
     mirrored = {name: _mirror(row) for name, row in counted.items()}
     effect = pool(mirrored, clusters)
@@ -310,7 +310,7 @@ def answer_reranker(results: Results, clusters: Clusters) -> Answer:
         *("collection", "depth", "scored", "best list", "rrf − list", "convex − rrf"),
         *("rrf − union", "sd of methods, without", "with"),
     )
-    return Answer(sentence, header, rows, _bars(mirrored, effect))
+    return QuestionAnswer(sentence, header, rows, _bars(mirrored, effect))
 
 
 def _below_reranker(each: CollectionResults, depth: int) -> tuple[Sequence[str], Comparison | None]:
@@ -363,7 +363,7 @@ def _mirror(row: Comparison) -> Comparison:
     return row.model_copy(update=changed)
 
 
-def answer_policies(results: Results, clusters: Clusters) -> Answer:
+def answer_policies(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Do weights chosen for each query pay?"""
     by_policy: dict[str, dict[str, Comparison]] = {}
     for each in results:
@@ -372,7 +372,7 @@ def answer_policies(results: Results, clusters: Clusters) -> Answer:
         for name, row in compared.items():
             by_policy.setdefault(name, {})[each.head.name] = row
     if not by_policy:
-        return Answer("No collection has a policy yet.")
+        return QuestionAnswer("No collection has a policy yet.")
     counts = Counter[str]()
     rows, bars = [], []
     for name, compared in by_policy.items():
@@ -389,11 +389,11 @@ def answer_policies(results: Results, clusters: Clusters) -> Answer:
         f"learned one {_describe(pool(learned, clusters))}."
     )
     header = ["policy − tuned weights", *(each.head.name for each in results), "mean"]
-    return Answer(sentence, header, rows, bars)
+    return QuestionAnswer(sentence, header, rows, bars)
 
 
 #: Question → its answer, in the order of the page.
-QUESTIONS: Final[Mapping[str, Callable[[Results, Clusters], Answer]]] = {
+QUESTIONS: Final[Mapping[str, Callable[[Results, Clusters], QuestionAnswer]]] = {
     "Does fusion beat the best single list?": answer_fusion,
     "Does tuned convex fusion beat tuned RRF?": answer_convex,
     "Which k?": answer_constant,

@@ -24,11 +24,11 @@ from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.leaderboard.records import (
-    Budget,
     Cell,
     CollectionHead,
     ListFacts,
-    Row,
+    SystemRow,
+    TuningBudget,
     cell_path,
     make_fingerprint,
     read_cell,
@@ -79,7 +79,7 @@ class Material:
     lists: Lists
     fingerprint: str
 
-    def head(self, rows: Sequence[Row], budget: Budget) -> CollectionHead:
+    def head(self, rows: Sequence[SystemRow], budget: TuningBudget) -> CollectionHead:
         """What the rows have in common."""
         runs, dataset = self.task.runs, self.task.dataset
         judgments = judgment_kind(dataset, runs.queries)
@@ -127,7 +127,7 @@ def load_material(path: Path) -> Material:
     return Material(replace(task, runs=runs), lists, f"{dataset.fingerprint} to rank {LIST_DEPTH}")
 
 
-def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
+def evaluate_row(material: Material, row: SystemRow, budget: TuningBudget) -> Cell:
     """The cell of a row; ``skipped`` says why it has no values."""
     started = time.perf_counter()
     found: dict[str, Any] = {}
@@ -140,7 +140,7 @@ def evaluate_row(material: Material, row: Row, budget: Budget) -> Cell:
     return Cell(fingerprint=fingerprint, row=row, seconds=seconds, **found).seal()
 
 
-def _evaluate_kind(material: Material, row: Row, budget: Budget) -> dict[str, Any]:
+def _evaluate_kind(material: Material, row: SystemRow, budget: TuningBudget) -> dict[str, Any]:
     """The fields of a cell that its kind has."""
     if row.kind == "floor":
         return {"values": {MEASURE.name: _random_order_values(material, budget.seed)}}
@@ -159,7 +159,7 @@ def _round_null(fit: CrossFit) -> tuple[float, ...]:
     return tuple(np.round(fit.null[1:], 4).tolist())
 
 
-def fingerprint_row(data: str, row: Row, budget: Budget) -> str:
+def fingerprint_row(data: str, row: SystemRow, budget: TuningBudget) -> str:
     """Of all that decides a row's values; ``data`` is the collection's fingerprint."""
     try:
         resolved = _build_system(row).resolved_config if row.config else {}
@@ -168,7 +168,9 @@ def fingerprint_row(data: str, row: Row, budget: Budget) -> str:
     return make_fingerprint(data, row, resolved, budget)
 
 
-def finish_row(material: Material, row: Row, budget: Budget, folder: Path) -> tuple[Cell, bool]:
+def finish_row(
+    material: Material, row: SystemRow, budget: TuningBudget, folder: Path
+) -> tuple[Cell, bool]:
     """The stored cell if it still holds, else a new one, which is stored; whether it is new."""
     path = cell_path(folder, row.name)
     stored = read_cell(path)
@@ -180,7 +182,7 @@ def finish_row(material: Material, row: Row, budget: Budget, folder: Path) -> tu
     return cell, True
 
 
-def _build_system(row: Row) -> System:
+def _build_system(row: SystemRow) -> System:
     return System(name=row.name, **row.config)
 
 
@@ -196,7 +198,7 @@ def _evaluate(material: Material, system: System) -> dict[str, tuple[float, ...]
     return {name: tuple(each.tolist()) for name, each in values.items()}
 
 
-def _measure_coverage(material: Material, row: Row) -> float:
+def _measure_coverage(material: Material, row: SystemRow) -> float:
     """The share of the documents that a reranker should order which it scored."""
     plain = _build_system(row).model_copy(update={"blend": NoBlend()})
     fused, blend = rank_candidates(plain, material.task.runs), row.config["blend"]
@@ -205,7 +207,7 @@ def _measure_coverage(material: Material, row: Row) -> float:
     return float((~np.isnan(scores))[is_ordered].mean()) if is_ordered.any() else 0.0
 
 
-def _fit_out_of_fold(material: Material, row: Row, budget: Budget) -> dict[str, Any]:
+def _fit_out_of_fold(material: Material, row: SystemRow, budget: TuningBudget) -> dict[str, Any]:
     """Each query's values with what the other folds chose; the choices; the test.
 
     The trials do not depend on the data, so that the test can choose among them anew in every
@@ -226,14 +228,14 @@ def _fit_out_of_fold(material: Material, row: Row, budget: Budget) -> dict[str, 
 
 
 def _fit_pair(
-    material: Material, row: Row, budget: Budget
+    material: Material, row: SystemRow, budget: TuningBudget
 ) -> tuple[CrossFit, tuple[dict[str, Any], ...]]:
     """The tuned row − its rival, both chosen anew in every flip; what the row chose."""
     first = _evaluate_tuned(material, row, budget)
     if row.candidates:
         second = _evaluate_candidates(material, row)
     else:
-        rival = Row(name=tuned_name(BASELINE), kind="tuned", config=row.rival)
+        rival = SystemRow(name=tuned_name(BASELINE), kind="tuned", config=row.rival)
         second = _evaluate_tuned(material, rival, budget)
     offset, rivals = first.values[0] - second.values[0], second.values - second.values[0]
     fit = _cross_fit(material, budget, first, offset=offset, rival=rivals)
@@ -258,13 +260,13 @@ class _Choices(NamedTuple):
     build: Callable[[Params], System]
 
 
-def _evaluate_choices(material: Material, row: Row, budget: Budget) -> _Choices:
+def _evaluate_choices(material: Material, row: SystemRow, budget: TuningBudget) -> _Choices:
     if row.kind == "chosen":
         return _evaluate_candidates(material, row)
     return _evaluate_tuned(material, row, budget)
 
 
-def _evaluate_candidates(material: Material, row: Row) -> _Choices:
+def _evaluate_candidates(material: Material, row: SystemRow) -> _Choices:
     def build(keys: Params) -> System:
         return System.model_validate({"name": row.name, **keys})
 
@@ -272,7 +274,7 @@ def _evaluate_candidates(material: Material, row: Row) -> _Choices:
     return _Choices(row.candidates, np.array(values), build)
 
 
-def _evaluate_tuned(material: Material, row: Row, budget: Budget) -> _Choices:
+def _evaluate_tuned(material: Material, row: SystemRow, budget: TuningBudget) -> _Choices:
     objective = _make_objective(material, row)
     sample = sample_uniformly(objective.parameters, budget.trials, seed=budget.seed)
     params = [objective.default_params, *map(objective.normalize_weights, sample)]
@@ -286,7 +288,7 @@ def _evaluate_tuned(material: Material, row: Row, budget: Budget) -> _Choices:
 
 def _cross_fit(
     material: Material,
-    budget: Budget,
+    budget: TuningBudget,
     trials: _Choices,
     *,
     offset: FloatArray,
@@ -303,7 +305,7 @@ def _cross_fit(
     )
 
 
-def _make_objective(material: Material, row: Row) -> TuningObjective:
+def _make_objective(material: Material, row: SystemRow) -> TuningObjective:
     """All that the method declares is tuned; of convex fusion the weights alone."""
     system, runs = _build_system(row), material.task.runs
     narrowed: dict[str, ParameterRange | Literal["own"]] = {"fusion.weights": "own"}
@@ -315,7 +317,7 @@ def _make_objective(material: Material, row: Row) -> TuningObjective:
     return TuningObjective(system, runs, MEASURE, parameters, contents=Fingerprint({}))
 
 
-def _deal_folds(material: Material, budget: Budget) -> IntArray:
+def _deal_folds(material: Material, budget: TuningBudget) -> IntArray:
     runs = material.task.runs
     folds = min(budget.folds, len(set(runs.groups)))
     return assign_folds(runs.groups, runs.types, folds=folds, split_seed=str(budget.seed))

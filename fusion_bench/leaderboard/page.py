@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from fusion_bench.leaderboard.answers import QUESTIONS, Answer, Results, format_difference
+from fusion_bench.leaderboard.answers import QUESTIONS, QuestionAnswer, Results, format_difference
 from fusion_bench.leaderboard.evaluate import LIST_DEPTH
 from fusion_bench.leaderboard.picture import draw_effects
 from fusion_bench.leaderboard.records import FILE, Leaderboard, encode_record
@@ -65,7 +65,7 @@ def _join(blocks: Iterator[str]) -> bytes:
 
 
 def _page_blocks(
-    leaderboard: Leaderboard, results: Results, answers: dict[str, Answer]
+    leaderboard: Leaderboard, results: Results, answers: dict[str, QuestionAnswer]
 ) -> Iterator[str]:
     yield "# Leaderboard"
     yield from _limits(leaderboard, results)
@@ -131,7 +131,7 @@ def _collection_table(results: Results) -> tuple[Sequence[str], list[Sequence[st
     return header, rows
 
 
-def _table_blocks(results: Results, answers: dict[str, Answer]) -> Iterator[str]:
+def _table_blocks(results: Results, answers: dict[str, QuestionAnswer]) -> Iterator[str]:
     yield "# Tables of the leaderboard"
     yield (
         "▲ and ▼: better and worse; no mark: not shown, or unjudged documents decide. Systems with "

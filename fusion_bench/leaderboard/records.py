@@ -32,7 +32,7 @@ HEAD = "collection.json"
 FILE = "leaderboard.json"
 
 
-class Budget(StoredRecord):
+class TuningBudget(StoredRecord):
     """How much tuning a tuned row gets.
 
     Attributes:
@@ -48,7 +48,7 @@ class Budget(StoredRecord):
     seed: int = 7
 
 
-class Row(StoredRecord):
+class SystemRow(StoredRecord):
     """What is evaluated.
 
     Attributes:
@@ -84,7 +84,7 @@ class Cell(StoredRecord):
     """
 
     fingerprint: str
-    row: Row
+    row: SystemRow
     values: dict[str, tuple[float, ...]] = Field(default_factory=dict)
     chosen: tuple[dict[str, Any], ...] = ()
     null: tuple[float, ...] = ()
@@ -142,8 +142,8 @@ class CollectionHead(StoredRecord):
     reranker: str = ""
     judgments: JudgmentKind
     judge: str
-    rows: tuple[Row, ...]
-    budget: Budget
+    rows: tuple[SystemRow, ...]
+    budget: TuningBudget
 
 
 class StoredCollection(StoredRecord):
@@ -187,7 +187,9 @@ def _digest(content: object) -> str:
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
-def make_fingerprint(data: str, row: Row, resolved: Mapping[str, Any], budget: Budget) -> str:
+def make_fingerprint(
+    data: str, row: SystemRow, resolved: Mapping[str, Any], budget: TuningBudget
+) -> str:
     """SHA-256 over all that decides a cell.
 
     Args:

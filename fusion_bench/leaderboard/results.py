@@ -20,8 +20,8 @@ from fusion_bench.leaderboard.records import (
     Cell,
     CollectionHead,
     Leaderboard,
-    Row,
     StoredCollection,
+    SystemRow,
     cell_path,
     read_cell,
     read_head,
@@ -68,7 +68,7 @@ class CollectionResults:
         values = self.values(name, measure)
         return float("nan") if values is None else float(values.mean())
 
-    def rows_of(self, *kinds: str) -> list[Row]:
+    def rows_of(self, *kinds: str) -> list[SystemRow]:
         """The finished rows of these kinds."""
         return [row for row in self.head.rows if row.kind in kinds and row.name in self.cells]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Literal, TypeAlias
 
 from fusion_bench.experiment.system import System
-from fusion_bench.leaderboard.records import Row
+from fusion_bench.leaderboard.records import SystemRow
 from fusion_bench.leaderboard.systems import (
     BASELINE,
     CONVEX,
@@ -42,15 +42,15 @@ UNION: Final = "union"
 WHOLE: Final = 100_000
 
 
-def list_rows(lists: Lists, methods: Methods = "all") -> tuple[Row, ...]:
+def list_rows(lists: Lists, methods: Methods = "all") -> tuple[SystemRow, ...]:
     """All rows of a collection, or those that the questions need; the baseline is among them."""
     kinds = [*_plain_kinds(lists, methods), *_derived_kinds(lists, methods)]
     rows = [
-        Row(name=name, kind=kind, config=dict(keys))
+        SystemRow(name=name, kind=kind, config=dict(keys))
         for kind, systems in kinds
         for name, keys in systems.items()
     ]
-    return (*rows, *_choices(lists), Row(name=FLOOR, kind="floor"))
+    return (*rows, *_choices(lists), SystemRow(name=FLOOR, kind="floor"))
 
 
 def _plain_kinds(lists: Lists, methods: Methods) -> Iterator[tuple[str, Mapping[str, Keys]]]:
@@ -109,7 +109,7 @@ def _reranked(
         yield reranked_name(UNION, depth), with_reranker(lists, union, depth=WHOLE)
 
 
-def _choices(lists: Lists) -> Iterator[Row]:
+def _choices(lists: Lists) -> Iterator[SystemRow]:
     """What is chosen out of fold from fixed systems, and tuned fusions against it."""
     fusions = fusion_systems(lists, trained=False)
     sources = tuple(map(dict, source_systems(lists).values()))
@@ -118,15 +118,19 @@ def _choices(lists: Lists) -> Iterator[Row]:
         {"runs": runs, "fusion": {"method": BASELINE, "k": k}}
         for k in sorted(CONSTANTS, key=lambda k: k != DEFAULT_CONSTANT)
     )
-    yield Row(name=CHOSEN_SOURCE, kind="chosen", candidates=sources)
-    yield Row(name=CHOSEN_CONSTANT, kind="chosen", candidates=constants)
+    yield SystemRow(name=CHOSEN_SOURCE, kind="chosen", candidates=sources)
+    yield SystemRow(name=CHOSEN_CONSTANT, kind="chosen", candidates=constants)
     for name in (BASELINE, CONVEX):
         if name in fusions:
             keys = dict(fusions[name])
-            yield Row(name=against_source(name), kind="tuned pair", config=keys, candidates=sources)
+            yield SystemRow(
+                name=against_source(name), kind="tuned pair", config=keys, candidates=sources
+            )
     if CONVEX in fusions:
         keys = dict(fusions[CONVEX])
-        yield Row(name=TUNED_PAIR, kind="tuned pair", config=keys, rival=dict(fusions[BASELINE]))
+        yield SystemRow(
+            name=TUNED_PAIR, kind="tuned pair", config=keys, rival=dict(fusions[BASELINE])
+        )
 
 
 def _has_space(keys: Keys) -> bool:

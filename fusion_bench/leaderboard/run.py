@@ -11,7 +11,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from fusion_bench.leaderboard.evaluate import Material, finish_row, load_material
-from fusion_bench.leaderboard.records import HEAD, Budget, Cell, Row, write_record
+from fusion_bench.leaderboard.records import HEAD, Cell, SystemRow, TuningBudget, write_record
 from fusion_bench.leaderboard.rows import Methods, list_rows
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -19,7 +19,7 @@ from fusion_bench.util.formatting import Progress, ignore_progress
 def run_collections(
     paths: Sequence[Path],
     folder: Path,
-    budget: Budget,
+    budget: TuningBudget,
     *,
     jobs: int = 1,
     methods: Methods = "all",
@@ -51,7 +51,7 @@ def run_collections(
 
 
 def _finish_rows(
-    path: Path, rows: Sequence[Row], folder: Path, budget: Budget, jobs: int
+    path: Path, rows: Sequence[SystemRow], folder: Path, budget: TuningBudget, jobs: int
 ) -> Iterator[tuple[Cell, bool]]:
     if jobs == 1:
         yield from (finish_row(_material(path), row, budget, folder) for row in rows)
@@ -63,7 +63,9 @@ def _finish_rows(
         yield from (task.result() for task in as_completed(tasks))
 
 
-def _finish_in_process(path: Path, row: Row, budget: Budget, folder: Path) -> tuple[Cell, bool]:
+def _finish_in_process(
+    path: Path, row: SystemRow, budget: TuningBudget, folder: Path
+) -> tuple[Cell, bool]:
     return finish_row(_material(path), row, budget, folder)
 
 

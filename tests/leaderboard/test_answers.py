@@ -16,7 +16,13 @@ from fusion_bench.leaderboard.answers import (
     pool,
 )
 from fusion_bench.leaderboard.page import merge_equal
-from fusion_bench.leaderboard.records import Budget, Cell, CollectionHead, ListFacts, Row
+from fusion_bench.leaderboard.records import (
+    Cell,
+    CollectionHead,
+    ListFacts,
+    SystemRow,
+    TuningBudget,
+)
 from fusion_bench.leaderboard.results import CollectionResults
 from fusion_bench.leaderboard.rows import TUNED_PAIR, against_source, reranked_name
 from fusion_bench.stats.comparison import Comparison
@@ -33,7 +39,7 @@ def make_results(
     more: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> CollectionResults:
     """A collection whose rows have these kinds and values; ``more`` are fields of their cells."""
-    rows = tuple(Row(name=row, kind=kind) for row, (kind, _) in values.items())
+    rows = tuple(SystemRow(name=row, kind=kind) for row, (kind, _) in values.items())
     queries = tuple(f"q{number}" for number in range(QUERIES))
     head = CollectionHead(
         name=name,
@@ -45,7 +51,7 @@ def make_results(
         judgments="complete",
         judge="people",
         rows=rows,
-        budget=Budget(),
+        budget=TuningBudget(),
     )
     cells = {
         row.name: Cell(

@@ -12,7 +12,7 @@ from fusion_bench.cli.application.app import app
 from fusion_bench.errors import DataError
 from fusion_bench.leaderboard import run as run_module
 from fusion_bench.leaderboard.exchange import merge, read_leaderboard, verify
-from fusion_bench.leaderboard.records import FILE, Row
+from fusion_bench.leaderboard.records import FILE, SystemRow
 from fusion_bench.leaderboard.rows import TUNED_PAIR, Methods, list_rows
 from fusion_bench.leaderboard.systems import Lists
 from tests.tiny import DATASET, make
@@ -20,7 +20,7 @@ from tests.tiny import DATASET, make
 WANTED = {"a", "b", "rrf", "convex", "rrf, tuned", TUNED_PAIR}
 
 
-def few_rows(lists: Lists, methods: Methods = "all") -> tuple[Row, ...]:
+def few_rows(lists: Lists, methods: Methods = "all") -> tuple[SystemRow, ...]:
     return tuple(row for row in list_rows(lists, methods) if row.name in WANTED)
 
 

@@ -18,9 +18,9 @@ from fusion_bench.leaderboard.evaluate import evaluate_row, fingerprint_row, loa
 from fusion_bench.leaderboard.page import PAGE, TABLES, picture_name, render_pages
 from fusion_bench.leaderboard.records import (
     HEAD,
-    Budget,
     Cell,
-    Row,
+    SystemRow,
+    TuningBudget,
     cell_path,
     read_cell,
     read_head,
@@ -40,7 +40,7 @@ from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
 from tests.tiny import FILES
 
-BUDGET = Budget(trials=2, folds=2, flips=39)
+BUDGET = TuningBudget(trials=2, folds=2, flips=39)
 RENEW = "experiments/methods.yaml: run python -m benchmarks.studies.leaderboard.methods"
 
 
@@ -83,7 +83,7 @@ class StoppedError(Exception):
     """As if the run had been killed."""
 
 
-def first_rows(lists: Lists, methods: str = "all") -> tuple[Row, ...]:
+def first_rows(lists: Lists, methods: str = "all") -> tuple[SystemRow, ...]:
     """One row of each kind, every source, and what the questions need."""
     assert methods == "all"
     seen: Counter[str] = Counter()
@@ -150,10 +150,10 @@ def test_a_damaged_cell_is_computed_again(dataset: Path) -> None:
 
 
 def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> None:
-    row = Row(name="rrf, tuned", kind="tuned", config={"runs": ["a", "b"]})
-    plain = Row(name="rrf", kind="method", config={"runs": ["a", "b"]})
-    other = Row(name="rrf", kind="method", config={"runs": ["a", "b"], "fusion": "isr"})
-    data, more = load_material(dataset).fingerprint, Budget(trials=3, folds=2, flips=39)
+    row = SystemRow(name="rrf, tuned", kind="tuned", config={"runs": ["a", "b"]})
+    plain = SystemRow(name="rrf", kind="method", config={"runs": ["a", "b"]})
+    other = SystemRow(name="rrf", kind="method", config={"runs": ["a", "b"], "fusion": "isr"})
+    data, more = load_material(dataset).fingerprint, TuningBudget(trials=3, folds=2, flips=39)
     assert fingerprint_row(data, row, BUDGET) != fingerprint_row(data, row, more)
     first = fingerprint_row(data, plain, BUDGET)
     assert first == fingerprint_row(data, plain, more)
@@ -165,7 +165,9 @@ def test_the_fingerprint_is_of_data_configuration_and_budget(dataset: Path) -> N
 def test_a_tuned_row_of_which_no_parameters_can_be_evaluated_is_skipped(dataset: Path) -> None:
     normalize = {"method": "theoretical_min_max", "lo": 100.0}  # above every score
     fusion = {"method": "weighted_score", "normalize": normalize}
-    row = Row(name="high lo, tuned", kind="tuned", config={"runs": ["a", "b"], "fusion": fusion})
+    row = SystemRow(
+        name="high lo, tuned", kind="tuned", config={"runs": ["a", "b"], "fusion": fusion}
+    )
     cell = evaluate_row(load_material(dataset), row, BUDGET)
     assert "100" in cell.skipped
     assert not cell.values
@@ -186,7 +188,7 @@ def test_the_pages_come_from_the_stored_rows(dataset: Path) -> None:
     assert means.keys() <= shown
     assert not re.search(r"\bnan\b|None", page + tables)
     assert files[picture_name("Which k?")].startswith(b"\x89PNG")
-    head = results.head.model_copy(update={"budget": Budget(trials=3, folds=2, flips=39)})
+    head = results.head.model_copy(update={"budget": TuningBudget(trials=3, folds=2, flips=39)})
     write_record(dataset.parent / "cells" / "tiny" / HEAD, head)
     [stale] = list_results(collect_cells(dataset.parent / "cells", {}))
     assert set(results.cells) - set(stale.cells) == {
