@@ -136,7 +136,8 @@ def _table_blocks(results: Results, answers: dict[str, QuestionAnswer]) -> Itera
     yield (
         "▲ and ▼: better and worse; no mark: not shown, or unjudged documents decide. Systems with "
         "equal values on every collection share a row. The mean rank is given to rows that every "
-        "collection has."
+        "collection has. (ranks): the lists hold ranks, so that score methods are functions of the "
+        "rank there."
     )
     for title, answer in answers.items():
         yield f"## {title}"
@@ -163,7 +164,8 @@ def _system_table(
     results: Results, names: Sequence[Sequence[str]]
 ) -> tuple[Sequence[str], list[Sequence[str]]]:
     """A row each group of equal systems, best mean rank first, then by name."""
-    header = ("system", *(each.head.name for each in results), "better", "worse", "mean rank")
+    collections = (each.head.name + ("" if each.is_scored else " (ranks)") for each in results)
+    header = ("system", *collections, "better", "worse", "mean rank")
     ranks = {name: _mean_rank(results, name) for name, *_ in names}
     ordered = sorted(names, key=lambda group: (ranks[group[0]], group[0]))
     return header, [_system_row(results, group, ranks[group[0]]) for group in ordered]
