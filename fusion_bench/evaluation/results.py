@@ -307,7 +307,7 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)
     oracle = "the best of the sources for each query and measure; fusion may pass it"
-    oracle += _describe_chance(task, sources)
+    oracle += _describe_chance(task, sources) if len(alone) > 1 else ""
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
     bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [

@@ -41,7 +41,7 @@ from fusion_bench.leaderboard.systems import (
     CONVEX,
     MEASURE,
     Lists,
-    fusion_systems,
+    list_fusions,
 )
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -243,7 +243,8 @@ def _fit_pair(
 
 
 def _baseline_system(material: Material) -> System:
-    return System(name=BASELINE, **fusion_systems(material.lists, trained=False)[BASELINE])
+    keys = material.lists.fit_runs({"fusion": list_fusions()[BASELINE]})
+    return System(name=BASELINE, **(keys or {}))
 
 
 class _Choices(NamedTuple):
@@ -309,9 +310,7 @@ def _make_objective(material: Material, row: SystemRow) -> TuningObjective:
     """All that the method declares is tuned; of convex fusion the weights alone."""
     system, runs = _build_system(row), material.task.runs
     narrowed: dict[str, ParameterRange | Literal["own"]] = {"fusion.weights": "own"}
-    is_convex = (
-        row.config["fusion"] == fusion_systems(material.lists, trained=False)[CONVEX]["fusion"]
-    )
+    is_convex = row.config["fusion"] == list_fusions()[CONVEX]
     ranges = narrowed if is_convex else None
     parameters = build_search_space(system, ranges, source_roles(system, runs))
     return TuningObjective(system, runs, MEASURE, parameters, contents=Fingerprint({}))

@@ -65,9 +65,10 @@ def merge(paths: Sequence[Path]) -> Leaderboard:
         DataError: One cannot be read, they are of different versions, or a cell differs.
     """
     known: dict[str, StoredCollection] = {}
-    first, *others = [read_leaderboard(path) for path in paths]
+    boards = [read_leaderboard(path) for path in paths]
+    first = boards[0]
     clusters: dict[str, str] = {}
-    for path, each in zip(paths, (first, *others), strict=True):
+    for path, each in zip(paths, boards, strict=True):
         if (each.version, each.engine) != (first.version, first.engine):
             raise DataError(
                 f"{path}: made by version {each.version} (numbers of engine {each.engine}), and "

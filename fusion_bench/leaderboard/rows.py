@@ -44,25 +44,29 @@ WHOLE: Final = 100_000
 
 def list_rows(lists: Lists, methods: Methods = "all") -> tuple[SystemRow, ...]:
     """All rows of a collection, or those that the questions need; the baseline is among them."""
-    kinds = [*_plain_kinds(lists, methods), *_derived_kinds(lists, methods)]
+    fusions = fusion_systems(lists, trained=False)
+    kinds = [*_plain_kinds(lists, fusions, methods), *_derived_kinds(lists, fusions, methods)]
     rows = [
         SystemRow(name=name, kind=kind, config=dict(keys))
         for kind, systems in kinds
         for name, keys in systems.items()
     ]
-    return (*rows, *_choices(lists), SystemRow(name=FLOOR, kind="floor"))
+    return (*rows, *_choices(lists, fusions), SystemRow(name=FLOOR, kind="floor"))
 
 
-def _plain_kinds(lists: Lists, methods: Methods) -> Iterator[tuple[str, Mapping[str, Keys]]]:
-    for kind, systems in iterate_kinds(lists):
-        if methods == "all" or kind == "source":
-            yield kind, systems
-        elif kind == "method":
-            yield kind, {name: keys for name, keys in systems.items() if name in CORE}
+def _plain_kinds(
+    lists: Lists, fusions: Mapping[str, Keys], methods: Methods
+) -> Iterator[tuple[str, Mapping[str, Keys]]]:
+    if methods == "all":
+        yield from iterate_kinds(lists)
+        return
+    yield "source", source_systems(lists)
+    yield "method", {name: keys for name, keys in fusions.items() if name in CORE}
 
 
-def _derived_kinds(lists: Lists, methods: Methods) -> Iterator[tuple[str, Mapping[str, Keys]]]:
-    fusions = fusion_systems(lists, trained=False)
+def _derived_kinds(
+    lists: Lists, fusions: Mapping[str, Keys], methods: Methods
+) -> Iterator[tuple[str, Mapping[str, Keys]]]:
     tuned = fusions if methods == "all" else {BASELINE, CONVEX}
     yield (
         "tuned",
@@ -109,9 +113,8 @@ def _reranked(
         yield reranked_name(UNION, depth), with_reranker(lists, union, depth=WHOLE)
 
 
-def _choices(lists: Lists) -> Iterator[SystemRow]:
+def _choices(lists: Lists, fusions: Mapping[str, Keys]) -> Iterator[SystemRow]:
     """What is chosen out of fold from fixed systems, and tuned fusions against it."""
-    fusions = fusion_systems(lists, trained=False)
     sources = tuple(map(dict, source_systems(lists).values()))
     runs = fusions[BASELINE]["runs"]
     constants = tuple(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from random import Random
@@ -255,20 +255,19 @@ def test_lists_that_no_compared_system_reads_are_no_circle(
     assert "so is" not in shown
 
 
+#: The command that estimates means from a sample of people's grades.
+ESTIMATE = (
+    *("grades", "estimate", EXPERIMENT),
+    *("--human-judge", "people", "--machine-judge", "qrels"),
+)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
         (["grades", "sensitivity", EXPERIMENT], "Judge 'qrels' is of the family gpt, and so is r"),
         (
-            [
-                "grades",
-                "estimate",
-                EXPERIMENT,
-                "--human-judge",
-                "people",
-                "--machine-judge",
-                "qrels",
-            ],
+            ESTIMATE,
             "Judge 'qrels' is of the family gpt, and so is r",
         ),
         (
@@ -282,7 +281,7 @@ def test_other_reports_begin_with_the_judge(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
-    words: list[str],
+    words: Sequence[str],
     says: str,
 ) -> None:
     people = "judges: {people: {path: people.csv, kind: human, sample: random}}\n"
@@ -382,16 +381,7 @@ def test_estimates_of_judges(root: Path, capsys: Capture) -> None:
     shared = "of the family gpt, and so is both (system)"
     assert shared in show(capsys, "grades", "sensitivity", EXPERIMENT)
     edit(root, "datasets/mine/dataset.yaml", "kind: human}", "kind: human, sample: random}")
-    words = (
-        "grades",
-        "estimate",
-        EXPERIMENT,
-        "--human-judge",
-        "people",
-        "--machine-judge",
-        "qrels",
-    )
-    assert shared in show(capsys, *words)
+    assert shared in show(capsys, *ESTIMATE)
 
 
 def test_the_gate_refuses_it(root: Path, capsys: Capture) -> None:
