@@ -44,7 +44,8 @@ def command(options: ServeOptions) -> None:
     from fusion_bench.checks.dataset_facts import describe_selection
     from fusion_bench.cli.application.progress import end_lines
     from fusion_bench.console.experiment_files import open_session
-    from fusion_bench.console.server import open_socket, require_packages, serve_session
+    from fusion_bench.console.server import require_packages, serve_session
+    from fusion_bench.util.loopback import open_socket
 
     def announce(address: str) -> None:
         end_lines()

@@ -21,7 +21,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fusion_bench.config.models import StrictModel, parse_model
-from fusion_bench.console.access import Access
 from fusion_bench.console.experiment_files import NameTakenError, save_setting
 from fusion_bench.console.held_out_verdict import ask_held_out
 from fusion_bench.console.session import ConsoleSession
@@ -29,6 +28,7 @@ from fusion_bench.console.setting import Name, Setting
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.report.html.render import read_asset
 from fusion_bench.util.json_text import parse_strict_json
+from fusion_bench.util.loopback import Access
 
 #: Everything comes from this server; nothing inline, no frame around it, no form.
 POLICY: Final = (

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fusion_bench.console.access import Access
 from fusion_bench.console.experiment_files import open_session
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.util.loopback import Access
 from tests.browser.observed_page import LIMIT_MS, ObservedPage, observe
 from tests.browser.project import Evaluation, evaluate_project
 from tests.console.running_server import serve_in_thread

@@ -19,7 +19,7 @@ from tests.console.running_server import running_command
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-    from fusion_bench.console.access import Access
+    from fusion_bench.util.loopback import Access
     from tests.browser.conftest import Opener
 
 SYSTEM, MEASURES = "tiered", ("nDCG@10", "RR@10")

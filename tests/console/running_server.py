@@ -12,10 +12,9 @@ from pathlib import Path
 
 import uvicorn
 
-from fusion_bench.console.access import Access
 from fusion_bench.console.application import create_application
-from fusion_bench.console.server import open_socket
 from fusion_bench.console.session import ConsoleSession
+from fusion_bench.util.loopback import Access, open_socket
 from tests.child_processes import running_child
 
 

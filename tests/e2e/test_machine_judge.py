@@ -98,6 +98,7 @@ def test_the_console_names_the_judge(
 ) -> None:
     """In the page, and in what the command says when it starts."""
     from fusion_bench.console import server
+    from fusion_bench.util import loopback
 
     monkeypatch.chdir(circular)
     notes: list[str] = []
@@ -107,7 +108,7 @@ def test_the_console_names_the_judge(
         announce("http://127.0.0.1:1/")
 
     monkeypatch.setattr(server, "serve_session", serve)
-    monkeypatch.setattr(server, "open_socket", lambda _: nullcontext())
+    monkeypatch.setattr(loopback, "open_socket", lambda _: nullcontext())
     assert main(["serve", EXPERIMENT, "--no-open"]) == 0
     for shown in (" ".join(notes), " ".join(capsys.readouterr().err.split())):
         assert "of the family gpt." in shown

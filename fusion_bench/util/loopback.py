@@ -1,4 +1,4 @@
-"""The keys of the console's server: who may ask it.
+"""Servers on this machine alone: their sockets, and the keys of whoever may ask them.
 
 A page of another site must neither read nor send anything. The host name of a request has to be
 this server's, which stops DNS rebinding; an ``Origin`` has to be this server's; and every answer
@@ -10,12 +10,21 @@ ports.
 from __future__ import annotations
 
 import secrets
+import socket
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.files import explain_error
+
+if TYPE_CHECKING:
+    from starlette.types import ASGIApp
 
 #: Names that stand for this machine alone.
 HOSTS: Final = ("127.0.0.1", "localhost")
+#: Seconds that open requests get when a server ends.
+GRACE: Final = 1
 
 
 def _new_token() -> str:
@@ -94,3 +103,55 @@ class Access:
 
     def _with_token(self, token: str) -> str:
         return f"http://{HOSTS[0]}:{self.port}/?token={token}"
+
+
+def open_socket(port: int, *, option: str = "--port") -> socket.socket:
+    """A listening socket on 127.0.0.1.
+
+    Args:
+        port: 0 = any that is free.
+        option: What names the port, for messages.
+
+    Raises:
+        ConfigError: The port is taken, or may not be used.
+    """
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((HOSTS[0], port))
+        listener.listen()
+    except OSError as error:
+        listener.close()
+        reason = explain_error(error).lower()
+        raise ConfigError(
+            f"{option} {port}: {reason}: choose another, or leave it out for a free one"
+        ) from None
+    return listener
+
+
+def run_application(
+    application: ASGIApp, listener: socket.socket, *, has_lifespan: bool = False
+) -> None:
+    """Serve until Ctrl-C or SIGTERM, which end the command as they end every other.
+
+    Args:
+        application: What answers; it logs what fails.
+        listener: From :func:`open_socket`.
+        has_lifespan: Whether the application has work of its own before the first request.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        application,
+        http="h11",
+        ws="none",
+        lifespan="on" if has_lifespan else "off",
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=GRACE,
+    )
+    uvicorn.Server(config).run(sockets=[listener])
+    # Only a signal ends it. It raises the signal again, but a background job ignores SIGINT.
+    raise KeyboardInterrupt
