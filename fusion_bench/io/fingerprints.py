@@ -6,8 +6,10 @@ SHA-256 of what was read. The order of queries and of rows in a file decides no 
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
@@ -19,6 +21,41 @@ from fusion_bench.util.formatting import pluralize
 
 #: Most changed parts that a sentence names, and the length at which a value is cut.
 MAX_NAMED, MAX_LENGTH = 4, 60
+
+
+#: Hexadecimal digits of the digest of a query.
+QUERY_DIGITS = 12
+
+
+def query_digest(query: str) -> str:
+    """A digest of a query's id, or of another text: 48 bits of its SHA-256."""
+    return hashlib.sha256(query.encode()).hexdigest()[:QUERY_DIGITS]
+
+
+def query_digests(queries: Iterable[str]) -> tuple[str, ...]:
+    """A digest of each query id, sorted."""
+    return tuple(sorted(map(query_digest, queries)))
+
+
+def judgment_texts(qrels: Qrels) -> dict[str, str]:
+    """Query → its relevant documents and their grades, as one text.
+
+    It stays the same where a query gets another id, or further documents without relevance.
+    """
+    return {
+        query: json.dumps(sorted(item for item in grades.items() if item[1] > 0))
+        for query, grades in qrels.to_dict().items()
+    }
+
+
+def judgment_digests(qrels: Qrels | None, queries: Iterable[str]) -> tuple[str, ...]:
+    """A digest of the relevant documents and their grades of each query, sorted.
+
+    What several queries have in common tells none of them, and is left out.
+    """
+    texts = {} if qrels is None else judgment_texts(qrels)
+    counts = Counter(texts.values())
+    return query_digests(texts[query] for query in queries if counts[texts.get(query, "")] == 1)
 
 
 @dataclass(frozen=True)

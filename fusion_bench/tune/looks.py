@@ -17,22 +17,22 @@ import hashlib
 import json
 import os
 import sysconfig
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import Annotated, Literal, NoReturn
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.config.parameters import Value
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.qrels import Qrels
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import LookSettings
+from fusion_bench.io.chained_ledger import LedgerFormat
+from fusion_bench.io.fingerprints import judgment_digests, query_digests
 from fusion_bench.report import tuning_records as record
 from fusion_bench.report.tuning_records import Look, TuningReport
 from fusion_bench.stats.look_levels import look_level, planned_levels, power_at_level, query_factor
@@ -42,47 +42,13 @@ from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.tune.splits import QuerySplit
-from fusion_bench.util.digests import (
-    add_line_digest,
-    digest_line,
-    find_gap,
-    follow_lines,
-    strip_line_digest,
-)
-from fusion_bench.util.files import (
-    explain_error,
-    lock_folder,
-    read_regular_text,
-    resolve_path,
-    write_atomic,
-)
+from fusion_bench.util.digests import add_line_digest, digest_line, follow_lines
+from fusion_bench.util.files import lock_folder, read_regular_text, resolve_path, write_atomic
 
-#: Hexadecimal digits of the digest of a query and of the numbers.
-QUERY_DIGITS, NUMBERS_DIGITS = 12, 32
+#: Hexadecimal digits of the digest of the numbers.
+NUMBERS_DIGITS = 32
 #: Decimals to which the values of one look must agree with those of another to be the same.
 DECIMALS = 9
-
-
-def query_digests(queries: Iterable[str]) -> tuple[str, ...]:
-    """A digest of each query id, sorted: 48 bits of its SHA-256."""
-    return tuple(
-        sorted(hashlib.sha256(query.encode()).hexdigest()[:QUERY_DIGITS] for query in queries)
-    )
-
-
-def judgment_digests(qrels: Qrels | None, queries: Iterable[str]) -> tuple[str, ...]:
-    """A digest of the relevant documents and their grades of each query, sorted.
-
-    It stays the same where a query gets another id, or further documents without relevance. What
-    several queries have in common tells none of them, and is left out.
-    """
-    judged = {} if qrels is None else qrels.to_dict()
-    texts = {
-        query: json.dumps(sorted(item for item in grades.items() if item[1] > 0))
-        for query, grades in judged.items()
-    }
-    counts = Counter(texts.values())
-    return query_digests(texts[query] for query in queries if counts[texts.get(query, "")] == 1)
 
 
 def numbers_digest(
@@ -195,40 +161,19 @@ def read_looks(path: Path) -> list[LedgerEntry]:
     Raises:
         DataError: A line is no look, or follows one that is not there; names file and line.
     """
-    try:
-        text = read_regular_text(path)
-    except FileNotFoundError:
-        return []
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"{path}: cannot be read: {explain_error(error)}") from error
-    numbered = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
-    looks = [_parse_line(line.rstrip("\r"), f"{path}:{number}") for number, line in numbered]
-    gap = find_gap(looks)
-    if gap is not None:
-        _refuse_line(f"{path}:{numbered[gap][0]}", "a line before it was removed or edited")
-    return looks
+    return LOOKS.parse_text(LOOKS.read_text(path), path)
 
 
-def _parse_line(line: str, where: str) -> LedgerEntry:
-    text = strip_line_digest(line)
-    if text is None and not line.startswith('{"version":1,'):
-        _refuse_line(where, "its digest does not match: it was edited or damaged")
-    try:
-        look = LedgerEntry.model_validate_json(text or line)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        _refuse_line(where, f"{place}: {first['msg']}" if place else first["msg"])
+def _parse_look(text: str) -> LedgerEntry:
+    look = LedgerEntry.model_validate_json(text)
     if (look.version == 3) is not (look.line is not None):
-        _refuse_line(where, "line: a line of version 3 has a number, an earlier one has none")
+        raise ValueError("line: a line of version 3 has a number, an earlier one has none")
     return look
 
 
-def _refuse_line(where: str, reason: str) -> NoReturn:
-    raise DataError(
-        f"{where}: not a line of a ledger of looks ({reason}): restore the file, for example "
-        "from version control; without it looks are miscounted"
-    )
+LOOKS = LedgerFormat(
+    _parse_look, "ledger of looks", "without it looks are miscounted", '{"version":1,'
+)
 
 
 def related_looks(looks: Sequence[LedgerEntry], contents: Iterable[str]) -> list[LedgerEntry]:

@@ -25,6 +25,7 @@ from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.fingerprints import judgment_digests
 from fusion_bench.ranking.plain_systems import resolve_classes
 from fusion_bench.report.tuning_records import SplitChoice, TuningReport
 from fusion_bench.tune.cross_fitting import fit_all_queries
@@ -37,7 +38,6 @@ from fusion_bench.tune.looks import (
     frozen_split,
     frozen_trials,
     held_out_queries,
-    judgment_digests,
     open_held_out_look,
 )
 from fusion_bench.tune.objective import TuningObjective

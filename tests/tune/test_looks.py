@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.settings import LookSettings
+from fusion_bench.io.fingerprints import judgment_digests, query_digests
 from fusion_bench.stats.look_levels import planned_levels
 from fusion_bench.tune.looks import (
     LedgerEntry,
@@ -25,9 +26,7 @@ from fusion_bench.tune.looks import (
     LookPlan,
     find_ledger,
     format_look,
-    judgment_digests,
     numbers_digest,
-    query_digests,
     read_looks,
     related_looks,
     update_ledger,

@@ -1,0 +1,93 @@
+"""Ledgers: files of JSON lines that each have a digest and name the lines before them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, NoReturn, TypeVar
+
+from pydantic import ValidationError
+
+from fusion_bench.errors import DataError
+from fusion_bench.util.digests import ChainedLine, find_branch, find_gap, strip_line_digest
+from fusion_bench.util.files import explain_error, read_regular_text
+
+Line = TypeVar("Line", bound=ChainedLine)
+
+
+@dataclass(frozen=True)
+class LedgerFormat(Generic[Line]):
+    """One kind of ledger.
+
+    Attributes:
+        parse: The text of a line without its digest → the line; raises ValueError.
+        name: What a line is a line of, for messages: ``ledger of looks``.
+        consequence: What happens without the file, for messages.
+        undigested: How the lines of a version without digests begin; None = there is none.
+        is_linear: Whether each line follows exactly the one before it; else lines of two branches
+            may follow the same line.
+    """
+
+    parse: Callable[[str], Line]
+    name: str
+    consequence: str
+    undigested: str | None = None
+    is_linear: bool = False
+
+    def read_text(self, path: Path) -> str:
+        """The text of a ledger; empty where there is no such file.
+
+        Raises:
+            DataError: The file cannot be read.
+        """
+        try:
+            return read_regular_text(path)
+        except FileNotFoundError:
+            return ""
+        except (OSError, UnicodeDecodeError) as error:
+            raise DataError(f"{path}: cannot be read: {explain_error(error)}") from error
+
+    def parse_text(self, text: str, where: Path | str, known: Sequence[Line] = ()) -> list[Line]:
+        """The lines of a text.
+
+        Args:
+            text: Of the whole file.
+            where: The file, for messages.
+            known: Its first lines, without blank ones, where these were parsed before.
+
+        Raises:
+            DataError: A line is none, or follows one that is not there; names file and line.
+        """
+        numbered = [(n, line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
+        lines = list(known)
+        for number, line in numbered[len(known) :]:
+            lines.append(self._parse_line(line.rstrip("\r"), f"{where}:{number}"))
+        gap = find_branch(lines, len(known)) if self.is_linear else find_gap(lines)
+        if gap is not None:
+            self.refuse(f"{where}:{numbered[gap][0]}", "a line before it was removed or edited")
+        return lines
+
+    def _parse_line(self, line: str, where: str) -> Line:
+        text = strip_line_digest(line)
+        if text is None and not (self.undigested and line.startswith(self.undigested)):
+            self.refuse(where, "its digest does not match: it was edited or damaged")
+        try:
+            return self.parse(text or line)
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = ".".join(map(str, first["loc"]))
+            self.refuse(where, f"{place}: {first['msg']}" if place else first["msg"])
+        except ValueError as error:
+            self.refuse(where, str(error))
+
+    def refuse(self, where: str, reason: str) -> NoReturn:
+        """Refuse a line.
+
+        Raises:
+            DataError: Always.
+        """
+        raise DataError(
+            f"{where}: not a line of a {self.name} ({reason}): restore the file, for example "
+            f"from version control; {self.consequence}"
+        )
