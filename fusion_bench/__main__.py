@@ -28,6 +28,7 @@ def run() -> int:
     from fusion_bench.cli import main
 
     code = main()
+    gc.freeze()  # the interpreter's end searches for no cycles in what ends with it
     if code == INTERRUPTED:
         # Where Ctrl-C came in code that a string held, such as a dataclass's, Python notes that
         # nobody handled it, and would end by the signal.

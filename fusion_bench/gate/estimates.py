@@ -101,7 +101,7 @@ def estimate_check(
 
 def p_at_least(estimate: MeanEstimate, value: float) -> float:
     """P of the one-sided t test of "the true mean is at least ``value``"; 1 = no spread known."""
-    from scipy.special import stdtr  # late, as it is slow
+    from fusion_bench.util.special_functions import stdtr  # late, as it is slow
 
     gap, error = estimate.mean - value, estimate.standard_error
     if not error > 0:

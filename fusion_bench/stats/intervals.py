@@ -265,7 +265,7 @@ def exact_mean(values: FloatArray) -> float:
 
 def t_quantile(freedom: float, probability: float) -> float:
     """Quantile of Student's t."""
-    from scipy.special import stdtrit  # late, as it is slow; scipy.stats costs 0.7 s
+    from fusion_bench.util.special_functions import stdtrit  # late, as it is slow
 
     return float(stdtrit(freedom, probability))
 
@@ -281,7 +281,7 @@ def clopper_pearson(count: int, runs: int, confidence: float = 0.95) -> tuple[fl
         runs: At least 1.
         confidence: Coverage.
     """
-    from scipy.special import betaincinv  # late, as it is slow
+    from fusion_bench.util.special_functions import betaincinv  # late, as it is slow
 
     tail = (1 - confidence) / 2
     low = 0.0 if count == 0 else float(betaincinv(count, runs - count + 1, tail))

@@ -142,7 +142,7 @@ class _Survivors:
 
     def crossing(self, time: float, boundary: float) -> float:
         """Chance to survive so far and to have Z ≥ ``boundary`` at ``time``."""
-        from scipy.special import ndtr  # imports slowly
+        from fusion_bench.util.special_functions import ndtr  # imports slowly
 
         step = math.sqrt(time - self.time)
         distance = (self.points - boundary * math.sqrt(time)) / step

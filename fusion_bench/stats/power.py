@@ -151,7 +151,7 @@ def detectable_difference(
         None where no spread is known: a standard error or degrees of freedom of 0, or NaN, and
         where the critical value is infinite.
     """
-    from scipy.special import nctdtrinc  # late, as it is slow
+    from fusion_bench.util.special_functions import nctdtrinc  # late, as it is slow
 
     _check_power(power)
     if not (
@@ -172,7 +172,7 @@ def compute_power(
         critical: Critical value of t.
         freedom: Degrees of freedom of the standard error.
     """
-    from scipy.special import nctdtr  # late, as it is slow
+    from fusion_bench.util.special_functions import nctdtr  # late, as it is slow
 
     return 1.0 - float(nctdtr(freedom, difference / standard_error, critical))
 
@@ -206,7 +206,7 @@ def round_queries(queries: float, *, up: bool) -> int:
 
 def upper_tail(critical: float, freedom: float) -> float:
     """Probability that Student's t exceeds a critical value."""
-    from scipy.special import stdtr  # late, as it is slow
+    from fusion_bench.util.special_functions import stdtr  # late, as it is slow
 
     return float(stdtr(freedom, -critical))
 
@@ -237,7 +237,7 @@ def _solve_queries(variance: float, tail: float, power: float, rate: float) -> f
         power: As asked for.
         rate: (Degrees of freedom + 1) ÷ queries.
     """
-    from scipy.special import nctdtrinc, ndtri  # late, as they are slow
+    from fusion_bench.util.special_functions import nctdtrinc, ndtri  # late, as they are slow
 
     z = -float(ndtri(tail))
     queries = (z + float(ndtri(power))) ** 2 * variance + z**2 / 2
@@ -253,7 +253,7 @@ def _solve_queries(variance: float, tail: float, power: float, rate: float) -> f
 
 def _variance_factors(count: float, kurtosis: float | None) -> tuple[float, float]:
     """Ends of the 95 % interval of the variance ÷ the variance (Bonett 2006, equation 1)."""
-    from scipy.special import ndtri  # late, as it is slow
+    from fusion_bench.util.special_functions import ndtri  # late, as it is slow
 
     z = float(ndtri(0.975))
     if not count > z + 1:

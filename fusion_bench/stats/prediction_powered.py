@@ -329,7 +329,7 @@ def plan_judging(
 
 def _variance_factors(estimate: PoweredMean) -> tuple[float, float]:
     """The ends of the interval of the true variance of the sample ÷ the estimated one."""
-    from scipy.special import chdtri  # late, as it is slow
+    from fusion_bench.util.special_functions import chdtri  # late, as it is slow
 
     freedom = estimate.people.groups - 2
     tail = (1 - CONFIDENCE) / 2

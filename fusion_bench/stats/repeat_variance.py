@@ -196,7 +196,7 @@ class RepeatTerm:
         """
         if not self.is_limit:
             return self.factor * self.spread.variance
-        from scipy.special import gammaincinv  # late, as it is slow
+        from fusion_bench.util.special_functions import gammaincinv  # late, as it is slow
 
         freedom = self.spread.repeats - 1
         quantile = 2 * float(gammaincinv(freedom / 2, LIMIT_LEVEL))
@@ -288,7 +288,7 @@ def add_repeat_variance(
 
 def move_quantile(t: float, old: float, new: float) -> float:
     """The quantile of Student's t at ``new`` degrees of freedom where ``old`` has ``t`` ≥ 0."""
-    from scipy.special import stdtr, stdtrit  # late, as it is slow
+    from fusion_bench.util.special_functions import stdtr, stdtrit  # late, as it is slow
 
     if old == new or not 0 < t < math.inf:
         return t

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.util.special_functions import ndtr, ndtri
 
 #: Trials before the first that follows them.
 STARTUP: Final = 10

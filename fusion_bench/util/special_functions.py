@@ -1,0 +1,46 @@
+"""The compiled functions of ``scipy.special``.
+
+The package itself imports numpy's f2py and testing and documents a hundred wrappers, which takes
+ten times as long as loading the functions that it wraps.
+"""
+
+from __future__ import annotations
+
+import sys
+from contextlib import suppress
+from importlib import import_module
+from importlib.util import find_spec, module_from_spec
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+PACKAGE = "scipy.special"
+
+
+def _load_functions() -> ModuleType:
+    """The extension module alone; the package where it is loaded, or is built in another way."""
+    spec = find_spec(PACKAGE)
+    if spec is not None and PACKAGE not in sys.modules:
+        sys.modules[PACKAGE] = module_from_spec(spec)  # not run: a package that has only its folder
+        try:
+            with suppress(ImportError):
+                return import_module(f"{PACKAGE}._ufuncs")
+        finally:
+            del sys.modules[PACKAGE]
+    return import_module(PACKAGE)
+
+
+if TYPE_CHECKING:
+    from scipy.special import betaincinv as betaincinv
+    from scipy.special import chdtri as chdtri
+    from scipy.special import gammaincinv as gammaincinv
+    from scipy.special import nctdtr as nctdtr
+    from scipy.special import nctdtrinc as nctdtrinc
+    from scipy.special import ndtr as ndtr
+    from scipy.special import ndtri as ndtri
+    from scipy.special import stdtr as stdtr
+    from scipy.special import stdtrit as stdtrit
+else:
+    _functions = _load_functions()
+
+    def __getattr__(name: str) -> object:
+        return getattr(_functions, name)
