@@ -1,4 +1,4 @@
-"""Every command that the command line has, found as its user finds them."""
+"""Every command that the command line has, found as its user finds them, and values of JSON."""
 
 from __future__ import annotations
 
@@ -40,3 +40,20 @@ def next_commands(text: str) -> list[list[str]]:
     steps = text.split("\nNext:\n")[1].replace(" \\\n   ", "")  # a long command goes on
     lines = re.findall(r"^  fusion-bench (.*)", steps, re.MULTILINE)
     return [shlex.split(line, comments=True) for line in lines]
+
+
+def values_at(document: object, path: str) -> Iterator[object]:
+    """Every value that a path such as ``collections[].name`` leads to."""
+    head, _, rest = path.partition(".")
+    values = [document]
+    if key := head.removesuffix("[]"):
+        assert isinstance(document, dict)
+        values = [document[key]]
+    if head.endswith("[]"):
+        assert isinstance(values[0], list)
+        values = values[0]
+    for value in values:
+        if rest:
+            yield from values_at(value, rest)
+        else:
+            yield value

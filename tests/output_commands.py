@@ -65,6 +65,7 @@ FOLDERS = {
         "--out",
     ): f"pull python --queries asked.jsonl --set legs.a.function={functions.__name__}:ids",
     ("schema", "--out"): "schema",
+    ("skill", "--out"): "skill",
     ("try", "--out"): f"try --qrels {QRELS} {RUN} {OTHER}",
     ("try", "--save"): f"try --qrels {QRELS} {RUN} {OTHER} --no-plots",
     ("tune", "--out"): f"tune {EXPERIMENT} --system plain --trials 2 --folds 0 --no-plots",

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from fusion_bench.cli import main
-from tests.commands import leaf_commands, options_of
+from tests.commands import leaf_commands, options_of, values_at
 from tests.gate import cases
 from tests.importers.datasets.collections import make_beir
 from tests.importers.logs.test_from_logs import A, make_search, write_log
@@ -36,23 +35,6 @@ def code_spans(text: str) -> list[str]:
 def find_command(words: list[str]) -> str:
     """The command that the words begin with."""
     return next(name for name in (" ".join(words[:2]), words[0]) if name in leaf_commands())
-
-
-def values_at(document: object, path: str) -> Iterator[object]:
-    """Every value that a path such as ``collections[].name`` leads to."""
-    head, _, rest = path.partition(".")
-    values = [document]
-    if key := head.removesuffix("[]"):
-        assert isinstance(document, dict)
-        values = [document[key]]
-    if head.endswith("[]"):
-        assert isinstance(values[0], list)
-        values = values[0]
-    for value in values:
-        if rest:
-            yield from values_at(value, rest)
-        else:
-            yield value
 
 
 def test_every_command_stands_on_the_page_with_options_that_it_has() -> None:

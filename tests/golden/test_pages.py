@@ -70,6 +70,7 @@ WITHOUT_PAGE = {
     *("leaderboard merge", "leaderboard run", "leaderboard verify"),
     *("dataset add", "glossary", "queries filter", "queries generate"),
     *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
+    "skill",
 }
 #: Commands that print a page in brief.
 BRIEF = sorted(name for name, each in leaf_commands().items() if "--quiet" in options_of(each))
