@@ -73,7 +73,7 @@ FOLDERS = {
 #: Options whose folder needs what this project lacks; the tests of these commands try them.
 TRIED_ELSEWHERE = {
     *((command, "--out") for command in ("dataset add", "leaderboard merge", "leaderboard run")),
-    ("policies", "--out"),
+    *((command, "--out") for command in ("mcp", "policies")),
 }
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.
 READ = frozenset(

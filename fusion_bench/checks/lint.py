@@ -249,6 +249,25 @@ def read_dataset_facts(
     return tuple(_read_facts(path, with_queries=by_class) for path in paths)
 
 
+def read_fitting_facts(
+    experiment: Experiment, source: Source, folders: Collection[Path], dataset: str | None = None
+) -> tuple[DatasetFacts, ...]:
+    """The same, of datasets that the systems fit; nothing where the experiment's own is not there.
+
+    Raises:
+        ConfigError: A dataset that was asked for is not there, or a system does not fit it.
+    """
+    try:
+        facts = read_dataset_facts(experiment, source, folders, dataset)
+    except UnknownNameError:
+        if dataset is not None:
+            raise
+        return ()
+    for item in facts:
+        experiment.check_datasets(item.roles, item.spaces, source)
+    return facts
+
+
 def _read_facts(path: Path, *, with_queries: bool) -> DatasetFacts:
     spec, source = read_spec(path)
     if not with_queries and all(run.when is None for run in spec.runs.values()):

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING
-
 import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
 from fusion_bench.cli.application.process import ExitCode
 from fusion_bench.config.options import Name
-
-if TYPE_CHECKING:
-    from fusion_bench.checks.lint_rule import DatasetFacts
-    from fusion_bench.config.yaml_files import Source
-    from fusion_bench.experiment.experiment import Experiment
 
 
 class LintOptions(base.ExperimentOptions, base.PageOptions):
@@ -45,39 +37,17 @@ def command(options: LintOptions) -> None:
         fusion-bench lint experiments/mine.yaml --engine opensearch
         fusion-bench lint experiments/mine.yaml --json | jq -r '.findings[].message'
     """
-    from fusion_bench.checks.lint import make_lint_report
+    from fusion_bench.checks.lint import make_lint_report, read_fitting_facts
     from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.report.data_warnings import build_lint_page
 
     with options.read() as (parsed, source):
         if options.engine is not None:
             find_engine(options.engine, where="--engine")  # even if there is nothing to lint
-        facts = _read_facts(parsed, source, options.folders, options.dataset)
+        facts = read_fitting_facts(parsed, source, options.folders, options.dataset)
         report = make_lint_report(
             parsed, source, facts, systems=options.systems or None, engine=options.engine
         )
     print_result(report, build_lint_page(report), options, about=options.experiment)
     if any(finding.severity == "warning" for finding in report.findings):
         raise typer.Exit(ExitCode.REGRESSION)
-
-
-def _read_facts(
-    experiment: Experiment, source: Source, folders: list[Path], dataset: str | None
-) -> tuple[DatasetFacts, ...]:
-    """What the dataset says; nothing where the experiment's own is not there.
-
-    Raises:
-        ConfigError: A dataset that was asked for is not there, or a system does not fit it.
-    """
-    from fusion_bench.checks.lint import read_dataset_facts
-    from fusion_bench.errors import UnknownNameError
-
-    try:
-        facts = read_dataset_facts(experiment, source, folders, dataset)
-    except UnknownNameError:
-        if dataset is not None:
-            raise
-        return ()
-    for item in facts:
-        experiment.check_datasets(item.roles, item.spaces, source)
-    return facts

@@ -188,11 +188,11 @@ def list_options(kind: type[Options]) -> Iterator[OptionField]:
         yield OptionField(name, hints[name], default, texts.get(name, ""))
 
 
-def read_attributes(docstring: str) -> dict[str, str]:
-    """Field → text of the section ``Attributes:``, in one line."""
-    _, _, section = inspect.cleandoc(docstring).partition("Attributes:\n")
+def read_attributes(docstring: str, section: str = "Attributes") -> dict[str, str]:
+    """Field → text of a section, in one line."""
+    _, _, entries = inspect.cleandoc(docstring).partition(f"{section}:\n")
     texts: dict[str, str] = {}
-    for line in section.splitlines():
+    for line in entries.splitlines():
         if match := ATTRIBUTE.fullmatch(line):
             name = match[1]
             texts[name] = match[2]

@@ -23,6 +23,7 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.digests import mix_words
+from fusion_bench.util.formatting import check_wanted
 
 #: The increment and the two multipliers of SplitMix64 (Steele, Lea & Flood 2014).
 GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -58,6 +59,7 @@ def draw_flips(keys: NDArray[np.uint64], start: int, stop: int) -> FloatArray:
     Returns:
         Shape (G, stop − start): 1 = keeps its sign, 0 = is flipped.
     """
+    check_wanted()
     first = start // WORD_BITS
     blocks = np.arange(first, -(-stop // WORD_BITS), dtype=np.uint64)
     words = mix_words(keys[:, None] + (blocks + np.uint64(1)) * GAMMA)

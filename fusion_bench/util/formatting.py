@@ -12,7 +12,9 @@ from __future__ import annotations
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields
 from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -29,6 +31,8 @@ NEARLY_ONE = 0.9995
 MAX_NAMES = 3
 #: Beyond this many decimals a number is float noise.
 MOST_DECIMALS = 12
+#: Longest error; a longer one quotes something that is no id.
+MAX_ERROR_LENGTH = 2000
 #: Columns of output that is no terminal.
 PIPE_WIDTH = 120
 
@@ -43,6 +47,13 @@ def escape_control_chars(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def shorten_error(text: str) -> str:
+    """An error of at most 2,000 characters: of a longer one, the beginning and the end."""
+    if len(text) <= MAX_ERROR_LENGTH:
+        return text
+    return f"{text[: MAX_ERROR_LENGTH // 2]} … {text[-MAX_ERROR_LENGTH // 2 :]}"
 
 
 def wrap_line(line: str, width: int = PIPE_WIDTH) -> list[str]:
@@ -302,3 +313,27 @@ Progress = Callable[[str, int, int], None]
 
 def ignore_progress(stage: str, done: int, total: int) -> None:
     """Report no progress."""
+
+
+_CHECK: ContextVar[Callable[[], None] | None] = ContextVar("whether to go on", default=None)
+
+
+@contextmanager
+def checked_by(check: Callable[[], None]) -> Iterator[None]:
+    """Have long computations of this context ask whether to go on.
+
+    Args:
+        check: Called between two steps; raises where nobody waits for the result any more.
+    """
+    token = _CHECK.set(check)
+    try:
+        yield
+    finally:
+        _CHECK.reset(token)
+
+
+def check_wanted() -> None:
+    """What a long computation calls between two steps; raises where it shall end."""
+    check = _CHECK.get()
+    if check is not None:
+        check()

@@ -68,7 +68,7 @@ CALLS = {
 #: Commands that need a network, a model, a person or a minute; two print a schema or meanings.
 WITHOUT_PAGE = {
     *("leaderboard merge", "leaderboard run", "leaderboard verify"),
-    *("dataset add", "glossary", "queries filter", "queries generate"),
+    *("dataset add", "glossary", "mcp", "queries filter", "queries generate"),
     *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
     "skill",
 }

@@ -18,7 +18,7 @@ import typer
 from fusion_bench.cli.application.process import is_json_asked, locate_error
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.files import resolve_path
-from fusion_bench.util.formatting import PIPE_WIDTH, escape_control_chars, wrap_line
+from fusion_bench.util.formatting import PIPE_WIDTH, escape_control_chars, shorten_error, wrap_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -158,10 +158,6 @@ def _escape_property(text: str) -> str:
     return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-#: Longest error; a longer one quotes something that is no id.
-MAX_ERROR_LENGTH = 2000
-
-
 def echo(line: str, *, err: bool = False) -> None:
     r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``.
 
@@ -186,17 +182,11 @@ def echo_error(message: str, *, replaces_result: bool = False) -> None:
     if is_json_asked():
         from json import dumps
 
-        record = {"error": locate_error(_shorten(one_line))._asdict()}
+        record = {"error": locate_error(shorten_error(one_line))._asdict()}
         typer.echo(dumps(record, ensure_ascii=False), err=not replaces_result)
         return
-    text = disarm_commands(_shorten(escape_control_chars(one_line)))
+    text = disarm_commands(shorten_error(escape_control_chars(one_line)))
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {text}", err=True)
-
-
-def _shorten(text: str) -> str:
-    if len(text) <= MAX_ERROR_LENGTH:
-        return text
-    return f"{text[: MAX_ERROR_LENGTH // 2]} … {text[-MAX_ERROR_LENGTH // 2 :]}"
 
 
 def echo_written(paths: Iterable[object]) -> None:

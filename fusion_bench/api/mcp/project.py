@@ -1,0 +1,241 @@
+"""The files of the project that a server's tools may read, and the folder that they may write to.
+
+A tool names a file by its path from the working directory, or a dataset by its name. Nothing it
+names may lie elsewhere, links resolved. No result and no error has an absolute path.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+from fusion_bench.config.models import Location, parse_model
+from fusion_bench.config.plugins import is_reference
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import (
+    Experiment,
+    experiment_file,
+    find_datasets,
+    read_experiment,
+)
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset_config import find_dataset, find_folders
+from fusion_bench.util.files import explain_error, resolve_path
+from fusion_bench.util.formatting import escape_control_chars, shorten_error
+
+#: A folder in front of a name, from the root of the file system; of an address, none.
+ABSOLUTE: Final = re.compile(r"(?<![\w.:/~-])/(?:[^/\s'\",;]+/)+")
+#: Suffixes of an experiment's and a dataset's file.
+YAML: Final = (".yaml", ".yml")
+#: No overrides.
+EMPTY: Final[Mapping[str, Any]] = {}
+#: The system that a tool's ``candidate`` becomes.
+CANDIDATE: Final = "candidate"
+
+
+class OpenedExperiment(NamedTuple):
+    """An experiment as a tool asks for it."""
+
+    experiment: Experiment
+    source: Source
+    folders: list[Path]
+
+
+@dataclass(frozen=True)
+class Project:
+    """What a server serves.
+
+    Attributes:
+        experiment: The experiment of tools that name none; None = each must.
+        out: The folder that tools may write to; None = they write nothing.
+        campaign: The folder of the campaign that may be asked; None = there is none.
+    """
+
+    experiment: Path | None = None
+    out: Path | None = None
+    campaign: Path | None = None
+
+    @classmethod
+    def open(
+        cls, root: Path, *, experiment: Path | None, out: Path | None, campaign: Path | None
+    ) -> Project:
+        """Make a folder the working directory, from which tools name files.
+
+        Args:
+            root: The project's folder.
+            experiment: As the options name it, from the working directory before.
+            out: As above.
+            campaign: As above.
+
+        Raises:
+            ConfigError: There is no such folder, or the experiment or the campaign lies outside.
+        """
+        place = resolve_path(root)
+        inside: dict[str, Path] = {}
+        for option, path in (("experiment", experiment), ("campaign", campaign)):
+            if path is not None:
+                _require_inside(path, f"--{option} {path}", root)
+                inside[option] = resolve_path(path).relative_to(place)
+        written = None if out is None else resolve_path(out)
+        try:
+            os.chdir(place)
+        except OSError as error:
+            raise ConfigError(f"--root {root}: {explain_error(error)}") from None
+        return cls(out=written, **inside)
+
+    def locate(self, given: str, argument: str, *suffixes: str) -> Path:
+        """The file or folder that an argument names.
+
+        Args:
+            given: A path from the project's folder.
+            argument: For messages.
+            suffixes: Of files that may be named; a folder may be named in any case.
+
+        Raises:
+            ConfigError: It lies outside the project, or has another suffix.
+        """
+        path = _check_relative(given, argument)
+        if path.suffix not in suffixes and not path.is_dir():
+            listed = " or ".join(suffixes)
+            raise ConfigError(f"{argument}: {given!r}: a folder or a file {listed} is needed")
+        return path
+
+    def open_experiment(
+        self,
+        given: str | None,
+        *,
+        candidate: Mapping[str, Any] | None = None,
+        overrides: Mapping[str, Any] = EMPTY,
+    ) -> OpenedExperiment:
+        """Read an experiment, changed as an argument says.
+
+        Args:
+            given: Its file, or the folder that holds it; None = that of the server.
+            candidate: One system more, named ``candidate``.
+            overrides: Key below ``systems`` → its value.
+
+        Raises:
+            ConfigError: None is named, or one of the arguments or the file breaks a rule.
+        """
+        path = self.experiment if given is None else self.locate(given, "experiment", *YAML)
+        if path is None:
+            raise ConfigError("experiment: name one: this server was started without --experiment")
+        file = experiment_file(path)
+        _require_inside(file, f"experiment: {given!r}")
+        experiment, source = read_experiment(file, overrides=_list_overrides(overrides))
+        if candidate is not None and CANDIDATE in experiment.systems:
+            raise ConfigError(f"candidate: {file} has a system of that name: change its overrides")
+        if candidate is not None:
+            systems = {**experiment.systems, CANDIDATE: parse_candidate(candidate)}
+            experiment = experiment.model_copy(update={"systems": systems})
+        folders = [folder for folder in find_folders(None, file) if is_inside(folder)]
+        for name, dataset in find_datasets(experiment, source, folders):
+            _require_inside(dataset, f"dataset {name!r}")
+        return OpenedExperiment(experiment, source, folders)
+
+    def find_dataset(self, given: str) -> Path:
+        """The ``dataset.yaml`` of a dataset by its name, its folder or its file.
+
+        Raises:
+            ConfigError: There is none, or it lies outside the project.
+        """
+        path = find_dataset(str(_check_relative(given, "dataset")), [Path("datasets")])
+        _require_inside(path, f"dataset: {given!r}")
+        return path
+
+    def locate_output(self, given: str) -> Path:
+        """A folder below ``--out``.
+
+        Raises:
+            ConfigError: It lies elsewhere, or the server writes nothing.
+        """
+        if self.out is None:
+            raise ConfigError("folder: this server writes nothing: it was started without --out")
+        return _check_relative(given, "folder", self.out)
+
+    def hide_paths(self, text: str) -> str:
+        """A result as JSON without the project's own place: its paths become relative."""
+        root = json.dumps(str(resolve_path(Path())), ensure_ascii=False)[1:-1]
+        return re.sub(rf"{re.escape(root)}(/|(?![\w.-]))", "", text) if len(root) > 1 else text
+
+    def describe_error(self, error: Exception) -> str:
+        """An error in one line, which is no longer than a line may be; no folders of the system."""
+        line = escape_control_chars(" ".join(str(error).split()))
+        return shorten_error(ABSOLUTE.sub("", self.hide_paths(line)))
+
+
+def _check_relative(given: str, argument: str, base: Path = Path()) -> Path:
+    """The path that an argument means, which lies below a folder, links resolved."""
+    path = base / given
+    is_plain = given.isprintable() and ".." not in path.parts and not Path(given).is_absolute()
+    if not given or not is_plain:
+        raise ConfigError(f"{argument}: {given!r}: a relative path is needed, without '..'")
+    _require_inside(path, f"{argument}: {given!r}", base)
+    return path
+
+
+def is_inside(path: Path, base: Path = Path()) -> bool:
+    """Whether a path lies in a folder, by default the project's, links resolved."""
+    return resolve_path(path).is_relative_to(resolve_path(base))
+
+
+def _require_inside(path: Path, what: str, base: Path = Path()) -> None:
+    if not is_inside(path, base):
+        raise ConfigError(f"{what}: leads out of the folder that this server may use")
+
+
+def parse_candidate(candidate: Mapping[str, Any]) -> System:
+    """The system that a tool's argument describes.
+
+    Raises:
+        ConfigError: It breaks a rule.
+    """
+    refuse_code(candidate, CANDIDATE)
+
+    def where(location: Location) -> str:
+        inner = location[2:] if location[:1] == ("systems",) else ()
+        return ".".join(map(str, (CANDIDATE, *inner)))
+
+    alone = {"dataset": "-", "baseline": CANDIDATE, "systems": {CANDIDATE: candidate}}
+    return parse_model(Experiment, alone, where).apply_switch().systems[CANDIDATE]
+
+
+def _list_overrides(overrides: Mapping[str, Any]) -> list[str]:
+    """``KEY=VALUE`` each, as ``--set`` has them.
+
+    Raises:
+        ConfigError: A key is not one of a system.
+    """
+    refuse_code(overrides, "overrides")
+    for key in overrides:
+        if not key.startswith("systems.") or "=" in key:
+            raise ConfigError(
+                f"overrides: {key!r}: only systems may be changed, such as systems.rrf.fusion.k"
+            )
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+
+
+def refuse_code(value: Any, argument: str) -> None:  # noqa: ANN401 - JSON
+    """Refuse what could name code to import: ``package.module:Name``.
+
+    Raises:
+        ConfigError: A text of the argument has a colon.
+    """
+    texts: Sequence[Any] = ()
+    if isinstance(value, Mapping):
+        texts = [*value, *value.values()]
+    elif isinstance(value, list | tuple):
+        texts = value
+    elif isinstance(value, str) and is_reference(value):
+        raise ConfigError(
+            f"{argument}: {value!r}: a name with ':' would import code, which no tool does: use "
+            "the methods that list_methods lists"
+        )
+    for each in texts:
+        refuse_code(each, argument)

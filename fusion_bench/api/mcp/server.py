@@ -1,0 +1,219 @@
+"""The server: calls of tools, one heavy one at a time, over stdio and streamable HTTP.
+
+A call works in a thread. Its progress is sent to the client, and it ends before its next step once
+the client has cancelled it; the next heavy call begins when it has ended.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
+from mcp.shared.exceptions import MCPError
+from pydantic_core import from_json, to_json
+from starlette.datastructures import Headers
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from fusion_bench._version import __version__
+from fusion_bench.api.mcp.declaration import TOOLS, Answer, Tool
+from fusion_bench.api.mcp.project import Project
+from fusion_bench.api.mcp.tools import Tools
+from fusion_bench.config.models import parse_model
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.report.markdown import render_summary
+from fusion_bench.util.files import explain_error
+from fusion_bench.util.formatting import Progress, checked_by
+from fusion_bench.util.loopback import Access, run_application
+
+log = logging.getLogger("fusion_bench.mcp")
+
+#: The environment variable with the token that clients of HTTP bring.
+TOKEN: Final = "FUSION_BENCH_MCP_TOKEN"  # noqa: S105 - its name
+#: A shorter token can be guessed.
+LEAST_TOKEN: Final = 16
+#: Where clients of HTTP find the server.
+PATH: Final = "/mcp"
+#: Seconds between two notes of progress.
+PAUSE: Final = 0.2
+#: Light calls at once.
+LIGHT_CALLS: Final = 4
+INSTRUCTIONS: Final = (
+    "Evaluates how ranked lists are fused and reranked on judged queries. Begin with "
+    "list_datasets. evaluate shows what a configuration does on tuning queries; only people "
+    "change baselines, judgments and queries."
+)
+
+
+class ToolServer:
+    """The server of a project, before any transport.
+
+    Args:
+        project: What it serves.
+    """
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        is_asked = project.campaign is not None
+        self._tools = {n: each for n, each in TOOLS.items() if is_asked or not each.needs_campaign}
+        self._limits = {False: anyio.CapacityLimiter(1), True: anyio.CapacityLimiter(LIGHT_CALLS)}
+        self.protocol: Server[dict[str, Any]] = Server(
+            "fusion-bench",
+            version=__version__,
+            instructions=INSTRUCTIONS,
+            on_list_tools=self._list_tools,
+            on_call_tool=self._call_tool,
+        )
+
+    async def _list_tools(
+        self, _context: ServerRequestContext, _params: types.PaginatedRequestParams | None
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[_describe(each) for each in self._tools.values()])
+
+    async def _call_tool(
+        self, context: ServerRequestContext, params: types.CallToolRequestParams
+    ) -> types.CallToolResult:
+        tool = self._tools.get(params.name)
+        if tool is None:
+            known = ", ".join(self._tools)
+            raise MCPError(types.INVALID_PARAMS, f"unknown tool: known: {known}")
+
+        def run() -> types.CallToolResult:
+            with checked_by(anyio.from_thread.check_cancelled):
+                return self._run(tool, params.arguments or {}, _report_to(context))
+
+        return await anyio.to_thread.run_sync(run, limiter=self._limits[tool.is_light])
+
+    def _run(
+        self, tool: Tool, arguments: dict[str, Any], progress: Progress
+    ) -> types.CallToolResult:
+        """Call a tool, in a thread."""
+        try:
+            given = parse_model(tool.arguments, arguments, tool.name)
+            named = {name: getattr(given, name) for name in tool.arguments.model_fields}
+            return self._answer(tool.function(Tools(self._project, progress), **named))
+        except FusionBenchError as error:
+            return _fail(self._project.describe_error(error))
+        except OSError as error:
+            return _fail(f"{tool.name}: {explain_error(error)}")
+        except Exception as error:
+            log.exception("%s failed", tool.name)
+            return _fail(
+                f"{tool.name}: an error of the server, {type(error).__name__}: see its log"
+            )
+
+    def _answer(self, answer: Answer) -> types.CallToolResult:
+        text = self._project.hide_paths(to_json(answer.record, inf_nan_mode="null").decode())
+        shown = text if answer.page is None else render_summary(answer.page)
+        return types.CallToolResult(
+            content=[types.TextContent(type="text", text=self._project.hide_paths(shown))],
+            structured_content=from_json(text),
+        )
+
+
+def _describe(tool: Tool) -> types.Tool:
+    return types.Tool(
+        name=tool.name,
+        description=tool.description,
+        input_schema=tool.arguments.model_json_schema(),
+        output_schema=tool.output_schema,
+        annotations=types.ToolAnnotations(
+            read_only_hint=not tool.writes, destructive_hint=False, open_world_hint=False
+        ),
+    )
+
+
+def _fail(message: str) -> types.CallToolResult:
+    return types.CallToolResult(
+        content=[types.TextContent(type="text", text=message)], is_error=True
+    )
+
+
+def _report_to(context: ServerRequestContext) -> Progress:
+    """Reports to whoever called a tool; raises in its thread where the call was cancelled."""
+    last, steps = 0.0, 0
+
+    def report(stage: str, done: int, total: int) -> None:
+        nonlocal last, steps
+        anyio.from_thread.check_cancelled()
+        if (now := time.monotonic()) < last + PAUSE:
+            return
+        last, steps = now, steps + 1
+        message = f"{stage}, {done} of {total}"
+        anyio.from_thread.run(context.session.report_progress, float(steps), None, message)
+
+    return report
+
+
+class BearerGuard:
+    """Middleware that answers what it refuses.
+
+    Args:
+        app: What it guards.
+        access: Who may ask.
+    """
+
+    def __init__(self, app: ASGIApp, access: Access) -> None:
+        self._app = app
+        self._access = access
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or hand it on."""
+        refusal = self._find_refusal(Headers(scope=scope)) if scope["type"] == "http" else None
+        await (refusal or self._app)(scope, receive, send)
+
+    def _find_refusal(self, headers: Headers) -> JSONResponse | None:
+        if not self._access.is_own_host(headers.get("host")):
+            return JSONResponse({"error": "host: this is not the address of this server"}, 403)
+        if not self._access.is_own_origin(headers.get("origin")):
+            return JSONResponse({"error": "origin: pages of other sites may not ask"}, 403)
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not self._access.accept_token(token):
+            advice = {"error": "token: send the header 'Authorization: Bearer TOKEN'"}
+            return JSONResponse(advice, 401, {"www-authenticate": "Bearer"})
+        return None
+
+
+def serve_stdio(project: Project) -> None:
+    """Serve whoever started this process, until its standard input ends."""
+
+    async def serve() -> None:
+        server = ToolServer(project).protocol
+        async with stdio_server() as (incoming, outgoing):
+            await server.run(incoming, outgoing, server.create_initialization_options())
+
+    anyio.run(serve)
+
+
+def serve_http(
+    project: Project, listener: socket.socket, announce: Callable[[str, str | None], None]
+) -> None:
+    """Serve whoever has the token, until a signal ends the process.
+
+    Args:
+        project: What is served.
+        listener: On 127.0.0.1.
+        announce: Called with the address, and with the token if no variable holds it.
+
+    Raises:
+        ConfigError: The variable's token is too short.
+    """
+    given = os.environ.get(TOKEN, "")
+    if given and (len(given) < LEAST_TOKEN or not given.isascii()):
+        raise ConfigError(f"{TOKEN}: at least {LEAST_TOKEN} ASCII characters are needed")
+    port = listener.getsockname()[1]
+    access = Access(port, token=given) if given else Access(port)
+    application = ToolServer(project).protocol.streamable_http_app(streamable_http_path=PATH)
+    announce(f"http://127.0.0.1:{port}{PATH}", None if given else access.token)
+    run_application(BearerGuard(application, access), listener, has_lifespan=True)

@@ -1,0 +1,117 @@
+"""A server of tools as a command, and the SDK's own client that stays connected to it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from anyio.from_thread import BlockingPortal
+from mcp import Client
+from mcp.client.stdio import StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, TextContent
+
+from tests.child_processes import running_child
+
+#: What the environment of a server holds, and no answer may show.
+TOKEN = "a-token-of-the-tests-only"  # noqa: S105 - of a test
+SECRET = {"COHERE_API_KEY": "key-that-no-answer-may-show", "FUSION_BENCH_MCP_TOKEN": TOKEN}
+COMMAND = (sys.executable, "-m", "fusion_bench", "mcp")
+
+
+@dataclass(frozen=True)
+class Served:
+    """A client that is connected to a server.
+
+    Attributes:
+        client: The client, in the portal's thread.
+        portal: Runs its coroutines.
+        folder: Of the project.
+    """
+
+    client: Client
+    portal: BlockingPortal
+    folder: Path
+
+    def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> CallToolResult:
+        """What a tool answers."""
+        return self.portal.call(self.client.call_tool, tool, dict(arguments or {}))
+
+    def find(self, tool: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
+        """The record that a tool answers with; it succeeds."""
+        result = self.call(tool, arguments)
+        assert not result.is_error, read_text(result)
+        assert result.structured_content is not None
+        return result.structured_content
+
+    def refuse(self, tool: str, **arguments: Any) -> str:  # noqa: ANN401 - JSON
+        """Why a tool refuses; it does."""
+        result = self.call(tool, arguments)
+        assert result.is_error, read_text(result)
+        assert result.structured_content is None
+        return read_text(result)
+
+
+def read_text(result: CallToolResult) -> str:
+    """The text of an answer."""
+    [content] = result.content
+    assert isinstance(content, TextContent)
+    return content.text
+
+
+@contextmanager
+def connect_stdio(folder: Path, *words: str) -> Iterator[Served]:
+    """A client that has started a server in a project."""
+    environment = {**os.environ, **SECRET}
+    server = StdioServerParameters(
+        command=COMMAND[0], args=[*COMMAND[1:], *words], env=environment, cwd=folder
+    )
+    with hold(Client(server), folder) as served:
+        yield served
+
+
+@contextmanager
+def connect_http(folder: Path, *words: str) -> Iterator[Served]:
+    """A client of a server that runs in a project, on a free port."""
+    with running_http(folder, *words) as (_, started):
+        headers = {"authorization": f"Bearer {TOKEN}"}
+        http = httpx2.AsyncClient(headers=headers, timeout=60)
+        with hold(
+            Client(streamable_http_client(started["address"], http_client=http)), folder
+        ) as s:
+            yield s
+            s.portal.call(http.aclose)
+
+
+@contextmanager
+def hold(client: Client, folder: Path) -> Iterator[Served]:
+    """A client that is connected while the context lasts."""
+    from anyio.from_thread import start_blocking_portal
+
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
+        yield Served(client, portal, folder)
+
+
+@contextmanager
+def running_http(
+    folder: Path, *words: str, **environment: str
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+    """A server of streamable HTTP, and what it printed when it started."""
+    with running_child(
+        [*COMMAND, "--http", "0", "--json", *words],
+        stdout=subprocess.PIPE,
+        cwd=folder,
+        env={**os.environ, **SECRET, **environment},
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        yield process, json.loads(process.stdout.readline())
