@@ -73,6 +73,7 @@ if TYPE_CHECKING:
     from fusion_bench.experiment.system import System as System
     from fusion_bench.importers.public_collections import add_dataset as add_dataset
     from fusion_bench.io.dataset import Dataset as Dataset
+    from fusion_bench.io.held_out import show_held_out as show_held_out
     from fusion_bench.io.load_records import load_qrels as load_qrels
     from fusion_bench.io.load_records import load_run as load_run
     from fusion_bench.io.raw_files import FileLayout as FileLayout
@@ -135,6 +136,7 @@ _HOME = {
     "run_experiment": "api.compare",
     "sample_log": "api.new_data",
     "sensitivity": "api.judging",
+    "show_held_out": "io.held_out",
     "tables": "api.tables",
     "tune": "api.tune",
     "weighted": "api.fuse",

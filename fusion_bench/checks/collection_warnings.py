@@ -20,7 +20,9 @@ from fusion_bench.checks.judges import (
 )
 from fusion_bench.checks.lists import find_data_warnings
 from fusion_bench.checks.query_warnings import (
+    HELD_OUT,
     find_grade_warnings,
+    warn_held_out,
     warn_near_duplicates,
     warn_synthetic,
 )
@@ -35,7 +37,8 @@ V2_DISABLED: Final = "v2 disabled"
 #: Keys of the warnings that stand before those of the lists …
 BEFORE_LISTS: Final = (
     *(MACHINE_JUDGE, SHARED_FAMILY, OTHER_SCALE, "nothing relevant", "one grade"),
-    *("synthetic queries", IGNORED_QUERIES, "caveat", NOT_REPLAYABLE, "v2 differs", V2_DISABLED),
+    *(HELD_OUT, "synthetic queries", IGNORED_QUERIES, "caveat", NOT_REPLAYABLE),
+    *("v2 differs", V2_DISABLED),
 )
 #: … and of those that stand behind them.
 AFTER_LISTS: Final = (
@@ -91,6 +94,7 @@ def find_warnings(
         (
             *find_judge_warnings(judge, runs if judged_lists is None else judged_lists),
             *find_grade_warnings(grades, binary_relevance, is_machine=judge is not None),
+            *warn_held_out(runs),
             *warn_synthetic(synthetic),
             *warn_ignored(ignored, queries if described is None else described),
             *warn_own_methods(origin for config in configs.values() for origin in list_own(config)),

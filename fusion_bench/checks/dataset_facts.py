@@ -20,6 +20,7 @@ from fusion_bench.checks.query_warnings import (
     count_synthetic,
     describe_near_duplicates,
     find_near_duplicates,
+    warn_held_out,
 )
 from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, judgment_kind
@@ -189,6 +190,7 @@ def _list_repeat(
             duplicate_rows=run.duplicates,
             zero_scores=run.zero_scores,
             has_known_documents=not expected.isdisjoint(run.vocabulary),
+            held_out=dict(dataset.held_out.counts),
             **list_facts(dataset, run, aligned),
             **facts,
         )
@@ -228,6 +230,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "license": dataset.spec.license,
         "fingerprint": dataset.fingerprint,
         "judged_queries": int((np.diff(dataset.qrels.offsets) > 0).sum()),
+        **({"held_out": dict(held_out)} if (held_out := dataset.held_out.counts) else {}),
         "grades": {str(grade): count for grade, count in sorted(grades.items())},
         "judgments": dataset.spec.judgments,
         "binary_relevance": dataset.spec.binary_relevance,
@@ -323,7 +326,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         for each in dataset.repeats
     ]
     infos, runs = list_infos(repeats), repeats[0][1]
-    notices = [] if dataset.is_judged else [_ask_to_judge(dataset)]
+    notices = [warning.text for warning in warn_held_out(infos)]
+    notices += [] if dataset.is_judged else [_ask_to_judge(dataset)]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
         warnings = find_list_warnings(info, np.inf, is_judged=dataset.is_judged)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import Final
 
 import numpy as np
 
-from fusion_bench.checks.records import DataWarning, NearDuplicates
+from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups import MAX_SHARE, MIN_GROUPS, find_query_groups
 from fusion_bench.data.records import Query
@@ -158,6 +158,25 @@ def refuse_mixture(where: str, records: Mapping[str, Query], queries: Sequence[s
             f"{where}: {pluralize(count, 'synthetic query')} and {len(queries) - count:,} real "
             "ones would make one mean, which describes neither: give the synthetic ones a 'split' "
             "of their own in the queries file, and evaluate one split at a time (split: NAME)"
+        )
+
+
+#: Key of the warning.
+HELD_OUT: Final = "held-out queries"
+
+
+def warn_held_out(lists: Iterable[ListInfo]) -> Iterator[DataWarning]:
+    """Which open campaigns hold out queries of the dataset, and how many.
+
+    Args:
+        lists: Of the dataset; each says so.
+    """
+    counts = {name: count for each in lists for name, count in each.held_out.items()}
+    for campaign, count in counts.items():
+        yield DataWarning(
+            key=HELD_OUT,
+            text=f"The open campaign {campaign} holds out {pluralize(count, 'judged query')}.",
+            evidence={"campaign": campaign, "queries": count},
         )
 
 

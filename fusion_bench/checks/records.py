@@ -98,6 +98,8 @@ class ListInfo(ReportRecord):
             provider's answer; they have 0.5.
         provider: ``provider/model`` of a rerank list, where that is known.
         ledger: What it cost and how long it took, where that is known; see ``rerank.ledger``.
+        held_out: Open campaign → judged queries of the dataset that it holds out; they are not
+            read.
     """
 
     name: str
@@ -128,6 +130,7 @@ class ListInfo(ReportRecord):
     unread_scores: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     provider: str | None = None
     ledger: dict[str, Any] | None = None
+    held_out: dict[str, int] = Field(default_factory=dict)
 
     @property
     def title(self) -> str:

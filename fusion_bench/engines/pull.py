@@ -36,6 +36,7 @@ from fusion_bench.engines.pulled_dataset import (
     write_folder,
 )
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.io.held_out import read_everything
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.util.files import lock_folder
@@ -196,6 +197,7 @@ def _require_listing(connector: Connector) -> None:
         )
 
 
+@read_everything()
 def _read_queries(given: Path | Mapping[str, str]) -> dict[str, dict[str, Any]]:
     """The queries as their file has them, by id.
 

@@ -36,6 +36,8 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
 )
 from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.io.dataset_config import find_folders
+from fusion_bench.io.held_out import refuse_held_out
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.stats.corrections import Correction
@@ -446,14 +448,17 @@ def read_report(path: Path | str) -> Report:
     """Read a ``report.json``, or that of a folder, and check that its numbers agree.
 
     Raises:
-        DataError: No such file, not a report, a format this version does not know, or numbers that
-            no evaluation would have written.
+        DataError: No such file, not a report, a format this version does not know, numbers that
+            no evaluation would have written, or values of queries that a campaign holds out now.
     """
     path = Path(path) / FILE if Path(path).is_dir() else path
     report = read_stored(Path(path), Report, what="report", remedy=REMEDY)
     problem = next(find_inconsistencies(report), None)
     if problem is not None:
         raise DataError(f"{path}: {problem}: {REMEDY}")
+    for each in report.collections:
+        folders = [folder / each.name for folder in find_folders(None, Path(path).parent)]
+        refuse_held_out(folders, each.queries, f"{path}: {each.name}")
     return report
 
 

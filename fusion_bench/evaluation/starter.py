@@ -30,6 +30,7 @@ from fusion_bench.evaluation.starter_systems import (
 )
 from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import meta_path, read_meta
@@ -337,11 +338,12 @@ class Copies:
             Its path below the folder.
 
         Raises:
-            ConfigError: Another file is in the way.
+            ConfigError: Another file is in the way, or a campaign holds out queries of this one.
         """
         root = resolve_path(self.folder)
         if resolve_path(path).is_relative_to(root):
             return resolve_path(path).relative_to(root).as_posix()
+        refuse_copy(path)
         # What tells the format: ``.trec.gz``, ``.jsonl``.
         suffixes = path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]
         target = self.folder / f"{name}{''.join(suffixes)}"

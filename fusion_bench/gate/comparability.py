@@ -21,13 +21,18 @@ from fusion_bench.gate.baseline import (
     PolicyChange,
     PolicyEffect,
 )
+from fusion_bench.io.held_out import HeldOut
+from fusion_bench.util.formatting import pluralize
 
 #: So many changed queries are named.
 MAX_NAMES = 3
 
 
 def find_incompatibilities(
-    baseline: Baseline, ties: str, collections: Iterable[CollectionBaseline]
+    baseline: Baseline,
+    ties: str,
+    collections: Iterable[CollectionBaseline],
+    held_out: Mapping[str, HeldOut],
 ) -> Iterator[str]:
     """Why the candidate and the baseline cannot be compared; nothing where they can.
 
@@ -37,6 +42,7 @@ def find_incompatibilities(
         baseline: The committed one.
         ties: The candidate's tie rule.
         collections: The candidate's data, with ``digests`` and ``lists`` of all that was loaded.
+        held_out: Collection → the queries that open campaigns hold out, of which nothing is said.
     """
     if baseline.engine != ENGINE:
         yield f"engine version: baseline {baseline.engine}, here {ENGINE}"
@@ -47,6 +53,12 @@ def find_incompatibilities(
         old = committed.pop(new.collection, None)
         if old is None:
             yield f"{new.collection}: the baseline has no such collection"
+        elif sealed := held_out[new.collection].queries.intersection(old.queries):
+            yield (
+                f"{new.collection}: the baseline has {pluralize(len(sealed), 'query')} of a "
+                f"campaign: {held_out[new.collection].reason}: or accept a baseline of the other "
+                "queries (--update --anchor --reason)"
+            )
         else:
             for reason in _compare_collection(old, new):
                 yield f"{new.collection}: {reason}"

@@ -34,6 +34,7 @@ from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.result import GateVerdict, decide_exit_code
 from fusion_bench.gate.verdict import GoldenResult, GuardResult
+from fusion_bench.io.held_out import HeldOut
 from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.ranking.plain_systems import fit_repeats
 from fusion_bench.stats.comparison import NOISE
@@ -206,7 +207,10 @@ def _format_value(value: float | None) -> str:
 
 
 def find_anchor_breaks(
-    previous: Baseline, ties: str, collections: Iterable[CollectionBaseline]
+    previous: Baseline,
+    ties: str,
+    collections: Iterable[CollectionBaseline],
+    held_out: Mapping[str, HeldOut],
 ) -> Iterator[str]:
     """Why new values cannot be compared with the anchor: other queries, judgments, definitions.
 
@@ -222,7 +226,7 @@ def find_anchor_breaks(
     kept = previous.model_copy(
         update={"collections": tuple(known[record.collection] for record in common)}
     )
-    return find_incompatibilities(kept, ties, common)
+    return find_incompatibilities(kept, ties, common, held_out)
 
 
 def anchor_checks(

@@ -40,6 +40,7 @@ from fusion_bench.gate.comparability import compare_policies
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
+from fusion_bench.io.held_out import HeldOut
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import NOISE
@@ -181,6 +182,11 @@ def lint_candidate(inputs: GateInputs) -> tuple[LintFinding, ...]:
     experiment, source = inputs.experiment, inputs.source
     facts = read_dataset_facts(experiment, source, inputs.folders)
     return lint_experiment(experiment, source, facts, systems=[inputs.candidate.name])
+
+
+def list_held_out(collections: Iterable[EvaluationSet]) -> dict[str, HeldOut]:
+    """Collection → the queries that open campaigns hold out of it."""
+    return {task.dataset.name: task.dataset.held_out for task in collections}
 
 
 def describe_collection(task: EvaluationSet, system: System | None = None) -> CollectionBaseline:

@@ -45,6 +45,7 @@ from fusion_bench.gate.inputs import (
     find_unreachable_limits,
     find_unusable_lists,
     lint_candidate,
+    list_held_out,
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
@@ -138,7 +139,9 @@ class _HeldCandidate:
             refusals = [*self._find_irreproducible_values(reference, collections, changes)]
         if refusals:
             unusable = (text for task in collections for text in find_unusable_lists(task, inputs))
-            breaks = find_anchor_breaks(committed, inputs.experiment.ties, descriptions)
+            breaks = find_anchor_breaks(
+                committed, inputs.experiment.ties, descriptions, list_held_out(collections)
+            )
             refused = {
                 "refusals": tuple(refusals),
                 "needs_anchor": any(breaks),
@@ -175,7 +178,9 @@ class _HeldCandidate:
     ) -> list[str]:
         """Why the values cannot be compared, or a check could not fail."""
         ties, known = self.inputs.experiment.ties, self.committed.by_collection
-        refusals = [*find_incompatibilities(self.committed, ties, descriptions)]
+        refusals = [
+            *find_incompatibilities(self.committed, ties, descriptions, list_held_out(collections))
+        ]
         for task in collections:
             refusals += find_unusable_lists(task, self.inputs)
         if refusals:

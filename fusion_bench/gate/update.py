@@ -47,6 +47,7 @@ from fusion_bench.gate.inputs import (
     describe_collection,
     find_unreachable_limits,
     find_unusable_lists,
+    list_held_out,
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
@@ -209,7 +210,8 @@ def _refuse_far_from_anchor(
         FusionBenchError: They do.
     """
     remedy = "--anchor --reason accepts the values as the new anchor"
-    breaks = list(find_anchor_breaks(previous, inputs.experiment.ties, new.collections))
+    ties, held_out = inputs.experiment.ties, list_held_out(collections)
+    breaks = list(find_anchor_breaks(previous, ties, new.collections, held_out))
     if breaks:
         raise FusionBenchError(
             f"no baseline written: the values since the anchor cannot be compared: "
@@ -305,11 +307,13 @@ def _describe_changes(
         "config_changes": find_changes(previous.config, candidate.resolved_config),
         "policy_changes": inputs.find_policy_changes(previous),
     }
-    ties = inputs.experiment.ties
-    reasons = tuple(find_incompatibilities(previous, ties, map(describe_collection, collections)))
+    ties, held_out = inputs.experiment.ties, list_held_out(collections)
+    described = map(describe_collection, collections)
+    reasons = tuple(find_incompatibilities(previous, ties, described, held_out))
     inputs, collections = _keep_known_measures(inputs, previous, collections)
     descriptions = [describe_collection(task) for task in collections]
-    if not inputs.policy.checks or any(find_incompatibilities(previous, ties, descriptions)):
+    breaks = find_incompatibilities(previous, ties, descriptions, held_out)
+    if not inputs.policy.checks or any(breaks):
         return {**always, "incomparable": reasons}
     # Only the candidate's lists are loaded: others that the baseline read are in config_changes.
     list_changes = tuple(

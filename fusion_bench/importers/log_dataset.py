@@ -31,6 +31,7 @@ from fusion_bench.importers.search_log import (
     read_log,
 )
 from fusion_bench.io.dataset_config import make_dataset_name
+from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.raw_files import format_suffix
@@ -169,6 +170,7 @@ def write_folder(
         qrels: Judgments to copy; None = the dataset says that they are missing.
 
     Raises:
+        ConfigError: An open campaign holds out queries of the judgments.
         FusionBenchError: The folder cannot be written to.
     """
     judgments = None
@@ -187,6 +189,7 @@ def write_folder(
     contents["queries.jsonl"] = encode_json_lines(facts)
     contents["documents.jsonl"] = encode_json_lines(_describe_documents(queries))
     if qrels is not None and judgments is not None:
+        refuse_copy(qrels)
         contents[judgments] = read_regular(qrels)
     require_free(folder, (*contents, *(str(path.relative_to(folder)) for path in lists)))
     with remove_on_failure() as new:

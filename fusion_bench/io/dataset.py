@@ -20,6 +20,7 @@ from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
+from fusion_bench.io.held_out import HeldOut, find_open_campaigns, read_everything
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables
 from fusion_bench.io.provenance import ListMeta, read_meta
@@ -247,6 +248,7 @@ class Dataset(TableView):
             dataset holds the first. Empty = every list has one file.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
         has_file: Whether a ``dataset.yaml`` says all this.
+        held_out: The queries that open campaigns hold out; nothing else here has them.
     """
 
     spec: DatasetSpec
@@ -263,6 +265,7 @@ class Dataset(TableView):
     later_repeats: tuple[Dataset, ...] = field(default=(), repr=False)
     refined: Dataset | None = None
     has_file: bool = True
+    held_out: HeldOut = field(default_factory=HeldOut)
 
     def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
         """These runs and all rerank lists that were read, on one set of candidates.
@@ -485,7 +488,7 @@ def load_dataset(
     every_query: bool | None = False,
     groups: Mapping[str, str] | None = None,
 ) -> Dataset:
-    """Read a dataset and check it.
+    """Read a dataset, without the queries that open campaigns hold out, and check it.
 
     Args:
         path: Its ``dataset.yaml``.
@@ -502,15 +505,68 @@ def load_dataset(
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
-    paths = DatasetPaths(source)
-    documents = None if spec.documents is None else paths(spec.documents, "documents")
-    is_whole = spec.qrels is None if every_query is None else every_query
-    qrels_files = _request_qrels(spec, paths, optional=is_whole)
-    run_files, rerank_files = _request_lists(spec, paths, runs, rerankers, refined=refined)
-    queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
+    campaigns = find_open_campaigns([path, *spec.list_paths(path.parent)])
     store = cache if isinstance(cache, Cache) else None
     if cache is True:
         store = open_cache(path.parent, spec.list_paths(path.parent))
+    is_whole = spec.qrels is None if every_query is None else every_query
+    with read_everything():
+        names = (runs, rerankers)
+        dataset = _read_whole(spec, source, names, store, refined, is_whole, groups)
+    if not campaigns:
+        return dataset
+    tables = [table for table, _ in dataset.keys]
+    answered = {query for table in tables for query in table.queries}
+    held_out = HeldOut.match(campaigns, dataset.qrels, answered, dataset.queries)
+    dropped = {id(table): held_out.drop_from(table) for table in tables}
+    return _drop_held_out(dataset, held_out, dropped)
+
+
+def _drop_held_out(
+    dataset: Dataset, held_out: HeldOut, dropped: Mapping[int, Qrels | Run]
+) -> Dataset:
+    """The dataset without the queries that open campaigns hold out.
+
+    Args:
+        dataset: Everything that was read.
+        held_out: The queries.
+        dropped: ``id`` of a table → the table without them.
+    """
+    lists: dict[str, Any] = {
+        "qrels": dropped[id(dataset.qrels)],
+        "runs": {name: dropped[id(run)] for name, run in dataset.runs.items()},
+        "rerankers": {name: dropped[id(run)] for name, run in dataset.rerankers.items()},
+    }
+    declared = dataset.declared_queries
+    return replace(
+        dataset,
+        **lists,
+        queries=held_out.drop_keys(dataset.queries),
+        declared_queries=None if declared is None else held_out.drop_keys(declared),
+        keys=[(dropped[id(table)], held_out.change_key(key)) for table, key in dataset.keys],
+        provenance={n: meta.drop_queries(held_out) for n, meta in dataset.provenance.items()},
+        later_repeats=tuple(
+            _drop_held_out(each, held_out, dropped) for each in dataset.later_repeats
+        ),
+        held_out=held_out,
+    )
+
+
+def _read_whole(
+    spec: DatasetSpec,
+    source: Source,
+    names: tuple[Collection[str] | None, Collection[str] | None],
+    store: Cache | None,
+    refined: bool,
+    is_whole: bool,
+    groups: Mapping[str, str] | None,
+) -> Dataset:
+    """The dataset with every query; arguments as of :func:`load_dataset`, resolved."""
+    paths = DatasetPaths(source)
+    documents = None if spec.documents is None else paths(spec.documents, "documents")
+    qrels_files = _request_qrels(spec, paths, optional=is_whole)
+    run_files, rerank_files = _request_lists(spec, paths, *names, refined=refined)
+    queries = None if spec.queries is None else paths.existing(spec.queries, "queries")
     first = [*run_files, *rerank_files]
     requests = [*first, *(later for file in first for later in file.split_repeats())]
     tables, keys = load_tables([*qrels_files, *requests], store)

@@ -19,6 +19,7 @@ from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Document, Query
 from fusion_bench.errors import AlignmentError, DataError
+from fusion_bench.io.held_out import find_held_out
 from fusion_bench.io.raw_files import GZIP, read_text
 from fusion_bench.util.files import open_regular
 from fusion_bench.util.formatting import is_encodable
@@ -31,6 +32,8 @@ QUERY_FIELDS: Final = frozenset({"id", "_id", "text", *COMPARED_FIELDS})
 def load_queries(path: Path) -> dict[str, Query]:
     """Read what is known of the queries from JSON Lines; ``_id`` is read as ``id``.
 
+    Those that open campaigns hold out are left out.
+
     Raises:
         DataError: A line without an id, an id given twice, or a value of the wrong kind.
     """
@@ -42,7 +45,7 @@ def load_queries(path: Path) -> dict[str, Query]:
         queries[query.id] = query
     if not queries:
         raise DataError(f"{path}: the file is empty: at least one query is needed")
-    return queries
+    return find_held_out(path, queries, queries).drop_keys(queries)
 
 
 def _read_query_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

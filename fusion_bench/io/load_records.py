@@ -27,6 +27,7 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError, UnknownNameError
 from fusion_bench.io.dataset_cache import Array, Cache, StoredArrays, hash_key
 from fusion_bench.io.formats import read_raw_table, source_name
+from fusion_bench.io.held_out import HeldOut, find_open_campaigns
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, ArrowStrings, FileLayout, Kind, RawTable
 
 if TYPE_CHECKING:
@@ -233,11 +234,25 @@ def load_run(
 def load_tables(
     files: Sequence[FileRequest], cache: Cache | None
 ) -> tuple[list[Table], list[str | None]]:
-    """Each file's table, and its key in the cache.
+    """Each file's table without the queries that open campaigns hold out, and its cache key.
 
     Raises:
         DataError: A file breaks a rule; the first of them, as if they were read one by one.
     """
+    campaigns = find_open_campaigns(file.path for file in files)
+    tables, keys = _load_whole(files, cache)
+    if not campaigns:
+        return tables, keys
+    judged = [table for table in tables if isinstance(table, Qrels)]
+    answered = {query for table in tables for query in table.queries}
+    qrels = judged[0] if judged else Qrels.without_judgments(())
+    held_out = HeldOut.match(campaigns, qrels, answered)
+    return [*map(held_out.drop_from, tables)], [*map(held_out.change_key, keys)]
+
+
+def _load_whole(
+    files: Sequence[FileRequest], cache: Cache | None
+) -> tuple[list[Table], list[str | None]]:
     keys = [None if cache is None else file.cache_key(cache) for file in files]
     stored = [None if cache is None or key is None else cache.load(key) for key in keys]
     needed = [key for key in keys if key is not None]
@@ -407,7 +422,7 @@ def load_judge(dataset: Dataset, name: str) -> Qrels:
             "judge", name, [*dataset.spec.judges, "qrels"], where=f"{dataset.name}: judges"
         )
     file = dataset.files[f"judges/{name}"]
-    grades = load_qrels(file.path, layout=file.layout)
+    grades = dataset.held_out.drop_from(load_qrels(file.path, layout=file.layout))
     return grades if spec.map is None else _map_grades(grades, spec.map, f"{file.path}")
 
 

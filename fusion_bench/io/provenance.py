@@ -21,6 +21,7 @@ from pydantic import BaseModel, Field
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.io.held_out import HeldOut, find_held_out
 from fusion_bench.util.files import (
     explain_error,
     make_write_error,
@@ -83,6 +84,17 @@ class ListMeta(StrictModel):
         """The degraded queries that ``asked`` did not score; the others have unread scores."""
         scored = set(self.providers.get(self.asked, ()))
         return tuple(q for q in self.degraded if q not in scored or q not in self.unread)
+
+    def drop_queries(self, held_out: HeldOut) -> ListMeta:
+        """The record without the queries that are held out."""
+        providers = {name: dict.fromkeys(queries) for name, queries in self.providers.items()}
+        return self.model_copy(
+            update={
+                "providers": {n: tuple(held_out.drop_keys(q)) for n, q in providers.items()},
+                "degraded": held_out.drop_keys(self.degraded),
+                "unread": held_out.drop_keys(self.unread),
+            }
+        )
 
     def describe_degradation(self, name: str) -> str:
         """Why nothing should be decided by the list of this name, in one line."""
@@ -152,4 +164,5 @@ def read_meta(path: Path) -> ListMeta | None:
             f"{path.name} has {given[:12]}…): copy both files, or delete the record if the list is "
             "no longer the one that was scored"
         )
-    return meta
+    queries = {query for each in meta.providers.values() for query in each}
+    return meta.drop_queries(find_held_out(path, {*queries, *meta.degraded, *meta.unread}))

@@ -16,6 +16,7 @@ from fusion_bench.experiment.experiment import apply_switch, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import documents_of, read_spec
+from fusion_bench.io.held_out import read_everything
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.models.reranker_protocol import Candidate
@@ -86,6 +87,7 @@ def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
     raise UnknownNameError("system", name, known, remedy=remedy)
 
 
+@read_everything()
 def prepare_request(
     path: Path, system: System, *, depth: int, split: str | None = None
 ) -> ScoringRequest:

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple, Protocol
 
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE, type_of
 from fusion_bench.errors import DataError
+from fusion_bench.io.held_out import read_everything
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.io.outputs import write_output
 from fusion_bench.schema import QueryClassification, QueryType, SearchWeights
@@ -357,6 +358,7 @@ class Predictions:
     failures: dict[str, str]
 
 
+@read_everything()
 def classify_file(
     path: Path, classifier: Classifier, out: Path, *, records: Path | None = None
 ) -> Predictions:

@@ -19,6 +19,7 @@ from fusion_bench.data.records import Query
 from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec
 from fusion_bench.io.dataset_edits import add_entries, format_entry
+from fusion_bench.io.held_out import read_everything
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.outputs import check_output, is_earlier_output, write_output
@@ -180,6 +181,7 @@ class SearchTexts:
     inputs: tuple[Path, ...] = ()
 
 
+@read_everything()
 def read_texts(dataset: Path | None, options: RetrieveOptions | None = None) -> SearchTexts:
     """Read documents and queries.
 

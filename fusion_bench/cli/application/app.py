@@ -328,11 +328,25 @@ def _print_version(asked: bool) -> None:
 
 @app.callback()
 def main(
-    version: Annotated[
+    context: typer.Context,
+    _version: Annotated[
         bool,
         typer.Option(
             "--version", help="Show the version and exit.", callback=_print_version, is_eager=True
         ),
     ] = False,
+    show_held_out: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Read the queries that open campaigns hold out. Logged under this name; their "
+            "guarantee ends.",
+        ),
+    ] = None,
 ) -> None:
     """Turn the application into a group; :class:`LazyGroup` finds its commands."""
+    if show_held_out is not None:
+        from fusion_bench.io import held_out
+
+        command = f"fusion-bench {context.invoked_subcommand}"
+        context.with_resource(held_out.show_held_out(show_held_out, command))
