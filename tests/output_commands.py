@@ -80,7 +80,7 @@ READ = frozenset(
     {
         *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
         *("--from", "--import", "--llm-config", "--passages", "--plugin", "--qrels", "--queries"),
-        *("--relations", "--store", "--vectors", "--votes"),
+        *("--campaign", "--experiment", "--relations", "--root", "--store", "--vectors", "--votes"),
         *("experiment", "file", "files", "log", "queries", "target"),
     }
 )

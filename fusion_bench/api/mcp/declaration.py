@@ -17,7 +17,7 @@ from fusion_bench.config.options import read_attributes
 from fusion_bench.report.page import Page
 
 
-class Answer(NamedTuple):
+class ToolAnswer(NamedTuple):
     """What a tool found.
 
     Attributes:
@@ -41,7 +41,7 @@ class Tool:
         needs_campaign: Whether it is there only where a campaign may be asked.
     """
 
-    function: Callable[..., Answer]
+    function: Callable[..., ToolAnswer]
     schema: str | None
     is_light: bool
     writes: bool
@@ -89,10 +89,10 @@ def tool(
     is_light: bool = False,
     writes: bool = False,
     needs_campaign: bool = False,
-) -> Callable[[Callable[..., Answer]], Callable[..., Answer]]:
+) -> Callable[[Callable[..., ToolAnswer]], Callable[..., ToolAnswer]]:
     """Add a method to :data:`TOOLS`; arguments as :class:`Tool` has them."""
 
-    def register(function: Callable[..., Answer]) -> Callable[..., Answer]:
+    def register(function: Callable[..., ToolAnswer]) -> Callable[..., ToolAnswer]:
         TOOLS[function.__name__] = Tool(function, schema, is_light, writes, needs_campaign)
         return function
 

@@ -27,7 +27,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fusion_bench._version import __version__
-from fusion_bench.api.mcp.declaration import TOOLS, Answer, Tool
+from fusion_bench.api.mcp.declaration import TOOLS, Tool, ToolAnswer
 from fusion_bench.api.mcp.project import Project
 from fusion_bench.api.mcp.tools import Tools
 from fusion_bench.config.models import parse_model
@@ -113,7 +113,7 @@ class ToolServer:
                 f"{tool.name}: an error of the server, {type(error).__name__}: see its log"
             )
 
-    def _answer(self, answer: Answer) -> types.CallToolResult:
+    def _answer(self, answer: ToolAnswer) -> types.CallToolResult:
         text = self._project.hide_paths(to_json(answer.record, inf_nan_mode="null").decode())
         shown = text if answer.page is None else render_summary(answer.page)
         return types.CallToolResult(
@@ -169,7 +169,7 @@ class BearerGuard:
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or hand it on."""
+        """ToolAnswer a request, or hand it on."""
         refusal = self._find_refusal(Headers(scope=scope)) if scope["type"] == "http" else None
         await (refusal or self._app)(scope, receive, send)
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import Field
 
-from fusion_bench.api.mcp.declaration import Answer, tool
+from fusion_bench.api.mcp.declaration import ToolAnswer, tool
 from fusion_bench.api.mcp.project import CANDIDATE, YAML, Project, is_inside
 from fusion_bench.api.power import DIFFERENCES, power
 from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
@@ -67,7 +67,7 @@ class Tools:
     progress: Progress
 
     @tool(is_light=True)
-    def list_datasets(self) -> Answer:
+    def list_datasets(self) -> ToolAnswer:
         """List the project's datasets with their lists and roles, and its experiments.
 
         Use it first: other tools take these names.
@@ -83,10 +83,10 @@ class Tools:
                 "rerank": list(spec.rerank),
             }
         files = (file for suffix in YAML for file in Path("experiments").glob(f"*{suffix}"))
-        return Answer({"datasets": datasets, "experiments": sorted(map(Path.as_posix, files))})
+        return ToolAnswer({"datasets": datasets, "experiments": sorted(map(Path.as_posix, files))})
 
     @tool(is_light=True)
-    def list_methods(self, method: Name | None = None) -> Answer:
+    def list_methods(self, method: Name | None = None) -> ToolAnswer:
         """List fusion methods, blends, normalizers and policies with parameters and defaults.
 
         Use it before you write a configuration.
@@ -99,15 +99,15 @@ class Tools:
         """
         kinds, aliases = method_table.list_methods(), method_table.list_aliases()
         if method is None:
-            return Answer({**kinds, "aliases": aliases})
+            return ToolAnswer({**kinds, "aliases": aliases})
         meant = aliases.get(method, {}).get("method", method)
         names = {entry["method"] for entries in kinds.values() for entry in entries}
         if meant not in names:
             raise UnknownNameError("method", method, names, listed_by="list_methods")
-        return Answer({k: [e for e in es if e["method"] == meant] for k, es in kinds.items()})
+        return ToolAnswer({k: [e for e in es if e["method"] == meant] for k, es in kinds.items()})
 
     @tool()
-    def check_dataset(self, dataset: Name) -> Answer:
+    def check_dataset(self, dataset: Name) -> ToolAnswer:
         """Check every file of a dataset, and say what is doubtful in it.
 
         Use it before the first evaluation, and after files of the dataset changed.
@@ -124,7 +124,7 @@ class Tools:
         notes = dataset_notices(loaded)
         self.progress("counting", 2, 3)
         facts = {**describe_dataset(loaded), "unjudged_share_in_top_10": unjudged_shares(loaded)}
-        return Answer({"file": path, **facts, "notes": notes})
+        return ToolAnswer({"file": path, **facts, "notes": notes})
 
     @tool("report")
     def evaluate(
@@ -134,7 +134,7 @@ class Tools:
         overrides: Settings = NOTHING,
         query_type: Name | None = None,
         per_query: bool = False,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Compare the systems of an experiment: means, differences, intervals, adjusted p-values.
 
         Use it to see what a configuration does on the tuning queries. While a campaign is open, its
@@ -157,7 +157,7 @@ class Tools:
         record = report.model_dump(mode="json")
         if not per_query:
             record["collections"] = [_drop_query_values(each) for each in record["collections"]]
-        return Answer(record, build_page(report))
+        return ToolAnswer(record, build_page(report))
 
     @tool("diagnosis")
     def diagnose(
@@ -166,7 +166,7 @@ class Tools:
         candidate: Settings | None = None,
         systems: Names = (),
         top: Rank = 10,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Count which relevant documents each system loses, where, and list the worst failures.
 
         Use it to find out what a better configuration has to repair.
@@ -181,7 +181,7 @@ class Tools:
         diagnosis = diagnose_experiment(
             *(parsed, source), folders=folders, systems=systems, top=top, progress=self.progress
         )
-        return Answer(diagnosis, build_diagnosis_page(diagnosis))
+        return ToolAnswer(diagnosis, build_diagnosis_page(diagnosis))
 
     @tool()
     def explain(
@@ -193,7 +193,7 @@ class Tools:
         candidate: Settings | None = None,
         system: Name | None = None,
         top: Rank = 10,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Show every term of documents' scores for one query, and why one ranks above another.
 
         Use it on a query of which evaluate or diagnose says that it got worse.
@@ -218,7 +218,7 @@ class Tools:
         ]
         with_terms = document is not None
         page = build_explanation_page(explanation, traces, with_terms=with_terms, titles=titles)
-        return Answer({"documents": records}, page)
+        return ToolAnswer({"documents": records}, page)
 
     @tool("lint", is_light=True)
     def lint(
@@ -227,7 +227,7 @@ class Tools:
         candidate: Settings | None = None,
         overrides: Settings = NOTHING,
         engine: Name | None = None,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Find what a configuration does or cannot do, from its numbers alone; reads no list.
 
         Use it before evaluate: it costs nothing, and each finding has a witness.
@@ -242,7 +242,7 @@ class Tools:
             find_engine(engine, where="engine")
         opened = self.project.open_experiment(experiment, candidate=candidate, overrides=overrides)
         report = make_lint_report(*opened[:2], read_fitting_facts(*opened), engine=engine)
-        return Answer(report, build_lint_page(report))
+        return ToolAnswer(report, build_lint_page(report))
 
     @tool("export", writes=True)
     def export(
@@ -252,7 +252,7 @@ class Tools:
         candidate: Settings | None = None,
         system: Name | None = None,
         folder: Name | None = None,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Write a system as an engine's or library's configuration, and say what that loses.
 
         Use it once a system was shipped. The files are in the answer.
@@ -272,7 +272,7 @@ class Tools:
         report = export_experiment(parsed, source, options, folders=folders, progress=self.progress)
         if place is not None:
             report.write(place, force=True)  # earlier outputs only: the command's --out is guarded
-        return Answer(report, build_export_page(report))
+        return ToolAnswer(report, build_export_page(report))
 
     @tool()
     def power(
@@ -284,7 +284,7 @@ class Tools:
         groups: int | None = None,
         differences: tuple[float, ...] = DIFFERENCES,
         systems: int | None = None,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Plan how many queries a difference needs, and see what the queries at hand can show.
 
         Use it before you search for gains that these queries could never show.
@@ -309,14 +309,14 @@ class Tools:
             differences=differences,
             systems=systems,
         )
-        return Answer(plan, build_power_page(plan))
+        return ToolAnswer(plan, build_power_page(plan))
 
     @tool("gate")
     def gate(
         self,
         experiment: Name | None = None,
         baseline: Name | None = None,
-    ) -> Answer:
+    ) -> ToolAnswer:
         """Check an experiment's guarded system for regressions against its committed baseline.
 
         Use it before a change is proposed. It never updates the baseline: only people do.
@@ -341,7 +341,7 @@ class Tools:
             else self.project.locate(baseline, "baseline", ".json")
         )
         verdict = run_gate(inputs, file)
-        return Answer(verdict, build_gate_page(verdict))
+        return ToolAnswer(verdict, build_gate_page(verdict))
 
 
 def _drop_query_values(value: Any) -> Any:  # noqa: ANN401 - JSON
