@@ -30,6 +30,8 @@ TYPE_CHECKING = False  # as in typing, whose import would take longer than all t
 
 if TYPE_CHECKING:
     from fusion_bench._version import __version__ as __version__
+    from fusion_bench.api.campaign import ask_campaign as ask_campaign
+    from fusion_bench.api.campaign import campaign_status as campaign_status
     from fusion_bench.api.compare import align_runs as align_runs
     from fusion_bench.api.compare import compare as compare
     from fusion_bench.api.compare import evaluate_systems as evaluate_systems
@@ -108,6 +110,8 @@ _HOME = {
     "add_dataset": "importers.public_collections",
     "agreement": "api.judging",
     "align_runs": "api.compare",
+    "ask_campaign": "api.campaign",
+    "campaign_status": "api.campaign",
     "compare": "api.compare",
     "compare_reports": "api.results",
     "compare_systems": "stats.comparison_family:compare_with_baseline",

@@ -25,6 +25,9 @@ RECORDS: Final = {
     "policies": "fusion_bench.report.policy_page:PolicyStudy",
     "lint": "fusion_bench.checks.lint:LintReport",
     "export": "fusion_bench.evaluation.export_records:ExportReport",
+    "campaign-status": "fusion_bench.campaign.records:CampaignStatus",
+    "campaign-answer": "fusion_bench.campaign.records:CampaignAnswer",
+    "campaign-report": "fusion_bench.campaign.records:CampaignReport",
     "search": "fusion_bench.schema.result_records:build_search_schema",
 }
 

@@ -65,15 +65,21 @@ CALLS = {
     "tune": (0, f"tune {EXPERIMENT} --out tuning"),
     "tune -v": (0, f"tune {EXPERIMENT} -v --out tuned"),
 }
-#: Commands that need a network, a model, a person or a minute; two print a schema or meanings.
+#: Commands that need a network, a model, a person, a minute or many queries (those of a campaign
+#: are read in tests/campaign); two print a schema or meanings.
 WITHOUT_PAGE = {
     *("leaderboard merge", "leaderboard run", "leaderboard verify"),
     *("dataset add", "glossary", "mcp", "queries filter", "queries generate"),
     *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
     "skill",
+    *(f"campaign {name}" for name in ("ask", "close", "log", "open", "serve", "status")),
 }
 #: Commands that print a page in brief.
-BRIEF = sorted(name for name, each in leaf_commands().items() if "--quiet" in options_of(each))
+BRIEF = sorted(
+    name
+    for name, each in leaf_commands().items()
+    if "--quiet" in options_of(each) and name not in WITHOUT_PAGE
+)
 #: Lines of a page in brief at so many columns, lines of a gate that passes, columns of a pipe.
 MAX_LINES, COLUMNS, MAX_PASSED, PIPE_COLUMNS = 30, 100, 8, 120
 #: What differs from run to run.

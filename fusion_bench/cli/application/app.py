@@ -119,7 +119,7 @@ ENTRY_POINTS = "fusion_bench.commands"
 
 #: Commands in the order in which they are needed, under the headings of the overview.
 COMMAND_GROUPS: Final = {
-    "Compare, tune, guard": ("try", "eval", "tune", "gate"),
+    "Compare, tune, guard": ("try", "eval", "tune", "gate", "campaign"),
     "Look closer": ("compare", "explain", "diagnose", "lint", "power", "policies", "glossary"),
     "Take it to your engine": ("export", "fuse", "serve"),
     "Lists and queries": ("dataset", "pull", "retrieve", "rerank", "queries", "classify"),

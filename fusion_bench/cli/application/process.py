@@ -43,10 +43,13 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.DONE: "done or passed",
     ExitCode.REGRESSION: (
-        "the gate found a drop, its self-test a wrong error rate, or lint a warning"
+        "the gate found a drop, its self-test a wrong error rate, or lint a warning; a campaign "
+        "keeps its baseline"
     ),
     ExitCode.FAILED: "could not do it",
-    ExitCode.INCONCLUSIVE: "inconclusive, or unjudged documents decide, and this blocks",
+    ExitCode.INCONCLUSIVE: (
+        "inconclusive, or unjudged documents decide, and this blocks; a campaign is closed"
+    ),
     ExitCode.DEGRADED: "done but degraded",
     ExitCode.INTERRUPTED: "interrupted",
     ExitCode.TERMINATED: "terminated",

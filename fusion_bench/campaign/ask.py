@@ -1,0 +1,234 @@
+"""One ask of a campaign: the charge, the test, the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from fusion_bench.campaign.frozen_data import (
+    FrozenData,
+    find_changes,
+    find_misfit,
+    freeze_dataset,
+    load_whole,
+    rebuild_system,
+)
+from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
+from fusion_bench.campaign.referee import describe_tuning, judge_candidate
+from fusion_bench.campaign.state import CampaignPaths, CampaignState, make_event
+from fusion_bench.config.models import parse_model
+from fusion_bench.config.yaml_files import Source, read_yaml
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.overrides import apply_overrides
+from fusion_bench.experiment.system import System
+from fusion_bench.io.campaign_ledger import CampaignEvent, append_events, read_events
+from fusion_bench.io.dataset_config import read_spec
+
+#: The name of a candidate in messages.
+CANDIDATE = "candidate"
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """What is asked about.
+
+    Attributes:
+        source: One system as YAML says it; None = the baseline of the phase.
+        changes: ``KEY=VALUE`` each, such as ``fusion.k=20``: values that replace its own.
+        allow_lists: Whether it may read lists that the dataset has got since.
+    """
+
+    source: Source | None = None
+    changes: tuple[str, ...] = ()
+    allow_lists: bool = False
+
+    @classmethod
+    def read(
+        cls, path: Path | None, changes: Sequence[str] = (), *, allow_lists: bool = False
+    ) -> Candidate:
+        """Read a candidate's file.
+
+        Raises:
+            ConfigError: It is not there, or not YAML; or neither file nor change is given.
+        """
+        if path is None and not changes:
+            raise ConfigError("no candidate: name a YAML file of one system, or --set KEY=VALUE")
+        return cls(None if path is None else read_yaml(path), tuple(changes), allow_lists)
+
+    def resolve(self, baseline: Mapping[str, Any], dataset: str) -> System:
+        """The system, as an experiment on the dataset reads it.
+
+        Args:
+            baseline: Configuration that changes are made to where no file is given.
+            dataset: Name of the dataset.
+
+        Raises:
+            ConfigError: It breaks a rule; names the key.
+        """
+        given = Source(Path(CANDIDATE), dict(baseline)) if self.source is None else self.source
+        inside = ("systems", CANDIDATE)
+        data = {"dataset": dataset, "baseline": CANDIDATE, "systems": {CANDIDATE: given.data}}
+        lines = {(*inside, *place): line for place, line in given.lines.items()}
+        prefix = ".".join((*inside, ""))
+        changes = [f"{prefix}{change}" for change in self.changes]
+        try:
+            source = apply_overrides(Source(given.path, data, lines), changes)
+            experiment = parse_model(Experiment, source.data, source.where).apply_switch()
+        except ConfigError as error:  # its file has no key of that name
+            raise ConfigError(str(error).replace(prefix, "")) from None
+        return experiment.systems[CANDIDATE]
+
+
+@dataclass(eq=False)
+class Referee:
+    """Answers the asks of one campaign; a server keeps one, so that the data are read once.
+
+    Attributes:
+        paths: Where the campaign stands.
+        is_served: Whether the data in memory are kept, whatever becomes of the files.
+    """
+
+    paths: CampaignPaths
+    is_served: bool = False
+    _data: dict[tuple[str, ...], FrozenData] = field(default_factory=dict, repr=False)
+
+    def read_status(self) -> CampaignStatus:
+        """How the campaign stands."""
+        return self.paths.read_state().describe()
+
+    def prepare(self) -> None:
+        """Read the data, and compute the baseline."""
+        state = self.paths.read_state()
+        self._load(state, []).measure_baseline(state.baseline_of(state.phase))
+
+    def ask(self, candidate: Candidate, *, explain: bool = False) -> CampaignAnswer:
+        """Count an ask, test its candidate, and answer; the answer is on disk before it is told.
+
+        Args:
+            candidate: What is asked about.
+            explain: List the relevant documents that it loses.
+
+        Raises:
+            ConfigError: The candidate breaks a rule; nothing is counted.
+            DataError: The ledger was edited, shortened or removed.
+        """
+        state = self.paths.read_state()
+        if state.closed_by:
+            return _refuse(state, state.closed_reason)
+        system, new = self._resolve(state, candidate)
+        data = self._load(state, new)
+        if changes := find_changes(state.plan, data.dataset):
+            return _refuse(state, f"what it froze has changed: {changes}")
+        if misfit := find_misfit(system, data.dataset):
+            raise ConfigError(f"{CANDIDATE}: {misfit}")
+        before = state.find_ask(system.resolved_config, data.lists)
+        if before is None and (state.closed_reason or not state.asks_left):
+            return _refuse(state, state.closed_reason or "all declared asks are made")
+        state, ask = self._count(system, data.lists)
+        if ask is None:
+            return _refuse(state, "all declared asks are made")
+        return self._answer(
+            state, ask, system, data, is_repeated=before is not None, explain=explain
+        )
+
+    def _resolve(self, state: CampaignState, candidate: Candidate) -> tuple[System, list[str]]:
+        """The system, and the lists that it reads and the campaign did not freeze."""
+        spec, _ = read_spec(self.paths.dataset)
+        system = candidate.resolve(state.baseline_of(state.phase), spec.name)
+        known = {f"runs/{name}" for name in state.plan.runs}
+        known |= {f"rerank/{name}" for name in state.plan.rerankers}
+        there = {f"runs/{name}" for name in spec.runs} | {f"rerank/{name}" for name in spec.rerank}
+        new = sorted((system.list_keys & there) - known)
+        if new and not candidate.allow_lists:
+            raise ConfigError(
+                f"{CANDIDATE}: {new[0]} was not there when the campaign was opened, and another "
+                "list is no configuration: allow it with --allow-lists, which the log will name"
+            )
+        return system, new
+
+    def _load(self, state: CampaignState, new: Sequence[str]) -> FrozenData:
+        key = tuple(new)
+        if key not in self._data or not self.is_served:
+            dataset = load_whole(self.paths.dataset, state.plan, new)
+            self._data[key] = freeze_dataset(dataset, state.plan, state.held_out, new)
+        return self._data[key]
+
+    def _count(
+        self, system: System, lists: tuple[str, ...]
+    ) -> tuple[CampaignState, CampaignEvent | None]:
+        """Charge for the ask, unless it was made before; None = none is left."""
+        config = system.resolved_config
+
+        def charge(events: list[CampaignEvent]) -> list[CampaignEvent]:
+            state = self.paths.find_state(events)
+            if state.find_ask(config, lists) is not None or not state.asks_left:
+                return []
+            number = len(state.asks) + 1
+            return [make_event(state.campaign, "ask", number=number, config=config, lists=lists)]
+
+        state = self.paths.find_state(append_events(self.paths.ledger, charge))
+        return state, state.find_ask(config, lists)
+
+    def _answer(
+        self,
+        state: CampaignState,
+        ask: CampaignEvent,
+        system: System,
+        data: FrozenData,
+        *,
+        is_repeated: bool,
+        explain: bool,
+    ) -> CampaignAnswer:
+        """Test the candidate of a counted ask, and write the answer; an old one stays."""
+        number = ask.number or 0
+        phase = state.phases[number]
+        config = state.baseline_of(phase)
+        candidate, baseline = data.measure_system(system), data.measure_baseline(config)
+        judgment = judge_candidate(
+            data, system, candidate, baseline, rules=state.plan.rules, phase=phase
+        )
+        word = self._record(number, phase, "ship" if judgment.ships else "keep")
+        state = self.paths.find_state(read_events(self.paths.ledger))
+        shown = rebuild_system(config, "baseline") if explain else None
+        return CampaignAnswer(
+            campaign=state.campaign,
+            number=number,
+            answer=word,
+            asks_left=state.asks_left,
+            phase=phase,
+            is_repeated=is_repeated,
+            no_guarantee=state.no_guarantee,
+            tuning=describe_tuning(data, system, candidate, baseline, shown),
+            error=candidate.error,
+        )
+
+    def _record(
+        self, number: int, phase: int, word: Literal["ship", "keep"]
+    ) -> Literal["ship", "keep"]:
+        """Write an answer; where another ask has shipped in this phase since, it is ``keep``."""
+
+        def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+            state = self.paths.find_state(events)
+            if number in state.answers:
+                return []
+            is_late = len(state.ships) >= phase
+            told = "keep" if is_late else word
+            return [make_event(state.campaign, "answer", number=number, answer=told)]
+
+        state = self.paths.find_state(append_events(self.paths.ledger, add))
+        return state.answers[number]
+
+
+def _refuse(state: CampaignState, reason: str) -> CampaignAnswer:
+    return CampaignAnswer(
+        campaign=state.campaign,
+        number=None,
+        answer="closed",
+        reason=reason,
+        asks_left=state.asks_left,
+        phase=state.phase,
+        no_guarantee=state.no_guarantee,
+    )

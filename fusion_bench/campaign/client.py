@@ -1,0 +1,80 @@
+"""Who answers for a campaign: this process, or the server of another one."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from fusion_bench.campaign.ask import Candidate, Referee
+from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
+from fusion_bench.campaign.state import CampaignPaths
+from fusion_bench.config.models import StrictModel
+from fusion_bench.util.http_client import open_client
+
+#: Bytes by which an answer about many tuning queries may be longer than what is sent.
+MOST_ANSWER: Final = 50_000_000
+
+
+class ServerSettings(StrictModel):
+    """How a served campaign is called.
+
+    Attributes:
+        key: The environment variable of its token.
+        timeout: Seconds for an ask.
+        concurrency: Most concurrent connections.
+        allow_http: Whether the token may be sent to another machine without TLS.
+    """
+
+    key: str = "FUSION_BENCH_CAMPAIGN_TOKEN"
+    timeout: float = 600.0
+    concurrency: int = 1
+    allow_http: bool = False
+
+
+@dataclass(frozen=True)
+class ServedCampaign:
+    """A campaign that another process serves.
+
+    Attributes:
+        address: Such as ``http://127.0.0.1:8123``.
+    """
+
+    address: str
+
+    def read_status(self) -> CampaignStatus:
+        """How it stands; raises FusionBenchError where it cannot be asked."""
+        return CampaignStatus.model_validate(self._request("GET", "/status", None))
+
+    def ask(self, candidate: Candidate, *, explain: bool = False) -> CampaignAnswer:
+        """Ask, as :meth:`~fusion_bench.campaign.ask.Referee.ask` does."""
+        source = candidate.source
+        body = {
+            "system": None if source is None else source.data,
+            "changes": candidate.changes,
+            "allow_lists": candidate.allow_lists,
+            "explain": explain,
+        }
+        return CampaignAnswer.model_validate(self._request("POST", "/ask", body))
+
+    def _request(self, method: str, path: str, body: object) -> Any:  # noqa: ANN401 - JSON
+        async def send() -> Any:  # noqa: ANN401 - JSON
+            async with open_client(self.address, ServerSettings()) as client:
+                return await client.request_json(method, path, body, extra_bytes=MOST_ANSWER)
+
+        return asyncio.run(send())
+
+
+def find_referee(place: str) -> Referee | ServedCampaign:
+    """Who answers for a campaign.
+
+    Args:
+        place: Its folder, or the address of a served one.
+
+    Raises:
+        DataError: There is no such folder.
+    """
+    if place.startswith(("http://", "https://")):
+        return ServedCampaign(place)
+    return Referee(CampaignPaths.read(Path(place)))

@@ -1,0 +1,143 @@
+"""Close a campaign: its held-out queries may be looked at, and every ask gets its values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from fusion_bench.campaign.frozen_data import (
+    FrozenData,
+    SystemValues,
+    find_changes,
+    freeze_dataset,
+    load_whole,
+    rebuild_system,
+)
+from fusion_bench.campaign.records import CampaignReport, ClosedAsk
+from fusion_bench.campaign.referee import Judgment, held_out_difference, judge_candidate
+from fusion_bench.campaign.state import CampaignPaths, CampaignState, make_event
+from fusion_bench.errors import ConfigError
+from fusion_bench.io.campaign_ledger import CampaignEvent, append_events
+from fusion_bench.report.tuning_records import Gain
+from fusion_bench.stats.intervals import betting_bound
+from fusion_bench.tune.gains import paired_gain
+from fusion_bench.tune.trial_selection import shrink_gain
+from fusion_bench.util.formatting import Progress, ignore_progress
+
+
+def close_campaign(
+    paths: CampaignPaths, by: str, progress: Progress = ignore_progress
+) -> CampaignReport:
+    """Close a campaign for good, and compute what its asks found; a closed one is computed again.
+
+    Args:
+        paths: Where it stands.
+        by: The person who closes it.
+        progress: Called for each ask.
+
+    Raises:
+        ConfigError: Nobody is named.
+        DataError: The ledger was edited, shortened or removed, or the data are not as frozen.
+    """
+    if not by.strip():
+        raise ConfigError("--by: name the person who closes the campaign")
+    before = paths.read_state()
+    dataset = load_whole(paths.dataset, before.plan, _list_new(before))
+    if changes := find_changes(before.plan, dataset):
+        progress(f"values are those of changed data: {changes}", 0, 1)
+
+    def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+        state = paths.find_state(events)
+        closing = make_event(state.campaign, "close", by=by)
+        return [] if state.closed_by else [closing]
+
+    state = paths.find_state(append_events(paths.ledger, add))
+    data = freeze_dataset(dataset, state.plan, state.held_out)
+    asks = tuple(_describe_asks(state, data, progress))
+    first = data.measure_baseline(state.plan.config)
+    return CampaignReport(
+        status=before.describe(),
+        closed_by=state.closed_by,
+        overrides=tuple(f"{event.by}: {event.command}" for event in state.overrides),
+        changes=changes,
+        asks=asks,
+        held_out=tuple(data.held_out.queries),
+        baseline_values=tuple(first.held_out.tolist()),
+        shipped_values=_shipped_values(state, data),
+    )
+
+
+def _list_new(state: CampaignState) -> list[str]:
+    """The lists that asks read beside those of the plan."""
+    return sorted({text.rpartition(" ")[0] for ask in state.asks for text in ask.lists})
+
+
+def _shipped_values(state: CampaignState, data: FrozenData) -> tuple[float, ...]:
+    if not state.ships:
+        return ()
+    shipped = data.measure_baseline(state.baseline_of(len(state.ships) + 1))
+    return tuple(shipped.held_out.tolist())
+
+
+def _describe_asks(
+    state: CampaignState, data: FrozenData, progress: Progress
+) -> Iterator[ClosedAsk]:
+    for count, ask in enumerate(state.asks, 1):
+        progress("computing asks", count, len(state.asks))
+        number, config = ask.number or 0, dict(ask.config or {})
+        yield _describe_ask(state, data, ask, number, config)
+
+
+def _describe_ask(
+    state: CampaignState,
+    data: FrozenData,
+    ask: CampaignEvent,
+    number: int,
+    config: Mapping[str, Any],
+) -> ClosedAsk:
+    """One ask with its held-out values."""
+    phase, system = state.phases[number], rebuild_system(config)
+    baseline = data.measure_baseline(state.baseline_of(phase))
+    values = data.measure_system(system)
+    judgment = judge_candidate(data, system, values, baseline, rules=state.plan.rules, phase=phase)
+    tuning = None
+    if values.tuning is not None and baseline.tuning is not None:
+        tuning = float((values.tuning - baseline.tuning).mean())
+    gain = _measure_gain(data, values, baseline, judgment) if len(values.held_out) else None
+    answer = state.answers.get(number)
+    return ClosedAsk(
+        number=number,
+        date=ask.date,
+        phase=phase,
+        answer=answer,
+        config=dict(config),
+        lists=ask.lists,
+        tuning_gain=tuning,
+        is_screened=judgment.is_screened,
+        gain=gain,
+        log_e_value=judgment.test.log_e_value,
+        shrunken=shrink_gain(gain) if gain is not None and answer == "ship" else None,
+    )
+
+
+def _measure_gain(
+    data: FrozenData, candidate: SystemValues, baseline: SystemValues, judgment: Judgment
+) -> Gain:
+    """The held-out gain; with bounded tails its interval is the betting one, at the ask's share."""
+    share = judgment.test.share
+    gain = paired_gain(
+        candidate.held_out,
+        baseline.held_out,
+        data.held_out_groups,
+        is_bounded=data.measure.is_bounded,
+        alpha=2 * share,
+        seed=None,
+    )
+    if judgment.test.tails == "t":
+        return gain
+    difference = held_out_difference(candidate, baseline)
+    low, high = (
+        sign * betting_bound(sign * difference, data.held_out_groups, alpha=share)
+        for sign in (1, -1)
+    )
+    return gain.model_copy(update={"low": low, "high": high})

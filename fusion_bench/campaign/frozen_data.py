@@ -1,0 +1,200 @@
+"""The data of a campaign as they were frozen: tuning queries, held-out queries, their values."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from fusion_bench._version import ENGINE, __version__
+from fusion_bench.campaign.records import CampaignPlan
+from fusion_bench.checks.unjudged import UnjudgedEvidence, judgment_kind, measure_unjudged
+from fusion_bench.config.models import parse_model
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.experiment.system import System
+from fusion_bench.io.campaign_ledger import HeldOutDigests
+from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.fingerprints import Fingerprint, query_digests
+from fusion_bench.io.held_out import read_everything
+from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.ranking.plain_systems import needs_fitting
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.stats.comparison import JudgmentKind
+
+#: Hexadecimal digits of the digest of a new list.
+LIST_DIGITS = 16
+#: The version of the rule that decides; another one is another campaign.
+RULE = 1
+
+
+def code_versions() -> dict[str, str]:
+    """What a decision depends on beside the data."""
+    return {"rank-fusion-bench": __version__, "engine": str(ENGINE), "rule": str(RULE)}
+
+
+def rebuild_system(config: Mapping[str, Any], name: str = "candidate") -> System:
+    """A system from its resolved configuration."""
+    return parse_model(System, {**config, "name": name}, name)
+
+
+@dataclass(frozen=True, eq=False)
+class SystemValues:
+    """One system on the queries of a campaign.
+
+    Attributes:
+        tuning: Shape (T,), of the tuning queries; None = it cannot be computed there.
+        error: Why not; empty = it can.
+        held_out: Shape (H,); empty = it cannot be computed there.
+        evidence: Of the held-out queries; None = their judgments leave nothing to unjudged
+            documents, or it cannot be computed.
+    """
+
+    tuning: FloatArray | None
+    error: str
+    held_out: FloatArray
+    evidence: UnjudgedEvidence | None
+
+
+@dataclass(frozen=True, eq=False)
+class FrozenData:
+    """A dataset, and how its queries are split.
+
+    Attributes:
+        dataset: With the lists that candidates may read.
+        tuning: Aligned, the tuning queries.
+        held_out: Aligned, the held-out queries.
+        measure: What decides.
+        lists: New lists beside those of the plan, each with its digest.
+    """
+
+    dataset: Dataset
+    tuning: AlignedRuns
+    held_out: AlignedRuns
+    measure: Measure
+    lists: tuple[str, ...] = ()
+
+    @cached_property
+    def kind(self) -> JudgmentKind:
+        """What the judgments of the held-out queries say of unjudged documents."""
+        return judgment_kind(self.dataset, self.held_out.queries)
+
+    @cached_property
+    def tuning_groups(self) -> IntArray:
+        """(T,): codes of the groups."""
+        return number_by_appearance(self.tuning.groups)[0]
+
+    @cached_property
+    def held_out_groups(self) -> IntArray:
+        """(H,): codes of the groups."""
+        return number_by_appearance(self.held_out.groups)[0]
+
+    @cached_property
+    def _known(self) -> dict[str, SystemValues]:
+        """Values by configuration: those of the baselines."""
+        return {}
+
+    def measure_baseline(self, config: Mapping[str, Any]) -> SystemValues:
+        """Values of a baseline, kept as long as the data are."""
+        key = repr(config)
+        if key not in self._known:
+            self._known[key] = self.measure_system(rebuild_system(config, "baseline"))
+        return self._known[key]
+
+    def measure_system(self, system: System) -> SystemValues:
+        """Values of a system on all queries; nothing is left out, whatever comes out first."""
+        tuning, error = self.evaluate(system, self.tuning)
+        held_out, _ = self.evaluate(system, self.held_out)
+        evidence = None
+        if held_out is not None and self.kind in {"pooled", "dropped zeros"}:
+            training = self.tuning if needs_fitting(system) else None
+            [evidence] = measure_unjudged(system, self.held_out, [self.measure], training=training)
+        return SystemValues(tuning, error, np.zeros(0) if held_out is None else held_out, evidence)
+
+    def evaluate(self, system: System, runs: AlignedRuns) -> tuple[FloatArray | None, str]:
+        """(Q,) values, or why there are none. What is trained learns from tuning queries alone."""
+        training = self.tuning if needs_fitting(system) else None
+        try:
+            [scores] = evaluate_systems([system], runs, [self.measure], training=training)
+        except FusionBenchError as error:
+            return None, str(error)
+        return scores.values[0], ""
+
+
+def find_misfit(system: System, dataset: Dataset) -> str:
+    """The first thing in which a system does not fit a dataset; empty = it fits."""
+    roles, rerankers = dataset.spec.run_roles, tuple(dataset.rerankers)
+    known = {name: roles[name] for name in dataset.runs}
+    misfits = system.find_misfits(known, rerankers)
+    return next((f"{'.'.join(map(str, place))}: {problem}" for place, problem in misfits), "")
+
+
+def load_whole(path: Path, plan: CampaignPlan | None = None, new: Collection[str] = ()) -> Dataset:
+    """Read a dataset with the queries that campaigns hold out.
+
+    Args:
+        path: The ``dataset.yaml``.
+        plan: Names the lists, and fixes the groups; None = all lists, and groups are looked for.
+        new: Lists that the plan does not name, as ``runs/NAME`` and ``rerank/NAME``.
+
+    Raises:
+        FusionBenchError: A file is not there, or breaks a rule.
+    """
+    with read_everything():
+        if plan is None:
+            return load_dataset(path)
+        return load_dataset(
+            path,
+            runs={*plan.runs, *_names_of("runs/", new)},
+            rerankers={*plan.rerankers, *_names_of("rerank/", new)},
+            groups=plan.groups,
+        )
+
+
+def _names_of(prefix: str, keys: Iterable[str]) -> set[str]:
+    return {key.removeprefix(prefix) for key in keys if key.startswith(prefix)}
+
+
+def freeze_dataset(
+    dataset: Dataset, plan: CampaignPlan, held_out: HeldOutDigests, new: Collection[str] = ()
+) -> FrozenData:
+    """Align a dataset that was read whole, and split its queries.
+
+    Args:
+        dataset: With the lists that candidates may read.
+        plan: Names the measure, the tie rule, and the tuning queries.
+        held_out: Which queries decide.
+        new: Lists beside those of the plan.
+    """
+    runs = dataset.align_repeats([*dataset.runs], ties=plan.ties).common_repeats()
+    digests = [query_digests([query])[0] for query in runs.queries]
+    relevance = dataset.spec.binary_relevance
+
+    def select(chosen: Sequence[str]) -> BoolArray:
+        members = frozenset(chosen)
+        return np.array([digest in members for digest in digests], dtype=bool)
+
+    parts = dataset.contents.parts
+    return FrozenData(
+        dataset,
+        runs.subset(select(plan.tuning)),
+        runs.subset(select(held_out.queries)),
+        parse_measure(plan.measure, binary_relevance=relevance, where="campaign"),
+        tuple(f"{key} {parts[key][:LIST_DIGITS]}" for key in sorted(new)),
+    )
+
+
+def find_changes(plan: CampaignPlan, dataset: Dataset) -> str:
+    """What is not as it was frozen; empty = everything is."""
+    now = {name: dataset.contents.parts.get(name) for name in plan.contents}
+    present = Fingerprint({name: value for name, value in now.items() if value is not None})
+    versions = Fingerprint(code_versions())
+    return (present | versions).summarize_changes(
+        Fingerprint(plan.contents) | Fingerprint(plan.versions)
+    )

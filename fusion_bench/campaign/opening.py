@@ -1,0 +1,270 @@
+"""Open a campaign: freeze the held-out queries, the baseline, the measure, the asks."""
+
+from __future__ import annotations
+
+import math
+import os
+import secrets
+import statistics
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from fusion_bench.campaign.decision import detectable_gain, phase_share
+from fusion_bench.campaign.earlier_looks import find_earlier_looks, refuse_known
+from fusion_bench.campaign.frozen_data import (
+    FrozenData,
+    code_versions,
+    freeze_dataset,
+    load_whole,
+)
+from fusion_bench.campaign.records import (
+    CampaignFile,
+    CampaignPlan,
+    CampaignRules,
+    CampaignStatus,
+    PhasePower,
+)
+from fusion_bench.campaign.state import CAMPAIGN_FILE, list_campaigns, make_event
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.experiment.system import System
+from fusion_bench.io.campaign_ledger import (
+    LEDGER_NAME,
+    CampaignEvent,
+    HeldOutDigests,
+    append_events,
+    check_committed,
+    read_events,
+)
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.fingerprints import judgment_digests, query_digests
+from fusion_bench.io.outputs import check_output, write_outputs
+from fusion_bench.measures import Measure
+from fusion_bench.stats.comparison import MIN_GROUPS, paired_difference
+from fusion_bench.tune.splits import HALF, QuerySplit, split_queries
+from fusion_bench.util.files import make_output_folder, name_experiment, resolve_path
+from fusion_bench.util.formatting import pluralize
+
+#: Random bytes of a campaign's id.
+ID_BYTES = 8
+
+
+def open_campaign(
+    experiment: Experiment,
+    source: Source,
+    path: Path,
+    out: Path,
+    rules: CampaignRules,
+    *,
+    held_out: float | None = None,
+    accepts_no_guarantee: bool = False,
+) -> CampaignStatus:
+    """Freeze everything that an ask depends on, and write it into the ledger beside the dataset.
+
+    Args:
+        experiment: Its baseline is the first system to beat; its first measure decides.
+        source: Where it was read from.
+        path: The ``dataset.yaml``.
+        out: Folder of the campaign.
+        rules: What is declared.
+        held_out: Share of the queries that decides; None = as ``tune.held_out`` says, else half.
+            A dataset's own splits win.
+        accepts_no_guarantee: Open it though somebody may have looked at the queries.
+
+    Returns:
+        How it stands, with what each phase can find.
+
+    Raises:
+        ConfigError: The queries were looked at, groups are refused, too few queries, or a measure
+            without bounds.
+        FusionBenchError: A file breaks a rule, or cannot be written.
+    """
+    dataset, ledger = load_whole(path), path.parent / LEDGER_NAME
+    measure = _check(experiment, source, dataset, rules)
+    events = read_events(ledger)
+    check_committed(ledger, events)
+    runs, split = _split(experiment, dataset, held_out, events)
+    chosen, digests = _digest_held_out(runs, split)
+    refuse_known(ledger, digests, events)
+    looks = find_earlier_looks(source.path, path, dataset.name, chosen, digests)
+    if looks and not accepts_no_guarantee:
+        raise ConfigError(
+            f"{path}: the held-out queries were looked at before ({'; '.join(looks)}), so that no "
+            "level holds for them: hold out queries that nobody has used, or open the campaign "
+            "without its guarantee by --no-guarantee"
+        )
+    plan = CampaignPlan(
+        experiment=name_experiment(source.path),
+        dataset=dataset.name,
+        rules=rules,
+        measure=measure.name,
+        ties=experiment.ties,
+        baseline=experiment.baseline,
+        config=experiment.systems[experiment.baseline].resolved_config,
+        runs=tuple(dataset.runs),
+        rerankers=tuple(dataset.rerankers),
+        groups=dataset.found_groups,
+        tuning=query_digests(runs.queries[q] for q in np.flatnonzero(split.tune)),
+        contents=dict(dataset.contents.parts),
+        versions=code_versions(),
+        no_guarantee="; ".join(looks),
+    )
+    data = freeze_dataset(dataset, plan, digests)
+    _refuse_baseline(data, plan)
+    phases = measure_phases(experiment, data, rules)
+    event = _open_event(plan, digests)
+    _write(path, out, event)
+    return list_campaigns([event])[event.campaign].describe(phases)
+
+
+def _check(
+    experiment: Experiment, source: Source, dataset: Dataset, rules: CampaignRules
+) -> Measure:
+    """Refuse what no campaign can rest on; returns the measure that decides."""
+    measure = experiment.parse_measures(dataset.spec.binary_relevance, source)[0]
+    if rules.ships > rules.asks:
+        raise ConfigError(f"--ships: at most as many as --asks ({rules.asks}), not {rules.ships}")
+    if rules.tails == "bounded" and not measure.is_bounded:
+        raise ConfigError(
+            f"{measure.name}: its values have no bounds, and the guarantee needs values from 0 to "
+            "1: name another first measure, or open the campaign with --tails t"
+        )
+    if dataset.spec.grouping == "none":
+        raise ConfigError(
+            f"{dataset.name}: 'groups: none' is refused in a campaign: a tuning query that is a "
+            "copy of a held-out one shows its answer; delete the key, or name a file of groups"
+        )
+    experiment.check_datasets(dataset.spec.run_roles, tuple(dataset.spec.rerank), source)
+    return measure
+
+
+def _split(
+    experiment: Experiment,
+    dataset: Dataset,
+    held_out: float | None,
+    events: Sequence[CampaignEvent],
+) -> tuple[AlignedRuns, QuerySplit]:
+    """The judged queries that no open campaign holds out, and their split."""
+    runs = dataset.align_repeats([*dataset.runs], ties=experiment.ties).common_repeats()
+    taken = {
+        digest
+        for state in list_campaigns(events).values()
+        if not state.closed_by
+        for digest in state.held_out.queries
+    }
+    free = np.array([query_digests([query])[0] not in taken for query in runs.queries])
+    if not free.any():
+        raise ConfigError(f"{dataset.name}: an open campaign holds out every query: close it first")
+    runs = runs if free.all() else runs.subset(free)
+    tuning = experiment.tune or TuneSettings(system=experiment.baseline)
+    share = tuning.held_out if isinstance(tuning.held_out, float) else HALF
+    split = split_queries(
+        runs,
+        dataset.queries,
+        split_seed=tuning.split_seed,
+        held_out=share if held_out is None else held_out,
+    )
+    groups = {runs.groups[q] for q in np.flatnonzero(split.held_out)}
+    if len(groups) < MIN_GROUPS:
+        raise ConfigError(
+            f"{dataset.name}: {pluralize(len(groups), 'group')} of queries would be held out, and "
+            f"fewer than {MIN_GROUPS} can never ship anything: judge more queries, or raise "
+            "--held-out"
+        )
+    return runs, split
+
+
+def _digest_held_out(runs: AlignedRuns, split: QuerySplit) -> tuple[list[str], HeldOutDigests]:
+    """The held-out queries, and what tells whether others are the same."""
+    index = np.flatnonzero(split.held_out)
+    queries = [runs.queries[q] for q in index]
+    return queries, HeldOutDigests(
+        queries=query_digests(queries),
+        judgments=judgment_digests(runs.qrels, queries),
+        groups=query_digests({runs.groups[q] for q in index}),
+    )
+
+
+def _refuse_baseline(data: FrozenData, plan: CampaignPlan) -> None:
+    """Refuse a baseline that cannot be computed.
+
+    Raises:
+        ConfigError: Says why.
+    """
+    values = data.measure_baseline(plan.config)
+    if values.tuning is None or not len(values.held_out):
+        raise ConfigError(f"baseline {plan.baseline!r}: {values.error or 'cannot be computed'}")
+
+
+def measure_phases(
+    experiment: Experiment, data: FrozenData, rules: CampaignRules
+) -> list[PhasePower]:
+    """What each phase can find, from differences on the tuning queries.
+
+    They are those of the other systems of the experiment, or of the single lists where there is
+    none; the median over them counts.
+    """
+    differences = [*_list_differences(experiment, data)]
+    phases = []
+    for phase in range(1, rules.ships + 1):
+        share = phase_share(phase, ships=rules.ships, asks=rules.asks, level=rules.level)
+        gains = [
+            detectable_gain(
+                difference,
+                data.tuning_groups,
+                queries=len(data.held_out.queries),
+                share=share,
+                tails=rules.tails,
+            )
+            for difference in differences
+        ]
+        known = [math.inf if gain is None else gain for gain in gains]
+        gain = statistics.median_high(known) if known else math.inf
+        found = gain if math.isfinite(gain) else None
+        phases.append(PhasePower(phase=phase, share=share, detectable_gain=found))
+    return phases
+
+
+def _list_differences(experiment: Experiment, data: FrozenData) -> Iterator[FloatArray]:
+    """(T,) each: another system − the baseline, where it can be computed and differs."""
+    config = experiment.systems[experiment.baseline].resolved_config
+    baseline = data.measure_baseline(config).tuning
+    others = [s for name, s in experiment.systems.items() if name != experiment.baseline]
+    alone = [System(name=name, runs=(name,)) for name in data.dataset.runs]
+    for system in others or alone:
+        values, _ = data.evaluate(system, data.tuning)
+        if values is not None and baseline is not None:
+            difference = paired_difference(values, baseline)
+            if difference.any():
+                yield difference
+
+
+def _open_event(plan: CampaignPlan, held_out: HeldOutDigests) -> CampaignEvent:
+    frozen, campaign = plan.model_dump(mode="json"), secrets.token_hex(ID_BYTES)
+    return make_event(campaign, "open", held_out=held_out, plan=frozen)
+
+
+def _write(path: Path, out: Path, event: CampaignEvent) -> None:
+    """Write the ledger, and the file of the campaign's folder.
+
+    Raises:
+        ConfigError: Another campaign took queries of it in the meantime, or a file is in the way.
+    """
+    ledger, folder = path.parent / LEDGER_NAME, make_output_folder(out)
+    check_output(folder / CAMPAIGN_FILE)
+
+    def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+        if event.held_out is not None:
+            refuse_known(ledger, event.held_out, events)
+        return [event]
+
+    append_events(ledger, add)
+    dataset = os.path.relpath(resolve_path(path), resolve_path(folder))
+    file = CampaignFile(campaign=event.campaign, dataset=dataset)
+    write_outputs(folder, {CAMPAIGN_FILE: f"{file.model_dump_json(indent=1)}\n".encode()})

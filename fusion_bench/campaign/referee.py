@@ -1,0 +1,174 @@
+"""The answer to one candidate: what decides on the held-out queries, what is told of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from fusion_bench.campaign.decision import (
+    HeldOutTest,
+    is_screened,
+    phase_share,
+    run_held_out_test,
+)
+from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
+from fusion_bench.campaign.records import (
+    CampaignRules,
+    LostDocument,
+    QueryChange,
+    TuningAnswer,
+)
+from fusion_bench.checks.lint import lint_systems
+from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.details.relevant_ranks import list_relevant, take_relevant
+from fusion_bench.experiment.system import System
+from fusion_bench.explain.failures import TOP, rank_stages
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.tune.gains import paired_gain
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """What decides on a candidate.
+
+    Attributes:
+        test: On the held-out queries.
+        is_screened: Not better on the tuning queries, and so not tested.
+        is_withheld: Unjudged documents decide, a list is degraded, or no value can be computed.
+    """
+
+    test: HeldOutTest
+    is_screened: bool
+    is_withheld: bool
+
+    @property
+    def ships(self) -> bool:
+        """Whether the candidate is the next baseline."""
+        return self.test.ships and not self.is_screened and not self.is_withheld
+
+
+def judge_candidate(
+    data: FrozenData,
+    system: System,
+    candidate: SystemValues,
+    baseline: SystemValues,
+    *,
+    rules: CampaignRules,
+    phase: int,
+) -> Judgment:
+    """Test a candidate; every part is computed whatever another one says.
+
+    Args:
+        data: The queries.
+        system: The candidate.
+        candidate: Its values.
+        baseline: Those of the baseline of the phase.
+        rules: What was declared.
+        phase: From 1.
+    """
+    held_out = held_out_difference(candidate, baseline)
+    test = run_held_out_test(
+        held_out,
+        data.held_out_groups,
+        share=phase_share(phase, ships=rules.ships, asks=rules.asks, level=rules.level),
+        min_gain=rules.min_gain,
+        is_bounded=data.measure.is_bounded,
+        tails=rules.tails,
+    )
+    screened = True
+    if candidate.tuning is not None and baseline.tuning is not None:
+        tuning = paired_difference(candidate.tuning, baseline.tuning)
+        screened = is_screened(tuning, data.tuning_groups)
+    withheld = _unjudged_decide(data, candidate.evidence, baseline.evidence, rules.min_gain)
+    degraded = any(data.dataset.degraded(name) for name in system.reranker_names)
+    return Judgment(test, screened, withheld or degraded or not len(candidate.held_out))
+
+
+def held_out_difference(candidate: SystemValues, baseline: SystemValues) -> FloatArray:
+    """(H,): candidate − baseline; 0 of a candidate that cannot be computed."""
+    if not len(candidate.held_out):
+        return np.zeros_like(baseline.held_out)
+    return paired_difference(candidate.held_out, baseline.held_out)
+
+
+def _unjudged_decide(
+    data: FrozenData,
+    candidate: UnjudgedEvidence | None,
+    baseline: UnjudgedEvidence | None,
+    min_gain: float,
+) -> bool:
+    """Whether unjudged documents contradict that the candidate is better."""
+    if candidate is None or baseline is None:
+        return False
+    unjudged = compare_unjudged(
+        candidate,
+        baseline,
+        groups=data.held_out_groups,
+        kind=data.kind,
+        is_bounded=data.measure.is_bounded,
+    )
+    return unjudged.decides(1, min_gain)
+
+
+def describe_tuning(
+    data: FrozenData,
+    system: System,
+    candidate: SystemValues,
+    baseline: SystemValues,
+    baseline_system: System | None = None,
+) -> TuningAnswer | None:
+    """Everything about the tuning queries.
+
+    Args:
+        data: The queries.
+        system: The candidate.
+        candidate: Its values.
+        baseline: Those of the baseline of the phase.
+        baseline_system: The baseline, where lost documents are asked for.
+
+    Returns:
+        None where the candidate cannot be computed.
+    """
+    if candidate.tuning is None or baseline.tuning is None:
+        return None
+    gain = paired_gain(
+        candidate.tuning,
+        baseline.tuning,
+        data.tuning_groups,
+        is_bounded=data.measure.is_bounded,
+        seed=None,
+    )
+    difference = paired_difference(candidate.tuning, baseline.tuning)
+    order = np.argsort(difference, kind="stable")
+    changes = tuple(
+        QueryChange(
+            query=data.tuning.queries[q],
+            baseline=float(baseline.tuning[q]),
+            candidate=float(candidate.tuning[q]),
+        )
+        for q in order[difference[order] != 0].tolist()
+    )
+    lost = None if baseline_system is None else tuple(_list_lost(data, system, baseline_system))
+    lint = tuple(problem.to_finding(None) for problem in lint_systems([system]))
+    return TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
+
+
+def _list_lost(data: FrozenData, system: System, baseline: System) -> Iterator[LostDocument]:
+    """Relevant documents that the baseline has among the first ten, and the candidate has not."""
+    runs = data.tuning
+    relevant = list_relevant(runs, data.dataset.qrels, data.dataset.spec.binary_relevance)
+    ranks = [
+        take_relevant(rank_stages(each, runs).returned, relevant) for each in (baseline, system)
+    ]
+    before, after = ranks
+    for m in np.flatnonzero((before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))):
+        yield LostDocument(
+            query=runs.queries[relevant.query[m]],
+            document=relevant.documents[m],
+            grade=int(relevant.grades[m]),
+            baseline_rank=int(before[m]),
+            rank=int(after[m]) or None,
+        )

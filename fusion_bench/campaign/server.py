@@ -1,0 +1,147 @@
+"""A campaign behind HTTP: judgments and log stay here, and whoever asks gets answers alone."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from fusion_bench.campaign.ask import CANDIDATE, Candidate, Referee
+from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.util.bearer_guard import BearerGuard
+from fusion_bench.util.json_text import parse_strict_json
+from fusion_bench.util.loopback import Access, run_application
+
+log = logging.getLogger(__name__)
+
+#: The environment variable of the token, of server and client.
+TOKEN: Final = "FUSION_BENCH_CAMPAIGN_TOKEN"  # noqa: S105 - its name
+#: Fewest characters of a token that somebody chose.
+LEAST_TOKEN: Final = 20
+#: Bytes of a candidate, a hundred times what one has.
+MOST_BYTES: Final = 200_000
+
+
+class AskRequest(StrictModel):
+    """``POST /ask``.
+
+    Attributes:
+        system: One system; null = the baseline.
+        changes: ``KEY=VALUE`` each: values that replace its own.
+        allow_lists: Whether it may read lists that the dataset has got since.
+        explain: List the relevant documents that it loses.
+    """
+
+    system: dict[str, Any] | None = None
+    changes: tuple[str, ...] = ()
+    allow_lists: bool = False
+    explain: bool = False
+
+    @property
+    def candidate(self) -> Candidate:
+        """What is asked about."""
+        source = None if self.system is None else Source(Path(CANDIDATE), self.system)
+        return Candidate(source, self.changes, self.allow_lists)
+
+
+@dataclass(frozen=True, eq=False)
+class CampaignEndpoints:
+    """The endpoints of one campaign; one ask is answered after the other.
+
+    Attributes:
+        referee: Answers.
+    """
+
+    referee: Referee
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+
+    async def describe(self, _: Request) -> Response:
+        """How the campaign stands."""
+        return await run_in_threadpool(self._answer, self._read_status)
+
+    async def ask(self, request: Request) -> Response:
+        """The answer to a candidate."""
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > MOST_BYTES:
+                return JSONResponse({"error": f"body: at most {MOST_BYTES:,} bytes"}, 413)
+        return await run_in_threadpool(self._answer, lambda: self._ask(body))
+
+    def _read_status(self) -> dict[str, Any]:
+        return self.referee.read_status().model_dump(mode="json")
+
+    def _ask(self, body: bytes) -> dict[str, Any]:
+        try:
+            data = parse_strict_json(body)
+        except ValueError as error:
+            raise ConfigError(f"body: {error}") from None
+        asked = parse_model(AskRequest, data if isinstance(data, dict) else {"body": data})
+        return self.referee.ask(asked.candidate, explain=asked.explain).model_dump(mode="json")
+
+    def _answer(self, work: Callable[[], dict[str, Any]]) -> Response:
+        try:
+            with self._lock:
+                return JSONResponse(work())
+        except FusionBenchError as error:
+            return JSONResponse({"error": str(error)}, 400)
+        except Exception:  # an answer of one word: the traceback goes to this terminal alone
+            log.exception("an ask failed")
+            return JSONResponse({"error": "internal error: see the server's terminal"}, 500)
+
+
+def create_application(referee: Referee) -> Starlette:
+    """The application of a campaign, without a guard."""
+    endpoints = CampaignEndpoints(referee)
+    return Starlette(
+        routes=[
+            Route("/status", endpoints.describe),
+            Route("/ask", endpoints.ask, methods=["POST"]),
+        ]
+    )
+
+
+def serve_campaign(
+    referee: Referee,
+    listener: socket.socket,
+    announce: Callable[[str, str | None], None],
+) -> None:
+    """Serve a campaign to whoever has the token, until a signal ends the process.
+
+    Args:
+        referee: Answers.
+        listener: A listening socket on 127.0.0.1.
+        announce: Called with the address, and with the token where no variable holds it.
+
+    Raises:
+        ConfigError: The variable's token is too short.
+    """
+    access = read_access(listener.getsockname()[1])
+    is_given = bool(os.environ.get(TOKEN))
+    announce(f"http://127.0.0.1:{access.port}", None if is_given else access.token)
+    run_application(BearerGuard(create_application(referee), access), listener)
+
+
+def read_access(port: int) -> Access:
+    """Who may ask: whoever has the token of the environment, or a new one.
+
+    Raises:
+        ConfigError: The variable's token is too short.
+    """
+    given = os.environ.get(TOKEN, "")
+    if given and (len(given) < LEAST_TOKEN or not given.isascii()):
+        raise ConfigError(f"{TOKEN}: at least {LEAST_TOKEN} ASCII characters are needed")
+    return Access(port, token=given) if given else Access(port)

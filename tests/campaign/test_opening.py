@@ -1,0 +1,151 @@
+"""What a campaign freezes, and what it refuses to rest on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from fusion_bench.campaign.closing import close_campaign
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.experiment.experiment import read_experiment
+from tests import campaign_project as project
+from tests.tiny import edit
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    return project.make(tmp_path)
+
+
+def test_half_of_the_queries_decide_and_the_baseline_is_frozen(root: Path) -> None:
+    status = project.open_made(root, asks=50, ships=2)
+    assert status.tuning_queries + status.held_out_queries == project.QUERIES
+    assert abs(status.tuning_queries - status.held_out_queries) <= 1
+    assert (status.asks_left, status.phase, status.ships) == (50, 1, ())
+    assert status.baseline["runs"] == ["weak"]
+    assert status.measure == "nDCG@10"
+    assert not status.no_guarantee
+
+
+def test_each_phase_says_what_it_can_find(root: Path) -> None:
+    first, second, third = project.open_made(root, asks=50, ships=3).phases
+    assert first.share == pytest.approx(0.05 / 2 / 50)
+    assert second.share == pytest.approx(0.05 / 4 / 50 / 50)
+    assert third.share == pytest.approx(0.05 / 4 / 50 / (50 * 49 / 2))
+    gains = [phase.detectable_gain for phase in (first, second, third)]
+    assert gains == sorted(gains, key=lambda gain: gain or 1)
+    assert gains[0] is not None
+    assert 0.02 < gains[0] < 0.3
+
+
+@pytest.mark.parametrize("seed", ["fusion-bench", "another"])
+def test_no_query_is_held_out_twice_even_after_closing(root: Path, seed: str) -> None:
+    project.open_made(root)
+    close_campaign(project.paths_of(root), "A. Person")
+    other = f"tune: {{system: weak, split_seed: {seed}}}\nmeasures:"
+    edit(root, "experiments/e.yaml", "measures:", other)
+    with pytest.raises(ConfigError, match="held out twice"):
+        project.open_made(root, "reports/campaigns/again")
+
+
+def test_a_second_campaign_holds_out_others(root: Path) -> None:
+    project.open_made(root)
+    first = project.paths_of(root).read_state()
+    status = project.open_made(root, "reports/campaigns/second")
+    second = project.paths_of(root, "reports/campaigns/second").read_state()
+    assert set(first.held_out.queries).isdisjoint(second.held_out.queries)
+    assert set(first.held_out.queries).isdisjoint(second.plan.tuning)
+    assert status.tuning_queries + status.held_out_queries == len(first.plan.tuning)
+
+
+@pytest.mark.parametrize("name", ["reports/e/report.json", "reports/baselines/e.json"])
+def test_a_record_with_held_out_queries_is_a_look(root: Path, name: str) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True)
+    record = {"format": "fusion-bench-report", "name": "made", "queries": ["q1", "q2", "q3", "q4"]}
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(ConfigError, match="--no-guarantee"):
+        project.open_made(root)
+    path.write_text(json.dumps(record | {"name": "other"}), encoding="utf-8")
+    assert not project.open_made(root).no_guarantee
+
+
+def test_a_counted_look_of_tune_is_a_look(root: Path) -> None:
+    from fusion_bench.io.fingerprints import query_digests
+    from fusion_bench.tune.looks import LedgerEntry, format_look
+
+    look = LedgerEntry(
+        version=2,
+        experiment="e",
+        system="weak",
+        measure="nDCG@10",
+        date="2026-01-01",
+        numbers="ab",
+        number=1,
+        level=0.02,
+        queries=query_digests(f"q{q}" for q in range(project.QUERIES)),
+    )
+    (root / "datasets/made/looks.jsonl").write_text(format_look(look), encoding="utf-8")
+    with pytest.raises(ConfigError, match="1 look"):
+        project.open_made(root)
+    experiment, source = read_experiment(root / "experiments/e.yaml")
+    from fusion_bench.campaign.opening import open_campaign
+    from fusion_bench.campaign.records import CampaignRules
+
+    status = open_campaign(
+        experiment,
+        source,
+        root / project.DATASET,
+        root / project.CAMPAIGN,
+        CampaignRules(asks=5),
+        accepts_no_guarantee=True,
+    )
+    assert "looks.jsonl" in status.no_guarantee
+    assert "looks.jsonl" in project.paths_of(root).read_state().no_guarantee
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "part"),
+    [
+        ("datasets/made/dataset.yaml", "runs:", "groups: none\nruns:", "groups: none"),
+        ("experiments/e.yaml", "baseline: weak", "baseline: both\nsplit: dev", ""),
+        ("experiments/e.yaml", "runs: [weak]}", "runs: [lost]}", "lost"),
+    ],
+)
+def test_what_no_campaign_can_rest_on_is_refused(
+    root: Path, file: str, before: str, after: str, part: str
+) -> None:
+    edit(root, file, before, after)
+    if part:
+        with pytest.raises(FusionBenchError, match=part):
+            project.open_made(root)
+        assert not (root / "datasets/made/campaigns.jsonl").exists()
+    else:  # the split that eval looks at is none of a campaign's business
+        assert project.open_made(root).held_out_queries
+
+
+def test_too_few_groups_can_never_ship(tmp_path: Path) -> None:
+    root = project.make(tmp_path, queries=30)
+    with pytest.raises(ConfigError, match="20"):
+        project.open_made(root)
+
+
+def test_more_ships_than_asks_are_refused(root: Path) -> None:
+    with pytest.raises(ConfigError, match="--ships"):
+        project.open_made(root, asks=2, ships=3)
+
+
+def test_a_folder_with_another_file_of_that_name_is_kept(root: Path) -> None:
+    from fusion_bench.io.outputs import guard_outputs
+
+    folder = root / project.CAMPAIGN
+    folder.mkdir(parents=True)
+    (folder / "campaign.json").write_text("mine", encoding="utf-8")
+    with (
+        pytest.raises(ConfigError, match=r"campaign\.json"),
+        guard_outputs({"--out": folder}, (), is_forced=False),
+    ):
+        project.open_made(root)
+    assert not (root / "datasets/made/campaigns.jsonl").exists()
