@@ -10,6 +10,7 @@ import pytest
 from fusion_bench.campaign.closing import close_campaign
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.io.dataset import load_dataset
 from tests import campaign_project as project
 from tests.tiny import edit
 
@@ -135,6 +136,17 @@ def test_too_few_groups_can_never_ship(tmp_path: Path) -> None:
 def test_more_ships_than_asks_are_refused(root: Path) -> None:
     with pytest.raises(ConfigError, match="--ships"):
         project.open_made(root, asks=2, ships=3)
+
+
+def test_declared_groups_never_straddle(root: Path) -> None:
+    lines = [f'{{"id": "q{q}", "group": "g{q // 4}"}}\n' for q in range(project.QUERIES)]
+    groups = "".join(lines)
+    (root / "datasets/made/groups.jsonl").write_text(groups, encoding="utf-8")
+    edit(root, project.DATASET, "runs:", "groups: groups.jsonl\nruns:")
+    project.open_made(root)
+    held_out = {int(query[1:]) // 4 for query in project.held_out_queries(root)}
+    tuning = load_dataset(root / project.DATASET).qrels.queries
+    assert held_out.isdisjoint(int(query[1:]) // 4 for query in tuning)
 
 
 def test_a_folder_with_another_file_of_that_name_is_kept(root: Path) -> None:
