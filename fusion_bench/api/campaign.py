@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from fusion_bench.campaign.ask import CANDIDATE, Candidate
+from fusion_bench.campaign.ask import CANDIDATE, AskedCandidate
 from fusion_bench.campaign.client import find_referee
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
 from fusion_bench.config.yaml_files import Source
@@ -42,10 +42,10 @@ def ask_campaign(
         candidate = candidate.resolved_config
     if isinstance(candidate, Mapping):
         source = Source(Path(CANDIDATE), dict(candidate))
-        asked = Candidate(source, tuple(changes), allow_lists)
+        asked = AskedCandidate(source, tuple(changes), allow_lists)
     else:
         path = None if candidate is None else Path(candidate)
-        asked = Candidate.read(path, changes, allow_lists=allow_lists)
+        asked = AskedCandidate.read(path, changes, allow_lists=allow_lists)
     return find_referee(os.fspath(campaign)).ask(asked, explain=explain)
 
 

@@ -32,7 +32,7 @@ CANDIDATE = "candidate"
 
 
 @dataclass(frozen=True)
-class Candidate:
+class AskedCandidate:
     """What is asked about.
 
     Attributes:
@@ -48,7 +48,7 @@ class Candidate:
     @classmethod
     def read(
         cls, path: Path | None, changes: Sequence[str] = (), *, allow_lists: bool = False
-    ) -> Candidate:
+    ) -> AskedCandidate:
         """Read a candidate's file.
 
         Raises:
@@ -104,7 +104,7 @@ class Referee:
         state = self.paths.read_state()
         self._load(state, []).measure_baseline(state.baseline_of(state.phase))
 
-    def ask(self, candidate: Candidate, *, explain: bool = False) -> CampaignAnswer:
+    def ask(self, candidate: AskedCandidate, *, explain: bool = False) -> CampaignAnswer:
         """Count an ask, test its candidate, and answer; the answer is on disk before it is told.
 
         Args:
@@ -134,7 +134,7 @@ class Referee:
             state, ask, system, data, is_repeated=before is not None, explain=explain
         )
 
-    def _resolve(self, state: CampaignState, candidate: Candidate) -> tuple[System, list[str]]:
+    def _resolve(self, state: CampaignState, candidate: AskedCandidate) -> tuple[System, list[str]]:
         """The system, and the lists that it reads and the campaign did not freeze."""
         spec, _ = read_spec(self.paths.dataset)
         system = candidate.resolve(state.baseline_of(state.phase), spec.name)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.campaign.ask import Candidate, Referee
+from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
 from fusion_bench.campaign.state import CampaignPaths
 from fusion_bench.config.models import StrictModel
@@ -17,7 +17,7 @@ from fusion_bench.util.http_client import open_client
 MOST_ANSWER: Final = 50_000_000
 
 
-class ServerSettings(StrictModel):
+class CampaignServerSettings(StrictModel):
     """How a served campaign is called.
 
     Attributes:
@@ -47,7 +47,7 @@ class ServedCampaign:
         """How it stands; raises FusionBenchError where it cannot be asked."""
         return CampaignStatus.model_validate(self._request("GET", "/status", None))
 
-    def ask(self, candidate: Candidate, *, explain: bool = False) -> CampaignAnswer:
+    def ask(self, candidate: AskedCandidate, *, explain: bool = False) -> CampaignAnswer:
         """Ask, as :meth:`~fusion_bench.campaign.ask.Referee.ask` does."""
         source = candidate.source
         body = {
@@ -60,7 +60,7 @@ class ServedCampaign:
 
     def _request(self, method: str, path: str, body: object) -> Any:  # noqa: ANN401 - JSON
         async def send() -> Any:  # noqa: ANN401 - JSON
-            async with open_client(self.address, ServerSettings()) as client:
+            async with open_client(self.address, CampaignServerSettings()) as client:
                 return await client.request_json(method, path, body, extra_bytes=MOST_ANSWER)
 
         return asyncio.run(send())

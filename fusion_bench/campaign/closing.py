@@ -14,7 +14,7 @@ from fusion_bench.campaign.frozen_data import (
     rebuild_system,
 )
 from fusion_bench.campaign.records import CampaignReport, ClosedAsk
-from fusion_bench.campaign.referee import Judgment, held_out_difference, judge_candidate
+from fusion_bench.campaign.referee import AskJudgment, held_out_difference, judge_candidate
 from fusion_bench.campaign.state import CampaignPaths, CampaignState, make_event
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.campaign_ledger import CampaignEvent, append_events
@@ -121,7 +121,7 @@ def _describe_ask(
 
 
 def _measure_gain(
-    data: FrozenData, candidate: SystemValues, baseline: SystemValues, judgment: Judgment
+    data: FrozenData, candidate: SystemValues, baseline: SystemValues, judgment: AskJudgment
 ) -> Gain:
     """The held-out gain; with bounded tails its interval is the betting one, at the ask's share."""
     share = judgment.test.share

@@ -14,8 +14,8 @@ from fusion_bench.campaign.records import (
     ClosedAsk,
     LostDocument,
     PhasePower,
-    QueryChange,
     TuningAnswer,
+    TuningChange,
 )
 from fusion_bench.campaign.state import CampaignState
 from fusion_bench.io.campaign_ledger import CampaignEvent
@@ -143,7 +143,7 @@ def _tuning_section(tuning: TuningAnswer) -> Section:
         Finding(f"{each.id}: {each.message}", "warning" if each.severity == "warning" else "plain")
         for each in tuning.lint
     ]
-    columns: list[Column[QueryChange]] = [
+    columns: list[Column[TuningChange]] = [
         Column("query", lambda each: each.query, is_text=True),
         Column("baseline", lambda each: format_number(each.baseline)),
         Column("candidate", lambda each: format_number(each.candidate)),

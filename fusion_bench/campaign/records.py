@@ -150,7 +150,7 @@ class CampaignStatus(ReportRecord):
     no_guarantee: str
 
 
-class QueryChange(ReportRecord):
+class TuningChange(ReportRecord):
     """A tuning query whose value differs.
 
     Attributes:
@@ -186,14 +186,14 @@ class TuningAnswer(ReportRecord):
     """Everything about the tuning queries.
 
     Attributes:
-        gain: Candidate (``tuned``) − baseline (``default``), not adjusted.
+        gain: AskedCandidate (``tuned``) − baseline (``default``), not adjusted.
         changes: The queries that differ, the greatest loss first.
         lint: What lint finds in the candidate.
         lost: Relevant documents that fall out of the first ten; null = not asked for.
     """
 
     gain: Gain
-    changes: tuple[QueryChange, ...]
+    changes: tuple[TuningChange, ...]
     lint: tuple[LintFinding, ...]
     lost: tuple[LostDocument, ...] | None = None
 

@@ -17,8 +17,8 @@ from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
 from fusion_bench.campaign.records import (
     CampaignRules,
     LostDocument,
-    QueryChange,
     TuningAnswer,
+    TuningChange,
 )
 from fusion_bench.checks.lint import lint_systems
 from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
@@ -31,7 +31,7 @@ from fusion_bench.tune.gains import paired_gain
 
 
 @dataclass(frozen=True)
-class Judgment:
+class AskJudgment:
     """What decides on a candidate.
 
     Attributes:
@@ -58,7 +58,7 @@ def judge_candidate(
     *,
     rules: CampaignRules,
     phase: int,
-) -> Judgment:
+) -> AskJudgment:
     """Test a candidate; every part is computed whatever another one says.
 
     Args:
@@ -84,7 +84,7 @@ def judge_candidate(
         screened = is_screened(tuning, data.tuning_groups)
     withheld = _unjudged_decide(data, candidate.evidence, baseline.evidence, rules.min_gain)
     degraded = any(data.dataset.degraded(name) for name in system.reranker_names)
-    return Judgment(test, screened, withheld or degraded or not len(candidate.held_out))
+    return AskJudgment(test, screened, withheld or degraded or not len(candidate.held_out))
 
 
 def held_out_difference(candidate: SystemValues, baseline: SystemValues) -> FloatArray:
@@ -144,7 +144,7 @@ def describe_tuning(
     difference = paired_difference(candidate.tuning, baseline.tuning)
     order = np.argsort(difference, kind="stable")
     changes = tuple(
-        QueryChange(
+        TuningChange(
             query=data.tuning.queries[q],
             baseline=float(baseline.tuning[q]),
             candidate=float(candidate.tuning[q]),

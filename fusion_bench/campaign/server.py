@@ -17,20 +17,18 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from fusion_bench.campaign.ask import CANDIDATE, Candidate, Referee
+from fusion_bench.campaign.ask import CANDIDATE, AskedCandidate, Referee
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.util.bearer_guard import BearerGuard
+from fusion_bench.util.bearer_guard import BearerGuard, read_access
 from fusion_bench.util.json_text import parse_strict_json
-from fusion_bench.util.loopback import Access, run_application
+from fusion_bench.util.loopback import run_application
 
 log = logging.getLogger(__name__)
 
 #: The environment variable of the token, of server and client.
 TOKEN: Final = "FUSION_BENCH_CAMPAIGN_TOKEN"  # noqa: S105 - its name
-#: Fewest characters of a token that somebody chose.
-LEAST_TOKEN: Final = 20
 #: Bytes of a candidate, a hundred times what one has.
 MOST_BYTES: Final = 200_000
 
@@ -51,10 +49,10 @@ class AskRequest(StrictModel):
     explain: bool = False
 
     @property
-    def candidate(self) -> Candidate:
+    def candidate(self) -> AskedCandidate:
         """What is asked about."""
         source = None if self.system is None else Source(Path(CANDIDATE), self.system)
-        return Candidate(source, self.changes, self.allow_lists)
+        return AskedCandidate(source, self.changes, self.allow_lists)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,19 +127,7 @@ def serve_campaign(
     Raises:
         ConfigError: The variable's token is too short.
     """
-    access = read_access(listener.getsockname()[1])
+    access = read_access(listener.getsockname()[1], TOKEN)
     is_given = bool(os.environ.get(TOKEN))
     announce(f"http://127.0.0.1:{access.port}", None if is_given else access.token)
     run_application(BearerGuard(create_application(referee), access), listener)
-
-
-def read_access(port: int) -> Access:
-    """Who may ask: whoever has the token of the environment, or a new one.
-
-    Raises:
-        ConfigError: The variable's token is too short.
-    """
-    given = os.environ.get(TOKEN, "")
-    if given and (len(given) < LEAST_TOKEN or not given.isascii()):
-        raise ConfigError(f"{TOKEN}: at least {LEAST_TOKEN} ASCII characters are needed")
-    return Access(port, token=given) if given else Access(port)

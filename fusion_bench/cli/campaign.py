@@ -171,11 +171,13 @@ def ask_command(options: AskOptions) -> None:
         fusion-bench campaign ask reports/campaigns/mine --set fusion.k=20 --json
         fusion-bench campaign ask http://127.0.0.1:8123 candidate.yaml --explain
     """
-    from fusion_bench.campaign.ask import Candidate
+    from fusion_bench.campaign.ask import AskedCandidate
     from fusion_bench.campaign.pages import build_answer_page
 
     referee = options.find()
-    candidate = Candidate.read(options.candidate, options.changes, allow_lists=options.allow_lists)
+    candidate = AskedCandidate.read(
+        options.candidate, options.changes, allow_lists=options.allow_lists
+    )
     answer = referee.ask(candidate, explain=options.explain)
     rules = referee.read_status().rules
     print_result(answer, build_answer_page(answer, rules.level, rules.tails), options)
@@ -241,7 +243,7 @@ def close_command(options: CloseOptions) -> None:
     print_result(report, page, options, written)
 
 
-class ServeOptions(base.JsonOptions):
+class ServeCampaignOptions(base.JsonOptions):
     """Options of ``campaign serve``.
 
     Attributes:
@@ -254,7 +256,7 @@ class ServeOptions(base.JsonOptions):
 
 
 @base.add_command(command, name="serve")
-def serve_command(options: ServeOptions) -> None:
+def serve_command(options: ServeCampaignOptions) -> None:
     """Serve a campaign on 127.0.0.1 until Ctrl-C, so that whoever asks needs no judgments.
 
     The data are read once. The token is printed, or taken from FUSION_BENCH_CAMPAIGN_TOKEN.

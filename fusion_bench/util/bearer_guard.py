@@ -2,11 +2,34 @@
 
 from __future__ import annotations
 
+import os
+from typing import Final
+
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from fusion_bench.errors import ConfigError
 from fusion_bench.util.loopback import Access
+
+#: Fewest characters of a token that somebody chose: a shorter one can be guessed.
+LEAST_TOKEN: Final = 16
+
+
+def read_access(port: int, variable: str) -> Access:
+    """Who may ask: whoever has the token of an environment variable, or a new one.
+
+    Args:
+        port: Where the server listens.
+        variable: Name of the variable.
+
+    Raises:
+        ConfigError: Its token is too short.
+    """
+    given = os.environ.get(variable, "")
+    if given and (len(given) < LEAST_TOKEN or not given.isascii()):
+        raise ConfigError(f"{variable}: at least {LEAST_TOKEN} ASCII characters are needed")
+    return Access(port, token=given) if given else Access(port)
 
 
 class BearerGuard:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.campaign.ask import Candidate, Referee
+from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, DataError
@@ -29,7 +29,7 @@ def ask(
     root: Path, system: dict[str, Any] | None, *changes: str, **options: bool
 ) -> CampaignAnswer:
     source = None if system is None else Source(Path("candidate"), system)
-    candidate = Candidate(source, changes, options.pop("allow_lists", False))
+    candidate = AskedCandidate(source, changes, options.pop("allow_lists", False))
     return Referee(project.paths_of(root)).ask(candidate, **options)
 
 

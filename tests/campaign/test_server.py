@@ -14,8 +14,9 @@ import httpx
 import pytest
 
 import fusion_bench as fb
-from fusion_bench.campaign.server import LEAST_TOKEN, TOKEN
+from fusion_bench.campaign.server import TOKEN
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.bearer_guard import LEAST_TOKEN, read_access
 from tests import campaign_project as project
 from tests.campaign.test_ask import BOTH
 
@@ -116,9 +117,8 @@ def test_it_needs_its_files_no_more_but_for_the_ledger(served: tuple[str, Path])
 
 
 def test_a_short_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    from fusion_bench.campaign.server import read_access
     from fusion_bench.errors import ConfigError
 
     monkeypatch.setenv(TOKEN, "short")
     with pytest.raises(ConfigError, match=str(LEAST_TOKEN)):
-        read_access(1)
+        read_access(1, TOKEN)

@@ -22,27 +22,23 @@ from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 from pydantic_core import from_json, to_json
-from starlette.datastructures import Headers
-from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fusion_bench._version import __version__
 from fusion_bench.api.mcp.declaration import TOOLS, Tool, ToolAnswer
 from fusion_bench.api.mcp.project import Project
 from fusion_bench.api.mcp.tools import Tools
 from fusion_bench.config.models import parse_model
-from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.markdown import render_summary
+from fusion_bench.util.bearer_guard import BearerGuard, read_access
 from fusion_bench.util.files import explain_error
 from fusion_bench.util.formatting import Progress, checked_by
-from fusion_bench.util.loopback import Access, run_application
+from fusion_bench.util.loopback import run_application
 
 log = logging.getLogger("fusion_bench.mcp")
 
 #: The environment variable with the token that clients of HTTP bring.
 TOKEN: Final = "FUSION_BENCH_MCP_TOKEN"  # noqa: S105 - its name
-#: A shorter token can be guessed.
-LEAST_TOKEN: Final = 16
 #: Where clients of HTTP find the server.
 PATH: Final = "/mcp"
 #: Seconds between two notes of progress.
@@ -156,35 +152,6 @@ def _report_to(context: ServerRequestContext) -> Progress:
     return report
 
 
-class BearerGuard:
-    """Middleware that answers what it refuses.
-
-    Args:
-        app: What it guards.
-        access: Who may ask.
-    """
-
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
-        self._access = access
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ToolAnswer a request, or hand it on."""
-        refusal = self._find_refusal(Headers(scope=scope)) if scope["type"] == "http" else None
-        await (refusal or self._app)(scope, receive, send)
-
-    def _find_refusal(self, headers: Headers) -> JSONResponse | None:
-        if not self._access.is_own_host(headers.get("host")):
-            return JSONResponse({"error": "host: this is not the address of this server"}, 403)
-        if not self._access.is_own_origin(headers.get("origin")):
-            return JSONResponse({"error": "origin: pages of other sites may not ask"}, 403)
-        scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer" or not self._access.accept_token(token):
-            advice = {"error": "token: send the header 'Authorization: Bearer TOKEN'"}
-            return JSONResponse(advice, 401, {"www-authenticate": "Bearer"})
-        return None
-
-
 def serve_stdio(project: Project) -> None:
     """Serve whoever started this process, until its standard input ends."""
 
@@ -209,11 +176,8 @@ def serve_http(
     Raises:
         ConfigError: The variable's token is too short.
     """
-    given = os.environ.get(TOKEN, "")
-    if given and (len(given) < LEAST_TOKEN or not given.isascii()):
-        raise ConfigError(f"{TOKEN}: at least {LEAST_TOKEN} ASCII characters are needed")
     port = listener.getsockname()[1]
-    access = Access(port, token=given) if given else Access(port)
+    access = read_access(port, TOKEN)
     application = ToolServer(project).protocol.streamable_http_app(streamable_http_path=PATH)
-    announce(f"http://127.0.0.1:{port}{PATH}", None if given else access.token)
+    announce(f"http://127.0.0.1:{port}{PATH}", None if os.environ.get(TOKEN) else access.token)
     run_application(BearerGuard(application, access), listener, has_lifespan=True)
