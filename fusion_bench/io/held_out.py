@@ -87,7 +87,12 @@ def show_held_out(by: str, command: str = "Python") -> Iterator[None]:
     Args:
         by: Who asks for it.
         command: What shows them.
+
+    Raises:
+        ConfigError: Nobody is named.
     """
+    if not by.strip():
+        raise ConfigError("held-out queries are shown to somebody with a name, and none was given")
     with _read_as(_Reader(by, command)):
         yield
 
@@ -246,13 +251,15 @@ class HeldOut:
 
 
 def refuse_copy(path: Path) -> None:
-    """Refuse to copy a file as it is while campaigns hold out queries of it.
+    """Refuse to write every query of a file elsewhere while campaigns hold out some.
 
     Raises:
         ConfigError: One does.
     """
     for campaign in find_open_campaigns([path]):
-        raise ConfigError(f"{path}: cannot be copied: {describe_campaign(campaign)}")
+        raise ConfigError(
+            f"{path} has queries that cannot be written: {describe_campaign(campaign)}"
+        )
 
 
 def refuse_held_out(paths: Iterable[Path], queries: Iterable[str], where: str) -> None:

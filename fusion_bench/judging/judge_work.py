@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import read_whole_texts
 from fusion_bench.io.outputs import check_output, write_output
 from fusion_bench.judging.judge_files import (
@@ -330,9 +331,10 @@ def write_qrels(
         graded differently than before; and the names of the judges.
 
     Raises:
-        ConfigError: Nobody judged anything, a machine gave the dataset's judgments, or the file is
-            not ours to write.
+        ConfigError: Nobody judged anything, a machine gave the dataset's judgments, a campaign
+            holds out queries, or the file is not ours to write.
     """
+    refuse_copy(judged.path)
     judges = {
         name: JudgeFile(file, name).judgments.values()
         for name, file in judge_files(judged.path).items()

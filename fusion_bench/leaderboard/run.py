@@ -39,6 +39,7 @@ def run_collections(
         How many rows were computed, reused and skipped.
     """
     counts: Counter[str] = Counter()
+    _material.cache_clear()  # the files may have changed, or a campaign may hold out queries now
     for path in paths:
         material = _material(path)
         name, rows = material.task.dataset.name, list_rows(material.lists, methods)

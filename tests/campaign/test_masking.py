@@ -3,27 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import fusion_bench as fb
 from fusion_bench.cli import main
-from tests.attacks.project import EXPERIMENT
+from fusion_bench.console.experiment_files import open_session
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.io.campaign_ledger import LEDGER_NAME, read_events
+from fusion_bench.leaderboard.evaluate import load_material
+from tests.attacks.project import BASELINE, DATASET, EXPERIMENT, QRELS, RUN
 from tests.campaign.masking import (
     CAMPAIGN,
     FOLDER,
     HELD_OUT,
     NAMED,
+    close_campaign,
     make_projects,
+    open_campaign,
 )
-from tests.golden.project import worsen
+from tests.golden.project import make_project, worsen
 from tests.golden.test_pages import CALLS, normalized
+from tests.golden.test_pages import OTHER as OTHER_RUN
 
 #: Commands that make lists or types for all queries, which a campaign may be asked about.
 MAKERS = ("classify", "pull", "rerank", "retrieve bm25", "retrieve graph")
 #: Of a command that copies judgments as they are, and of one on other queries.
-OTHERS = ("dataset new", "dataset from-logs")
+OTHER_RUNS = ("dataset new", "dataset from-logs")
 #: Lines that differ because a campaign is open, or because fewer others have a place beside them.
 OWN_LINES = re.compile(r"holds out|held out|more warnings|notes?\.$")
 KEPT = "q0"
@@ -52,7 +61,7 @@ def list_files(project: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in files}
 
 
-@pytest.mark.parametrize("command", sorted(CALLS.keys() - set(OTHERS)))
+@pytest.mark.parametrize("command", sorted(CALLS.keys() - set(OTHER_RUNS)))
 def test_no_command_shows_held_out_queries_or_counts_them(
     command: str,
     projects: tuple[Path, Path],
@@ -110,3 +119,151 @@ def test_asking_for_a_held_out_query_and_copying_its_judgments_is_refused(
     assert main(words.split()) == 2
     assert not NAMED.search(capsys.readouterr().err.replace(repr(HELD_OUT[0]), ""))
     assert not (projects[0] / "own").exists()
+
+
+def _as_text(value: Any) -> str:  # noqa: ANN401 - what the functions return
+    """Everything that a result says."""
+    record = getattr(value, "to_dict", lambda: None)()
+    return f"{value!r} {value} {record}"
+
+
+def _open_session() -> tuple[str, ...]:
+    experiment, source = read_experiment(Path(EXPERIMENT))
+    return open_session(experiment, source, folders=[Path("datasets")]).runs.queries
+
+
+#: Python function → what it makes of the project.
+FUNCTIONS: dict[str, Callable[[], Any]] = {
+    "agreement": lambda: fb.agreement(DATASET),
+    "compare": lambda: fb.compare(QRELS, {"a": RUN, "b": OTHER_RUN}, measures="RR@10"),
+    "documents_to_judge": lambda: fb.documents_to_judge(EXPERIMENT),
+    "estimate": lambda: fb.estimate(EXPERIMENT, people="people", machine="llm"),
+    "align_runs": lambda: fb.align_runs(fb.load_qrels(QRELS), {"a": fb.load_run(RUN)}).queries,
+    "fuse": lambda: fb.fuse({"a": fb.load_run(RUN), "b": fb.load_run(OTHER_RUN)}, "rrf").to_dict(),
+    "gate": lambda: fb.gate(EXPERIMENT),
+    "load_dataset": lambda: fb.load_dataset(DATASET).qrels.to_dict(),
+    "load_qrels": lambda: fb.load_qrels(QRELS).to_dict(),
+    "load_run": lambda: fb.load_run(RUN).to_dict(),
+    "pool": lambda: fb.pool(EXPERIMENT),
+    "run_experiment": lambda: fb.run_experiment(EXPERIMENT).collections[0].queries,
+    "sensitivity": lambda: fb.sensitivity(EXPERIMENT),
+    "tune": lambda: fb.tune(DATASET, trials=2, measure="RR@10"),
+    "the console": _open_session,
+    "the leaderboard": lambda: load_material(Path(DATASET)).task.runs.queries,
+}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_no_function_returns_held_out_queries(
+    name: str, projects: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = []
+    for project in projects:
+        monkeypatch.chdir(project)
+        (project / FOLDER / "looks.jsonl").unlink(missing_ok=True)
+        texts.append(_as_text(FUNCTIONS[name]()))
+    assert "q0" in texts[0] or name not in {"load_qrels", "pool", "the console"}
+    assert not NAMED.search(texts[0])
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project with a baseline, a report, a tuning and judges of before the campaign."""
+    monkeypatch.setenv("COLUMNS", "120")
+    make_project(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for words in ([*EVAL, "before"], [*UPDATE, "first"], TUNE):
+        assert main(words) == 0
+    open_campaign(FOLDER)
+    return tmp_path
+
+
+EVAL = ["eval", EXPERIMENT, "--no-html", "--out"]
+UPDATE = ["gate", EXPERIMENT, "--update", "--reason"]
+TUNE = ["tune", EXPERIMENT, "--trials", "2", "--no-plots", "--out", "tuned"]
+EXPORT = "reports/judged.txt"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["gate", EXPERIMENT],
+        [*UPDATE, "second"],
+        ["compare", "before", "before"],
+        ["power", "--from", "before"],
+        TUNE,
+        ["try", "--qrels", QRELS, RUN, OTHER_RUN, "--save", "saved", "--no-plots"],
+        ["dataset", "from-logs", "results.jsonl", "--qrels", QRELS, "--out", "logged"],
+    ],
+    ids=lambda words: " ".join(words[:3]),
+)
+def test_values_and_judgments_of_before_are_refused(
+    words: list[str], project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert main(words) == 2
+    assert not NAMED.search("".join(capsys.readouterr()))
+    assert not [path for path in list_files(project) if {"saved", "logged"} & {*path.parts}]
+    close_campaign(FOLDER)
+    assert main(words) in {0, 1}
+
+
+def test_the_refusals_of_stored_values_name_the_campaign(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["gate", EXPERIMENT], [*UPDATE, "second"], ["compare", "before", "before"]):
+        capsys.readouterr()
+        main(words)
+        assert CAMPAIGN in "".join(capsys.readouterr())
+    with pytest.raises(fb.FusionBenchError, match=CAMPAIGN):
+        fb.read_report(project / "before")
+
+
+def test_a_new_anchor_is_a_baseline_of_the_other_queries(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*UPDATE, "on tuning queries", "--anchor"]) == 0
+    assert not NAMED.search((project / BASELINE).read_text())
+    assert main(["gate", EXPERIMENT]) == 0
+    assert not NAMED.search("".join(capsys.readouterr()))
+
+
+def test_the_grades_of_judges_are_not_merged_into_judgments(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    judgments = project / FOLDER / "judgments"
+    judgments.mkdir()
+    row = f"{HELD_OUT[0]},d2,1,ada,,2026-01-01T00:00:00+00:00"
+    (judgments / "ada.csv").write_text(f"query,document,grade,judge,note,time\n{row}\n")
+    words = ["judge", "mine", "--write-qrels", f"{FOLDER}/judgments/merged.txt"]
+    assert main(words) == 2
+    assert CAMPAIGN in capsys.readouterr().err
+    close_campaign(FOLDER)
+    assert main(words) == 0
+
+
+@pytest.mark.usefixtures("project")
+def test_a_person_may_read_them_by_name_which_the_ledger_says(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shown = ["--show-held-out", "Ada"]
+    assert main([*shown, "gate", EXPERIMENT]) == 0
+    assert main([*shown, "compare", "before", "before"]) == 0
+    assert main([*shown, *EVAL, "whole"]) == 0
+    assert CAMPAIGN not in "".join(capsys.readouterr())
+    overrides = [event for event in read_events(FOLDER / LEDGER_NAME) if event.event == "override"]
+    assert {event.command for event in overrides} == {
+        f"fusion-bench {c}" for c in ("gate", "compare", "eval")
+    }
+    assert {event.by for event in overrides} == {"Ada"}
+    assert main(["compare", "whole", "whole"]) == 2
+
+
+@pytest.mark.usefixtures("project")
+def test_after_close_values_are_whole_again() -> None:
+    assert main([*EVAL, "masked"]) == 0
+    close_campaign(FOLDER)
+    assert main([*EVAL, "after"]) == 0
+    before, masked, after = map(fb.read_report, ("before", "masked", "after"))
+    assert len(masked.collections[0].queries) == len(after.collections[0].queries) - len(HELD_OUT)
+    assert after.collections == before.collections
