@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import shlex
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from fusion_bench.cli import main
+from tests import campaign_project
 from tests.commands import leaf_commands, options_of, values_at
 from tests.gate import cases
 from tests.importers.datasets.collections import make_beir
@@ -86,3 +90,38 @@ def test_the_error_that_it_shows_is_what_a_command_prints(
     shown = json.loads(block)["error"]
     assert (printed["file"], printed["line"]) == (shown["file"], shown["line"])
     assert printed["message"].startswith(shown["message"].removesuffix("…"))
+
+
+LOOP_EXPERIMENT = """\
+dataset: made
+measures: [nDCG@10]
+baseline: today
+systems:
+  today: {runs: [weak, strong], fusion: {method: rrf, weights: {weak: 2.5, strong: 0.5}}}
+"""
+#: Lines that a loop of the page may have.
+MOST_LINES = 40
+
+
+def run_here(words: list[str], **_options: object) -> subprocess.CompletedProcess[str]:
+    """Run a command as a process would, without one."""
+    with contextlib.redirect_stdout(io.StringIO()) as stream:
+        code = main(words[1:])
+    return subprocess.CompletedProcess(words, code, stream.getvalue(), "")
+
+
+def test_the_loop_asks_until_a_true_gain_ships(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.chdir(campaign_project.make(tmp_path, experiment=LOOP_EXPERIMENT))
+    monkeypatch.setattr(subprocess, "run", run_here)
+    place = "reports/campaigns/mine"
+    assert main(["campaign", "open", "experiments/e.yaml", "--asks", "30", "--out", place]) == 0
+    [loop] = re.findall(r"```python\n(import json, random.*?)```", PAGE, re.DOTALL)
+    assert len(loop.splitlines()) <= MOST_LINES
+    capsys.readouterr()
+    exec(loop, {})  # noqa: S102 - the page's own code
+    answers = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert [word for word, _, _ in answers[:-1]] == ["keep"] * (len(answers) - 1)
+    assert answers[-1][0] == "ship"
+    assert len(answers) > 1

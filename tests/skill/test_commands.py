@@ -17,7 +17,13 @@ SOURCE = Path(str(resources.files("fusion_bench.cli") / "skill"))
 TEXTS = {name: (SOURCE / name).read_text(encoding="utf-8") for name in FILES}
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 #: File → commands by which its project is ready.
-READY: dict[str, tuple[str, ...]] = {"references/commands.md": ()}
+READY: dict[str, tuple[str, ...]] = {
+    "references/commands.md": (),
+    "references/campaign.md": (
+        "fusion-bench dataset new datasets/mine --qrels qrels.txt --queries queries.jsonl "
+        "bm25=bm25.trec.gz dense=dense.trec.gz",
+    ),
+}
 MOST_LINES = 200
 
 
