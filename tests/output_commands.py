@@ -73,7 +73,7 @@ FOLDERS = {
 #: Options whose folder needs what this project lacks; the tests of these commands try them.
 TRIED_ELSEWHERE = {
     *((command, "--out") for command in ("dataset add", "leaderboard merge", "leaderboard run")),
-    *((command, "--out") for command in ("mcp", "policies")),
+    *((command, "--out") for command in ("campaign open", "mcp", "policies")),
 }
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.
 READ = frozenset(
@@ -81,6 +81,6 @@ READ = frozenset(
         *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
         *("--from", "--import", "--llm-config", "--passages", "--plugin", "--qrels", "--queries"),
         *("--campaign", "--experiment", "--relations", "--root", "--store", "--vectors", "--votes"),
-        *("experiment", "file", "files", "log", "queries", "target"),
+        *("campaign", "candidate", "experiment", "file", "files", "log", "queries", "target"),
     }
 )

@@ -33,7 +33,8 @@ def table_rows(heading: str) -> list[list[str]]:
 
 
 def code_spans(text: str) -> list[str]:
-    return re.findall(r"`([^`]+)`", text)
+    """Code in the text, without its blocks."""
+    return re.findall(r"`([^`]+)`", re.sub(r"```.*?```", "", text, flags=re.DOTALL))
 
 
 def find_command(words: list[str]) -> str:

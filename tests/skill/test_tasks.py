@@ -7,15 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.commands import leaf_commands
 from tests.skill.shell import Projects, Step, list_changed, read_protected, run
 from tests.skill.transcripts import FORBIDDEN, Task, Transcript, judge, make_wrong, read_tasks
 
 TASKS = read_tasks()
 #: What the wrong transcripts of all tasks break together.
 KINDS = {*FORBIDDEN, "changed", "asked again", "lacks", "does not say", "says ", "number "}
-#: Tasks whose commands are not there yet.
-PENDING = set() if "campaign ask" in leaf_commands() else {"campaign"}
 
 
 def play(task: Task, root: Path) -> Transcript:
@@ -26,7 +23,7 @@ def play(task: Task, root: Path) -> Transcript:
     return Transcript(steps, task.answer, tuple(list_changed(before, read_protected(root))))
 
 
-@pytest.mark.parametrize("name", sorted(TASKS.keys() - PENDING))
+@pytest.mark.parametrize("name", TASKS)
 def test_the_scripted_agent_does_the_task_and_wrong_ones_are_refused(
     name: str, projects: Projects, tmp_path: Path
 ) -> None:
