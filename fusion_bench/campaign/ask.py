@@ -24,7 +24,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.system import System
-from fusion_bench.io.campaign_ledger import CampaignEvent, append_events, read_events
+from fusion_bench.io.campaign_ledger import CampaignEvent, read_events
 from fusion_bench.io.dataset_config import read_spec
 
 #: The name of a candidate in messages.
@@ -169,7 +169,7 @@ class Referee:
             number = len(state.asks) + 1
             return [make_event(state.campaign, "ask", number=number, config=config, lists=lists)]
 
-        state = self.paths.find_state(append_events(self.paths.ledger, charge))
+        state = self.paths.append(charge)
         return state, state.find_ask(config, lists)
 
     def _answer(
@@ -218,8 +218,7 @@ class Referee:
             told = "keep" if is_late else word
             return [make_event(state.campaign, "answer", number=number, answer=told)]
 
-        state = self.paths.find_state(append_events(self.paths.ledger, add))
-        return state.answers[number]
+        return self.paths.append(add).answers[number]
 
 
 def _refuse(state: CampaignState, reason: str) -> CampaignAnswer:

@@ -17,7 +17,7 @@ from fusion_bench.campaign.records import CampaignReport, ClosedAsk
 from fusion_bench.campaign.referee import AskJudgment, held_out_difference, judge_candidate
 from fusion_bench.campaign.state import CampaignPaths, CampaignState, make_event
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.campaign_ledger import CampaignEvent, append_events
+from fusion_bench.io.campaign_ledger import CampaignEvent
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import betting_bound
 from fusion_bench.tune.gains import paired_gain
@@ -51,7 +51,7 @@ def close_campaign(
         closing = make_event(state.campaign, "close", by=by)
         return [] if state.closed_by else [closing]
 
-    state = paths.find_state(append_events(paths.ledger, add))
+    state = paths.append(add)
     data = freeze_dataset(dataset, state.plan, state.held_out)
     asks = tuple(_describe_asks(state, data, progress))
     first = data.measure_baseline(state.plan.config)

@@ -44,11 +44,17 @@ from fusion_bench.io.campaign_ledger import (
 )
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
+from fusion_bench.io.held_out import read_ledgers
 from fusion_bench.io.outputs import check_output, write_outputs
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import MIN_GROUPS, paired_difference
 from fusion_bench.tune.splits import HALF, QuerySplit, split_queries
-from fusion_bench.util.files import make_output_folder, name_experiment, resolve_path
+from fusion_bench.util.files import (
+    make_output_folder,
+    name_experiment,
+    resolve_path,
+    write_atomic,
+)
 from fusion_bench.util.formatting import pluralize
 
 #: Random bytes of a campaign's id.
@@ -87,8 +93,9 @@ def open_campaign(
     """
     dataset, ledger = load_whole(path), path.parent / LEDGER_NAME
     measure = _check(experiment, source, dataset, rules)
-    events = read_events(ledger)
-    check_committed(ledger, events)
+    check_committed(ledger, read_events(ledger))
+    files = [path, *dataset.spec.list_paths(path.parent)]
+    events = [event for _, known in read_ledgers(files) for event in known]
     runs, split = _split(experiment, dataset, held_out, events)
     chosen, digests = _digest_held_out(runs, split)
     refuse_known(ledger, digests, events)
@@ -256,7 +263,8 @@ def _write(path: Path, out: Path, event: CampaignEvent) -> None:
     Raises:
         ConfigError: Another campaign took queries of it in the meantime, or a file is in the way.
     """
-    ledger, folder = path.parent / LEDGER_NAME, make_output_folder(out)
+    ledger = path.parent / LEDGER_NAME
+    folder = make_output_folder(out, committed=[out / CAMPAIGN_FILE])
     check_output(folder / CAMPAIGN_FILE)
 
     def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
@@ -268,3 +276,6 @@ def _write(path: Path, out: Path, event: CampaignEvent) -> None:
     dataset = os.path.relpath(resolve_path(path), resolve_path(folder))
     file = CampaignFile(campaign=event.campaign, dataset=dataset)
     write_outputs(folder, {CAMPAIGN_FILE: f"{file.model_dump_json(indent=1)}\n".encode()})
+    hidden = folder / ".gitignore"
+    if not hidden.exists():
+        write_atomic(hidden, f".*\n!{hidden.name}\n".encode())

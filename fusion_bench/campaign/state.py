@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -17,13 +17,16 @@ from fusion_bench.io.campaign_ledger import (
     LEDGER_NAME,
     CampaignEvent,
     HeldOutDigests,
+    append_events,
     check_committed,
     read_events,
 )
-from fusion_bench.util.files import resolve_path
+from fusion_bench.util.files import read_regular_text, resolve_path, write_atomic
 
 #: The file of a campaign's folder.
 CAMPAIGN_FILE: Final = "campaign.json"
+#: Names the last line that an ask wrote into the ledger, so that a ledger without it is noticed.
+LAST_LINE: Final = ".last-line"
 #: Why an override ended the guarantee.
 OVERRIDDEN: Final = "held-out queries were shown"
 
@@ -208,8 +211,33 @@ class CampaignPaths:
         Raises:
             DataError: It was edited, shortened or removed.
         """
+        last = self._read_last_line()  # before the ledger, which another ask may lengthen
         events = read_events(self.ledger)
         check_committed(self.ledger, events)
+        lines = (f"{event.line} {event.digest}" for event in reversed(events))
+        if last is not None and last not in lines:
+            raise DataError(
+                f"{self.ledger}: no line is that of {self.folder / LAST_LINE} ({last}): restore "
+                "the ledger, for example from version control; without it asks are miscounted"
+            )
+        return self.find_state(events)
+
+    def _read_last_line(self) -> str | None:
+        try:
+            return read_regular_text(self.folder / LAST_LINE).strip()
+        except FileNotFoundError:
+            return None
+
+    def append(self, make: Callable[[list[CampaignEvent]], list[CampaignEvent]]) -> CampaignState:
+        """Add events to the ledger, as ``append_events`` does; how the campaign stands then.
+
+        Raises:
+            DataError: The ledger was edited or removed.
+            FusionBenchError: A file cannot be written.
+        """
+        events = append_events(self.ledger, make)
+        last = f"{events[-1].line} {events[-1].digest}\n"
+        write_atomic(self.folder / LAST_LINE, last.encode())
         return self.find_state(events)
 
     def find_state(self, events: Sequence[CampaignEvent]) -> CampaignState:

@@ -110,9 +110,7 @@ def find_open_campaigns(paths: Iterable[Path]) -> OpenCampaigns:
     reader, campaigns = _reader.get(), dict[str, HeldOutDigests]()
     if reader is not None and reader.by is None:
         return campaigns
-    for ledger in _find_ledgers(paths):
-        events = read_events(ledger)
-        check_committed(ledger, events)
+    for ledger, events in read_ledgers(paths):
         held_out = list_open_campaigns(events)
         if reader is not None:
             _log_override(ledger, reader, held_out)
@@ -123,6 +121,21 @@ def find_open_campaigns(paths: Iterable[Path]) -> OpenCampaigns:
             name = ledger.parent.name
             log.warning("%s: queries that campaign %s holds out are not read", name, campaign)
     return campaigns
+
+
+def read_ledgers(paths: Iterable[Path]) -> Iterator[tuple[Path, list[CampaignEvent]]]:
+    """The ledgers to whose campaigns some files belong, with their events.
+
+    Args:
+        paths: The files.
+
+    Raises:
+        DataError: A ledger is damaged, or lacks what git has of it.
+    """
+    for ledger in _find_ledgers(paths):
+        events = read_events(ledger)
+        check_committed(ledger, events)
+        yield ledger, events
 
 
 def _find_ledgers(paths: Iterable[Path]) -> list[Path]:
