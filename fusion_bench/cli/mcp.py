@@ -18,7 +18,7 @@ class McpOptions(base.JsonOptions):
 
     Attributes:
         experiment: Experiment of tools that name none.
-        campaign: Folder of the campaign that may be asked.
+        campaign: Folder of the campaign that may be asked, or the address of a served one.
         out: Folder that tools may write to. Default: they write nothing.
         root: Folder of the project. Default: the working directory.
         http: Port on 127.0.0.1 for streamable HTTP; 0 = any free one. Default: standard input and
@@ -26,7 +26,7 @@ class McpOptions(base.JsonOptions):
     """
 
     experiment: File | None = None
-    campaign: Folder | None = None
+    campaign: Annotated[str, Option(metavar="CAMPAIGN")] | None = None
     out: Folder | None = None
     root: Folder = Path()
     http: Annotated[int, Option(metavar="PORT", min=0, max=65535)] | None = None

@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from fusion_bench.config.models import Location, parse_model
+from fusion_bench.campaign.ask import CANDIDATE, AskedCandidate, Referee
+from fusion_bench.campaign.client import ServedCampaign, find_referee
 from fusion_bench.config.plugins import is_reference
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError
@@ -24,7 +25,6 @@ from fusion_bench.experiment.experiment import (
     find_datasets,
     read_experiment,
 )
-from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import find_dataset, find_folders
 from fusion_bench.util.files import explain_error, resolve_path
 from fusion_bench.util.formatting import escape_control_chars, shorten_error
@@ -35,8 +35,6 @@ ABSOLUTE: Final = re.compile(r"(?<![\w.:/~-])/(?:[^/\s'\",;]+/)+")
 YAML: Final = (".yaml", ".yml")
 #: No overrides.
 EMPTY: Final[Mapping[str, Any]] = {}
-#: The system that a tool's ``candidate`` becomes.
-CANDIDATE: Final = "candidate"
 
 
 class OpenedExperiment(NamedTuple):
@@ -54,16 +52,16 @@ class Project:
     Attributes:
         experiment: The experiment of tools that name none; None = each must.
         out: The folder that tools may write to; None = they write nothing.
-        campaign: The folder of the campaign that may be asked; None = there is none.
+        referee: Answers for the campaign that may be asked; None = there is none.
     """
 
     experiment: Path | None = None
     out: Path | None = None
-    campaign: Path | None = None
+    referee: Referee | ServedCampaign | None = None
 
     @classmethod
     def open(
-        cls, root: Path, *, experiment: Path | None, out: Path | None, campaign: Path | None
+        cls, root: Path, *, experiment: Path | None, out: Path | None, campaign: str | None
     ) -> Project:
         """Make a folder the working directory, from which tools name files.
 
@@ -71,23 +69,27 @@ class Project:
             root: The project's folder.
             experiment: As the options name it, from the working directory before.
             out: As above.
-            campaign: As above.
+            campaign: Its folder, as above, or the address of a served one.
 
         Raises:
-            ConfigError: There is no such folder, or the experiment or the campaign lies outside.
+            ConfigError: There is no such folder, or the experiment lies outside.
+            DataError: There is no such campaign.
         """
-        place = resolve_path(root)
-        inside: dict[str, Path] = {}
-        for option, path in (("experiment", experiment), ("campaign", campaign)):
-            if path is not None:
-                _require_inside(path, f"--{option} {path}", root)
-                inside[option] = resolve_path(path).relative_to(place)
+        place, file, referee = resolve_path(root), None, None
+        if experiment is not None:
+            _require_inside(experiment, f"--experiment {experiment}", root)
+            file = resolve_path(experiment).relative_to(place)
+        if campaign is not None:
+            is_address = campaign.startswith(("http://", "https://"))
+            referee = find_referee(campaign if is_address else str(resolve_path(Path(campaign))))
+        if isinstance(referee, Referee):
+            referee.is_served = True
         written = None if out is None else resolve_path(out)
         try:
             os.chdir(place)
         except OSError as error:
             raise ConfigError(f"--root {root}: {explain_error(error)}") from None
-        return cls(out=written, **inside)
+        return cls(file, written, referee)
 
     def locate(self, given: str, argument: str, *suffixes: str) -> Path:
         """The file or folder that an argument names.
@@ -128,11 +130,18 @@ class Project:
             raise ConfigError("experiment: name one: this server was started without --experiment")
         file = experiment_file(path)
         _require_inside(file, f"experiment: {given!r}")
-        experiment, source = read_experiment(file, overrides=_list_overrides(overrides))
+        if wrong := [key for key in overrides if not key.startswith("systems.")]:
+            raise ConfigError(
+                f"overrides: {wrong[0]!r}: only systems may be changed, such as "
+                "systems.rrf.fusion.k"
+            )
+        changes = _list_changes(overrides, "overrides")
+        experiment, source = read_experiment(file, overrides=changes)
         if candidate is not None and CANDIDATE in experiment.systems:
             raise ConfigError(f"candidate: {file} has a system of that name: change its overrides")
         if candidate is not None:
-            systems = {**experiment.systems, CANDIDATE: parse_candidate(candidate)}
+            added = read_candidate(candidate, EMPTY).resolve(EMPTY, experiment.dataset_names[0])
+            systems = {**experiment.systems, CANDIDATE: added}
             experiment = experiment.model_copy(update={"systems": systems})
         folders = [folder for folder in find_folders(None, file) if is_inside(folder)]
         for name, dataset in find_datasets(experiment, source, folders):
@@ -190,35 +199,33 @@ def _require_inside(path: Path, what: str, base: Path = Path()) -> None:
         raise ConfigError(f"{what}: leads out of the folder that this server may use")
 
 
-def parse_candidate(candidate: Mapping[str, Any]) -> System:
-    """The system that a tool's argument describes.
+def read_candidate(system: Mapping[str, Any] | None, changes: Mapping[str, Any]) -> AskedCandidate:
+    """The candidate that a tool's arguments describe.
+
+    Args:
+        system: One system; None = the baseline.
+        changes: Key of it → its value.
 
     Raises:
-        ConfigError: It breaks a rule.
+        ConfigError: Neither is given, or one could name code.
     """
-    refuse_code(candidate, CANDIDATE)
-
-    def where(location: Location) -> str:
-        inner = location[2:] if location[:1] == ("systems",) else ()
-        return ".".join(map(str, (CANDIDATE, *inner)))
-
-    alone = {"dataset": "-", "baseline": CANDIDATE, "systems": {CANDIDATE: candidate}}
-    return parse_model(Experiment, alone, where).apply_switch().systems[CANDIDATE]
+    if system is None and not changes:
+        raise ConfigError(f"{CANDIDATE}: give one system, or changes of the baseline")
+    refuse_code(system, CANDIDATE)
+    source = None if system is None else Source(Path(CANDIDATE), dict(system))
+    return AskedCandidate(source, tuple(_list_changes(changes, "changes")))
 
 
-def _list_overrides(overrides: Mapping[str, Any]) -> list[str]:
+def _list_changes(changes: Mapping[str, Any], argument: str) -> list[str]:
     """``KEY=VALUE`` each, as ``--set`` has them.
 
     Raises:
-        ConfigError: A key is not one of a system.
+        ConfigError: A key or a value could name code.
     """
-    refuse_code(overrides, "overrides")
-    for key in overrides:
-        if not key.startswith("systems.") or "=" in key:
-            raise ConfigError(
-                f"overrides: {key!r}: only systems may be changed, such as systems.rrf.fusion.k"
-            )
-    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in overrides.items()]
+    refuse_code(changes, argument)
+    if wrong := [key for key in changes if "=" in key]:
+        raise ConfigError(f"{argument}: {wrong[0]!r}: a key has no '='")
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in changes.items()]
 
 
 def refuse_code(value: Any, argument: str) -> None:  # noqa: ANN401 - JSON

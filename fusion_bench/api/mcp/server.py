@@ -61,7 +61,7 @@ class ToolServer:
 
     def __init__(self, project: Project) -> None:
         self._project = project
-        is_asked = project.campaign is not None
+        is_asked = project.referee is not None
         self._tools = {n: each for n, each in TOOLS.items() if is_asked or not each.needs_campaign}
         self._limits = {False: anyio.CapacityLimiter(1), True: anyio.CapacityLimiter(LIGHT_CALLS)}
         self.protocol: Server[dict[str, Any]] = Server(

@@ -13,8 +13,11 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import Field
 
 from fusion_bench.api.mcp.declaration import ToolAnswer, tool
-from fusion_bench.api.mcp.project import CANDIDATE, YAML, Project, is_inside
+from fusion_bench.api.mcp.project import YAML, Project, is_inside, read_candidate
 from fusion_bench.api.power import DIFFERENCES, power
+from fusion_bench.campaign.ask import CANDIDATE, Referee
+from fusion_bench.campaign.client import ServedCampaign
+from fusion_bench.campaign.pages import build_answer_page, build_status_page
 from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
 from fusion_bench.checks.lint import lint_datasets, make_lint_report, read_fitting_facts
 from fusion_bench.config.models import MOST_RANK
@@ -65,6 +68,13 @@ class Tools:
 
     project: Project
     progress: Progress
+
+    @property
+    def referee(self) -> Referee | ServedCampaign:
+        """Who answers for the campaign; raises ConfigError where there is none."""
+        if self.project.referee is None:
+            raise ConfigError("campaign: this server was started without --campaign")
+        return self.project.referee
 
     @tool(is_light=True)
     def list_datasets(self) -> ToolAnswer:
@@ -342,6 +352,35 @@ class Tools:
         )
         verdict = run_gate(inputs, file)
         return ToolAnswer(verdict, build_gate_page(verdict))
+
+    @tool("campaign-answer", writes=True, needs_campaign=True)
+    def campaign_ask(
+        self, candidate: Settings | None = None, changes: Settings = NOTHING, explain: bool = False
+    ) -> ToolAnswer:
+        """Ask the open campaign whether a candidate is better on queries that nobody sees.
+
+        Use it for a candidate that evaluate shows to be better. Each new configuration costs one
+        ask; the answer is ship, keep or closed. After ship it is the baseline to beat.
+
+        Args:
+            candidate: One system, as below "systems: NAME:". Default: the baseline.
+            changes: Changed keys of it, such as {"fusion.k": 20}.
+            explain: List the relevant documents that it loses on the tuning queries.
+        """
+        self.progress("asking", 0, 1)
+        asked = read_candidate(candidate, changes)
+        answer = self.referee.ask(asked, explain=explain)
+        rules = self.referee.read_status().rules
+        return ToolAnswer(answer, build_answer_page(answer, rules.level, rules.tails))
+
+    @tool("campaign-status", is_light=True, needs_campaign=True)
+    def campaign_status(self) -> ToolAnswer:
+        """Say how the open campaign stands: asks left, the baseline to beat, what holds.
+
+        Use it before the first ask, and after a ship.
+        """
+        status = self.referee.read_status()
+        return ToolAnswer(status, build_status_page(status))
 
 
 def _drop_query_values(value: Any) -> Any:  # noqa: ANN401 - JSON

@@ -241,7 +241,7 @@ def test_without_options_an_experiment_is_named_and_nothing_is_written(folder: P
 #: Options that are refused, and what the error names.
 OPTIONS = [
     (("--experiment", "../other.yaml"), "--experiment"),
-    (("--campaign", "/nowhere"), "--campaign"),
+    (("--campaign", "nowhere"), "nowhere"),
     (("--root", "nowhere"), "--root"),
     (("--http", "70000"), "--http"),
 ]
