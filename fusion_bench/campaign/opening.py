@@ -27,6 +27,7 @@ from fusion_bench.campaign.records import (
     PhasePower,
 )
 from fusion_bench.campaign.state import CAMPAIGN_FILE, list_campaigns, make_event
+from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -146,6 +147,12 @@ def _check(
         raise ConfigError(
             f"{dataset.name}: 'groups: none' is refused in a campaign: a tuning query that is a "
             "copy of a held-out one shows its answer; delete the key, or name a file of groups"
+        )
+    duplicates = find_near_duplicates(dataset)
+    if duplicates is not None and duplicates.withholds:
+        raise ConfigError(
+            f"{dataset.name}: so many queries depend on each other, though no group says so, that "
+            "nothing could ship: say 'groups: auto' in its dataset.yaml, or name a file of groups"
         )
     experiment.check_datasets(dataset.spec.run_roles, tuple(dataset.spec.rerank), source)
     return measure

@@ -26,7 +26,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant, take_relevant
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.failures import TOP, rank_stages
-from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.comparison import check_skew, paired_difference
 from fusion_bench.tune.gains import paired_gain
 
 
@@ -37,7 +37,8 @@ class AskJudgment:
     Attributes:
         test: On the held-out queries.
         is_screened: Not better on the tuning queries, and so not tested.
-        is_withheld: Unjudged documents decide, a list is degraded, or no value can be computed.
+        is_withheld: Unjudged documents decide, a list is degraded, few differences are skewed
+            against the gain, or no value can be computed.
     """
 
     test: HeldOutTest
@@ -84,7 +85,10 @@ def judge_candidate(
         screened = is_screened(tuning, data.tuning_groups)
     withheld = _unjudged_decide(data, candidate.evidence, baseline.evidence, rules.min_gain)
     degraded = any(data.dataset.degraded(name) for name in system.reranker_names)
-    return AskJudgment(test, screened, withheld or degraded or not len(candidate.held_out))
+    # With bounded tails the e-value covers any skew.
+    skewed = check_skew("better", held_out, data.held_out_groups)[0] != "better"
+    reasons = [withheld, degraded, rules.tails == "t" and skewed, not len(candidate.held_out)]
+    return AskJudgment(test, screened, any(reasons))
 
 
 def held_out_difference(candidate: SystemValues, baseline: SystemValues) -> FloatArray:

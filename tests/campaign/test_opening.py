@@ -149,6 +149,18 @@ def test_declared_groups_never_straddle(root: Path) -> None:
     assert held_out.isdisjoint(int(query[1:]) // 4 for query in tuning)
 
 
+def test_queries_that_depend_on_each_other_need_groups(root: Path) -> None:
+    path = root / "datasets/made/qrels.txt"
+    text = path.read_text(encoding="utf-8")
+    for q in range(0, 80, 2):  # judged alike: r0, r2, … are what q1, q3, … look for, too
+        text = text.replace(f"q{q + 1} 0 r{q + 1} 1", f"q{q + 1} 0 r{q} 1")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="groups: auto"):
+        project.open_made(root)
+    edit(root, project.DATASET, "runs:", "groups: auto\nruns:")
+    assert project.open_made(root).held_out_groups < project.QUERIES / 2
+
+
 def test_a_folder_with_another_file_of_that_name_is_kept(root: Path) -> None:
     from fusion_bench.io.outputs import guard_outputs
 
