@@ -36,7 +36,6 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.campaign_ledger import (
-    LEDGER_NAME,
     CampaignEvent,
     HeldOutDigests,
     append_events,
@@ -45,7 +44,7 @@ from fusion_bench.io.campaign_ledger import (
 )
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
-from fusion_bench.io.held_out import read_ledgers
+from fusion_bench.io.held_out import LEDGER_NAME, read_ledgers
 from fusion_bench.io.outputs import check_output, write_outputs
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import MIN_GROUPS, paired_difference

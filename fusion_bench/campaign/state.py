@@ -14,13 +14,13 @@ from fusion_bench.campaign.records import CampaignFile, CampaignPlan, CampaignSt
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
 from fusion_bench.io.campaign_ledger import (
-    LEDGER_NAME,
     CampaignEvent,
     HeldOutDigests,
     append_events,
     check_committed,
     read_events,
 )
+from fusion_bench.io.held_out import LEDGER_NAME
 from fusion_bench.util.files import read_regular_text, resolve_path, write_atomic
 
 #: The file of a campaign's folder.

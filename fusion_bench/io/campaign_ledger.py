@@ -20,8 +20,6 @@ from fusion_bench.io.chained_ledger import LedgerFormat
 from fusion_bench.util.digests import add_line_digest, digest_line, follow_line
 from fusion_bench.util.files import lock_folder, read_committed, write_atomic
 
-#: The name of the file, beside a dataset's ``dataset.yaml``.
-LEDGER_NAME = "campaigns.jsonl"
 Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
 
 

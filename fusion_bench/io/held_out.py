@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -22,24 +22,21 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.campaign_ledger import (
-    LEDGER_NAME,
-    CampaignEvent,
-    HeldOutDigests,
-    append_events,
-    check_committed,
-    read_events,
-)
 from fusion_bench.io.fingerprints import judgment_texts, query_digest
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import pluralize
 
+if TYPE_CHECKING:
+    from fusion_bench.io.campaign_ledger import CampaignEvent, HeldOutDigests
+
 log = logging.getLogger(__name__)
+#: The name of the ledger, beside a dataset's ``dataset.yaml``.
+LEDGER_NAME: Final = "campaigns.jsonl"
 Table = TypeVar("Table", bound=Qrels | Run)
 Value = TypeVar("Value")
 #: Campaign → what it holds out.
-OpenCampaigns = Mapping[str, HeldOutDigests]
+OpenCampaigns: TypeAlias = "Mapping[str, HeldOutDigests]"
 #: The judgments of a query that has no relevant document.
 NOTHING_RELEVANT: Final = "[]"
 
@@ -107,7 +104,8 @@ def find_open_campaigns(paths: Iterable[Path]) -> OpenCampaigns:
         DataError: A ledger beside them is damaged, or lacks what git has of it.
         FusionBenchError: A ledger to which an override belongs cannot be written.
     """
-    reader, campaigns = _reader.get(), dict[str, HeldOutDigests]()
+    reader = _reader.get()
+    campaigns: dict[str, HeldOutDigests] = {}
     if reader is not None and reader.by is None:
         return campaigns
     for ledger, events in read_ledgers(paths):
@@ -133,6 +131,8 @@ def read_ledgers(paths: Iterable[Path]) -> Iterator[tuple[Path, list[CampaignEve
         DataError: A ledger is damaged, or lacks what git has of it.
     """
     for ledger in _find_ledgers(paths):
+        from fusion_bench.io.campaign_ledger import check_committed, read_events
+
         events = read_events(ledger)
         check_committed(ledger, events)
         yield ledger, events
@@ -170,6 +170,8 @@ def _log_override(ledger: Path, reader: _Reader, campaigns: Iterable[str]) -> No
     by = str(reader.by)
     new = {name for name in campaigns if (ledger, name, by, reader.command) not in _logged}
     if new:
+        from fusion_bench.io.campaign_ledger import CampaignEvent, append_events
+
         date = datetime.now(UTC).isoformat(timespec="seconds")
         facts = {"event": "override", "date": date, "by": by, "command": reader.command}
         events = [CampaignEvent.model_validate({**facts, "campaign": name}) for name in sorted(new)]

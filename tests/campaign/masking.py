@@ -6,13 +6,12 @@ import re
 from pathlib import Path
 
 from fusion_bench.io.campaign_ledger import (
-    LEDGER_NAME,
     CampaignEvent,
     HeldOutDigests,
     append_events,
 )
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
-from fusion_bench.io.held_out import read_everything
+from fusion_bench.io.held_out import LEDGER_NAME, read_everything
 from fusion_bench.io.load_records import load_qrels
 from tests.gate.cases import QUERIES
 from tests.golden.project import make_project

@@ -16,13 +16,13 @@ import pytest
 from fusion_bench.errors import DataError
 from fusion_bench.io import campaign_ledger
 from fusion_bench.io.campaign_ledger import (
-    LEDGER_NAME,
     CampaignEvent,
     HeldOutDigests,
     append_events,
     check_committed,
     read_events,
 )
+from fusion_bench.io.held_out import LEDGER_NAME
 from fusion_bench.util.digests import add_line_digest
 
 CAMPAIGN = "0123456789abcdef"

@@ -10,10 +10,10 @@ import pytest
 
 import fusion_bench as fb
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.campaign_ledger import LEDGER_NAME, read_events
+from fusion_bench.io.campaign_ledger import read_events
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import Cache
-from fusion_bench.io.held_out import read_everything, refuse_copy, show_held_out
+from fusion_bench.io.held_out import LEDGER_NAME, read_everything, refuse_copy, show_held_out
 from fusion_bench.io.load_records import load_judge, load_qrels, load_run
 from fusion_bench.io.provenance import ListMeta, write_with_meta
 from tests.campaign.masking import (
@@ -181,7 +181,7 @@ def test_an_override_that_cannot_be_logged_shows_nothing(
     def refuse(*_: object) -> None:
         raise ConfigError("read-only")
 
-    monkeypatch.setattr("fusion_bench.io.held_out.append_events", refuse)
+    monkeypatch.setattr("fusion_bench.io.campaign_ledger.append_events", refuse)
     with show_held_out("Grace"), pytest.raises(ConfigError, match="read-only"):
         load(folder)
 
