@@ -12,7 +12,7 @@ from typing import Any
 import anyio
 import pytest
 
-from fusion_bench.io.campaign_ledger import LEDGER_NAME
+from fusion_bench.io.held_out import LEDGER_NAME
 from tests import campaign_project as project
 from tests.api.mcp.conftest import CONNECT
 from tests.api.mcp.served import Served, connect_stdio, read_text
