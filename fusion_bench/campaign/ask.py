@@ -52,11 +52,18 @@ class AskedCandidate:
         """Read a candidate's file.
 
         Raises:
-            ConfigError: It is not there, or not YAML; or neither file nor change is given.
+            ConfigError: It is not there, not YAML, or an experiment; or neither file nor change is
+                given.
         """
         if path is None and not changes:
             raise ConfigError("no candidate: name a YAML file of one system, or --set KEY=VALUE")
-        return cls(None if path is None else read_yaml(path), tuple(changes), allow_lists)
+        source = None if path is None else read_yaml(path)
+        if source is not None and "systems" in source.data:
+            raise ConfigError(
+                f"{path}: an experiment, and a candidate is one system: write what stands below a "
+                "name of 'systems' into a file of its own"
+            )
+        return cls(source, tuple(changes), allow_lists)
 
     def resolve(self, baseline: Mapping[str, Any], dataset: str) -> System:
         """The system, as an experiment on the dataset reads it.

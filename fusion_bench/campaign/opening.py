@@ -52,6 +52,7 @@ from fusion_bench.tune.splits import HALF, QuerySplit, split_queries
 from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,
+    require_free,
     resolve_path,
     write_atomic,
 )
@@ -87,10 +88,11 @@ def open_campaign(
         How it stands, with what each phase can find.
 
     Raises:
-        ConfigError: The queries were looked at, groups are refused, too few queries, or a measure
-            without bounds.
+        ConfigError: The folder holds a campaign, the queries were looked at, groups are refused,
+            too few queries, or a measure without bounds.
         FusionBenchError: A file breaks a rule, or cannot be written.
     """
+    require_free(out, [CAMPAIGN_FILE])
     dataset, ledger = load_whole(path), path.parent / LEDGER_NAME
     measure = _check(experiment, source, dataset, rules)
     check_committed(ledger, read_events(ledger))

@@ -60,7 +60,7 @@ def _guarantee(level: float, tails: Tails, no_guarantee: str) -> Finding:
     """What may be said of the campaign's level."""
     if no_guarantee:
         return Finding(f"No guarantee: {no_guarantee}.", "warning", "guarantee")
-    promise = f"At most {level:.3g} of all campaigns ship what gains nothing"
+    promise = f"At most {100 * level:.3g} % of all campaigns ship what gains nothing"
     return Finding(f"{promise}, {CONDITION[tails]}.", key="guarantee")
 
 
@@ -91,7 +91,10 @@ def build_status_page(status: CampaignStatus, steps: Sequence[NextStep] = ()) ->
     headline = Finding(
         f"Campaign {status.campaign}: {state}, phase {status.phase}.",
         guarantee.tone,
-        details=(guarantee.text,),
+        details=(
+            f"{pluralize(status.tuning_queries, 'tuning query')}; held out: {facts['Held out']}.",
+            guarantee.text,
+        ),
     )
     return Page(f"Campaign {status.campaign}", (section,), headline, next_steps=tuple(steps))
 
@@ -100,10 +103,15 @@ def _phase_table(phases: Sequence[PhasePower]) -> Table:
     columns: list[Column[PhasePower]] = [
         Column("phase", lambda each: str(each.phase)),
         Column("level of an ask", lambda each: f"{each.share:.3g}"),
-        Column("gain found with power .8", lambda each: format_number(each.detectable_gain)),
+        Column("gain found with power .8", _format_detectable),
     ]
-    note = "From the spread of differences on the tuning queries; n/a = none up to 1 is found."
+    note = "From the spread of differences on the tuning queries; none = no gain up to 1 is found."
     return make_table("What each phase can find", columns, phases, notes=(note,))
+
+
+def _format_detectable(phase: PhasePower) -> str:
+    gain = phase.detectable_gain
+    return "none" if gain is None else format_number(gain)
 
 
 def build_answer_page(answer: CampaignAnswer, level: float, tails: Tails) -> Page:
@@ -149,7 +157,9 @@ def _tuning_section(tuning: TuningAnswer) -> Section:
         Column("candidate", lambda each: format_number(each.candidate)),
     ]
     parts = []
-    if tuning.lost is not None:
+    if tuning.lost is not None and not tuning.lost:
+        findings.append(Finding("No relevant document fell out of the first ten."))
+    if tuning.lost:
         title = f"{pluralize(len(tuning.lost), 'relevant document')} fell out of the first ten"
         shown = tuning.lost[:MOST_CHANGES]
         parts.append(make_table(title, make_columns(LOST, _format_lost), shown))

@@ -74,6 +74,11 @@ class TestTheFolder:
         assert ask(root, 4).asks_left == ASKS - 4
         assert left(root, copy) == ASKS - 4
 
+    @pytest.mark.parametrize("words", [(), ("--force",)])
+    def test_no_other_campaign_takes_its_place(self, root: Path, words: tuple[str, ...]) -> None:
+        assert reopen("e", *words) == 2
+        assert ask(root, 3).asks_left == ASKS - 3
+
     def test_deleted_it_gives_nothing_back(self, root: Path) -> None:
         held_out = set(project.paths_of(root).read_state().held_out.queries)
         file = (root / project.CAMPAIGN / "campaign.json").read_bytes()

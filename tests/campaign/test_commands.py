@@ -73,6 +73,7 @@ def test_pages_say_the_word_first_and_no_held_out_query(capsys: Capture) -> None
     [
         (["ask", "nowhere", "keep.yaml"], ["nowhere"]),
         (["ask", project.CAMPAIGN], ["--set"]),
+        (["ask", project.CAMPAIGN, "experiments/e.yaml"], ["experiments/e.yaml", "'systems'"]),
         (["ask", project.CAMPAIGN, "nowhere.yaml"], ["nowhere.yaml"]),
         (["ask", project.CAMPAIGN, "--set", "fusion.kk=1"], ["kk"]),
         (["ask", project.CAMPAIGN, "--set", "fusion"], ["KEY=VALUE"]),
