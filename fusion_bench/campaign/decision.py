@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
@@ -215,9 +216,7 @@ def _gain_of_bets(
         share: Level of the ask.
         power: Probability that the capital is above its quantile.
     """
-    from scipy.special import ndtri  # late, as it is slow
-
-    width, limit = float(ndtri(power)) * math.sqrt(count), -math.log(share)
+    width, limit = NormalDist().inv_cdf(power) * math.sqrt(count), -math.log(share)
 
     def is_found(gain: float) -> bool:
         returns = log_returns(values + gain, reach, 0.0)

@@ -1,0 +1,1 @@
+"""Campaigns replayed: what ships where nothing is better, and what is found where something is."""
