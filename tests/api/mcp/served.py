@@ -8,12 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import anyio
 import httpx2
-from anyio.from_thread import BlockingPortal
+from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
@@ -49,8 +50,8 @@ class Served:
         """The record that a tool answers with; it succeeds."""
         result = self.call(tool, arguments)
         assert not result.is_error, read_text(result)
-        assert result.structured_content is not None
-        return result.structured_content
+        record: dict[str, Any] = result.structured_content
+        return record
 
     def refuse(self, tool: str, **arguments: Any) -> str:  # noqa: ANN401 - JSON
         """Why a tool refuses; it does."""
@@ -58,6 +59,28 @@ class Served:
         assert result.is_error, read_text(result)
         assert result.structured_content is None
         return read_text(result)
+
+
+@dataclass
+class Notes:
+    """What a client is told of the progress of a call.
+
+    Attributes:
+        notes: Number and text of each.
+        awaited: Beginning of a text.
+        reached: Whether such a text came.
+    """
+
+    notes: list[tuple[float, str]] = field(default_factory=list)
+    awaited: str = ""
+    reached: anyio.Event = field(default_factory=anyio.Event)
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None:
+        """Note a note."""
+        assert total is None
+        self.notes.append((progress, message or ""))
+        if self.notes[-1][1].startswith(self.awaited):
+            self.reached.set()
 
 
 def read_text(result: CallToolResult) -> str:
@@ -94,8 +117,6 @@ def connect_http(folder: Path, *words: str) -> Iterator[Served]:
 @contextmanager
 def hold(client: Client, folder: Path) -> Iterator[Served]:
     """A client that is connected while the context lasts."""
-    from anyio.from_thread import start_blocking_portal
-
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(client):
         yield Served(client, portal, folder)
 
@@ -103,7 +124,7 @@ def hold(client: Client, folder: Path) -> Iterator[Served]:
 @contextmanager
 def running_http(
     folder: Path, *words: str, **environment: str
-) -> Iterator[tuple[subprocess.Popen[str], dict[str, str]]]:
+) -> Iterator[tuple[subprocess.Popen[str], dict[str, Any]]]:
     """A server of streamable HTTP, and what it printed when it started."""
     with running_child(
         [*COMMAND, "--http", "0", "--json", *words],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -134,3 +135,35 @@ def test_a_campaign_that_is_served_elsewhere_is_asked_by_its_address(tmp_path: P
             with connect_stdio(tmp_path, "--campaign", started["address"]) as client:
                 assert client.find("campaign_ask", candidate=WORSE)["answer"] == "keep"
                 assert client.find("campaign_status")["asked"] == 1
+
+
+def test_the_loop_of_the_page_for_agents_runs(tmp_path: Path) -> None:
+    experiment = project.EXPERIMENT.replace("baseline: weak", "baseline: both").replace(
+        "k: 60", "k: 60, weights: {weak: 3}"
+    )
+    root = project.make(tmp_path / "project", experiment=experiment)
+    project.open_made(root)
+    page = (Path(__file__).parents[3] / "docs" / "agents.md").read_text(encoding="utf-8")
+    loop = (
+        page.partition("## A loop against MCP")[2].partition("```python\n")[2].partition("```")[0]
+    )
+    assert len(loop.splitlines()) <= 40
+    loop = loop.replace("experiments/mine.yaml", "experiments/e.yaml")
+    loop = loop.replace("reports/campaigns/mine", project.CAMPAIGN).replace("1000", "40")
+    command = tmp_path / "fusion-bench"
+    words = f'PYTHONPATH="{os.pathsep.join(sys.path)}" exec "{sys.executable}" -m fusion_bench "$@"'
+    command.write_text(f"#!/bin/sh\n{words}\n", encoding="utf-8")
+    command.chmod(0o755)
+    environment = {**os.environ, "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(
+        [sys.executable, "-c", loop],
+        cwd=root,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr
+    assert {line.split()[0] for line in done.stdout.splitlines()} <= {"keep", "ship"}
+    assert done.stdout

@@ -18,7 +18,15 @@ import anyio
 import pytest
 
 from fusion_bench.cli import main
-from tests.api.mcp.served import COMMAND, TOKEN, Served, connect_http, connect_stdio, running_http
+from tests.api.mcp.served import (
+    COMMAND,
+    TOKEN,
+    Notes,
+    Served,
+    connect_http,
+    connect_stdio,
+    running_http,
+)
 from tests.attacks.project import EXPERIMENT
 from tests.child_processes import running_child
 
@@ -40,45 +48,36 @@ def long(folder: Path) -> str:
 
 @pytest.mark.parametrize("stage", ["mine: s", "comparing"])
 def test_a_cancelled_call_ends_before_it_is_done(served: Served, long: str, stage: str) -> None:
-    async def cancel() -> tuple[list[str], float]:
-        stages: list[str] = []
-        reached = anyio.Event()
-
-        async def note(_progress: float, _total: float | None, message: str | None) -> None:
-            stages.append(message or "")
-            if stages[-1].startswith(stage):
-                reached.set()
+    async def cancel() -> tuple[list[tuple[float, str]], float]:
+        notes = Notes(awaited=stage)
 
         async def evaluate() -> None:
-            await served.client.call_tool("evaluate", {"experiment": long}, progress_callback=note)
+            await served.client.call_tool("evaluate", {"experiment": long}, progress_callback=notes)
             raise AssertionError("it was not cancelled")
 
         with anyio.fail_after(60):
             async with anyio.create_task_group() as group:
                 group.start_soon(evaluate)
-                await reached.wait()
+                await notes.reached.wait()
                 group.cancel_scope.cancel()
             start = time.monotonic()
             # It waits until the cancelled one has ended.
             await served.client.call_tool("explain", {"query": "q1"})
-        return stages, time.monotonic() - start
+        return notes.notes, time.monotonic() - start
 
-    stages, waited = served.portal.call(cancel)
-    assert stages[0].startswith("reading mine")
+    notes, waited = served.portal.call(cancel)
+    assert notes[0][1].startswith("reading mine")
     assert waited < 4, "the whole comparison takes about ten seconds"
 
 
 def test_progress_rises_and_names_the_stage(served: Served, long: str) -> None:
-    notes: list[tuple[float, str]] = []
-
-    async def evaluate() -> None:
-        async def note(progress: float, _total: float | None, message: str | None) -> None:
-            notes.append((progress, message or ""))
-
+    async def evaluate() -> list[tuple[float, str]]:
+        notes = Notes()
         with anyio.move_on_after(1.5):
-            await served.client.call_tool("evaluate", {"experiment": long}, progress_callback=note)
+            await served.client.call_tool("evaluate", {"experiment": long}, progress_callback=notes)
+        return notes.notes
 
-    served.portal.call(evaluate)
+    notes = served.portal.call(evaluate)
     numbers = [number for number, _ in notes]
     assert len(numbers) > 1
     assert numbers == sorted(set(numbers))
