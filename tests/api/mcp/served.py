@@ -44,7 +44,10 @@ class Served:
 
     def call(self, tool: str, arguments: Mapping[str, Any] | None = None) -> CallToolResult:
         """What a tool answers."""
-        return self.portal.call(self.client.call_tool, tool, dict(arguments or {}))
+        result: CallToolResult = self.portal.call(
+            self.client.call_tool, tool, dict(arguments or {})
+        )
+        return result
 
     def find(self, tool: str, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401 - JSON
         """The record that a tool answers with; it succeeds."""
