@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -11,6 +12,7 @@ from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
 from fusion_bench.campaign.state import CampaignPaths
 from fusion_bench.config.models import StrictModel
+from fusion_bench.errors import ConfigError
 from fusion_bench.util.http_client import open_client
 
 #: Bytes by which an answer about many tuning queries may be longer than what is sent.
@@ -59,8 +61,15 @@ class ServedCampaign:
         return CampaignAnswer.model_validate(self._request("POST", "/ask", body))
 
     def _request(self, method: str, path: str, body: object) -> Any:  # noqa: ANN401 - JSON
+        settings = CampaignServerSettings()
+        if not os.environ.get(settings.key):
+            raise ConfigError(
+                f"{self.address}: the environment variable {settings.key} is not set: set it to "
+                "the token that 'fusion-bench campaign serve' has or printed"
+            )
+
         async def send() -> Any:  # noqa: ANN401 - JSON
-            async with open_client(self.address, CampaignServerSettings()) as client:
+            async with open_client(self.address, settings) as client:
                 return await client.request_json(method, path, body, extra_bytes=MOST_ANSWER)
 
         return asyncio.run(send())

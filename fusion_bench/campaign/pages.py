@@ -86,7 +86,7 @@ def build_status_page(status: CampaignStatus, steps: Sequence[NextStep] = ()) ->
             YamlBlock("The baseline to beat", status.baseline),
         ),
     )
-    state = "closed" if status.is_closed else f"{status.asks_left:,} asks left"
+    state = "no more asks" if status.is_closed else f"{status.asks_left:,} asks left"
     guarantee = _guarantee(rules.level, rules.tails, status.no_guarantee)
     headline = Finding(
         f"Campaign {status.campaign}: {state}, phase {status.phase}.",

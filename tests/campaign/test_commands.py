@@ -77,7 +77,10 @@ def test_pages_say_the_word_first_and_no_held_out_query(capsys: Capture) -> None
         (["ask", project.CAMPAIGN, "nowhere.yaml"], ["nowhere.yaml"]),
         (["ask", project.CAMPAIGN, "--set", "fusion.kk=1"], ["kk"]),
         (["ask", project.CAMPAIGN, "--set", "fusion"], ["KEY=VALUE"]),
-        (["ask", "http://127.0.0.1:9", "keep.yaml"], ["FUSION_BENCH_CAMPAIGN_TOKEN"]),
+        (
+            ["ask", "http://127.0.0.1:9", "keep.yaml"],
+            ["FUSION_BENCH_CAMPAIGN_TOKEN", "campaign serve"],
+        ),
         (["close", project.CAMPAIGN, "--by", " "], ["--by"]),
         (["open", "experiments/e.yaml", "--asks", "5", "--ships", "6"], ["--ships"]),
         (["open", "experiments/e.yaml", "--level", "0.7"], ["level", "0.5"]),
