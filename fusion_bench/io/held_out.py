@@ -209,19 +209,19 @@ class HeldOut:
         """
         if not campaigns:
             return cls()
-        known = {*qrels.queries, *ids, *(records or {})}
-        groups = {query: each.group for query, each in (records or {}).items() if each.group}
-        names = {query: query_digest(query) for query in known}
-        digests = {name: query_digest(name) for name in set(groups.values())}
-        texts = judgment_texts(qrels)
-        judged = {q: query_digest(text) for q, text in texts.items() if text != NOTHING_RELEVANT}
+        known = records or {}
+        digests = {query: {query_digest(query)} for query in (*qrels.queries, *ids, *known)}
+        for query, text in judgment_texts(qrels).items():
+            if text != NOTHING_RELEVANT:
+                digests[query].add(query_digest(text))
+        groups = {query: each.group for query, each in known.items() if each.group}
         counts, queries = {}, set[str]()
-        for campaign, held in campaigns.items():
-            ids_, texts_, groups_ = map(set, (held.queries, held.judgments, held.groups))
-            chosen = {q for q in known if names[q] in ids_ or judged.get(q) in texts_}
-            chosen_groups = {groups.get(q) for q in chosen} - {None}
-            chosen_groups |= {name for name, digest in digests.items() if digest in groups_}
-            chosen |= {q for q, name in groups.items() if name in chosen_groups}
+        for campaign, held_out in campaigns.items():
+            contents, names = {*held_out.queries, *held_out.judgments}, {*held_out.groups}
+            chosen = {query for query, each in digests.items() if not contents.isdisjoint(each)}
+            joined = {groups[query] for query in chosen if query in groups}
+            joined |= {name for name in {*groups.values()} if query_digest(name) in names}
+            chosen |= {query for query, name in groups.items() if name in joined}
             counts[campaign] = len(chosen.intersection(qrels.queries))
             queries |= chosen
         return cls(counts, frozenset(queries))
