@@ -207,6 +207,7 @@ class Referee:
             asks_left=state.asks_left,
             phase=phase,
             is_repeated=is_repeated,
+            guarantee=state.guarantee,
             no_guarantee=state.no_guarantee,
             tuning=describe_tuning(data, system, candidate, baseline, shown),
             error=candidate.error,
@@ -236,5 +237,6 @@ def _refuse(state: CampaignState, reason: str) -> CampaignAnswer:
         reason=reason,
         asks_left=state.asks_left,
         phase=state.phase,
+        guarantee=state.guarantee,
         no_guarantee=state.no_guarantee,
     )

@@ -6,7 +6,6 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fusion_bench.campaign.decision import Tails
 from fusion_bench.campaign.records import (
     CampaignAnswer,
     CampaignReport,
@@ -48,20 +47,7 @@ LOST: Final = {
     "baseline_rank": "baseline's rank",
     "rank": "rank",
 }
-#: What the level is worth, beside every answer.
-CONDITION: Final[Mapping[Tails, str]] = {
-    "bounded": "whatever is proposed",
-    "t": "for differences that are not skewed",
-}
 TONES: Final[Mapping[str, Tone]] = {"ship": "passed", "keep": "plain", "closed": "inconclusive"}
-
-
-def _guarantee(level: float, tails: Tails, no_guarantee: str) -> Finding:
-    """What may be said of the campaign's level."""
-    if no_guarantee:
-        return Finding(f"No guarantee: {no_guarantee}.", "warning", "guarantee")
-    promise = f"At most {100 * level:.3g} % of all campaigns ship what gains nothing"
-    return Finding(f"{promise}, {CONDITION[tails]}.", key="guarantee")
 
 
 def build_status_page(status: CampaignStatus, steps: Sequence[NextStep] = ()) -> Page:
@@ -87,13 +73,12 @@ def build_status_page(status: CampaignStatus, steps: Sequence[NextStep] = ()) ->
         ),
     )
     state = "no more asks" if status.is_closed else f"{status.asks_left:,} asks left"
-    guarantee = _guarantee(rules.level, rules.tails, status.no_guarantee)
     headline = Finding(
         f"Campaign {status.campaign}: {state}, phase {status.phase}.",
-        guarantee.tone,
+        "warning" if status.no_guarantee else "plain",
         details=(
             f"{pluralize(status.tuning_queries, 'tuning query')}; held out: {facts['Held out']}.",
-            guarantee.text,
+            status.guarantee,
         ),
     )
     return Page(f"Campaign {status.campaign}", (section,), headline, next_steps=tuple(steps))
@@ -114,7 +99,7 @@ def _format_detectable(phase: PhasePower) -> str:
     return "none" if gain is None else format_number(gain)
 
 
-def build_answer_page(answer: CampaignAnswer, level: float, tails: Tails) -> Page:
+def build_answer_page(answer: CampaignAnswer) -> Page:
     """What an ask is told."""
     left = f"{answer.asks_left:,} asks left"
     number = "" if answer.number is None else f"Ask {answer.number}"
@@ -126,11 +111,11 @@ def build_answer_page(answer: CampaignAnswer, level: float, tails: Tails) -> Pag
     repeated = " Asked before: this is its old answer." if answer.is_repeated else ""
     told = () if answer.tuning is None else (_describe_tuning(answer.tuning),)
     text = texts[answer.answer] + repeated
-    headline = Finding(text, TONES[answer.answer], "decision", told)
-    findings = [_guarantee(level, tails, answer.no_guarantee)]
+    headline = Finding(text, TONES[answer.answer], "decision", (*told, answer.guarantee))
+    sections = []
     if answer.error:
-        findings.append(Finding(f"Tuning queries: {answer.error}", "warning"))
-    sections = [Section(findings=tuple(findings))]
+        error = Finding(f"Tuning queries: {answer.error}", "warning")
+        sections.append(Section(findings=(error,)))
     if answer.tuning is not None:
         sections.append(_tuning_section(answer.tuning))
     return Page("Ask", tuple(sections), headline, answer=answer.answer)
@@ -189,7 +174,8 @@ def build_log_page(state: CampaignState) -> Page:
     findings = tuple(Finding(f"Held-out queries shown: {text}", "warning") for text in overrides)
     headline = Finding(
         f"Campaign {state.campaign}: {pluralize(len(state.asks), 'ask')}, "
-        f"{pluralize(len(state.ships), 'ship')}."
+        f"{pluralize(len(state.ships), 'ship')}.",
+        details=(state.guarantee,),
     )
     return Page("Log", (Section(findings=findings, parts=(table,)),), headline)
 
@@ -216,9 +202,7 @@ def build_report_page(report: CampaignReport) -> Page:
     """A closed campaign, whole."""
     status = report.status
     shipped = [ask for ask in report.asks if ask.answer == "ship"]
-    findings = [_guarantee(status.rules.level, status.rules.tails, status.no_guarantee)]
-    findings += [Finding(_describe_ship(ask), "passed") for ask in shipped]
-    findings += [Finding(f"Held-out queries shown: {each}", "warning") for each in report.overrides]
+    findings = [Finding(f"Held-out queries shown: {each}", "warning") for each in report.overrides]
     if report.changes:
         findings.append(Finding(f"The data are not as frozen: {report.changes}", "warning"))
     columns: list[Column[ClosedAsk]] = [
@@ -235,7 +219,10 @@ def build_report_page(report: CampaignReport) -> Page:
     count = len(shipped)
     outcome = f"{pluralize(count, 'ship')} in {pluralize(len(report.asks), 'ask')}"
     headline = Finding(
-        f"{outcome}; closed by {report.closed_by}.", "passed" if count else "plain", "decision"
+        f"{outcome}; closed by {report.closed_by}.",
+        "plain",
+        "decision",
+        (*map(_describe_ship, shipped), status.guarantee),
     )
     section = Section(findings=tuple(findings), parts=(table,))
     return Page(f"Campaign {status.campaign}", (section,), headline, answer=outcome)

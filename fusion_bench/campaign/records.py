@@ -127,6 +127,7 @@ class CampaignStatus(ReportRecord):
         phase: From 1.
         phases: What each phase can find; empty where nothing measured it.
         is_closed: Whether no ask is answered any more.
+        guarantee: What its level is worth, in one sentence.
         no_guarantee: Why its level does not hold; empty = it does.
     """
 
@@ -147,6 +148,7 @@ class CampaignStatus(ReportRecord):
     phase: int
     phases: tuple[PhasePower, ...] = ()
     is_closed: bool
+    guarantee: str
     no_guarantee: str
 
 
@@ -212,7 +214,8 @@ class CampaignAnswer(ReportRecord):
         asks_left: How many are left.
         phase: From 1: that of the ask.
         is_repeated: The same configuration was asked before: this is its old answer.
-        no_guarantee: Why the campaign's level does not hold; empty = it does.
+        guarantee: What the campaign's level is worth, in one sentence.
+        no_guarantee: Why it does not hold; empty = it does.
         tuning: About the tuning queries; null = nothing was computed.
         error: Why the candidate cannot be computed on the tuning queries; empty = it can.
     """
@@ -226,6 +229,7 @@ class CampaignAnswer(ReportRecord):
     asks_left: int
     phase: int
     is_repeated: bool = False
+    guarantee: str
     no_guarantee: str = ""
     tuning: TuningAnswer | None = None
     error: str = ""

@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
 
+from fusion_bench.campaign.decision import Tails
 from fusion_bench.campaign.records import CampaignFile, CampaignPlan, CampaignStatus, PhasePower
 from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
@@ -27,6 +28,11 @@ from fusion_bench.util.files import read_regular_text, resolve_path, write_atomi
 CAMPAIGN_FILE: Final = "campaign.json"
 #: Names the last line that an ask wrote into the ledger, so that a ledger without it is noticed.
 LAST_LINE: Final = ".last-line"
+#: When the level of a campaign holds.
+CONDITION: Final[Mapping[Tails, str]] = {
+    "bounded": "whatever is proposed",
+    "t": "for differences that are not skewed",
+}
 #: Why an override ended the guarantee.
 OVERRIDDEN: Final = "held-out queries were shown"
 
@@ -119,6 +125,15 @@ class CampaignState:
         shown = [f"{OVERRIDDEN} to {event.by}" for event in self.overrides]
         return "; ".join(dict.fromkeys([*filter(None, [self.plan.no_guarantee]), *shown]))
 
+    @property
+    def guarantee(self) -> str:
+        """What its level is worth, in one sentence."""
+        if self.no_guarantee:
+            return f"No guarantee: {self.no_guarantee}."
+        rules = self.plan.rules
+        promise = f"At most {100 * rules.level:.3g} % of all campaigns ship what gains nothing"
+        return f"{promise}: the level holds {CONDITION[rules.tails]}."
+
     def find_ask(self, config: Mapping[str, Any], lists: Sequence[str]) -> CampaignEvent | None:
         """The ask of the same configuration over the same lists; None = there is none."""
         wanted = _dump(config), tuple(lists)
@@ -142,6 +157,7 @@ class CampaignState:
             phase=self.phase,
             phases=tuple(phases),
             is_closed=bool(self.closed_reason),
+            guarantee=self.guarantee,
             no_guarantee=self.no_guarantee,
         )
 

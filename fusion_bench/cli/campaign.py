@@ -179,8 +179,7 @@ def ask_command(options: AskOptions) -> None:
         options.candidate, options.changes, allow_lists=options.allow_lists
     )
     answer = referee.ask(candidate, explain=options.explain)
-    rules = referee.read_status().rules
-    print_result(answer, build_answer_page(answer, rules.level, rules.tails), options)
+    print_result(answer, build_answer_page(answer), options)
     codes = {"ship": ExitCode.DONE, "keep": ExitCode.REGRESSION, "closed": ExitCode.INCONCLUSIVE}
     raise typer.Exit(codes[answer.answer])
 
@@ -209,7 +208,8 @@ def log_command(options: CampaignOptions) -> None:
     from fusion_bench.campaign.pages import build_log_page
 
     state = options.find().read_state()
-    print_result(list(state.events), build_log_page(state), options)
+    record = {"campaign": state.campaign, "guarantee": state.guarantee, "events": state.events}
+    print_result(record, build_log_page(state), options)
 
 
 class CloseOptions(CampaignOptions):

@@ -46,8 +46,8 @@ def test_a_whole_campaign_in_json(capsys: Capture) -> None:
     status = run(capsys, "status", project.CAMPAIGN, "--json")
     check_record("campaign-status", status)
     assert json.loads(status)["ships"] == [2]
-    events = json.loads(run(capsys, "log", project.CAMPAIGN, "--json"))
-    assert [event["event"] for event in events] == ["ask", "answer"] * 2
+    log = json.loads(run(capsys, "log", project.CAMPAIGN, "--json"))
+    assert [event["event"] for event in log["events"]] == ["ask", "answer"] * 2
     report = run(capsys, "close", project.CAMPAIGN, "--by", "A. Person", "--json")
     check_record("campaign-report", report)
     stored = Path(project.CAMPAIGN, "report.json").read_text(encoding="utf-8")
@@ -66,6 +66,16 @@ def test_pages_say_the_word_first_and_no_held_out_query(capsys: Capture) -> None
     closed = run(capsys, "close", project.CAMPAIGN, "--by", "A. Person")
     assert "A. Person" in closed
     assert all(len(line) <= 120 for line in (told + closed).splitlines())
+
+
+@pytest.mark.parametrize(("tails", "part"), [("bounded", "proposed"), ("t", "skewed")])
+def test_every_page_says_what_the_level_is_worth(tails: str, part: str, capsys: Capture) -> None:
+    place = project.CAMPAIGN
+    pages = [open_here(capsys, "--tails", tails), run(capsys, "ask", place, "keep.yaml", code=1)]
+    pages += [run(capsys, "status", place), run(capsys, "log", place)]
+    pages += [run(capsys, "ask", place, "keep.yaml", "--json", code=1)]
+    pages += [run(capsys, "log", place, "--json"), run(capsys, "close", place, "--by", "P")]
+    assert all(part in page.replace("\n", " ") for page in pages)
 
 
 @pytest.mark.parametrize(

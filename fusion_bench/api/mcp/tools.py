@@ -370,8 +370,7 @@ class Tools:
         self.progress("asking", 0, 1)
         asked = read_candidate(candidate, changes)
         answer = self.referee.ask(asked, explain=explain)
-        rules = self.referee.read_status().rules
-        return ToolAnswer(answer, build_answer_page(answer, rules.level, rules.tails))
+        return ToolAnswer(answer, build_answer_page(answer))
 
     @tool("campaign-status", is_light=True, needs_campaign=True)
     def campaign_status(self) -> ToolAnswer:
