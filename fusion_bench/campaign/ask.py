@@ -127,7 +127,7 @@ class Referee:
             return _refuse(state, state.closed_reason)
         system, new = self._resolve(state, candidate)
         data = self._load(state, new)
-        if changes := find_changes(state.plan, data.dataset):
+        if changes := find_changes(state.plan, data.dataset, new):
             return _refuse(state, f"what it froze has changed: {changes}")
         if misfit := find_misfit(system, data.dataset):
             raise ConfigError(f"{CANDIDATE}: {misfit}")

@@ -42,8 +42,9 @@ def close_campaign(
     if not by.strip():
         raise ConfigError("--by: name the person who closes the campaign")
     before = paths.read_state()
-    dataset = load_whole(paths.dataset, before.plan, _list_new(before))
-    if changes := find_changes(before.plan, dataset):
+    new = _list_new(before)
+    dataset = load_whole(paths.dataset, before.plan, new)
+    if changes := find_changes(before.plan, dataset, new):
         progress(f"values are those of changed data: {changes}", 0, 1)
 
     def add(events: list[CampaignEvent]) -> list[CampaignEvent]:

@@ -190,11 +190,22 @@ def freeze_dataset(
     )
 
 
-def find_changes(plan: CampaignPlan, dataset: Dataset) -> str:
-    """What is not as it was frozen; empty = everything is."""
-    now = {name: dataset.contents.parts.get(name) for name in plan.contents}
-    present = Fingerprint({name: value for name, value in now.items() if value is not None})
+def find_changes(plan: CampaignPlan, dataset: Dataset, new: Iterable[str] = ()) -> str:
+    """What is not as it was frozen; empty = everything is.
+
+    Args:
+        plan: What it froze.
+        dataset: As it is now.
+        new: Lists beside those of the plan, as ``runs/NAME`` and ``rerank/NAME``.
+    """
+    others = {*new}.difference(plan.contents)
+    parts = {
+        name: value
+        for name, value in dataset.contents.parts.items()
+        if name not in others and not name.startswith(tuple(f"{key}." for key in others))
+    }
+    now = Fingerprint(parts)
     versions = Fingerprint(code_versions())
-    return (present | versions).summarize_changes(
+    return (now | versions).summarize_changes(
         Fingerprint(plan.contents) | Fingerprint(plan.versions)
     )

@@ -160,6 +160,29 @@ class TestTheSameQueries:
         assert (told.answer, told.number) == ("closed", None)
         assert Path(name).stem in told.reason
 
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            ("{path: weak.trec}", "{path: weak.trec, rank_from: column}"),
+            ("{path: weak.trec}", "{path: weak.trec, source_ties: file}"),
+            ("{path: weak.trec}", "{path: strong.trec}"),
+            ("judgments: complete", "judgments: complete\nbinary_relevance: 2"),
+            ("judgments: complete", "judgments: complete\ngroups: groups.jsonl"),
+            ("judgments: complete", "judgments: complete\nqueries: queries.jsonl"),
+            ("judgments: complete", "judgments: sparse"),
+        ],
+    )
+    def test_another_reading_of_the_files_is_noticed(
+        self, root: Path, before: str, after: str
+    ) -> None:
+        rows = [{"id": f"q{q}", "group": f"g{q // 2}"} for q in range(project.QUERIES)]
+        lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+        for name in ("groups.jsonl", "queries.jsonl"):
+            (root / DATA / name).write_text(lines)
+        edit(root, f"{DATA}/dataset.yaml", before, after)
+        told = ask(root, 3)
+        assert (told.answer, told.number) == ("closed", None)
+
     def test_closed_they_open_never_again(self, root: Path) -> None:
         close_campaign(project.paths_of(root), "A. Person")
         shutil.rmtree(root / project.CAMPAIGN)
