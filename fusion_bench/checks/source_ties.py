@@ -16,11 +16,11 @@ from fusion_bench.checks.tied_lists import (
     single_list_ties,
 )
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.measures.external_measures import ExternalMeasure
-from fusion_bench.methods.fuse import RankSum
+from fusion_bench.methods.fuse import Fusion, RankSum, WeightedMean
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_scores import evaluate_systems
 
@@ -155,9 +155,16 @@ def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bo
     runs, others = plain.active_runs(part), plain.active_runs(other)
     if not np.array_equal(runs.documents, others.documents):
         return False
-    if isinstance(plain.fusion.engine_form(runs), RankSum):
-        return np.array_equal(runs.ranks, others.ranks)
-    return bool(np.array_equal(plain.fusion.fuse(runs), plain.fusion.fuse(others)))
+    numbers = (_fused_numbers(plain.fusion, each) for each in (runs, others))
+    return np.array_equal(*numbers, equal_nan=True)
+
+
+def _fused_numbers(fusion: Fusion, runs: AlignedRuns) -> FloatArray | IntArray:
+    """What the scores of a fusion follow from, where the lists differ in nothing else."""
+    form = fusion.engine_form(runs)
+    if isinstance(form, RankSum):
+        return runs.ranks
+    return form.all_features(runs) if isinstance(form, WeightedMean) else fusion.fuse(runs)
 
 
 @dataclass(frozen=True, eq=False)

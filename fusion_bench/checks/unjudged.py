@@ -21,6 +21,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure, collect_returned, compute_measures
+from fusion_bench.measures._base import greatest_cutoff
 from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.stats.comparison import (
@@ -193,7 +194,11 @@ def find_evidence(
     for index, view, before_cut, positions in parts:
         judged_only[:, index] = compute_measures(alone, view, before_cut)
         share[index] = unjudged_share(view, positions)
-    returned = collect_returned(runs, [(index, view, places) for index, view, _, places in parts])
+    returned = collect_returned(
+        runs,
+        [(index, view, places) for index, view, _, places in parts],
+        cutoff=greatest_cutoff(measures),
+    )
     return tuple(
         UnjudgedEvidence(share, values, measure.filled_values(returned))
         for measure, values in zip(measures, judged_only, strict=True)
@@ -211,9 +216,10 @@ def mean_evidence(repeats: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
 
 def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
     """(Q,): share of unjudged documents among the first 10 returned; 0 where nothing is."""
-    top = (positions >= 1) & (positions <= UNJUDGED_DEPTH)
-    shown = np.bincount(runs.query_index[top], minlength=len(runs.queries))
-    unknown = np.bincount(runs.query_index[top & ~runs.judged], minlength=len(runs.queries))
+    top = np.flatnonzero(cut_positions(positions, UNJUDGED_DEPTH))
+    query = runs.query_index[top]
+    shown = np.bincount(query, minlength=len(runs.queries))
+    unknown = np.bincount(query[~runs.judged[top]], minlength=len(runs.queries))
     return unknown / np.maximum(shown, 1)
 
 

@@ -114,36 +114,45 @@ def score_keys(scores: FloatArray) -> FloatArray:
         Array of the same shape: ``float('%.11e' % score)``, never a negative zero.
     """
     flat = np.asarray(scores, dtype=np.float64).ravel()
-    keys = np.where(np.isnan(flat), np.nan, 0.0)
+    keys = np.where(np.isfinite(flat), 0.0, flat)
     live = np.flatnonzero(np.isfinite(flat) & (flat != 0))
     size = np.abs(flat[live])
     exponent = np.floor(np.log10(size)).astype(np.int64)
     power = DIGITS - 1 - exponent
     in_range = np.abs(power) < MAX_EXACT_POWER  # one to spare for the correction below
-    doubtful = ~in_range
-    near, power = live[in_range], power[in_range]
-    digits, doubt = _scale_to_digits(np.abs(flat[near]), power)
+    far = live[~in_range]
+    if len(far):
+        live, size, power = live[in_range], size[in_range], power[in_range]
+    digits, doubt = _scale_to_digits(size, power)
     # log10 may err by one step next to a power of ten, and rounding may carry into a new digit.
     step = (digits < 10.0 ** (DIGITS - 1)).astype(np.int64) - (digits >= 10.0**DIGITS)
     if step.any():
         power = power + step
-        digits, _ = _scale_to_digits(np.abs(flat[near]), power)  # the first doubt made the carry
+        digits, _ = _scale_to_digits(size, power)  # the first doubt made the carry
         carry = digits >= 10.0**DIGITS
         digits, power = np.where(carry, digits / 10, digits), power - carry
-    scale = POWERS[np.abs(power)]  # both operands are exact: one rounding, hence right
-    keys[near] = np.copysign(np.where(power >= 0, digits / scale, digits * scale), flat[near])
-    for index in np.concatenate([live[doubtful], near[doubt]]):
+    # Both operands are exact: one rounding, hence right.
+    keys[live] = np.copysign(_scale_by_ten(digits, -power), flat[live])
+    for index in np.concatenate([far, live[doubt]]):
         keys[index] = float(f"{flat[index]:.{DIGITS - 1}e}")  # by its definition
-    keys[np.isposinf(flat)], keys[np.isneginf(flat)] = np.inf, -np.inf
     return keys.reshape(np.shape(scores))
 
 
 def _scale_to_digits(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
     """Size times 10^power, rounded to an integer, and whether that rounding is in doubt."""
-    scale = POWERS[np.abs(power)]
-    scaled = np.where(power >= 0, size * scale, size / scale)
+    scaled = _scale_by_ten(size, power)
     digits = np.rint(scaled)
-    return digits, np.abs(np.abs(scaled - np.floor(scaled)) - 0.5) < ROUNDING_DOUBT
+    return digits, np.abs(scaled - digits) > 0.5 - ROUNDING_DOUBT
+
+
+def _scale_by_ten(values: FloatArray, power: IntArray) -> FloatArray:
+    """Values times 10^power: one product or one quotient."""
+    scale, is_product = POWERS[np.abs(power)], power >= 0
+    if is_product.all():
+        return values * scale
+    return (
+        np.where(is_product, values * scale, values / scale) if is_product.any() else values / scale
+    )
 
 
 def positions(

@@ -9,14 +9,17 @@ choosing well; the rest is the maximum of noise.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Final
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, compute_measures
+from fusion_bench.measures.rankings import relevant_candidates
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
 
@@ -59,8 +62,10 @@ def measure_chance(
         measure: What they are values of.
         seed: Of the disturbances, which are independent normal ones.
     """
-    disturbed = _Disturbed(fixed, len(variants), seed)
+    reads_all = measure.required_ranks != "relevant" or measure.judged_only
+    disturbed = _Disturbed(fixed, len(variants), seed, reads_all=reads_all)
 
+    @cache
     def evaluate(copy: int, strength: float) -> FloatArray:
         ranks = disturbed.rank(copy, strength)
         [values] = compute_measures([measure], fixed.runs, ranks)
@@ -85,22 +90,36 @@ class _Disturbed:
         fixed: The ranking.
         count: V.
         seed: Of the disturbances.
+        reads_all: Whether more is asked than the places of relevant documents.
     """
 
-    def __init__(self, fixed: SystemRanking, count: int, seed: int) -> None:
+    def __init__(self, fixed: SystemRanking, count: int, seed: int, *, reads_all: bool) -> None:
         query = fixed.runs.query_index
-        self.start = fixed.runs.offsets[query]
+        self.runs, self.reads_all = fixed.runs, reads_all
         self.rows = np.lexsort((fixed.ranks_before_cut, query))
         self.keys = query * APART - _standardize(fixed.scores, query)
         self.noise = np.random.default_rng(seed).normal(size=(count, len(query)))
 
     def rank(self, copy: int, strength: float) -> IntArray:
-        """(N,): the 1-based positions of a copy; where scores are equal the fixed order stays."""
+        """(N,): the 1-based positions of a copy; where scores are equal the fixed order stays.
+
+        Where nothing else is asked, those behind the last relevant document have none: 0.
+        """
         keys = self.keys - strength * self.noise[copy]
-        order = self.rows[np.argsort(keys[self.rows], kind="stable")]
-        ranks = np.empty(len(keys), dtype=np.int64)
-        ranks[order] = np.arange(1, len(keys) + 1)
-        return ranks - self.start
+        kept = keys[self.rows] <= self._last_keys(keys)[self.runs.query_index]
+        rows = self.rows[kept]
+        order = rows[np.argsort(keys[rows], kind="stable")]
+        sizes = np.bincount(self.runs.query_index[rows], minlength=len(self.runs.queries))
+        ranks = np.zeros(len(keys), dtype=np.int64)
+        ranks[order] = count_within_queries(to_offsets(sizes))
+        return ranks
+
+    def _last_keys(self, keys: FloatArray) -> FloatArray:
+        """(Q,): the greatest key that matters."""
+        last = np.full(len(self.runs.queries), np.inf if self.reads_all else -np.inf)
+        relevant = relevant_candidates(self.runs)
+        np.maximum.at(last, relevant.query, keys[relevant.rows])
+        return last
 
 
 def _standardize(scores: FloatArray, query: IntArray) -> FloatArray:

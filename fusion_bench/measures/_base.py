@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -38,6 +38,12 @@ def is_bounded(name: str) -> bool:
     """
     head = re.split(r"[(@]", name, maxsplit=1)[0]
     return head in BOUNDED and (head != "RBP" or "rel=" in name)  # else its gains are grades
+
+
+def greatest_cutoff(measures: Sequence[Measure]) -> int | None:
+    """The last rank that some of the measures reads; None = all count."""
+    cutoffs = [measure.cutoff for measure in measures if measure.cutoff is not None]
+    return max(cutoffs, default=0) if len(cutoffs) == len(measures) else None
 
 
 class Measure(Method):

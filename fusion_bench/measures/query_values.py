@@ -150,13 +150,19 @@ def _find_movable(order: _TiedOrder) -> tuple[IntArray, IntArray]:
     They are the members of groups of at least two, one of them judged.
     """
     runs = order.runs
-    rows = np.flatnonzero(order.positions > 0)
-    head = runs.offsets[runs.query_index[rows]] + order.firsts[rows] - 1
-    size = len(order.positions)
-    judged = np.flatnonzero(runs.judged[rows])
-    seen = np.zeros(size, dtype=bool)
-    seen[head[judged]] = True
-    kept = np.flatnonzero(seen[head] & (np.bincount(head, minlength=size) > 1)[head])
+
+    def heads(rows: IntArray) -> IntArray:
+        return np.asarray(runs.offsets[runs.query_index[rows]] + order.firsts[rows] - 1)
+
+    marks = np.zeros((2, len(order.positions)), dtype=bool)
+    marks[0, heads(np.flatnonzero(order.positions != order.firsts))] = True
+    marks[1, heads(np.flatnonzero(runs.judged & (order.positions > 0)))] = True
+    is_head = marks.all(axis=0)
+    queries = np.zeros(len(runs.queries), dtype=bool)
+    queries[runs.query_index[is_head]] = True
+    rows = np.flatnonzero(queries[runs.query_index] & (order.positions > 0))
+    head = heads(rows)
+    kept = np.flatnonzero(is_head[head])
     return rows[kept], head[kept]
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.grouped_rows import query_of_rows
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +236,10 @@ class ReturnedDocuments(GradedDocuments):
 
 
 def collect_returned(
-    runs: AlignedRuns, parts: Iterable[tuple[IntArray, AlignedRuns, IntArray]]
+    runs: AlignedRuns,
+    parts: Iterable[tuple[IntArray, AlignedRuns, IntArray]],
+    *,
+    cutoff: int | None,
 ) -> ReturnedDocuments:
     """The documents that a system returns, put together from the parts that rank its queries.
 
@@ -244,6 +247,7 @@ def collect_returned(
         runs: All Q queries.
         parts: For each part the indices of its queries among the Q, its view, and the positions
             of the view's candidates; 0 = not returned.
+        cutoff: The greatest position that counts; None = all.
     """
     columns: list[tuple[NDArray[np.generic], ...]] = [
         (
@@ -253,7 +257,7 @@ def collect_returned(
             has_grade(view)[rows],
         )
         for index, view, positions in parts
-        for rows in (np.flatnonzero(positions > 0),)
+        for rows in (np.flatnonzero(cut_positions(positions, cutoff)),)
     ]
     query, position, grade, judged = map(np.concatenate, zip(*columns, strict=True))
     return ReturnedDocuments(runs=runs, query=query, position=position, grade=grade, judged=judged)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions
 from fusion_bench.measures import Measure
+from fusion_bench.measures._base import greatest_cutoff
 from fusion_bench.measures.rankings import Ranking, ranked_rows, relevant_candidates
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.fuse import EngineForm, Fusion, RankSum
@@ -387,8 +388,7 @@ def _measure_values(
 
 def _deepest_rank(measures: Sequence[Measure], top_k: int | None) -> int | None:
     """The last place that matters; None = all do."""
-    limits = [cut for cut in (measure.cutoff for measure in measures) if cut is not None]
-    cuts = [top_k, max(limits, default=0) if len(limits) == len(measures) else None]
+    cuts = [top_k, greatest_cutoff(measures)]
     return min((cut for cut in cuts if cut is not None), default=None)
 
 

@@ -237,9 +237,11 @@ def _list_positions(
         offsets = to_offsets(np.bincount(runs.query_index[kept], minlength=len(runs.queries)))
         candidates, is_new = candidates[kept], is_new[kept]
     place = count_within_queries(offsets)
-    head = np.maximum.accumulate(np.where(is_new, np.arange(len(place)), 0))
-    positions, tie_starts = np.zeros((2, len(runs.documents)), dtype=np.int64)
-    positions[candidates], tie_starts[candidates] = place, place[head]
+    positions = np.zeros(len(runs.documents), dtype=np.int64)
+    positions[candidates] = place
+    tie_starts, starts = positions.copy(), np.flatnonzero(is_new)
+    tied = np.flatnonzero(~is_new)
+    tie_starts[candidates[tied]] = place[starts[np.searchsorted(starts, tied) - 1]]
     return RankedLists(positions, tie_starts)
 
 

@@ -38,7 +38,7 @@ def judged() -> SystemRanking:
 
 def evaluate(judged: SystemRanking, strength: float, seed: int) -> np.ndarray:
     fixed = judged
-    disturbed = _Disturbed(fixed, 5, seed)
+    disturbed = _Disturbed(fixed, 5, seed, reads_all=False)
     ranks = [disturbed.rank(copy, strength) for copy in range(5)]
     return np.stack([compute_measures([MEASURE], fixed.runs, row)[0] for row in ranks])
 
@@ -47,7 +47,7 @@ def test_the_disturbed_ranks_are_those_of_the_slow_definition(
     judged: SystemRanking,
 ) -> None:
     fixed = judged
-    disturbed = _Disturbed(fixed, 1, seed=4)
+    disturbed = _Disturbed(fixed, 1, seed=4, reads_all=True)
     ranks = disturbed.rank(0, 0.7)
     for start, end in zip(fixed.runs.offsets[:-1], fixed.runs.offsets[1:], strict=True):
         scores = fixed.scores[start:end]
@@ -55,6 +55,14 @@ def test_the_disturbed_ranks_are_those_of_the_slow_definition(
         order = np.argsort(-scores).tolist()
         assert [int(ranks[start + row]) for row in order] == list(range(1, end - start + 1))
     assert (disturbed.rank(0, 0.0) == fixed.ranks_before_cut).all()
+
+
+def test_relevant_documents_have_the_ranks_that_they_have_among_all(judged: SystemRanking) -> None:
+    whole, part = (_Disturbed(judged, 1, seed=4, reads_all=all_) for all_ in (True, False))
+    ranks, some = whole.rank(0, 0.7), part.rank(0, 0.7)
+    relevant = judged.runs.grades > 0
+    assert (some[relevant] == ranks[relevant]).all()
+    assert 0 < (some > 0).mean() < 1
 
 
 def test_an_oracle_of_noise_is_all_chance(judged: SystemRanking) -> None:

@@ -346,7 +346,7 @@ WITH_FORMULA = [name for name in COMMON if not name.startswith("Judged")]
 
 def filled(built: Built, name: str) -> FloatArray | None:
     every = np.arange(len(built.runs.queries))
-    returned = collect_returned(built.runs, [(every, built.runs, built.positions)])
+    returned = collect_returned(built.runs, [(every, built.runs, built.positions)], cutoff=None)
     return parse_measure(name).filled_values(returned)
 
 
