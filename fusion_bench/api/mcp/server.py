@@ -34,6 +34,7 @@ from fusion_bench.util.bearer_guard import BearerGuard, read_access
 from fusion_bench.util.files import explain_error
 from fusion_bench.util.formatting import Progress, checked_by
 from fusion_bench.util.loopback import run_application
+from fusion_bench.util.signals import handlers
 
 log = logging.getLogger("fusion_bench.mcp")
 
@@ -41,6 +42,8 @@ log = logging.getLogger("fusion_bench.mcp")
 TOKEN: Final = "FUSION_BENCH_MCP_TOKEN"  # noqa: S105 - its name
 #: Where clients of HTTP find the server.
 PATH: Final = "/mcp"
+#: An event of streamable HTTP has at most 1 MiB for the SDK's client.
+MOST_CHARACTERS: Final = 900_000
 #: Seconds between two notes of progress.
 PAUSE: Final = 0.2
 #: Light calls at once.
@@ -111,6 +114,11 @@ class ToolServer:
 
     def _answer(self, answer: ToolAnswer) -> types.CallToolResult:
         text = self._project.hide_paths(to_json(answer.record, inf_nan_mode="null").decode())
+        if len(text) > MOST_CHARACTERS:
+            raise FusionBenchError(
+                f"the answer has {len(text):,} characters, and clients take about "
+                f"{MOST_CHARACTERS:,}: ask for fewer systems, or without per_query"
+            )
         shown = text if answer.page is None else render_summary(answer.page)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=self._project.hide_paths(shown))],
@@ -160,6 +168,7 @@ def serve_stdio(project: Project) -> None:
         async with stdio_server() as (incoming, outgoing):
             await server.run(incoming, outgoing, server.create_initialization_options())
 
+    handlers.install()  # the thread that waits for standard input hears of no other end
     anyio.run(serve)
 
 

@@ -24,7 +24,7 @@ from fusion_bench.config.models import MOST_RANK
 from fusion_bench.engines.export import export_experiment
 from fusion_bench.engines.options import ExportOptions
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.run_experiment import run_experiment
+from fusion_bench.evaluation.run_experiment import run_experiment, select_systems
 from fusion_bench.experiment import method_table
 from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.explain.diagnosis import diagnose_experiment
@@ -142,6 +142,7 @@ class Tools:
         experiment: Name | None = None,
         candidate: Settings | None = None,
         overrides: Settings = NOTHING,
+        systems: Names = (),
         query_type: Name | None = None,
         per_query: bool = False,
     ) -> ToolAnswer:
@@ -155,11 +156,13 @@ class Tools:
             experiment: YAML file, or the folder that holds it. Default: that of the server.
             candidate: One more system, as below "systems: NAME:" in an experiment.
             overrides: Changed keys, such as {"systems.rrf.fusion.k": 20}.
+            systems: Only these, and the baseline. Default: all.
             query_type: Only queries of this type.
             per_query: Also return the values of each query, which are many.
         """
         opened = self.project.open_experiment(experiment, candidate=candidate, overrides=overrides)
         parsed, source, folders = opened
+        parsed = select_systems(parsed, systems, None)
         report = run_experiment(
             *(parsed, source), folders=folders, query_type=query_type, progress=self.progress
         )

@@ -16,7 +16,11 @@ from urllib.parse import urlsplit
 
 import anyio
 import pytest
+from mcp import Client
+from mcp_types import CallToolResult
 
+from fusion_bench.api.mcp.project import Project
+from fusion_bench.api.mcp.server import ToolServer
 from fusion_bench.cli import main
 from tests.api.mcp.served import (
     COMMAND,
@@ -25,6 +29,7 @@ from tests.api.mcp.served import (
     Served,
     connect_http,
     connect_stdio,
+    read_text,
     running_http,
 )
 from tests.attacks.project import EXPERIMENT
@@ -115,29 +120,56 @@ def drop_time(record: dict[str, Any] | None) -> dict[str, Any] | None:
     return record and {key: value for key, value in record.items() if key != "provenance"}
 
 
-def test_a_fault_of_the_server_shows_nothing_but_its_kind(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from mcp import Client
+def evaluate_in_process() -> tuple[bool, str]:
+    """Whether ``evaluate`` fails, and the text of its answer, in this process."""
 
-    from fusion_bench.api.mcp.project import Project
-    from fusion_bench.api.mcp.server import ToolServer
-
-    def fail(*_: object, **__: object) -> None:
-        raise ZeroDivisionError("/a/path/of/the/server")
-
-    monkeypatch.chdir(folder)
-    monkeypatch.setattr("fusion_bench.api.mcp.tools.lint_datasets", fail)
-
-    async def ask() -> Any:  # noqa: ANN401 - of the SDK
+    async def ask() -> CallToolResult:
         project = Project(experiment=Path(EXPERIMENT))
         async with Client(ToolServer(project).protocol) as client:
             return await client.call_tool("evaluate", {})
 
     result = anyio.run(ask)
-    assert result.is_error
-    assert "ZeroDivisionError" in result.content[0].text
-    assert "/a/path" not in result.content[0].text
+    return bool(result.is_error), read_text(result)
+
+
+def test_an_answer_that_no_client_takes_is_refused(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    assert not evaluate_in_process()[0]
+    monkeypatch.setattr("fusion_bench.api.mcp.server.MOST_CHARACTERS", 3_000)
+    is_error, text = evaluate_in_process()
+    assert is_error
+    assert "3,000" in text
+    assert "per_query" in text
+
+
+def test_a_fault_of_the_server_shows_nothing_but_its_kind(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("/a/path/of/the/server")
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr("fusion_bench.api.mcp.tools.lint_datasets", fail)
+    is_error, text = evaluate_in_process()
+    assert is_error
+    assert "ZeroDivisionError" in text
+    assert "/a/path" not in text
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_the_server_at_once(number: int, code: int, folder: Path) -> None:
+    with running_child(
+        COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+        process.stdin.flush()
+        process.stdout.readline()
+        process.send_signal(number)
+        assert process.wait(30) == code
 
 
 @pytest.fixture(scope="module")

@@ -71,6 +71,10 @@ def test_a_candidate_stands_beside_the_systems_of_the_experiment(served: Served)
     systems = {row["name"]: row["config"] for row in found["systems"]}
     assert systems["candidate"]["fusion"]["k"] == 5
     assert {"plain", "live"} < systems.keys()
+    [chosen] = served.find("evaluate", candidate=CANDIDATE, systems=["candidate"])["collections"]
+    assert {row["name"] for row in chosen["systems"] if row["kind"] == "system"} == {
+        *("plain", "candidate")
+    }
     changed = served.find("evaluate", overrides={"systems.plain.fusion.k": 5})
     rows = {row["name"]: row for row in changed["collections"][0]["systems"]}
     assert rows["plain"]["config"]["fusion"]["k"] == 5
