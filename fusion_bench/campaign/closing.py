@@ -115,6 +115,7 @@ def _describe_ask(
         lists=ask.lists,
         tuning_gain=tuning,
         is_screened=judgment.is_screened,
+        is_contradicted=answer == "ship" and not judgment.ships,
         gain=gain,
         log_e_value=judgment.test.log_e_value,
         shrunken=shrink_gain(gain) if gain is not None and answer == "ship" else None,

@@ -247,6 +247,7 @@ class ClosedAsk(ReportRecord):
         lists: New lists that it read.
         tuning_gain: Mean difference on the tuning queries; null = it cannot be computed.
         is_screened: Not better on the tuning queries, and so not tested.
+        is_contradicted: It was told ``ship``, and its values as computed now do not say so.
         gain: Held out, with the interval of its share: the betting interval, or Student's.
         log_e_value: Natural logarithm of the e-value.
         shrunken: With ``ship`` the gain given that its test was passed.
@@ -260,6 +261,7 @@ class ClosedAsk(ReportRecord):
     lists: tuple[str, ...] = ()
     tuning_gain: OptionalFloat
     is_screened: bool
+    is_contradicted: bool
     gain: Gain | None
     log_e_value: OptionalFloat
     shrunken: OptionalFloat = None

@@ -64,7 +64,8 @@ class CampaignState:
     @cached_property
     def answers(self) -> Mapping[int, Literal["ship", "keep"]]:
         """Number of an ask → what it was told."""
-        given = ((event.number, event.answer) for event in self.events)
+        asked = {ask.number for ask in self.asks}
+        given = ((event.number, event.answer) for event in self.events if event.number in asked)
         return {number: answer for number, answer in given if number and answer}
 
     @property

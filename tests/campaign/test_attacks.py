@@ -20,10 +20,11 @@ import pytest
 from fusion_bench.campaign import state as campaign_state
 from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.closing import close_campaign
+from fusion_bench.campaign.pages import build_report_page
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.cli import main
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.io.campaign_ledger import read_events
+from fusion_bench.io.campaign_ledger import CampaignEvent, append_events, read_events
 from fusion_bench.util.digests import add_line_digest
 from tests import campaign_project as project
 from tests.docs.printed import ROOT
@@ -254,6 +255,25 @@ class TestTheLedger:
         (root / LEDGER).unlink()
         shutil.rmtree(root / project.CAMPAIGN)
         assert reopen("e", "--no-guarantee") == 2
+
+    @pytest.mark.parametrize("number", [2, 9])
+    def test_a_forged_ship_is_contradicted_by_its_values(self, root: Path, number: int) -> None:
+        """Whoever forges a line with its digests, and has no git to contradict."""
+        forged = {"event": "answer", "number": number, "answer": "ship"}
+
+        def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+            fields = {**forged, "campaign": events[0].campaign, "date": events[0].date}
+            return [CampaignEvent.model_validate(fields)]
+
+        append_events(root / LEDGER, add)
+        report = close_campaign(project.paths_of(root), "A. Person")
+        contradicted = [each.number for each in report.asks if each.is_contradicted]
+        assert contradicted == [each for each in (number,) if each <= len(report.asks)]
+        assert len(report.status.ships) == len(contradicted)
+        page = build_report_page(report)
+        assert page.headline is not None
+        said = [text for text in page.headline.details if "the ledger says" in text]
+        assert len(said) == len(contradicted)
 
 
 class TestTheAsk:
