@@ -15,6 +15,7 @@ from fusion_bench.checks.records import LintFinding
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord, StoredRecord
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.aligned_runs import Ties
+from fusion_bench.evaluation.report_records import RankedDocument
 from fusion_bench.report.tuning_records import Gain
 
 #: What an ask is told of the held-out queries.
@@ -166,29 +167,21 @@ class TuningChange(ReportRecord):
     candidate: float
 
 
-class LostDocument(ReportRecord):
+class LostDocument(RankedDocument):
     """A relevant document of a tuning query that falls out of the first ten.
 
     Attributes:
-        query: Its query.
-        document: Its id.
-        grade: As judged.
         baseline_rank: Under the baseline.
-        rank: Under the candidate; null = not returned.
     """
 
-    query: str
-    document: str
-    grade: int
     baseline_rank: int
-    rank: int | None
 
 
 class TuningAnswer(ReportRecord):
     """Everything about the tuning queries.
 
     Attributes:
-        gain: AskedCandidate (``tuned``) − baseline (``default``), not adjusted.
+        gain: Candidate (``tuned``) − baseline (``default``), not adjusted.
         changes: The queries that differ, the greatest loss first.
         lint: What lint finds in the candidate.
         lost: Relevant documents that fall out of the first ten; null = not asked for.

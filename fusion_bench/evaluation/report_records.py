@@ -249,6 +249,22 @@ class RefinedResult(MeanDifference):
     relevant_after: int
 
 
+class RankedDocument(ReportRecord):
+    """A judged document of a query, and where a system ranks it.
+
+    Attributes:
+        query: Id of the query.
+        document: Id of the document.
+        grade: As judged.
+        rank: Final rank; null = not returned.
+    """
+
+    query: str
+    document: str
+    grade: int
+    rank: int | None
+
+
 class ScoredList(ReportRecord):
     """A list of every query whose best scores tell whether it can be answered from.
 
@@ -272,13 +288,23 @@ class ScoredList(ReportRecord):
         return f"{self.name} ({self.reranker})"
 
 
-class CragResult(ScoredList):
+class ThresholdPair(ReportRecord):
+    """Where a verdict changes.
+
+    Attributes:
+        upper: At or above it a best score is ``correct``.
+        lower: At or below it a best score is ``incorrect``, between them ``ambiguous``.
+    """
+
+    upper: float
+    lower: float
+
+
+class CragResult(ThresholdPair, ScoredList):
     """The verdicts on the lists of all queries.
 
     Attributes:
         grade: From which a document is relevant.
-        upper: At or above it a best score is ``correct``.
-        lower: At or below it a best score is ``incorrect``.
         scores: Best score by query, in the collection's order; None = nothing was scored.
         verdicts: By query, in the collection's order.
         correct: The queries of this verdict.
@@ -290,8 +316,6 @@ class CragResult(ScoredList):
     """
 
     grade: int
-    upper: float
-    lower: float
     scores: tuple[OptionalFloat, ...]
     verdicts: tuple[Verdict, ...]
     correct: VerdictCount

@@ -20,7 +20,7 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
 from fusion_bench.evaluation.report_file import ExperimentRecord
-from fusion_bench.evaluation.report_records import CollectionFacts
+from fusion_bench.evaluation.report_records import CollectionFacts, RankedDocument
 from fusion_bench.evaluation.run_experiment import (
     prepare_datasets,
     report_provenance,
@@ -49,15 +49,11 @@ FORMAT: Literal["fusion-bench-diagnosis"] = "fusion-bench-diagnosis"
 FORMAT_VERSION = 1
 
 
-class FailureRecord(ReportRecord):
+class FailureRecord(RankedDocument):
     """One failure: a relevant document of a query.
 
     Attributes:
-        query: Id of the query.
-        document: Id of the document.
-        grade: As judged.
         fused_rank: Rank in the fused list; null = not in it.
-        rank: Final rank; null = not returned.
         relevant_above: Relevant documents above it in the list where it fails: the fused list for
             a dilution, otherwise the final one.
         not_relevant_above: Likewise documents that are judged not relevant.
@@ -67,11 +63,7 @@ class FailureRecord(ReportRecord):
         is_caused: Whether the baseline has not this failure; null = nothing to compare.
     """
 
-    query: str
-    document: str
-    grade: int
     fused_rank: int | None
-    rank: int | None
     relevant_above: int
     not_relevant_above: int
     unjudged_above: int

@@ -281,11 +281,7 @@ def _build_result(
         "baseline_mean": exact_mean(check.baseline),
         "candidate_mean": exact_mean(check.candidate),
         "difference": estimate.mean,
-        "min_detectable_drop": power.min_detectable_drop,
-        "pass_rate": power.pass_rate,
-        "small_pass_rate": power.small_pass_rate,
-        "alarm_rate": power.alarm_rate,
-        "false_pass_rate": power.false_pass_rate,
+        **power.model_dump(exclude={"rejection_drops"}),
         "needed": estimates.needed,
         "trials": check.repeats
         and describe_repeats(check.repeats, means, check.groups, estimate=estimate, rule=rule),

@@ -16,13 +16,14 @@ Fisher's expansion (1938) to that order gives its quantile.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import comb
 
 import numpy as np
+from pydantic import ConfigDict, Field
 
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.gate.verdict import ALPHA
+from fusion_bench.gate.verdict import ALPHA, PowerRates
 from fusion_bench.stats.corrections import TIE_TOLERANCE
 from fusion_bench.stats.intervals import (
     POWER,
@@ -39,28 +40,18 @@ from fusion_bench.stats.intervals import (
 SIGNS, LEAST_SWAPS, MOST_SWAPS = 15_000_000, 1_500, 4_000
 
 
-@dataclass(frozen=True, eq=False)
-class RulePower:
-    """How often the rule passes and alarms on one check.
+class RulePower(PowerRates):
+    """How often the rule passes and alarms on one check, with its power curve.
 
     Attributes:
-        min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
-            no value changed or no spread is known, as for every rate below.
-        pass_rate: Probability of ``pass`` where there is no true difference.
-        small_pass_rate: Probability of ``pass on these queries`` there.
-        alarm_rate: Probability of ``fell`` or ``regressed`` there.
-        false_pass_rate: Probability of either pass at a true drop of exactly m.
         rejection_drops: Shape (B,), ascending: by resample, the true drop beyond which there is an
             alarm; its empirical distribution is the power curve. Empty where no value changed; all
             infinite with too few groups for the test to reject.
     """
 
-    min_detectable_drop: float | None = None
-    pass_rate: float | None = None
-    small_pass_rate: float | None = None
-    alarm_rate: float | None = None
-    false_pass_rate: float | None = None
-    rejection_drops: FloatArray = field(default_factory=lambda: np.empty(0))
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    rejection_drops: FloatArray = Field(default_factory=lambda: np.empty(0))
 
     def power_at(self, drop: float) -> float:
         """Power at a true drop, between 0 and 1: no number of resamples shows either."""
@@ -347,8 +338,8 @@ def compute_power(
         detectable = float(np.quantile(drops, POWER, method="higher"))
         passes = moments.mean_shift > levels.quantile * moments.standard_error
         powers.append(
-            replace(
-                rates,
+            RulePower(
+                **rates.model_dump(include={"pass_rate", "small_pass_rate", "alarm_rate"}),
                 min_detectable_drop=detectable if np.isfinite(detectable) else None,
                 false_pass_rate=float(passes.mean()),
                 rejection_drops=drops,

@@ -196,7 +196,26 @@ class CheckOutcome(StoredRecord):
         return check_name(self.collection, self.slice, measure, self.reference)
 
 
-class CheckResult(CheckOutcome):
+class PowerRates(StoredRecord):
+    """How often the rule passes and alarms on one check.
+
+    Attributes:
+        min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
+            no value changed or no spread is known, as for every rate below.
+        pass_rate: Probability of ``pass`` where there is no true difference.
+        small_pass_rate: Probability of ``pass on these queries`` there.
+        alarm_rate: Probability of ``fell`` or ``regressed`` there.
+        false_pass_rate: Probability of either pass at a true drop of exactly m.
+    """
+
+    min_detectable_drop: float | None = None
+    pass_rate: float | None = None
+    small_pass_rate: float | None = None
+    alarm_rate: float | None = None
+    false_pass_rate: float | None = None
+
+
+class CheckResult(PowerRates, CheckOutcome):
     """The statistics and the status of one check: a measure on a slice of a collection.
 
     Every rate is a probability under the rule of this very check, other checks included; see
@@ -215,12 +234,6 @@ class CheckResult(CheckOutcome):
             never below Student's.
         p_fell: The same, adjusted over all checks.
         p_regressed: One-sided, of the t test of "a drop of at most m", adjusted likewise.
-        min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
-            no spread is known, as for every rate below.
-        pass_rate: Probability of ``pass`` where there is no true difference.
-        small_pass_rate: Probability of ``pass on these queries`` there.
-        alarm_rate: Probability of ``fell`` or ``regressed`` there.
-        false_pass_rate: Probability of either pass at a true drop of exactly m.
         needed: Queries with which either pass has a probability of 80 % where there is no true
             difference; None without tolerance or spread.
         unjudged: What unjudged documents could change in the difference; None with complete
@@ -241,11 +254,6 @@ class CheckResult(CheckOutcome):
     p: float | None = None
     p_fell: float | None = None
     p_regressed: float | None = None
-    min_detectable_drop: float | None = None
-    pass_rate: float | None = None
-    small_pass_rate: float | None = None
-    alarm_rate: float | None = None
-    false_pass_rate: float | None = None
     needed: SampleSize | None = None
     unjudged: UnjudgedResult | None = None
     bounds: CompletionBounds | None = None

@@ -38,7 +38,7 @@ from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
-from fusion_bench.evaluation.report_records import ScoredList
+from fusion_bench.evaluation.report_records import ScoredList, ThresholdPair
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Difference, MeanDifference
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -525,17 +525,13 @@ class Importance(ReportRecord):
     share: float
 
 
-class ThresholdRule(ReportRecord):
+class ThresholdRule(ThresholdPair):
     """A rule on held-out queries: (with, without) a relevant document, by verdict.
 
     Attributes:
-        upper: At or above it a query is called correct.
-        lower: At or below it a query is called incorrect; between them ambiguous.
         utility: Mean worth: 1 right, 0 wrong, the credit where it is ambiguous.
     """
 
-    upper: float
-    lower: float
     utility: float
     correct: tuple[int, int]
     ambiguous: tuple[int, int]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -128,7 +128,7 @@ class HttpProvider(Provider, ModelServer):
 
     documents_key: ClassVar[str] = "documents"
     count_key: ClassVar[str] = "top_n"
-    options: ClassVar[Mapping[str, Any]] = {}
+    options: ClassVar[tuple[tuple[str, Any], ...]] = ()
     results_key: ClassVar[str] = "results"
     score_key: ClassVar[str] = "relevance_score"
     logits_option: ClassVar[tuple[str, bool] | None] = None
@@ -141,7 +141,7 @@ class HttpProvider(Provider, ModelServer):
     def build_request(self, query: str, documents: Sequence[str]) -> dict[str, Any]:
         """The request body, which asks for the scores of all documents."""
         texts = {self.documents_key: list(documents), self.count_key: len(documents)}
-        body = {"model": self.model, "query": query, **texts, **self.options}
+        body = {"model": self.model, "query": query, **texts, **dict(self.options)}
         if self.logits_option is not None:
             key, value = self.logits_option
             body[key] = value if self.space == "logit" else not value

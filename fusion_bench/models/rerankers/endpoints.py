@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
@@ -22,7 +22,7 @@ class CohereV1(HttpProvider):
 
     source = "docs.cohere.com/reference/rerank"
     path = "/v1/rerank"
-    options: ClassVar[Mapping[str, Any]] = {"return_documents": False}
+    options: ClassVar[tuple[tuple[str, Any], ...]] = (("return_documents", False),)
 
     method: Literal["cohere_v1"] = "cohere_v1"
     model: str = "rerank-multilingual-v3.0"
@@ -52,7 +52,7 @@ class Cohere(CohereV1):
     """Cohere ``/v2/rerank``, which refuses unknown fields such as ``top_k`` (422)."""
 
     path = "/v2/rerank"
-    options: ClassVar[Mapping[str, Any]] = {}
+    options = ()
 
     method: Literal["cohere"] = "cohere"  # type: ignore[assignment] # another name
 
@@ -71,7 +71,7 @@ class Jina(HttpProvider):
 
     source = "jina.ai/reranker"
     path = "/v1/rerank"
-    options: ClassVar[Mapping[str, Any]] = {"return_documents": False}
+    options = (("return_documents", False),)
 
     method: Literal["jina"] = "jina"
     model: str = "jina-reranker-v2-base-multilingual"
@@ -91,7 +91,7 @@ class Infinity(OwnServer):
 
     source = "github.com/michaelfeil/infinity"
     path = "/rerank"
-    options: ClassVar[Mapping[str, Any]] = {"return_documents": False}
+    options = (("return_documents", False),)
     logits_option = ("raw_scores", True)
 
     method: Literal["infinity"] = "infinity"
@@ -122,7 +122,7 @@ class Mixedbread(HttpProvider):
     count_key = "top_k"
     results_key = "data"
     score_key = "score"
-    options: ClassVar[Mapping[str, Any]] = {"return_input": False, "rewrite_query": False}
+    options = (("return_input", False), ("rewrite_query", False))
 
     method: Literal["mixedbread"] = "mixedbread"
     model: str = "mixedbread-ai/mxbai-rerank-large-v2"
@@ -138,7 +138,7 @@ class Voyage(HttpProvider):
     path = "/v1/rerank"
     count_key = "top_k"
     results_key = "data"
-    options: ClassVar[Mapping[str, Any]] = {"return_documents": False, "truncation": True}
+    options = (("return_documents", False), ("truncation", True))
 
     method: Literal["voyage"] = "voyage"
     model: str = "rerank-2"
