@@ -29,6 +29,7 @@ from fusion_bench.io.dataset_cache import Array, Cache, StoredArrays, hash_key
 from fusion_bench.io.formats import read_raw_table, source_name
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, ArrowStrings, FileLayout, Kind, RawTable
+from fusion_bench.util.formatting import check_wanted
 
 if TYPE_CHECKING:
     from fusion_bench.io.dataset import Dataset
@@ -281,6 +282,7 @@ def _read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
     tables: list[RawTable] = []
     failure: FusionBenchError | None = None
     for file in files:
+        check_wanted()
         try:
             tables.append(file.read_rows())
         except FusionBenchError as error:

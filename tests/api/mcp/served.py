@@ -94,27 +94,26 @@ def read_text(result: CallToolResult) -> str:
 
 
 @contextmanager
-def connect_stdio(folder: Path, *words: str) -> Iterator[Served]:
-    """A client that has started a server in a project."""
+def connect_stdio(folder: Path, *words: str, mode: str = "auto") -> Iterator[Served]:
+    """A client that has started a server in a project; ``mode`` is that of the protocol."""
     environment = {**os.environ, **SECRET}
     server = StdioServerParameters(
         command=COMMAND[0], args=[*COMMAND[1:], *words], env=environment, cwd=folder
     )
-    with hold(Client(server), folder) as served:
+    with hold(Client(server, mode=mode), folder) as served:
         yield served
 
 
 @contextmanager
-def connect_http(folder: Path, *words: str) -> Iterator[Served]:
-    """A client of a server that runs in a project, on a free port."""
+def connect_http(folder: Path, *words: str, mode: str = "auto") -> Iterator[Served]:
+    """A client of a server that runs in a project, on a free port; ``mode`` as above."""
     with running_http(folder, *words) as (_, started):
         headers = {"authorization": f"Bearer {TOKEN}"}
         http = httpx2.AsyncClient(headers=headers, timeout=60)
-        with hold(
-            Client(streamable_http_client(started["address"], http_client=http)), folder
-        ) as s:
-            yield s
-            s.portal.call(http.aclose)
+        transport = streamable_http_client(started["address"], http_client=http)
+        with hold(Client(transport, mode=mode), folder) as served:
+            yield served
+            served.portal.call(http.aclose)
 
 
 @contextmanager

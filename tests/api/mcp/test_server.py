@@ -19,9 +19,12 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult
 
+import fusion_bench as fb
 from fusion_bench.api.mcp.project import Project
 from fusion_bench.api.mcp.server import ToolServer
 from fusion_bench.cli import main
+from fusion_bench.util.formatting import checked_by
+from tests.api.mcp.conftest import CONNECT
 from tests.api.mcp.served import (
     COMMAND,
     TOKEN,
@@ -51,13 +54,20 @@ def long(folder: Path) -> str:
     return LONG
 
 
-@pytest.mark.parametrize("stage", ["mine: s", "comparing"])
-def test_a_cancelled_call_ends_before_it_is_done(served: Served, long: str, stage: str) -> None:
+def cancel_call(served: Served, experiment: str, stage: str) -> tuple[str, float]:
+    """Cancel an evaluation once it has reached a stage, then wait for another call.
+
+    Returns:
+        What was told first, and the seconds that the other call took.
+    """
+
     async def cancel() -> tuple[list[tuple[float, str]], float]:
         notes = Notes(awaited=stage)
 
         async def evaluate() -> None:
-            await served.client.call_tool("evaluate", {"experiment": long}, progress_callback=notes)
+            await served.client.call_tool(
+                "evaluate", {"experiment": experiment}, progress_callback=notes
+            )
             raise AssertionError("it was not cancelled")
 
         with anyio.fail_after(60):
@@ -71,8 +81,37 @@ def test_a_cancelled_call_ends_before_it_is_done(served: Served, long: str, stag
         return notes.notes, time.monotonic() - start
 
     notes, waited = served.portal.call(cancel)
-    assert notes[0][1].startswith("reading mine")
+    return notes[0][1], waited
+
+
+@pytest.mark.parametrize("stage", ["mine: s", "comparing"])
+def test_a_cancelled_call_ends_before_it_is_done(served: Served, long: str, stage: str) -> None:
+    first, waited = cancel_call(served, long, stage)
+    assert first.startswith("reading mine")
     assert waited < 4, "the whole comparison takes about ten seconds"
+
+
+@pytest.mark.parametrize("transport", CONNECT)
+def test_a_client_of_an_earlier_protocol_is_served_too(
+    transport: str, folder: Path, long: str
+) -> None:
+    with CONNECT[transport](folder, "--experiment", EXPERIMENT, mode="legacy") as served:
+        assert len(served.portal.call(served.client.list_tools).tools) == 10
+        assert served.find("lint")["findings"] is not None
+        assert cancel_call(served, long, "mine: s")[1] < 4
+
+
+def test_reading_and_testing_ask_whether_to_go_on(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder)
+    checks: list[str] = []
+    with checked_by(lambda: checks.append("reading")):
+        dataset = fb.load_dataset("mine")
+    with checked_by(lambda: checks.append("testing")):
+        fb.compare(dataset, measures="RR@10")
+    assert checks.count("reading") >= 3, "the judgments and each list"
+    assert "testing" in checks
 
 
 def test_progress_rises_and_names_the_stage(served: Served, long: str) -> None:
