@@ -119,6 +119,21 @@ class Provenance(ReportRecord):
         """The experiment's file as a command names it that runs in the same folder."""
         return self.source_path or self.source
 
+    @property
+    def origin(self) -> str:
+        """The experiment's file and the time, in a line."""
+        return f"{self.source}, {self.created}"
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What every page says of it, by name."""
+        return {
+            "created": self.created,
+            "experiment": f"{self.source} (SHA-256 {self.source_sha256})",
+            **({"--set": ", ".join(self.overrides)} if self.overrides else {}),
+            "versions": ", ".join(f"{name} {version}" for name, version in self.versions.items()),
+        }
+
 
 class ExperimentRecord(ReportRecord):
     """What every stored result of an experiment says of itself.

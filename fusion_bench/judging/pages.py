@@ -257,13 +257,7 @@ def _describe(estimate: GradeEstimate, each: EstimatedDifference) -> str:
 
 
 def _provenance(made: Provenance) -> Section:
-    facts = {
-        "created": made.created,
-        "experiment": f"{made.source} (SHA-256 {made.source_sha256})",
-        "versions": ", ".join(f"{name} {v}" for name, v in made.versions.items()),
-        **({"overrides": ", ".join(made.overrides)} if made.overrides else {}),
-    }
-    return Section("Provenance", summary=f"{made.source}, {made.created}", facts=facts)
+    return Section("Provenance", summary=made.origin, facts=made.facts)
 
 
 #: Share of a top 10 without grades from which a warning says so.

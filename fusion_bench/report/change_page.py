@@ -432,15 +432,12 @@ def _describe_untested(old: Collection, new: Collection) -> Iterator[Finding]:
 def _provenance(old: Report, new: Report, origins: Sequence[str]) -> Section:
     facts: dict[str, str] = {}
     for i, (side, report) in enumerate((("then", old), ("now", new))):
-        provenance = report.provenance
-        facts |= {
-            f"{side}: report": f"{report.name}, {provenance.created}",
-            **({f"{side}: file": origins[i]} if origins else {}),
-            f"{side}: experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
-            **({f"{side}: --set": ", ".join(provenance.overrides)} if provenance.overrides else {}),
-            f"{side}: versions": ", ".join(f"{k} {v}" for k, v in provenance.versions.items()),
-            f"{side}: data": ", ".join(
-                f"{each.name} {each.fingerprint[:12]}" for each in report.collections
-            ),
+        data = (f"{each.name} {each.fingerprint[:12]}" for each in report.collections)
+        own = {
+            "report": report.name,
+            **({"file": origins[i]} if origins else {}),
+            **report.provenance.facts,
+            "data": ", ".join(data),
         }
+        facts |= {f"{side}: {key}": value for key, value in own.items()}
     return Section("Provenance", facts=facts)

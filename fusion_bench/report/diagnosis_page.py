@@ -247,18 +247,15 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
 
 def _provenance(diagnosis: Diagnosis) -> Section:
     settings, provenance = diagnosis.settings, diagnosis.provenance
-    origin = f"{provenance.source}, {provenance.created}"
     values = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha")]
     values += [] if provenance.v2_enabled else ["RAG_FUSION_V2_ENABLED off"]
     values += [f"--set {override}" for override in provenance.overrides]
     facts = {
-        "created": provenance.created,
-        "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
+        **provenance.facts,
         "settings": ", ".join(values),
-        "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
         **{f"fingerprint of {item.name}": item.fingerprint for item in diagnosis.collections},
     }
-    return Section("Provenance", summary=f"{origin}; {', '.join(values)}", facts=facts)
+    return Section("Provenance", summary=f"{provenance.origin}; {', '.join(values)}", facts=facts)
 
 
 def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[str]:

@@ -250,19 +250,14 @@ def _provenance(report: Report) -> Section:
     if not provenance.v2_enabled:
         summary.append("RAG_FUSION_V2_ENABLED off")
     summary += [f"data {item.fingerprint[:12]}" for item in report.collections]
-    overrides = {"--set": ", ".join(provenance.overrides)} if provenance.overrides else {}
-    summary += [f"{option} {values}" for option, values in overrides.items()]
+    summary += [f"--set {', '.join(provenance.overrides)}"] if provenance.overrides else []
     shown = [key for key in SHOWN_SETTINGS if key in settings]
     facts = {
-        "created": provenance.created,
-        "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
-        **overrides,
-        "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
+        **provenance.facts,
         "RAG_FUSION_V2_ENABLED": v2,
         **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
     }
-    origin = f"{provenance.source}, {provenance.created}"
-    text = "; ".join(filter(None, (origin, ", ".join(summary))))
+    text = "; ".join(filter(None, (provenance.origin, ", ".join(summary))))
     return Section("Provenance", summary=text, facts=facts)
 
 

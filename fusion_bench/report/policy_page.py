@@ -128,12 +128,8 @@ def build_policy_page(study: PolicyStudy) -> Page:
     if not paying:
         text = "No policy is shown to gain over fixed numbers tuned on the same queries."
     settings, provenance = study.settings, study.provenance
-    facts = {
-        "created": provenance.created,
-        "experiment": f"{provenance.source} (SHA-256 {provenance.source_sha256})",
-        "settings": ", ".join(f"{key} {value}" for key, value in settings.items()),
-        "versions": ", ".join(f"{name} {v}" for name, v in provenance.versions.items()),
-    }
+    stated = ", ".join(f"{key} {value}" for key, value in settings.items())
+    facts = {**provenance.facts, "settings": stated}
     details = [*map(_describe, paying)]
     decided = [r for r in study.results if r.verdict == "unjudged decide"]
     details += map(_describe_unjudged, decided)
@@ -142,7 +138,7 @@ def build_policy_page(study: PolicyStudy) -> Page:
         place = JudgePlace.of_report(provenance, first.collection, len(collections))
         line = format_pool_line(place, first.system)
         details.append(f"Judge these first: {line}")
-    summary = f"{provenance.source}, {provenance.created}; {facts['settings']}"
+    summary = f"{provenance.origin}; {stated}"
     return Page(
         f"Policies: {study.name}",
         tuple(sections),

@@ -325,10 +325,9 @@ def build_page(
         ),
         is_folded=True,
     )
-    created = report.provenance.created
     provenance = Section(
         "Provenance",
-        summary=f"{report.provenance.source}, {created}; {report.dataset}, {report.split}; "
+        summary=f"{report.provenance.origin}; {report.dataset}, {report.split}; "
         f"data {report.fingerprint[:12]}; "
         f"{len(report.trials):,} trials",
         facts=_facts(report),
@@ -350,14 +349,11 @@ def build_page(
 
 def _facts(report: records.TuningReport) -> dict[str, str]:
     seed = "" if report.split_seed is None else f", split seed {report.split_seed!r}"
-    versions, overrides = report.provenance.versions.items(), report.provenance.overrides
     return {
         "dataset": report.dataset,
         "fingerprint": report.fingerprint,
         "split": f"{report.split}{seed}",
         "trials run": f"{len(report.trials):,}",
         **{key: str(value) for key, value in report.settings.items() if value is not None},
-        **({"--set": ", ".join(overrides)} if overrides else {}),
-        "created": report.provenance.created,
-        "versions": ", ".join(f"{name} {version}" for name, version in versions),
+        **report.provenance.facts,
     }

@@ -49,7 +49,6 @@ class PairedValues:
         tuned: Shape (Q,).
         default: Shape (Q,).
         groups: Shape (Q,): the id of each query's group, its own where none is declared.
-        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
         repeats: Shape (T, Q): the differences tuned − default on each repeat of the lists; None =
             there is one.
     """
@@ -57,7 +56,6 @@ class PairedValues:
     tuned: FloatArray
     default: FloatArray
     groups: Sequence[str]
-    is_bounded: bool = False
     repeats: FloatArray | None = None
 
     @property
@@ -126,12 +124,13 @@ def student_p(mean: MeanEstimate) -> float:
 
 
 def estimate_family(
-    rows: Sequence[PairedValues], *, alpha: float = 0.05, seed: int = 0
+    rows: Sequence[PairedValues], *, is_bounded: bool = False, alpha: float = 0.05, seed: int = 0
 ) -> list[Gain]:
     """The gains that the verdicts of one run rest on, adjusted for their number by max-T.
 
     Args:
         rows: One a verdict.
+        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
         alpha: Two-sided level of the whole family.
         seed: Of the sign flips.
 
@@ -151,7 +150,7 @@ def estimate_family(
     gains = []
     for row, each, result in zip(rows, family, tested.rows, strict=True):
         # Of a few changed groups no interval is finite.
-        ends = clip_ends(result.low, result.high, is_bounded=row.is_bounded)
+        ends = clip_ends(result.low, result.high, is_bounded=is_bounded)
         gains.append(
             _make_gain(
                 row.tuned, row.default, each.difference, result.estimate, ends=ends, p=result.p

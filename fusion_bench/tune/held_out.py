@@ -133,7 +133,12 @@ class HeldOutEvaluation:
             self.pair_values(tuned, default, each)
             for (tuned, default), each in zip_longest(rows, repeats)
         ]
-        return estimate_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
+        return estimate_family(
+            pairs,
+            is_bounded=self.is_bounded,
+            alpha=2 * self.verdict_level,
+            seed=self.tuning.seed,
+        )
 
     def check_feasible(self) -> None:
         """Refuse before the search what could not be evaluated after it.
@@ -161,7 +166,7 @@ class HeldOutEvaluation:
         held_out = self.split.held_out
         groups = [self.objective.runs.groups[q] for q in np.flatnonzero(held_out)]
         part = None if repeats is None else repeats[:, held_out]
-        return PairedValues(tuned, default, groups, is_bounded=self.is_bounded, repeats=part)
+        return PairedValues(tuned, default, groups, part)
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False

@@ -111,8 +111,8 @@ def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool
     assert result.high is not None
     assert (result.low >= -1, result.high <= 1) == (is_bounded, is_bounded)
     names = tuple("abcdefghijkl")
-    wide = PairedValues(np.tile([1.0, 0.0], 6), np.tile([0.0, 1.0], 6), names, is_bounded)
-    [judged] = estimate_family([wide], alpha=0.001)
+    wide = PairedValues(np.tile([1.0, 0.0], 6), np.tile([0.0, 1.0], 6), names)
+    [judged] = estimate_family([wide], is_bounded=is_bounded, alpha=0.001)
     assert judged.low is not None
     assert (judged.low >= -1) == is_bounded
 

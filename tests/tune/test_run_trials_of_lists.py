@@ -69,9 +69,11 @@ def test_the_objective_is_the_mean_over_trials(
 ) -> None:
     families: list[Sequence[PairedValues]] = []
 
-    def spy(rows: Sequence[PairedValues], *, alpha: float, seed: int) -> list[Gain]:
+    def spy(
+        rows: Sequence[PairedValues], *, is_bounded: bool, alpha: float, seed: int
+    ) -> list[Gain]:
         families.append(rows)
-        return estimate_family(rows, alpha=alpha, seed=seed)
+        return estimate_family(rows, is_bounded=is_bounded, alpha=alpha, seed=seed)
 
     monkeypatch.setattr(held_out, "estimate_family", spy)
     other = tune(make(tmp_path / "other", changes=True), tmp_path / "out")
