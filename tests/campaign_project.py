@@ -54,11 +54,20 @@ def _rank(query: int, source: random.Random, share: float) -> list[str]:
     return [f"q{query} Q0 {name} {n} {20 - n} s\n" for n, name in enumerate(documents, 1)]
 
 
-def open_made(root: Path, out: str = CAMPAIGN, **rules: object) -> CampaignStatus:
+def open_made(
+    root: Path, out: str = CAMPAIGN, *, accepts_no_guarantee: bool = False, **rules: object
+) -> CampaignStatus:
     """Open a campaign over the made dataset."""
     experiment, source = read_experiment(root / "experiments/e.yaml")
     declared = CampaignRules.model_validate({"asks": 20, **rules})
-    return open_campaign(experiment, source, root / DATASET, root / out, declared)
+    return open_campaign(
+        experiment,
+        source,
+        root / DATASET,
+        root / out,
+        declared,
+        accepts_no_guarantee=accepts_no_guarantee,
+    )
 
 
 def paths_of(root: Path, out: str = CAMPAIGN) -> CampaignPaths:

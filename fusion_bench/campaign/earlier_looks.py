@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from fusion_bench.campaign.state import list_campaigns
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.campaign_ledger import CampaignEvent, HeldOutDigests
 from fusion_bench.tune import looks as tuning_looks
@@ -50,9 +51,14 @@ def _share_queries(first: HeldOutDigests, second: HeldOutDigests) -> bool:
 
 
 def find_earlier_looks(
-    experiment: Path, dataset: Path, name: str, queries: Collection[str], held_out: HeldOutDigests
+    experiment: Path,
+    dataset: Path,
+    name: str,
+    queries: Collection[str],
+    held_out: HeldOutDigests,
+    events: Sequence[CampaignEvent],
 ) -> list[str]:
-    """Looks of ``tune``, reports, and baselines that hold one of the held-out queries.
+    """Looks of ``tune``, reports, baselines and campaigns that tell of a held-out query.
 
     Args:
         experiment: Its file; reports are looked for beside its folder, and in the working folder.
@@ -60,12 +66,18 @@ def find_earlier_looks(
         name: Of the dataset.
         queries: Ids of the held-out queries.
         held_out: Their digests.
+        events: Of the ledgers; a campaign tells everything about its tuning queries.
     """
     ledger = dataset.parent / tuning_looks.LEDGER_NAME
     counted = tuning_looks.read_looks(ledger)
     digests = (*held_out.queries, *held_out.judgments)
     related = tuning_looks.related_looks(counted, digests)
     found = [f"{show_path(ledger)}: {len(related)} looks of tune"] if related else []
+    found += [
+        f"they are tuning queries of campaign {campaign}"
+        for campaign, state in list_campaigns(events).items()
+        if not set(state.plan.tuning).isdisjoint(held_out.queries)
+    ]
     folders = dict.fromkeys([experiment.parent.parent / "reports", Path("reports")])
     files = {path.resolve() for folder in folders for path in folder.rglob("*.json")}
     records = [show_path(path) for path in sorted(files) if _holds(path, name, set(queries))]

@@ -101,7 +101,7 @@ def open_campaign(
     runs, split = _split(experiment, dataset, held_out, events)
     chosen, digests = _digest_held_out(runs, split)
     refuse_known(ledger, digests, events)
-    looks = find_earlier_looks(source.path, path, dataset.name, chosen, digests)
+    looks = find_earlier_looks(source.path, path, dataset.name, chosen, digests, events)
     if looks and not accepts_no_guarantee:
         raise ConfigError(
             f"{path}: the held-out queries were looked at before ({'; '.join(looks)}), so that no "

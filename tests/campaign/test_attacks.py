@@ -84,7 +84,8 @@ class TestTheFolder:
         held_out = set(project.paths_of(root).read_state().held_out.queries)
         file = (root / project.CAMPAIGN / "campaign.json").read_bytes()
         shutil.rmtree(root / project.CAMPAIGN)
-        assert reopen("e") == 0  # of the queries that are left
+        assert reopen("e") == 2  # the queries that are left were its tuning queries
+        assert reopen("e", "--no-guarantee") == 0
         again = project.paths_of(root).read_state()
         assert held_out.isdisjoint({*again.held_out.queries, *again.plan.tuning})
         (root / project.CAMPAIGN / "campaign.json").write_bytes(file)
@@ -117,11 +118,13 @@ class TestTheSameQueries:
     def test_no_other_experiment_gets_one(self, root: Path, change: tuple[str, str]) -> None:
         shutil.copy(root / EXPERIMENT, root / "experiments/other.yaml")
         edit(root, "experiments/other.yaml", *change)
-        assert reopen("other") == 0
+        assert reopen("other") == 2
+        assert reopen("other", "--no-guarantee") == 0
         first = project.paths_of(root).read_state()
         other = project.paths_of(root, "reports/campaigns/other").read_state()
         seen = {*other.held_out.queries, *other.plan.tuning}
         assert seen.isdisjoint(first.held_out.queries)
+        assert first.campaign in other.no_guarantee
 
     @pytest.mark.parametrize("place", ["datasets", "datasets/alias", f"{DATA}/alias"])
     def test_no_other_dataset_of_the_same_files_gets_one(self, root: Path, place: str) -> None:
