@@ -94,9 +94,9 @@ def test_a_misused_command_is_exit_code_2(
     [
         (
             ["evl"],
-            "unknown command 'evl'; did you mean 'eval'? (known: classify, compare, dataset,",
+            "unknown command 'evl'; did you mean 'eval'? (known: campaign, classify, compare,",
         ),
-        (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: classify, compare,"),
+        (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: campaign, classify,"),
         (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'? (see "),
         (["eval", "--splt", "dev"], "No such option: --splt (Possible options: "),
         (["dataset", "show"], "Missing argument 'NAME' (see fusion-bench "),
