@@ -18,6 +18,8 @@ def run() -> int:
     gc.set_threshold(50_000)  # imports make 400,000 objects that stay
     if "retrieve" not in sys.argv[1:2]:  # elsewhere waiting threads cost more than they compute
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # Pydantic would look for plugins in all that is installed.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     try:
         from fusion_bench.util.signals import handlers
 

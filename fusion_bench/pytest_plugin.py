@@ -58,9 +58,9 @@ class FusionGate:
         """
         from fusion_bench.api.tune import gate
         from fusion_bench.errors import FusionBenchError
-        from fusion_bench.gate.baseline_files import baseline_path
         from fusion_bench.gate.page import format_text
         from fusion_bench.gate.verdict import ACCEPTED
+        from fusion_bench.util.files import baseline_path
 
         path = self.root / experiment
         folders = [self.root / folder for folder in datasets]

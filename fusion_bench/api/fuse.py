@@ -23,7 +23,6 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import apply_switch
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Fusion
-from fusion_bench.methods.fuse.weighted_score import WeightedScore
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 
@@ -279,7 +278,7 @@ def fuse(
 
 def skips_lists_unasked(system: System) -> bool:
     """Whether a document of one list wins by a default that nobody wrote, which lint can show."""
-    return isinstance(system.fusion, WeightedScore) and system.fusion.skips_unasked
+    return bool(getattr(system.fusion, "skips_unasked", False))  # of weighted_score alone
 
 
 def warn_of_skipped_lists(system: System, roles: Mapping[str, Collection[str]]) -> None:

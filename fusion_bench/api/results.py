@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fusion_bench.errors import ConfigError, DataError, UnknownKeyError, UnknownNameError
 from fusion_bench.evaluation.compared_reports import add_comparisons
-from fusion_bench.evaluation.report_changes import ReportChange, find_changes
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.report.data_warnings import find_report_warnings, lint_lines
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
 
     from fusion_bench.evaluation.details.collector import CollectionDetails
+    from fusion_bench.evaluation.report_changes import ReportChange
     from fusion_bench.gate.result import GateVerdict
     from fusion_bench.report.tuning_records import TuningReport
 
@@ -280,6 +280,8 @@ def compare_reports(before: ReportLike, after: ReportLike) -> ReportChange:
     Raises:
         DataError: A file is no report.
     """
+    from fusion_bench.evaluation.report_changes import find_changes
+
     old, new = _read_report(before), _read_report(after)
     return add_comparisons(find_changes(old, new), old, new)
 

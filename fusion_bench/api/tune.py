@@ -38,7 +38,7 @@ from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.experiment.experiment import Experiment, experiment_file, read_experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.baseline_files import baseline_path, list_plugins, read_baseline
+from fusion_bench.gate.baseline_files import list_plugins, read_baseline
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
@@ -54,6 +54,7 @@ from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import TuningObjective, create_objective
 from fusion_bench.tune.search import Trial, TrialOrigin
 from fusion_bench.tune.tuning_run import TuningRun
+from fusion_bench.util.files import baseline_path
 from fusion_bench.util.formatting import Columns
 
 if TYPE_CHECKING:

@@ -13,6 +13,7 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console
 from fusion_bench.cli.application.process import ExitCode
 from fusion_bench.config.options import File, Folder, Name, Option, PageFileOptions
+from fusion_bench.util.files import baseline_path, name_experiment
 
 if TYPE_CHECKING:
     from fusion_bench.gate.baseline import Baseline
@@ -53,7 +54,7 @@ class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
 
     def known_plugins(self) -> frozenset[str] | None:
         """Those that the baseline names; any where it is written, or the self-test runs."""
-        from fusion_bench.gate.baseline_files import baseline_path, list_plugins, read_baseline
+        from fusion_bench.gate.baseline_files import list_plugins, read_baseline
 
         if self.is_update or self.self_test:
             return None
@@ -103,7 +104,6 @@ def command(options: GateOptions) -> None:
         fusion-bench gate experiments/mine.yaml --self-test
     """
     from fusion_bench.cli.application.console import annotated_errors
-    from fusion_bench.gate.baseline_files import baseline_path
 
     options.check()
     path = options.baseline or baseline_path(options.experiment)
@@ -233,7 +233,6 @@ def _run_self_test(options: GateOptions, out: Path) -> None:
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.self_test.error_rates import run_self_test
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
-    from fusion_bench.util.files import name_experiment
 
     with options.open() as opened:
         inputs = GateInputs(*opened)

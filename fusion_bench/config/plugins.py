@@ -15,14 +15,16 @@ import sysconfig
 from collections.abc import Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, distributions, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
 from fusion_bench.errors import ConfigError
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution
 
 #: Id of a loaded object → the object, which keeps its id, and its distribution.
 _LOADED: Final[dict[int, tuple[object, str]]] = {}
@@ -66,6 +68,8 @@ def read_entry_points(group: str) -> Mapping[str, str]:
     Raises:
         ConfigError: Two distributions declare the same name.
     """
+    from importlib.metadata import entry_points  # late, as it is slow
+
     references: dict[str, str] = {}
     for entry in entry_points(group=group):
         if entry.dist is None or not _is_installed(entry.dist):
@@ -146,6 +150,8 @@ def _owner_of(module_name: str) -> str:
 
 def _find_distribution(spec: ModuleSpec) -> str:
     """``name==version`` of the distribution that holds a module's file; empty = there is none."""
+    from importlib.metadata import distributions  # late, as it is slow
+
     path = Path(spec.origin or "").resolve()
     for distribution in distributions():
         root = Path(str(distribution.locate_file(""))).resolve()

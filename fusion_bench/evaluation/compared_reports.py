@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from fusion_bench.checks.unjudged import (
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS, Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
 from fusion_bench.measures._base import is_bounded
@@ -40,6 +39,9 @@ from fusion_bench.stats.comparison_family import (
     find_first_group,
 )
 from fusion_bench.stats.corrections import Correction
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.report_changes import ReportChange
 
 
 class Contrast(NamedTuple):

@@ -43,9 +43,9 @@ from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.digests import digest_line, find_gap, follow_lines
 from fusion_bench.util.files import (
     append_whole,
+    baseline_path,
     explain_error,
     lock_folder,
-    name_experiment,
     read_regular_text,
     write_atomic,
 )
@@ -149,11 +149,6 @@ def _check_newest_update(baseline: Baseline) -> Iterator[str]:
 
 
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-
-def baseline_path(experiment: Path) -> Path:
-    """The default file of an experiment's baseline: ``reports/baselines/NAME.json``."""
-    return Path("reports", "baselines", f"{name_experiment(experiment)}.json")
 
 
 def update_command(

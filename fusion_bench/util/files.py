@@ -64,6 +64,11 @@ def name_experiment(path: Path) -> str:
     return name.strip(".") or "experiment"  # "...yaml" is a file, ".." another folder
 
 
+def baseline_path(experiment: Path) -> Path:
+    """The default file of an experiment's baseline: ``reports/baselines/NAME.json``."""
+    return Path("reports", "baselines", f"{name_experiment(experiment)}.json")
+
+
 def make_output_folder(folder: Path, *, committed: Sequence[Path] = ()) -> Path:
     """Make a folder for outputs; one that is new gets a ``.gitignore`` for all of it.
 

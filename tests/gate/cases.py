@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.gate.baseline_files import baseline_path
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import update_baseline
+from fusion_bench.util.files import baseline_path
 
 #: Every query has one relevant document. `a` puts it first, `b` at place 1 + q mod 4.
 QUERIES = 60

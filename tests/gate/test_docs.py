@@ -15,7 +15,8 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.settings import GatePolicy
-from fusion_bench.gate.baseline_files import baseline_path, read_baseline
+from fusion_bench.gate.baseline_files import read_baseline
+from fusion_bench.util.files import baseline_path
 from tests.gate import cases
 from tests.git_project import commit_all
 

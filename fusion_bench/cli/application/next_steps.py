@@ -12,7 +12,7 @@ from fusion_bench.cli.application.commands import ExperimentOptions, NamedExperi
 from fusion_bench.config.plugins import plugin_words
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.report.page import NextStep
-from fusion_bench.util.files import resolve_path, show_path
+from fusion_bench.util.files import baseline_path, resolve_path, show_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.compared_reports import CollectionComparison
@@ -107,8 +107,6 @@ def after_eval(
 
 def _after_eval_gate(experiment: Path, to_command: Callable[..., str]) -> NextStep:
     """Check against the stored baseline, or store one."""
-    from fusion_bench.gate.baseline_files import baseline_path
-
     if baseline_path(experiment).exists():
         purpose = "check for regressions against the stored baseline"
         return NextStep(to_command("gate", experiment), purpose)
