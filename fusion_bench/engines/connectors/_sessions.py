@@ -512,7 +512,7 @@ class TableFields(DocumentFields):
     text_field: Annotated[str, Field(min_length=1)] | None = None
 
 
-class RequestConnector(FusedByDialect):
+class RequestConnector(Connector):
     """A connector that writes the requests of its sessions.
 
     Attributes:
@@ -660,7 +660,7 @@ class RequestHttpConnector(RequestConnector, HttpConnector):
             yield session
 
 
-class ServerOrFolder(RequestHttpConnector):
+class ServerOrFolder(FusedByDialect, RequestHttpConnector):
     """An engine at a URL, or in a folder of this machine.
 
     Attributes:

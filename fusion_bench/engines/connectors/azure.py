@@ -19,6 +19,7 @@ from fusion_bench.engines.connectors import (
 from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     DocumentFields,
+    FusedByDialect,
     HttpSession,
     RequestHttpConnector,
     digest_of,
@@ -117,7 +118,7 @@ class AzureSource(SourceSettings):
 
 
 @connectors.register
-class AzureConnector(DocumentFields, RequestHttpConnector):
+class AzureConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
     """Azure AI Search: the text query and each vector query are legs.
 
     Attributes:

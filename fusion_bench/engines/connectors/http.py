@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import urllib.parse
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, JsonValue, field_validator
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.engines.connectors import (
-    EngineSession,
     Hit,
-    HttpConnector,
     PullQuery,
     QueryForm,
     SourceName,
@@ -21,6 +19,8 @@ from fusion_bench.engines.connectors import (
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
+    HttpSession,
+    RequestHttpConnector,
     digest_of,
     fill_template,
     make_hits,
@@ -129,49 +129,7 @@ class FingerprintRequest(StrictModel):
         return check_pointer(value)
 
 
-@connectors.register
-class GenericHttpConnector(HttpConnector):
-    """A service of your own.
-
-    Attributes:
-        key_name: Name of the header that holds the key.
-        key_prefix: What stands before the key in it.
-        fused: The request for the fused list; its vector is that of the first leg with one.
-        fingerprint: A request that tells one state of the index from another; None = nothing does,
-            and a resumed pull cannot see that the index changed.
-    """
-
-    source = "the user"
-
-    method: str = "http"
-    legs: Annotated[Mapping[SourceName, HttpSource], Field(min_length=1)]
-    fused: HttpRequest | None = None
-    fingerprint: FingerprintRequest | None = None
-    key_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "Authorization"
-    key_prefix: str = "Bearer "
-
-    def open_http(self) -> AbstractAsyncContextManager[JsonClient]:
-        """A client that sends the key as it is configured."""
-        header = KeyHeader(self.key_name, self.key_prefix)
-        return open_client(self.url, self, header)
-
-    @asynccontextmanager
-    async def connect(self) -> AsyncIterator[EngineSession]:
-        """Open the connections; nothing is asked."""
-        async with self.open_http() as client:
-            yield GenericHttpSession(self, client)
-
-    def describe_score(self, source: str) -> str:
-        """Where it stands in the answer."""
-        settings = self.legs[source]
-        if settings.score is None:
-            return "1/rank: the service returns none"
-        return (
-            f"{'the negative distance' if settings.distance else 'the score'} at {settings.score}"
-        )
-
-
-class GenericHttpSession:
+class GenericHttpSession(HttpSession):
     """A service that is connected.
 
     Args:
@@ -179,35 +137,20 @@ class GenericHttpSession:
         client: The connection.
     """
 
-    def __init__(self, connector: GenericHttpConnector, client: JsonClient) -> None:
-        self._connector, self._client = connector, client
-
-    async def read_source(
-        self, source: str, query: PullQuery, *, depth: int, texts: bool
-    ) -> Sequence[Hit]:
-        """The hits of the source's request."""
-        return await self._search(self._connector.legs[source], source, query, depth, texts=texts)
-
-    async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """The hits of the fused request."""
-        fused = self._connector.fused
-        if fused is None:
-            raise ConfigError("fused: no request is configured")
-        source = next(iter(query.vectors), FIRST_SOURCE)
-        return await self._search(fused, source, query, depth, texts=texts)
+    _connector: GenericHttpConnector
 
     async def _search(
-        self, request: HttpRequest, source: str, query: PullQuery, depth: int, *, texts: bool
+        self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
+        request = self._connector.find_request(source)
         if texts and request.text is None:
-            where = "fused" if request is self._connector.fused else f"legs.{source}"
+            where = f"legs.{source}" if source else "fused"
             raise ConfigError(f"--texts: set {where}.text to the JSON pointer of a hit's text")
-        params = fill_template(request.params, query, source, depth)
-        tail = f"?{urllib.parse.urlencode(params)}" if params else ""
+        params = urllib.parse.urlencode(body["params"])
         data = await self._client.request_json(
             request.request,
-            f"{request.path}{tail}",
-            fill_template(request.body, query, source, depth),
+            f"{request.path}?{params}" if params else request.path,
+            body["body"],
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
         hits = follow_pointer(data, request.hits)
@@ -227,6 +170,71 @@ class GenericHttpSession:
             raise malformed_error(f"fingerprint: there is nothing at {request.value!r}")
         is_plain = isinstance(value, str | int | float) and len(str(value)) < 200
         return {"value": value if is_plain else digest_of(value)}
+
+
+def _fill_request(
+    request: HttpRequest, query: PullQuery, source: str, depth: int
+) -> dict[str, Any]:
+    template = {"params": request.params, "body": request.body}
+    filled: dict[str, Any] = fill_template(template, query, source, depth)
+    return filled
+
+
+@connectors.register
+class GenericHttpConnector(RequestHttpConnector):
+    """A service of your own.
+
+    Attributes:
+        key_name: Name of the header that holds the key.
+        key_prefix: What stands before the key in it.
+        fused: The request for the fused list; its vector is that of the first leg with one.
+        fingerprint: A request that tells one state of the index from another; None = nothing does,
+            and a resumed pull cannot see that the index changed.
+    """
+
+    source = "the user"
+    session_type = GenericHttpSession
+
+    method: str = "http"
+    legs: Annotated[Mapping[SourceName, HttpSource], Field(min_length=1)]
+    fused: HttpRequest | None = None
+    fingerprint: FingerprintRequest | None = None
+    key_name: Annotated[str, Field(pattern=r"^[A-Za-z0-9-]+$")] = "Authorization"
+    key_prefix: str = "Bearer "
+
+    def open_http(self) -> AbstractAsyncContextManager[JsonClient]:
+        """A client that sends the key as it is configured."""
+        header = KeyHeader(self.key_name, self.key_prefix)
+        return open_client(self.url, self, header)
+
+    def find_request(self, source: str) -> HttpRequest:
+        """The request of a source; the fused one has no name.
+
+        Raises:
+            ConfigError: It is not configured.
+        """
+        request = self.legs[source] if source else self.fused
+        if request is None:
+            raise ConfigError("fused: no request is configured")
+        return request
+
+    def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
+        """Parameters and body of the source's request."""
+        return _fill_request(self.find_request(source), query, source, depth)
+
+    def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
+        """Parameters and body of the fused request."""
+        first = next(iter(query.vectors), FIRST_SOURCE)
+        return _fill_request(self.find_request(""), query, first, depth)
+
+    def describe_score(self, source: str) -> str:
+        """Where it stands in the answer."""
+        settings = self.legs[source]
+        if settings.score is None:
+            return "1/rank: the service returns none"
+        return (
+            f"{'the negative distance' if settings.distance else 'the score'} at {settings.score}"
+        )
 
 
 def _read_row(hit: Any, request: HttpRequest) -> tuple[object, object, object]:  # noqa: ANN401 - JSON

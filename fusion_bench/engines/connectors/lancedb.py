@@ -19,6 +19,7 @@ from fusion_bench.engines.connectors import (
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
+    FusedByDialect,
     LibrarySession,
     RequestConnector,
     TableFields,
@@ -52,7 +53,7 @@ class LanceSource(SearchSource):
 
 
 @connectors.register
-class LanceDBConnector(TableFields, RequestConnector):
+class LanceDBConnector(TableFields, FusedByDialect, RequestConnector):
     """A table of LanceDB, which its library opens.
 
     Attributes:

@@ -22,6 +22,7 @@ from fusion_bench.engines.connectors import (
     make_hit,
 )
 from fusion_bench.engines.connectors._sessions import (
+    FusedByDialect,
     RequestConnector,
     Session,
     TableFields,
@@ -323,7 +324,7 @@ class PostgresSource(SearchSource):
 
 
 @connectors.register
-class PgvectorConnector(TableFields, RequestConnector, ServerModel):
+class PgvectorConnector(TableFields, FusedByDialect, RequestConnector, ServerModel):
     """A table of PostgreSQL.
 
     Attributes:

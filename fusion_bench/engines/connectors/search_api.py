@@ -22,6 +22,7 @@ from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     PAGE,
     DocumentFields,
+    FusedByDialect,
     HttpSession,
     RequestHttpConnector,
     digest_of,
@@ -156,7 +157,7 @@ class SearchApiSource(SourceSettings):
         return "vector" if self.vector_field is not None else "text"
 
 
-class SearchApiConnector(DocumentFields, RequestHttpConnector):
+class SearchApiConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
     """An engine with ``POST /INDEX/_search``.
 
     Attributes:

@@ -21,6 +21,7 @@ from fusion_bench.engines.connectors._base import incomplete_error
 from fusion_bench.engines.connectors._sessions import (
     DEPTH,
     DocumentFields,
+    FusedByDialect,
     HttpSession,
     RequestHttpConnector,
     number_at,
@@ -119,7 +120,7 @@ class VespaSource(SourceSettings):
 
 
 @connectors.register
-class VespaConnector(DocumentFields, RequestHttpConnector):
+class VespaConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
     """Vespa: each pair of a query and a rank profile is a leg.
 
     Attributes:

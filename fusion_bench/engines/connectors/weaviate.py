@@ -18,6 +18,7 @@ from fusion_bench.engines.connectors import (
     connectors,
 )
 from fusion_bench.engines.connectors._sessions import (
+    FusedByDialect,
     HttpSession,
     RequestHttpConnector,
     digest_of,
@@ -140,7 +141,7 @@ class WeaviateSource(SourceSettings):
 
 
 @connectors.register
-class WeaviateConnector(RequestHttpConnector):
+class WeaviateConnector(FusedByDialect, RequestHttpConnector):
     """Weaviate: the keyword search and a vector search are the legs of its hybrid search.
 
     Attributes:
