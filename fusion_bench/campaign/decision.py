@@ -162,6 +162,7 @@ def detectable_gain(
     groups: IntArray | None = None,
     *,
     queries: int,
+    count: int | None = None,
     share: float,
     tails: Tails = "bounded",
     power: float = POWER,
@@ -176,9 +177,9 @@ def detectable_gain(
     Args:
         difference: Shape (Q,): differences of another system on the tuning queries, or −sd and sd
             where only a standard deviation is known. Their mean does not count.
-        groups: Shape (Q,), integer codes; None = every query is its own group. The held-out
-            groups are taken to be of the same mean size.
+        groups: Shape (Q,), integer codes; None = every query is its own group.
         queries: Held-out queries.
+        count: Held-out groups; None = as many as if they had the mean size of these.
         share: Level of the ask, see ``phase_share``.
         tails: ``bounded`` or ``t``, see ``run_held_out_test``.
         power: Above .5 and below 1.
@@ -188,7 +189,7 @@ def detectable_gain(
         and where no gain up to 1 is found so often.
     """
     values, reach = scale_groups(difference, groups)
-    held_out = queries * len(values) / len(difference)
+    held_out = count or queries * len(values) / len(difference)
     if held_out < MIN_GROUPS or len(values) < 2:
         return None
     estimate = estimate_mean(values)

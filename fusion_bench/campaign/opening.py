@@ -234,6 +234,7 @@ def measure_phases(
                 difference,
                 data.tuning_groups,
                 queries=len(data.held_out.queries),
+                count=len({*data.held_out.groups}),
                 share=share,
                 tails=rules.tails,
             )

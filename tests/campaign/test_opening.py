@@ -11,6 +11,7 @@ from fusion_bench.campaign.closing import close_campaign
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.stats.comparison import MIN_GROUPS
 from tests import campaign_project as project
 from tests.tiny import edit
 
@@ -39,6 +40,26 @@ def test_each_phase_says_what_it_can_find(root: Path) -> None:
     assert gains == sorted(gains, key=lambda gain: gain or 1)
     assert gains[0] is not None
     assert 0.02 < gains[0] < 0.3
+
+
+def test_what_is_found_counts_the_groups_that_are_held_out(root: Path) -> None:
+    """Not those that the mean size of the tuning groups would make of them."""
+    rows = [{"id": f"q{q}", **_place(q)} for q in range(project.QUERIES)]
+    lines = "".join(f"{json.dumps(row)}\n" for row in rows)
+    (root / "datasets/made/queries.jsonl").write_text(lines, encoding="utf-8")
+    edit(
+        root, project.DATASET, "judgments: complete", "judgments: complete\nqueries: queries.jsonl"
+    )
+    status = project.open_made(root)
+    assert status.held_out_groups == MIN_GROUPS
+    assert status.phases[0].detectable_gain is not None
+
+
+def _place(query: int) -> dict[str, str]:
+    """Twenty groups of five queries decide; ten of ten are tuned on."""
+    if query < project.QUERIES // 2:
+        return {"split": "test", "group": f"t{query % MIN_GROUPS}"}
+    return {"split": "dev", "group": f"d{query % 10}"}
 
 
 @pytest.mark.parametrize("seed", ["fusion-bench", "another"])
