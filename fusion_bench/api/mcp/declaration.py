@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from importlib import resources
-from typing import Any, Final, NamedTuple, get_type_hints
+from typing import Any, Final, TypeAlias, get_type_hints
 
 from pydantic import Field, create_model
 from pydantic_core import from_json
@@ -16,17 +16,8 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.options import read_attributes
 from fusion_bench.report.page import Page
 
-
-class ToolAnswer(NamedTuple):
-    """What a tool found.
-
-    Attributes:
-        record: As ``--json`` prints it.
-        page: Whose summary is the text of the answer; None = the record itself.
-    """
-
-    record: object
-    page: Page | None = None
+#: A record as ``--json`` prints it, and the page whose summary is the text; None = the record itself.
+ToolAnswer: TypeAlias = tuple[object, Page | None]
 
 
 @dataclass(frozen=True)

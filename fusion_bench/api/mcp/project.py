@@ -12,7 +12,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 from fusion_bench.campaign.ask import CANDIDATE, AskedCandidate, Referee
 from fusion_bench.campaign.client import ServedCampaign, find_referee
@@ -34,15 +34,11 @@ ABSOLUTE: Final = re.compile(r"(?<![\w.:/~-])/(?:[^/\s'\",;]+/)+")
 #: Suffixes of an experiment's and a dataset's file.
 YAML: Final = (".yaml", ".yml")
 #: No overrides.
-EMPTY: Final[Mapping[str, Any]] = {}
+EMPTY: Final[dict[str, Any]] = {}
 
 
-class OpenedExperiment(NamedTuple):
-    """An experiment as a tool asks for it."""
-
-    experiment: Experiment
-    source: Source
-    folders: list[Path]
+#: An experiment as a tool asks for it, where it was read from, folders of its datasets.
+OpenedExperiment: TypeAlias = tuple[Experiment, Source, list[Path]]
 
 
 @dataclass(frozen=True)
@@ -146,7 +142,7 @@ class Project:
         folders = [folder for folder in find_folders(None, file) if is_inside(folder)]
         for name, dataset in find_datasets(experiment, source, folders):
             _require_inside(dataset, f"dataset {name!r}")
-        return OpenedExperiment(experiment, source, folders)
+        return experiment, source, folders
 
     def find_dataset(self, given: str) -> Path:
         """The ``dataset.yaml`` of a dataset by its name, its folder or its file.

@@ -50,8 +50,9 @@ PAUSE: Final = 0.2
 LIGHT_CALLS: Final = 4
 INSTRUCTIONS: Final = (
     "Evaluates how ranked lists are fused and reranked on judged queries. Begin with "
-    "list_datasets. evaluate shows what a configuration does on tuning queries; only people "
-    "change baselines, judgments and queries."
+    "list_datasets. evaluate shows what a configuration does on tuning queries; where there is "
+    "campaign_ask, it decides on queries that nobody sees. Only people change baselines, judgments "
+    "and queries."
 )
 
 
@@ -113,13 +114,14 @@ class ToolServer:
             )
 
     def _answer(self, answer: ToolAnswer) -> types.CallToolResult:
-        text = self._project.hide_paths(to_json(answer.record, inf_nan_mode="null").decode())
+        record, page = answer
+        text = self._project.hide_paths(to_json(record, inf_nan_mode="null").decode())
         if len(text) > MOST_CHARACTERS:
             raise FusionBenchError(
                 f"the answer has {len(text):,} characters, and clients take about "
                 f"{MOST_CHARACTERS:,}: ask for fewer systems, or without per_query"
             )
-        shown = text if answer.page is None else render_summary(answer.page)
+        shown = text if page is None else render_summary(page)
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=self._project.hide_paths(shown))],
             structured_content=from_json(text),

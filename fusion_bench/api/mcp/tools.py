@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from pydantic import Field
 
 from fusion_bench.api.mcp.declaration import ToolAnswer, tool
-from fusion_bench.api.mcp.project import YAML, Project, is_inside, read_candidate
+from fusion_bench.api.mcp.project import EMPTY, YAML, Project, is_inside, read_candidate
 from fusion_bench.api.power import DIFFERENCES, power
 from fusion_bench.campaign.ask import CANDIDATE, Referee
 from fusion_bench.campaign.client import ServedCampaign
@@ -49,8 +49,6 @@ Name: TypeAlias = Annotated[str, Field(max_length=500)]
 Names: TypeAlias = tuple[Name, ...]
 Rank: TypeAlias = Annotated[int, Field(ge=1, le=MOST_RANK)]
 Settings: TypeAlias = dict[str, Any]
-#: No settings.
-NOTHING: Final[Settings] = {}
 #: Fields of a report's collection that hold a value a query.
 PER_QUERY: Final = frozenset(
     {"queries", "types", "groups", "slices", "values", "trials", "judged_only", "filled"}
@@ -93,7 +91,7 @@ class Tools:
                 "rerank": list(spec.rerank),
             }
         files = (file for suffix in YAML for file in Path("experiments").glob(f"*{suffix}"))
-        return ToolAnswer({"datasets": datasets, "experiments": sorted(map(Path.as_posix, files))})
+        return {"datasets": datasets, "experiments": sorted(map(Path.as_posix, files))}, None
 
     @tool(is_light=True)
     def list_methods(self, method: Name | None = None) -> ToolAnswer:
@@ -109,12 +107,12 @@ class Tools:
         """
         kinds, aliases = method_table.list_methods(), method_table.list_aliases()
         if method is None:
-            return ToolAnswer({**kinds, "aliases": aliases})
+            return {**kinds, "aliases": aliases}, None
         meant = aliases.get(method, {}).get("method", method)
         names = {entry["method"] for entries in kinds.values() for entry in entries}
         if meant not in names:
             raise UnknownNameError("method", method, names, listed_by="list_methods")
-        return ToolAnswer({k: [e for e in es if e["method"] == meant] for k, es in kinds.items()})
+        return {k: [e for e in es if e["method"] == meant] for k, es in kinds.items()}, None
 
     @tool()
     def check_dataset(self, dataset: Name) -> ToolAnswer:
@@ -134,14 +132,14 @@ class Tools:
         notes = dataset_notices(loaded)
         self.progress("counting", 2, 3)
         facts = {**describe_dataset(loaded), "unjudged_share_in_top_10": unjudged_shares(loaded)}
-        return ToolAnswer({"file": path, **facts, "notes": notes})
+        return {"file": path, **facts, "notes": notes}, None
 
     @tool("report")
     def evaluate(
         self,
         experiment: Name | None = None,
         candidate: Settings | None = None,
-        overrides: Settings = NOTHING,
+        overrides: Settings = EMPTY,
         systems: Names = (),
         query_type: Name | None = None,
         per_query: bool = False,
@@ -170,7 +168,7 @@ class Tools:
         record = report.model_dump(mode="json")
         if not per_query:
             record["collections"] = [_drop_query_values(each) for each in record["collections"]]
-        return ToolAnswer(record, build_page(report))
+        return record, build_page(report)
 
     @tool("diagnosis")
     def diagnose(
@@ -194,7 +192,7 @@ class Tools:
         diagnosis = diagnose_experiment(
             *(parsed, source), folders=folders, systems=systems, top=top, progress=self.progress
         )
-        return ToolAnswer(diagnosis, build_diagnosis_page(diagnosis))
+        return diagnosis, build_diagnosis_page(diagnosis)
 
     @tool()
     def explain(
@@ -231,14 +229,14 @@ class Tools:
         ]
         with_terms = document is not None
         page = build_explanation_page(explanation, traces, with_terms=with_terms, titles=titles)
-        return ToolAnswer({"documents": records}, page)
+        return {"documents": records}, page
 
     @tool("lint", is_light=True)
     def lint(
         self,
         experiment: Name | None = None,
         candidate: Settings | None = None,
-        overrides: Settings = NOTHING,
+        overrides: Settings = EMPTY,
         engine: Name | None = None,
     ) -> ToolAnswer:
         """Find what a configuration does or cannot do, from its numbers alone; reads no list.
@@ -255,7 +253,7 @@ class Tools:
             find_engine(engine, where="engine")
         opened = self.project.open_experiment(experiment, candidate=candidate, overrides=overrides)
         report = make_lint_report(*opened[:2], read_fitting_facts(*opened), engine=engine)
-        return ToolAnswer(report, build_lint_page(report))
+        return report, build_lint_page(report)
 
     @tool("export", writes=True)
     def export(
@@ -285,7 +283,7 @@ class Tools:
         report = export_experiment(parsed, source, options, folders=folders, progress=self.progress)
         if place is not None:
             report.write(place, force=True)  # earlier outputs only: the command's --out is guarded
-        return ToolAnswer(report, build_export_page(report))
+        return report, build_export_page(report)
 
     @tool()
     def power(
@@ -322,7 +320,7 @@ class Tools:
             differences=differences,
             systems=systems,
         )
-        return ToolAnswer(plan, build_power_page(plan))
+        return plan, build_power_page(plan)
 
     @tool("gate")
     def gate(
@@ -354,11 +352,11 @@ class Tools:
             else self.project.locate(baseline, "baseline", ".json")
         )
         verdict = run_gate(inputs, file)
-        return ToolAnswer(verdict, build_gate_page(verdict))
+        return verdict, build_gate_page(verdict)
 
     @tool("campaign-answer", writes=True, needs_campaign=True)
     def campaign_ask(
-        self, candidate: Settings | None = None, changes: Settings = NOTHING, explain: bool = False
+        self, candidate: Settings | None = None, changes: Settings = EMPTY, explain: bool = False
     ) -> ToolAnswer:
         """Ask the open campaign whether a candidate is better on queries that nobody sees.
 
@@ -373,7 +371,7 @@ class Tools:
         self.progress("asking", 0, 1)
         asked = read_candidate(candidate, changes)
         answer = self.referee.ask(asked, explain=explain)
-        return ToolAnswer(answer, build_answer_page(answer))
+        return answer, build_answer_page(answer)
 
     @tool("campaign-status", is_light=True, needs_campaign=True)
     def campaign_status(self) -> ToolAnswer:
@@ -382,7 +380,7 @@ class Tools:
         Use it before the first ask, and after a ship.
         """
         status = self.referee.read_status()
-        return ToolAnswer(status, build_status_page(status))
+        return status, build_status_page(status)
 
 
 def _drop_query_values(value: Any) -> Any:  # noqa: ANN401 - JSON
