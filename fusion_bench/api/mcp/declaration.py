@@ -16,7 +16,7 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.config.options import read_attributes
 from fusion_bench.report.page import Page
 
-#: A record as ``--json`` prints it, and the page whose summary is the text; None = the record itself.
+#: A record as ``--json`` prints it, and the page whose summary is the text; None = the record.
 ToolAnswer: TypeAlias = tuple[object, Page | None]
 
 
