@@ -9,10 +9,12 @@ from typing import Any, Literal
 
 from fusion_bench.campaign.frozen_data import (
     FrozenData,
+    describe_lists,
     find_changes,
     find_misfit,
     freeze_dataset,
     load_whole,
+    name_lists,
     rebuild_system,
 )
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
@@ -127,14 +129,15 @@ class Referee:
             return _refuse(state, state.closed_reason)
         system, new = self._resolve(state, candidate)
         data = self._load(state, new)
-        if changes := find_changes(state.plan, data.dataset, new):
+        if changes := find_changes(state.plan, data.dataset, state.shipped_lists):
             return _refuse(state, f"what it froze has changed: {changes}")
         if misfit := find_misfit(system, data.dataset):
             raise ConfigError(f"{CANDIDATE}: {misfit}")
-        before = state.find_ask(system.resolved_config, data.lists)
+        lists = describe_lists(data.dataset, new)
+        before = state.find_ask(system.resolved_config, lists)
         if before is None and (state.closed_reason or not state.asks_left):
             return _refuse(state, state.closed_reason or "all declared asks are made")
-        state, ask = self._count(system, data.lists)
+        state, ask = self._count(system, lists)
         if ask is None:
             return _refuse(state, "all declared asks are made")
         return self._answer(
@@ -157,10 +160,10 @@ class Referee:
         return system, new
 
     def _load(self, state: CampaignState, new: Sequence[str]) -> FrozenData:
-        key = tuple(new)
+        key = tuple(sorted({*new, *name_lists(state.shipped_lists)}))
         if key not in self._data or not self.is_served:
-            dataset = load_whole(self.paths.dataset, state.plan, new)
-            self._data[key] = freeze_dataset(dataset, state.plan, state.held_out, new)
+            dataset = load_whole(self.paths.dataset, state.plan, key)
+            self._data[key] = freeze_dataset(dataset, state.plan, state.held_out)
         return self._data[key]
 
     def _count(

@@ -11,6 +11,7 @@ from fusion_bench.campaign.frozen_data import (
     find_changes,
     freeze_dataset,
     load_whole,
+    name_lists,
     rebuild_system,
 )
 from fusion_bench.campaign.records import CampaignReport, ClosedAsk
@@ -42,8 +43,8 @@ def close_campaign(
     if not by.strip():
         raise ConfigError("--by: name the person who closes the campaign")
     before = paths.read_state()
-    new = _list_new(before)
-    dataset = load_whole(paths.dataset, before.plan, new)
+    new = [text for ask in before.asks for text in ask.lists]
+    dataset = load_whole(paths.dataset, before.plan, name_lists(new))
     if changes := find_changes(before.plan, dataset, new):
         progress(f"values are those of changed data: {changes}", 0, 1)
 
@@ -66,11 +67,6 @@ def close_campaign(
         baseline_values=tuple(first.held_out.tolist()),
         shipped_values=_shipped_values(state, data),
     )
-
-
-def _list_new(state: CampaignState) -> list[str]:
-    """The lists that asks read beside those of the plan."""
-    return sorted({text.rpartition(" ")[0] for ask in state.asks for text in ask.lists})
 
 
 def _shipped_values(state: CampaignState, data: FrozenData) -> tuple[float, ...]:
@@ -104,7 +100,8 @@ def _describe_ask(
     tuning = None
     if values.tuning is not None and baseline.tuning is not None:
         tuning = float((values.tuning - baseline.tuning).mean())
-    gain = _measure_gain(data, values, baseline, judgment) if len(values.held_out) else None
+    is_known = len(values.held_out) and len(baseline.held_out)
+    gain = _measure_gain(data, values, baseline, judgment) if is_known else None
     answer = state.answers.get(number)
     return ClosedAsk(
         number=number,
@@ -137,7 +134,7 @@ def _measure_gain(
     )
     if judgment.test.tails == "t":
         return gain
-    difference = held_out_difference(candidate, baseline)
+    difference = held_out_difference(data, candidate, baseline)
     low, high = (
         sign * betting_bound(sign * difference, data.held_out_groups, alpha=share)
         for sign in (1, -1)

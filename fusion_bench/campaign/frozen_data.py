@@ -21,6 +21,7 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.campaign_ledger import HeldOutDigests
 from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.fingerprints import Fingerprint, query_digests
 from fusion_bench.io.held_out import read_everything
 from fusion_bench.measures import Measure, parse_measure
@@ -71,14 +72,12 @@ class FrozenData:
         tuning: Aligned, the tuning queries.
         held_out: Aligned, the held-out queries.
         measure: What decides.
-        lists: New lists beside those of the plan, each with its digest.
     """
 
     dataset: Dataset
     tuning: AlignedRuns
     held_out: AlignedRuns
     measure: Measure
-    lists: tuple[str, ...] = ()
 
     @cached_property
     def kind(self) -> JudgmentKind:
@@ -141,7 +140,8 @@ def load_whole(path: Path, plan: CampaignPlan | None = None, new: Collection[str
     Args:
         path: The ``dataset.yaml``.
         plan: Names the lists, and fixes the groups; None = all lists, and groups are looked for.
-        new: Lists that the plan does not name, as ``runs/NAME`` and ``rerank/NAME``.
+        new: Lists that the plan does not name, as ``runs/NAME`` and ``rerank/NAME``; those that
+            are gone are left out.
 
     Raises:
         FusionBenchError: A file is not there, or breaks a rule.
@@ -149,10 +149,11 @@ def load_whole(path: Path, plan: CampaignPlan | None = None, new: Collection[str
     with read_everything():
         if plan is None:
             return load_dataset(path)
+        spec, _ = read_spec(path)
         return load_dataset(
             path,
-            runs={*plan.runs, *_names_of("runs/", new)},
-            rerankers={*plan.rerankers, *_names_of("rerank/", new)},
+            runs=spec.runs.keys() & {*plan.runs, *_names_of("runs/", new)},
+            rerankers=spec.rerank.keys() & {*plan.rerankers, *_names_of("rerank/", new)},
             groups=plan.groups,
         )
 
@@ -161,16 +162,40 @@ def _names_of(prefix: str, keys: Iterable[str]) -> set[str]:
     return {key.removeprefix(prefix) for key in keys if key.startswith(prefix)}
 
 
-def freeze_dataset(
-    dataset: Dataset, plan: CampaignPlan, held_out: HeldOutDigests, new: Collection[str] = ()
-) -> FrozenData:
+def describe_lists(dataset: Dataset, new: Iterable[str]) -> tuple[str, ...]:
+    """New lists as a ledger names them: each with a digest of what is in it and how it is read.
+
+    Args:
+        dataset: Those that it lacks are left out.
+        new: As ``runs/NAME`` and ``rerank/NAME``.
+    """
+    parts = dataset.contents.parts
+    return tuple(
+        f"{key} {_select_parts(parts, key).digest[:LIST_DIGITS]}"
+        for key in sorted(new)
+        if key in parts
+    )
+
+
+def _select_parts(parts: Mapping[str, str], key: str) -> Fingerprint:
+    """What is in a list, and how it is read."""
+    return Fingerprint(
+        {name: value for name, value in parts.items() if f"{name}.".startswith(f"{key}.")}
+    )
+
+
+def name_lists(described: Iterable[str]) -> list[str]:
+    """The keys of lists that a ledger names with their digests."""
+    return sorted({text.rpartition(" ")[0] for text in described})
+
+
+def freeze_dataset(dataset: Dataset, plan: CampaignPlan, held_out: HeldOutDigests) -> FrozenData:
     """Align a dataset that was read whole, and split its queries.
 
     Args:
         dataset: With the lists that candidates may read.
         plan: Names the measure, the tie rule, and the tuning queries.
         held_out: Which queries decide.
-        new: Lists beside those of the plan.
     """
     runs = dataset.align_repeats([*dataset.runs], ties=plan.ties).common_repeats()
     digests = [query_digests([query])[0] for query in runs.queries]
@@ -180,32 +205,31 @@ def freeze_dataset(
         members = frozenset(chosen)
         return np.array([digest in members for digest in digests], dtype=bool)
 
-    parts = dataset.contents.parts
     return FrozenData(
         dataset,
         runs.subset(select(plan.tuning)),
         runs.subset(select(held_out.queries)),
         parse_measure(plan.measure, binary_relevance=relevance, where="campaign"),
-        tuple(f"{key} {parts[key][:LIST_DIGITS]}" for key in sorted(new)),
     )
 
 
-def find_changes(plan: CampaignPlan, dataset: Dataset, new: Iterable[str] = ()) -> str:
+def find_changes(plan: CampaignPlan, dataset: Dataset, recorded: Sequence[str] = ()) -> str:
     """What is not as it was frozen; empty = everything is.
 
     Args:
         plan: What it froze.
         dataset: As it is now.
-        new: Lists beside those of the plan, as ``runs/NAME`` and ``rerank/NAME``.
+        recorded: New lists with their digests, as the ledger names them.
     """
-    others = {*new}.difference(plan.contents)
+    runs = {f"runs/{name}" for name in dataset.runs}
+    others = {*runs, *(f"rerank/{name}" for name in dataset.rerankers)}.difference(plan.contents)
     parts = {
         name: value
         for name, value in dataset.contents.parts.items()
         if name not in others and not name.startswith(tuple(f"{key}." for key in others))
     }
-    now = Fingerprint(parts)
-    versions = Fingerprint(code_versions())
-    return (now | versions).summarize_changes(
-        Fingerprint(plan.contents) | Fingerprint(plan.versions)
-    )
+    there = Fingerprint(dict.fromkeys(describe_lists(dataset, others), ""))
+    known = Fingerprint(dict.fromkeys(recorded, ""))
+    before = Fingerprint(plan.contents) | Fingerprint(plan.versions) | known
+    now = Fingerprint(parts) | Fingerprint(code_versions())
+    return (now | there).summarize_changes(there | before)

@@ -70,7 +70,7 @@ def judge_candidate(
         rules: What was declared.
         phase: From 1.
     """
-    held_out = held_out_difference(candidate, baseline)
+    held_out = held_out_difference(data, candidate, baseline)
     test = run_held_out_test(
         held_out,
         data.held_out_groups,
@@ -91,10 +91,12 @@ def judge_candidate(
     return AskJudgment(test, screened, any(reasons))
 
 
-def held_out_difference(candidate: SystemValues, baseline: SystemValues) -> FloatArray:
-    """(H,): candidate − baseline; 0 of a candidate that cannot be computed."""
-    if not len(candidate.held_out):
-        return np.zeros_like(baseline.held_out)
+def held_out_difference(
+    data: FrozenData, candidate: SystemValues, baseline: SystemValues
+) -> FloatArray:
+    """(H,): candidate − baseline; 0 where one of them cannot be computed."""
+    if not (len(candidate.held_out) and len(baseline.held_out)):
+        return np.zeros(len(data.held_out_groups))
     return paired_difference(candidate.held_out, baseline.held_out)
 
 

@@ -73,6 +73,11 @@ class CampaignState:
         """Numbers of the asks that shipped."""
         return tuple(number for number, answer in self.answers.items() if answer == "ship")
 
+    @property
+    def shipped_lists(self) -> tuple[str, ...]:
+        """The new lists that baselines of later phases read, each with its digest."""
+        return tuple(text for ask in self.asks if ask.number in self.ships for text in ask.lists)
+
     @cached_property
     def phases(self) -> Mapping[int | None, int]:
         """Number of an ask → its phase: one more than the ships before it was counted."""

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 
 from fusion_bench.campaign.ask import AskedCandidate, Referee
+from fusion_bench.campaign.closing import close_campaign
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.campaign_ledger import read_events
 from tests import campaign_project as project
+from tests.tiny import edit
 
 STRONG = {"runs": ["strong"]}
 BOTH = {"runs": ["weak", "strong"], "fusion": {"method": "rrf", "k": 60}}
@@ -108,6 +110,44 @@ def test_lost_documents_are_those_that_fall_out_of_the_first_ten(root: Path) -> 
     assert all(each.rank is None for each in told.tuning.lost)
     changed = {each.query for each in told.tuning.changes}
     assert {each.query for each in told.tuning.lost} <= changed
+
+
+def add_list(root: Path, copied: str) -> None:
+    """Give the dataset the list ``new``, or new contents of it."""
+    folder = root / "datasets/made"
+    (folder / "new.trec").write_bytes((folder / f"{copied}.trec").read_bytes())
+    text = (folder / "dataset.yaml").read_text(encoding="utf-8")
+    if "new:" not in text:
+        (folder / "dataset.yaml").write_text(f"{text}  new: {{path: new.trec}}\n", encoding="utf-8")
+
+
+def test_a_new_list_that_shipped_is_frozen_from_then_on(root: Path) -> None:
+    """Whoever could change it would make the baseline worse, and ship against it."""
+    project.open_made(root, ships=2)
+    add_list(root, "strong")
+    assert ask(root, {"runs": ["new"]}, allow_lists=True).answer == "ship"
+    told = ask(root, {"runs": ["weak"]})
+    assert (told.answer, told.number) == ("keep", 2)
+    assert told.tuning is not None
+    assert told.tuning.gain.difference < 0
+    add_list(root, "weak")
+    for runs in (["strong"], ["strong", "new"]):
+        told = ask(root, {"runs": runs}, allow_lists=True)
+        assert (told.answer, told.number) == ("closed", None)
+        assert "runs/new" in told.reason
+    report = close_campaign(project.paths_of(root), "A. Person")
+    assert "runs/new" in report.changes
+    assert report.asks[0].is_contradicted
+
+
+def test_a_campaign_closes_without_a_new_list_that_is_gone(root: Path) -> None:
+    project.open_made(root)
+    add_list(root, "strong")
+    ask(root, {"runs": ["new"]}, allow_lists=True)
+    edit(root, project.DATASET, "  new: {path: new.trec}\n", "")
+    report = close_campaign(project.paths_of(root), "A. Person")
+    assert report.asks[0].gain is None
+    assert "runs/new" in report.changes
 
 
 def test_a_candidate_that_cannot_be_computed_is_kept_and_counted(root: Path) -> None:
