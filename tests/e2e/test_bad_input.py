@@ -114,9 +114,9 @@ CASES = [
         replaced(EXPERIMENT, "dataset: tiny", "dataset: there/dataset.yaml"),
         ("there/dataset.yaml", "no such file"),
     ),
-    Case("an experiment's name alone", nothing, ("'experiments/e.yaml'",), arguments=("eval", "e")),
+    Case("name alone", nothing, ("'experiments/e.yaml'",), arguments=("eval", "e")),
     Case(
-        "a slip in a run's path",
+        "slip in a path",
         replaced(DATASET, "a.trec", "aa.trec"),
         (f"{DATASET}:5: runs.a.path", "aa.trec", "'a.trec'"),
     ),
@@ -126,7 +126,7 @@ CASES = [
     Case("empty experiment", text(EXPERIMENT, ""), (EXPERIMENT, "a mapping", "given nothing")),
     Case("columns of a run", replaced(A, "q1 Q0 d1 2 8 a", "q1 Q0 d1 2 8"), ("a.trec:2", "6")),
     Case("columns of qrels", replaced(QRELS, "q2 0 d3 2", "q2 d3 2"), ("qrels.txt:3", "4")),
-    Case("score that is no number", replaced(A, "d1 2 8 a", "d1 2 high a"), ("a.trec:2", "'high'")),
+    Case("score as text", replaced(A, "d1 2 8 a", "d1 2 high a"), ("a.trec:2", "'high'")),
     Case("NaN", replaced(A, "d1 2 8 a", "d1 2 nan a"), ("a.trec:2", "nan")),
     Case(
         "duplicate in a run",
@@ -134,15 +134,13 @@ CASES = [
         ("a.trec:2", "'d2'", "'q1'"),
     ),
     Case(
-        "grade that is not whole",
+        "fractional grade",
         replaced(QRELS, "q2 0 d3 2", "q2 0 d3 1.5"),
         ("qrels.txt:3", "'1.5'"),
     ),
     Case("binary run", text(A, b"\x00\xff\xfe\x80binary"), ("a.trec", "UTF-8")),
     Case("binary experiment", text(EXPERIMENT, b"\xff\xfe"), (EXPERIMENT, "UTF-8 text")),
-    Case(
-        "null byte in the experiment", text(EXPERIMENT, "dataset: \x00"), (EXPERIMENT, "not valid")
-    ),
+    Case("null experiment", text(EXPERIMENT, "dataset: \x00"), (EXPERIMENT, "not valid")),
     Case(
         "truncated gzip",
         text(A, gzip.compress(tiny.FILES[A].encode())[:-12]),
@@ -150,7 +148,7 @@ CASES = [
     ),
     Case("folder as a run", folder(A), ("a.trec", "folder")),
     Case(
-        "folder as an experiment",
+        "folder as experiment",
         folder(EXPERIMENT),
         (EXPERIMENT, "a folder ", "--save"),
     ),
@@ -160,12 +158,12 @@ CASES = [
         ("'.doc'", "known: .csv"),
     ),
     Case(
-        "null byte in a path",
+        "null path",
         replaced(DATASET, "qrels.txt", '"a\\0.txt"'),
         (f"{DATASET}:2", "null"),
     ),
     Case(
-        "queries of another dataset",
+        "queries from elsewhere",
         text(QUERIES, '{"id": "other-1"}\n'),
         ("queries.jsonl", "'other-1'", "'q1'"),
     ),
@@ -174,19 +172,19 @@ CASES = [
         text(QUERIES, '{"id": "q1"}\n{"id": "q2", "confidence": 1.5}\n'),
         ("queries.jsonl:2", "1.5"),
     ),
-    Case("line that is no JSON", text(QUERIES, "{'id': 1}\n"), ("queries.jsonl:1", "JSON")),
+    Case("line without JSON", text(QUERIES, "{'id': 1}\n"), ("queries.jsonl:1", "JSON")),
     Case(
-        "qrels without a common query",
+        "other queries",
         text(A, "x1 Q0 d1 1 1 a\n"),
         ("'a'", "'x1'", "'q1'", "same query ids"),
     ),
     Case(
-        "rerank list without a common query",
+        "reranking other queries",
         text(R, "x1 Q0 d1 1 1 a\n"),
         ("'r'", "'x1'", "same query ids"),
     ),
     Case(
-        "rerank score above unit",
+        "rerank score above",
         replaced(R, "q1 Q0 d2 2 0.1 r", "q1 Q0 d2 2 1.2 r"),
         ("r.trec:2", "'unit'", "between 0 and 1", "logit, log_prob"),
     ),
@@ -208,7 +206,7 @@ CASES = [
     Case("link that leaves", linked, (f"{DATASET}:2: qrels", "'qrels.txt'")),
     Case("circle of links", linked_in_a_circle, ("runs.a.path", "'a.trec'", "loop")),
     Case("pipe", pipe(A), ("runs.a.path", "'a.trec'", "file")),
-    Case("run of one endless line", text(A, "x" * 1_000_000), ("a.trec:1", "6")),
+    Case("endless line", text(A, "x" * 1_000_000), ("a.trec:1", "6")),
     Case(
         "endless id",
         text(QUERIES, '{"id": "' + "q" * 1_000_000 + '"}'),
@@ -216,7 +214,7 @@ CASES = [
     ),
     Case("id that colours", text(A, f"{SCREEN}x1 Q0 d1 1 1 a\n"), ("'\\x1b[31mx1'",)),
     Case(
-        "folder as a provenance record",
+        "folder as provenance",
         folder("datasets/tiny/r.trec.meta.json"),
         ("r.trec.meta.json",),
     ),
@@ -231,7 +229,7 @@ CASES = [
     ),
     Case("lists in lists", text(EXPERIMENT, "[" * 5_000), ("nests too deeply",)),
     Case(
-        "key at the top",
+        "top key",
         top("measure: [nDCG]"),
         (f"{EXPERIMENT}:4: measure", "'measure'", "'measures'", "known: desc"),
     ),
@@ -257,7 +255,7 @@ CASES = [
     ),
     Case("key given twice", top("baseline: two"), (f"{EXPERIMENT}:4: baseline", "line 3")),
     Case(
-        "a key of a system among the systems",
+        "key among systems",
         replaced(
             EXPERIMENT,
             "    fusion: {method: rrf_v2}\n    blend: {method: position_aware, reranker: r}\n",
@@ -272,9 +270,9 @@ CASES = [
         top('description: "\\ud800"'),
         (f"{EXPERIMENT}:4", "holds half a character: write"),
     ),
-    Case("a list at the top", text(EXPERIMENT, "- a\n"), (EXPERIMENT, "a mapping", "given a list")),
+    Case("list at top", text(EXPERIMENT, "- a\n"), (EXPERIMENT, "a mapping", "given a list")),
     Case("no baseline", replaced(EXPERIMENT, "baseline: one\n", ""), (f"{EXPERIMENT}: baseline",)),
-    Case("blend by name alone", blend("replace"), (f"{BLEND}.reranker",)),
+    Case("bare blend", blend("replace"), (f"{BLEND}.reranker",)),
     Case("no reranker", blend("{method: position_aware}"), (f"{BLEND}.reranker",)),
     # names
     Case(
@@ -283,7 +281,7 @@ CASES = [
         (f"{FUSION}", "'rff'", "'rrf'", "fusion-bench methods"),
     ),
     Case("no method", fusion("{k: 3}"), (f"{FUSION}", "'method'", *KNOWN_METHODS)),
-    Case("fusion of a wrong kind", fusion("7"), (f"{FUSION}",)),
+    Case("fusion as number", fusion("7"), (f"{FUSION}",)),
     Case(
         "blend",
         blend("positional"),
@@ -315,7 +313,7 @@ CASES = [
         (f"{EXPERIMENT}:6: systems.one.runs", "'a'"),
     ),
     Case(
-        "runs that are no list",
+        "runs as text",
         system("    runs: a\n"),
         (f"{EXPERIMENT}:6: systems.one.runs", "'a'"),
     ),
@@ -327,7 +325,7 @@ CASES = [
     Case("split", top("split: tset"), ("'tset'", "'test'", "known: all, dev")),
     Case("query type", top("query_type: locl"), ("'locl'", "'local'", "known: global, local")),
     Case(
-        "query type of another split",
+        "type elsewhere",
         top("query_type: relationship"),
         ("'relationship'", "'test'", "choose another"),
     ),
@@ -338,18 +336,18 @@ CASES = [
     ),
     Case("ties", top("ties: tec"), (f"{EXPERIMENT}:4: ties", "'trec'", "'first_seen'", "'tec'")),
     Case(
-        "depth of an unused run",
+        "unused depth",
         system("    runs: [a]\n    depth: {b: 3}\n"),
         (f"{EXPERIMENT}:7: systems.one.depth.b", "'b'", "known: a"),
     ),
     # values
     Case(
-        "weight of an unused source",
+        "unused weight",
         fusion("{method: rrf, weights: {graph: 2}}"),
         (f"{FUSION}: weights", "'graph'", "a, b, keyword, question"),
     ),
     Case(
-        "two weights for one source",
+        "two weights",
         fusion("{method: rrf, weights: {b: 2, semantic: 1}}"),
         (f"{FUSION}: weights", "'b'", "'semantic'"),
     ),
@@ -372,7 +370,7 @@ CASES = [
         (f"{EXPERIMENT}:3: systems", "at least 1 item", "given {}"),
     ),
     Case(
-        "system with a name of its own",
+        "named system",
         system("    runs: [a, b]\n    name: uno\n"),
         (f"{EXPERIMENT}:4: systems", "'s name: remove '"),
     ),
@@ -382,7 +380,7 @@ CASES = [
         (EXPERIMENT, "'dataset'", "'datasets'"),
     ),
     Case(
-        "neither dataset nor datasets",
+        "neither of both",
         replaced(EXPERIMENT, "dataset: tiny\n", ""),
         (EXPERIMENT, "'dataset'", "'datasets'"),
     ),
@@ -392,7 +390,7 @@ CASES = [
         (EXPERIMENT, "'tiny'"),
     ),
     Case(
-        "datasets of one name",
+        "datasets alike",
         second_dataset,
         ("datasets/other/dataset.yaml:1: name", "'tiny'", "its own name"),
     ),
@@ -405,52 +403,52 @@ CASES = [
         arguments=("eval", EXPERIMENT, "--out", "out.txt"),
     ),
     Case(
-        "out is below a file",
+        "out below file",
         text("out.txt", "precious"),
         ("--out out.txt/sub:",),
         arguments=("eval", EXPERIMENT, "--out", "out.txt/sub"),
     ),
     Case(
-        "file name that colours",
+        "colouring name",
         nothing,
         ("\\x1b[31m.yaml: no such file",),
         arguments=("eval", f"{SCREEN}.yaml"),
     ),
     Case("empty split", nothing, ("unknown split ''",), arguments=(*EVAL, "--split", "")),
-    Case("gate out is a file", gated, ("is a file: name a folder",), arguments=(*GATE, "--out", A)),
+    Case("gate into file", gated, ("is a file: name a folder",), arguments=(*GATE, "--out", A)),
     Case(
-        "baseline that is a folder",
+        "folder as baseline",
         and_then(gated, folder("b.json")),
         ("b.json",),
         arguments=(*GATE, "--baseline-file", "b.json"),
     ),
     Case(
-        "reason that is no text",
+        "binary reason",
         gated,
         ("'--reason': not UTF-8 text",),
         arguments=(*GATE, "--update", "--reason", "a\udcff"),
     ),
     Case(
-        "query that is not judged",
+        "unjudged query",
         nothing,
         ("'\\x1b[31mzz'",),
         arguments=("explain", EXPERIMENT, f"{SCREEN}zz"),
     ),
     Case(
-        "document that nobody returned",
+        "unreturned document",
         nothing,
         ("'zz'", "'q1'"),
         arguments=("explain", EXPERIMENT, "q1", "zz"),
     ),
     Case(
-        "folder as a run file",
+        "folder among runs",
         nothing,
         ("datasets: a folder, and a file",),
         arguments=("compare", "--qrels", QRELS, A, "datasets"),
     ),
     Case("no documents", nothing, ("'documents'",), arguments=(*RERANK, "--provider", "noop")),
     Case(
-        "rerank configuration that is binary",
+        "binary rerank configuration",
         text("c.yaml", b"\xff"),
         ("c.yaml",),
         arguments=(*RERANK, "--config", "c.yaml"),
@@ -462,33 +460,33 @@ CASES = [
         arguments=("rerank", "--dataset", "tiny", "--system", "rrf", "--simulate", "--out", A),
     ),
     Case(
-        "check of a broken dataset",
+        "check broken dataset",
         replaced(A, "d1 2 8 a", "d1 2 nan a"),
         ("a.trec:2",),
         arguments=("dataset", "check", "tiny"),
     ),
     Case(
-        "show of what is not there",
+        "show nothing",
         nothing,
         ("'../tiny'", "known: tiny"),
         arguments=("dataset", "show", "../tiny"),
     ),
     Case(
-        "report that is none",
+        "other format",
         text("report.json", '{"format": "other"}'),
         ("report.json",),
         arguments=("compare", "report.json"),
     ),
     Case(
-        "choice that is none",
+        "unknown choice",
         nothing,
         ("'--plot-format': 'word' is not one of 'png', 'svg'",),
         arguments=(*EVAL, "--plot-format", "word"),
     ),
-    Case("report that is no JSON", nothing, ("qrels.txt",), arguments=("compare", QRELS)),
-    Case("run files of one name", nothing, ("'a'",), arguments=("compare", "--qrels", QRELS, A, A)),
+    Case("report without JSON", nothing, ("qrels.txt",), arguments=("compare", QRELS)),
+    Case("run files alike", nothing, ("'a'",), arguments=("compare", "--qrels", QRELS, A, A)),
     Case(
-        "measure of run files",
+        "measure option",
         nothing,
         ("'nDGC'",),
         arguments=("compare", "--qrels", QRELS, A, R, "--measure", "nDGC"),

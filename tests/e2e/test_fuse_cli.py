@@ -65,8 +65,10 @@ def test_of_several_datasets_one_is_chosen(root: Path, capsys: Capture) -> None:
         ([A, B, "--set", "q=1", "--out", "f.trec"], "unknown key 'q'"),
         ([A, B, "--method", "rff", "--out", "f.trec"], "did you mean 'rrf'"),
         ([A, "b=none.trec", "--out", "f.trec"], "none.trec"),
-        ([A, B, "--out", "datasets/../datasets/tiny/a.trec"], "is one of the files of"),
-        ([A, B, "--out", "datasets/tiny/r.trec"], "is one of the files of"),
+        *[
+            ([A, B, "--out", path], "is one of the files of")
+            for path in ("datasets/../datasets/tiny/a.trec", "datasets/tiny/r.trec")
+        ],
         ([A, B, "--out", "f.trec", "--method", ""], "unknown fusion method ''"),
     ],
 )

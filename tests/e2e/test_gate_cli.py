@@ -244,8 +244,10 @@ def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["--update"], "say why the values may change"),
-        (["--update", "--reason", "  "], "say why the values may change"),
+        *[
+            (["--update", *reason], "say why the values may change")
+            for reason in ([], ["--reason", "  "])
+        ],
         (["--reason", "because"], "needs --update"),
         (["--simulations", "200"], "needs --self-test"),
         (["--update", "--reason", "r", "--self-test"], "does not go with --update"),

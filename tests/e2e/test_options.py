@@ -176,8 +176,8 @@ def test_an_unknown_system(capsys: Capture) -> None:
         (["schema", "--out", ""], "an empty name"),
         (["pull", "python", "--queries", "q.jsonl", "--out", ""], "an empty name"),
         (["eval", tiny.EXPERIMENT, "--datasets", ""], "an empty name"),
-        (["eval", "experiments/e\udcff.yaml"], "not UTF-8 text; a file"),
-        (["compare", "--qrels", "q.txt", "a=a\udcff.trec"], "not UTF-8 text; a file"),
+        (["eval", "experiments/e\udcff.yaml"], "not UTF-8 text;"),
+        (["compare", "--qrels", "q.txt", "a=a\udcff.trec"], "not UTF-8 text;"),
     ],
 )
 def test_what_names_no_file_is_refused(

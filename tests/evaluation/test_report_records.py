@@ -77,14 +77,14 @@ def _format(version: object) -> dict[str, object]:
         ("", "not a JSON report"),
         ("{", "not a JSON report"),
         ("[" * 100_000, "not a JSON report"),
-        ("[]", "not a report of fusion-bench"),
-        ("null", "not a report of fusion-bench"),
-        ('{"name": "x"}', "not a report of fusion-bench"),
-        ('{"format": "other"}', "not a report of fusion-bench"),
-        (json.dumps(_format(FORMAT_VERSION + 1)), f"report format {FORMAT_VERSION + 1}, and"),
-        (json.dumps(_format(None)), "report format None, and"),
-        (json.dumps({"format": "fusion-bench-report"}), "report format None, and"),
-        (json.dumps(_format("1")), "report format '1', and"),
+        *[
+            (text, "not a report of fusion-bench")
+            for text in ("[]", "null", '{"name": "x"}', '{"format": "other"}')
+        ],
+        (json.dumps(_format(FORMAT_VERSION + 1)), f"report format {FORMAT_VERSION + 1}, "),
+        (json.dumps(_format(None)), "report format None, "),
+        (json.dumps({"format": "fusion-bench-report"}), "report format None, "),
+        (json.dumps(_format("1")), "report format '1', "),
         (json.dumps(_format(FORMAT_VERSION)), ": name: is required"),
     ],
 )
@@ -195,7 +195,7 @@ CASES: dict[str, tuple[Damage, str]] = {
         f"{MEASURE}.mean: 7.5, and the mean of its 3 values is 0.4 (tolerance 1e-09)",
     ),
     "no mean": (lambda d: measure(d).update(mean=None), f"{MEASURE}.mean: none, and the mean"),
-    "mean, and a value is missing": (
+    "a missing value": (
         lambda d: measure(d)["values"].__setitem__(1, None),
         f"{MEASURE}.mean: 0.4, and a value is missing",
     ),
@@ -225,19 +225,19 @@ CASES: dict[str, tuple[Damage, str]] = {
         lambda d: measure(d)["values"].append(0.4),
         f"{MEASURE}.values: 4 values for 3 queries",
     ),
-    "low above the mean": (
+    "low of a mean": (
         lambda d: measure(d).update(low=0.41),
         f"{MEASURE}.low: 0.41 lies above the mean 0.4",
     ),
-    "greatest mean over ties below the mean": (
+    "ties": (
         lambda d: measure(d)["ties"].update(maximum=0.39),
         f"{MEASURE}.ties.maximum: 0.39 lies below the mean",
     ),
-    "trials with other means": (
+    "other trials": (
         lambda d: measure(d).update(trials=[[0.5, 0.4, 0.3], [0.5, 0.4, 0.4]]),
         f"{MEASURE}.trials: their means are not the values",
     ),
-    "trial of two queries": (
+    "short trial": (
         lambda d: measure(d).update(trials=[[0.5, 0.4]]),
         f"{MEASURE}.trials.0: 2 values for 3 queries",
     ),
@@ -264,18 +264,18 @@ CASES: dict[str, tuple[Damage, str]] = {
         lambda d: compared(d).update(difference=0.1),
         "collections.0.comparisons.0.difference: 0.1, and the means differ by -0.2",
     ),
-    "low above the difference": (
+    "low": (
         lambda d: compared(d).update(low=-0.1),
         "comparisons.0.low: -0.1 lies above the difference -0.2",
     ),
-    "high below the difference": (
+    "high": (
         lambda d: compared(d).update(low=-0.4, high=-0.3),
         "comparisons.0.high: -0.3 lies below the difference -0.2",
     ),
     "high above 1": (lambda d: compared(d).update(high=1.5), "values from -1 to 1 are needed"),
     "p of 2": (lambda d: compared(d).update(p=2), "comparisons.0.p: values from 0 to 1"),
     "adjusted p of 2": (lambda d: compared(d).update(p_adjusted=2), "comparisons.0.p_adjusted: "),
-    "more wins than queries": (
+    "wins": (
         lambda d: compared(d).update(wins=9),
         "wins, ties and losses: (9, 1, 0), and the collection has 3 queries",
     ),

@@ -67,8 +67,8 @@ def test_one_list_and_a_reranker_need_no_fusion() -> None:
 @pytest.mark.parametrize(
     ("runs", "message"),
     [
-        ([BM25], "at least two lists are needed"),
-        ([], "at least two lists are needed"),
+        ([BM25], "at least two lists"),
+        ([], "at least two lists"),
         ([BM25, run("rrf k=60", 1)], "'rrf k=60' names both"),
     ],
 )

@@ -74,10 +74,10 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("{", "its digest does not match"),
-        ("[" * 100_000, "its digest does not match"),
-        (format_look(look("a")).replace("0.02", "0.01").rstrip(), "its digest does not match"),
-        (format_look(look("a")).rstrip()[:-1], "its digest does not match"),
+        ("{", "its digest"),
+        ("[" * 100_000, "its digest"),
+        (format_look(look("a")).replace("0.02", "0.01").rstrip(), "its digest"),
+        (format_look(look("a")).rstrip()[:-1], "its digest"),
         (add_line_digest('{"version":4}'), "version: "),
         (add_line_digest('{"version":2}'), "experiment: Field required"),
         ('{"version":1,"numbers":"0"}', "experiment: Field required"),

@@ -284,8 +284,10 @@ def test_weights_by_type_add_up_to_one() -> None:
     [
         ({"fusion.kk": 1}, "unknown key 'kk'"),
         ({"nothing.k": 1}, "unknown key 'nothing.k'"),
-        ({"fusion.weights.ugly": 1}, "no source of that name or role"),
-        ({"fusion.k.ugly": 1}, "no source of that name or role"),
+        *[
+            ({f"fusion.{table}.ugly": 1}, "no source of that name or role")
+            for table in ("weights", "k")
+        ],
         ({"fusion.k.bad": "much"}, "fusion.k.bad: input should be a valid number"),
         ({"fusion.weights.bad": "much"}, "must be a number"),
         ({"blend.tiers.3.value": 0.5}, "the table has 2 entries"),

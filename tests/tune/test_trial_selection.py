@@ -165,8 +165,10 @@ def split_all(count: int) -> QuerySplit:
     ("groups", "given", "folds", "origin"),
     [
         ("abcde", {}, 5, "all"),
-        ("abcd", {}, 4, "all; 4 folds instead of 5, as there are only 4 groups"),
-        ("aabbccdd", {}, 4, "all; 4 folds instead of 5, as there are only 4 groups"),
+        *[
+            (groups, {}, 4, "all; 4 folds instead of 5, as there are only 4 groups")
+            for groups in ("abcd", "aabbccdd")
+        ],
         ("abcd", {"folds": 5}, 5, "all"),
         ("abc", {"folds": 2}, 2, "all"),
         ("abc", {"folds": 0}, 0, "all"),
