@@ -11,8 +11,7 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
-from fusion_bench.cli.application.console import print_result
-from fusion_bench.cli.application.paper_files import check_paper_options, paper_files
+from fusion_bench.cli.application.console import check_paper_options, paper_files, print_result
 from fusion_bench.config.options import (
     Argument,
     Count,

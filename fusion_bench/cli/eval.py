@@ -9,8 +9,7 @@ from typing import Annotated
 import typer
 
 import fusion_bench.cli.application.commands as base
-from fusion_bench.cli.application.console import print_result
-from fusion_bench.cli.application.paper_files import check_paper_options, paper_files
+from fusion_bench.cli.application.console import check_paper_options, paper_files, print_result
 from fusion_bench.config.options import Folder, Name, Option, PaperOptions, PictureOptions
 
 

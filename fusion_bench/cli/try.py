@@ -12,9 +12,15 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
-from fusion_bench.cli.application.console import echo, echo_written, print_json, print_result
+from fusion_bench.cli.application.console import (
+    check_paper_options,
+    echo,
+    echo_written,
+    paper_files,
+    print_json,
+    print_result,
+)
 from fusion_bench.cli.application.next_steps import format_command
-from fusion_bench.cli.application.paper_files import check_paper_options, paper_files
 from fusion_bench.config.options import Argument, Folder, Name, PaperOptions, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.util.files import resolve_path

@@ -29,7 +29,6 @@ from fusion_bench.experiment import method_table
 from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.explain.diagnosis import diagnose_experiment
 from fusion_bench.explain.explanation import explain_query, select_traces, trace_record
-from fusion_bench.gate.baseline_files import baseline_path
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate
@@ -42,6 +41,7 @@ from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.explanation_page import build_explanation_page
 from fusion_bench.report.export_page import build_export_page
 from fusion_bench.report.power_page import build_power_page
+from fusion_bench.util.files import baseline_path
 from fusion_bench.util.formatting import Progress
 
 #: A name or an id; a longer one is none.

@@ -1,4 +1,4 @@
-"""Output of commands: lines, JSON, tables, annotations of GitHub Actions.
+"""Output of commands: lines, JSON, tables, files for a paper, annotations of GitHub Actions.
 
 See "Workflow commands for GitHub Actions". They go to standard error, which the runner reads too.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
     from fusion_bench.cli.application.commands import JsonOptions
     from fusion_bench.config.models import Location
+    from fusion_bench.config.options import PaperOptions
     from fusion_bench.config.yaml_files import Source
+    from fusion_bench.evaluation.compared_reports import CollectionComparison
+    from fusion_bench.evaluation.report_file import Report
     from fusion_bench.experiment.settings import GatePolicy
     from fusion_bench.gate.result import GateVerdict
     from fusion_bench.report.page import NextStep, Page, Table
@@ -283,3 +286,57 @@ def print_tables(*tables: Table) -> None:
         if i:
             console.print()
         print_table(table, console)
+
+
+def check_paper_options(options: PaperOptions, measures: Sequence[str] | None) -> None:
+    """Refuse options that have no effect, and unknown measures, before any file is read.
+
+    Args:
+        options: Of the command.
+        measures: What is asked for, as a user writes it; None = known from a report alone.
+
+    Raises:
+        typer.BadParameter: Columns of no table.
+        ConfigError: No such measure or column.
+    """
+    from fusion_bench.cli.application.commands import refuse
+    from fusion_bench.measures import parse_measure
+
+    if not options.latex:
+        refuse(options, "does not go without --latex", "columns", "letters")
+    names = [parse_measure(name).name for name in measures or ()]
+    if options.columns and names:
+        from fusion_bench.report.paper_table import find_columns
+
+        find_columns(options.columns, names)
+
+
+def paper_files(
+    options: PaperOptions,
+    stem: str,
+    *reports: Report,
+    compared: Sequence[CollectionComparison] | None = None,
+) -> dict[str, str]:
+    """File name → text of the tables that options ask for.
+
+    Args:
+        options: Of the command; its baseline and candidates choose systems.
+        stem: What the file names begin with.
+        reports: What was found: one, or two to compare.
+        compared: Their comparison; None = the first report as it is.
+    """
+    files: dict[str, str] = {}
+    if options.latex:
+        from fusion_bench.report.paper_table import render_paper_tables
+
+        files[f"{stem}.tex"] = options.call(render_paper_tables, *reports)
+    if options.csv:
+        from fusion_bench.evaluation.compared_reports import plan_comparison
+        from fusion_bench.report.record_rows import comparison_rows, csv_files, report_rows
+
+        if compared is None:
+            rows = report_rows(reports[0])
+        else:
+            rows = comparison_rows(options.call(plan_comparison, *reports), compared)
+        files |= csv_files(stem, rows, options.csv)
+    return files
