@@ -95,6 +95,7 @@ def open_campaign(
     require_free(out, [CAMPAIGN_FILE])
     dataset, ledger = load_whole(path), path.parent / LEDGER_NAME
     measure = _check(experiment, source, dataset, rules)
+    _refuse_links(path, dataset)
     check_committed(ledger, read_events(ledger))
     files = [path, *dataset.spec.list_paths(path.parent)]
     events = [event for _, known in read_ledgers(files) for event in known]
@@ -157,6 +158,18 @@ def _check(
         )
     experiment.check_datasets(dataset.spec.run_roles, tuple(dataset.spec.rerank), source)
     return measure
+
+
+def _refuse_links(path: Path, dataset: Dataset) -> None:
+    """Refuse judgments in another folder, where no ledger would hide them."""
+    judged = filter(None, (dataset.spec.qrels, *dataset.spec.judges.values()))
+    for file in judged:
+        place = resolve_path(path.parent / file.path)
+        if not place.is_relative_to(resolve_path(path.parent)):
+            raise ConfigError(
+                f"{path}: {file.path!r} is a link to {place}, which others may read, and no "
+                "campaign would hide it there: copy the file into the dataset's folder"
+            )
 
 
 def _split(

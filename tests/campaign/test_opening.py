@@ -152,6 +152,17 @@ def test_what_no_campaign_can_rest_on_is_refused(
         assert project.open_made(root).held_out_queries
 
 
+def test_judgments_that_are_links_are_refused(root: Path) -> None:
+    """Another dataset that links to them would show what this one hides."""
+    file, store = root / "datasets/made/qrels.txt", root / "store"
+    store.mkdir()
+    file.rename(store / "qrels.txt")
+    file.symlink_to(store / "qrels.txt")
+    edit(root, project.DATASET, "runs:", f"follow_links_to: [{store}]\nruns:")
+    with pytest.raises(ConfigError, match="copy the file"):
+        project.open_made(root)
+
+
 def test_too_few_groups_can_never_ship(tmp_path: Path) -> None:
     root = project.make(tmp_path, queries=30)
     with pytest.raises(ConfigError, match="20"):
