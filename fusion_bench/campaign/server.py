@@ -20,17 +20,21 @@ from starlette.routing import Route
 from fusion_bench.campaign.ask import CANDIDATE, AskedCandidate, Referee
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.util.bearer_guard import BearerGuard, read_access
-from fusion_bench.util.json_text import parse_strict_json
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.local_requests import (
+    MOST_BYTES,
+    BearerGuard,
+    parse_body,
+    read_access,
+    read_body,
+    refuse,
+)
 from fusion_bench.util.loopback import run_application
 
 log = logging.getLogger(__name__)
 
 #: The environment variable of the token, of server and client.
 TOKEN: Final = "FUSION_BENCH_CAMPAIGN_TOKEN"  # noqa: S105 - its name
-#: Bytes of a candidate, a hundred times what one has.
-MOST_BYTES: Final = 200_000
 
 
 class AskRequest(StrictModel):
@@ -72,22 +76,16 @@ class CampaignEndpoints:
 
     async def ask(self, request: Request) -> Response:
         """The answer to a candidate."""
-        body = b""
-        async for part in request.stream():
-            body += part
-            if len(body) > MOST_BYTES:
-                return JSONResponse({"error": f"body: at most {MOST_BYTES:,} bytes"}, 413)
+        body = await read_body(request)
+        if body is None:
+            return refuse(413, f"body: at most {MOST_BYTES:,} bytes")
         return await run_in_threadpool(self._answer, lambda: self._ask(body))
 
     def _read_status(self) -> dict[str, Any]:
         return self.referee.read_status().model_dump(mode="json")
 
     def _ask(self, body: bytes) -> dict[str, Any]:
-        try:
-            data = parse_strict_json(body)
-        except ValueError as error:
-            raise ConfigError(f"body: {error}") from None
-        asked = parse_model(AskRequest, data if isinstance(data, dict) else {"body": data})
+        asked = parse_model(AskRequest, parse_body(body))
         return self.referee.ask(asked.candidate, explain=asked.explain).model_dump(mode="json")
 
     def _answer(self, work: Callable[[], dict[str, Any]]) -> Response:
@@ -95,10 +93,10 @@ class CampaignEndpoints:
             with self._lock:
                 return JSONResponse(work())
         except FusionBenchError as error:
-            return JSONResponse({"error": str(error)}, 400)
+            return refuse(400, str(error))
         except Exception:  # an answer of one word: the traceback goes to this terminal alone
             log.exception("an ask failed")
-            return JSONResponse({"error": "internal error: see the server's terminal"}, 500)
+            return refuse(500, "internal error: see the server's terminal")
 
 
 def create_application(referee: Referee) -> Starlette:

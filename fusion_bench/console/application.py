@@ -18,16 +18,22 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.console.experiment_files import NameTakenError, save_setting
 from fusion_bench.console.held_out_verdict import ask_held_out
 from fusion_bench.console.session import ConsoleSession
 from fusion_bench.console.setting import Name, Setting
-from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.html.render import read_asset
-from fusion_bench.util.json_text import parse_strict_json
+from fusion_bench.util.local_requests import (
+    MOST_BYTES,
+    LoopbackGuard,
+    parse_body,
+    read_body,
+    refuse,
+)
 from fusion_bench.util.loopback import Access
 
 #: Everything comes from this server; nothing inline, no frame around it, no form.
@@ -45,17 +51,8 @@ HEADERS: Final = {
 }
 
 
-class RequestGuard:
-    """Middleware that answers what it refuses.
-
-    Args:
-        app: What it guards.
-        access: Who may ask.
-    """
-
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self._app = app
-        self._access = access
+class RequestGuard(LoopbackGuard):
+    """One that answers pages of the console's session alone, and says what a page may do."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
@@ -67,34 +64,15 @@ class RequestGuard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        refusal = self._refusal(scope)
-        if refusal is None:
-            await self._app(scope, receive, send_with_headers)
-        else:
-            await refusal(scope, receive, send_with_headers)
+        await super().__call__(scope, receive, send_with_headers)
 
-    def _refusal(self, scope: Scope) -> JSONResponse | None:
-        headers = Headers(scope=scope)
-        hosts = headers.getlist("host")
-        if len(hosts) != 1 or not self._access.is_own_host(hosts[0]):
-            return refuse(403, "host: this is not the address of this console")
-        if not self._access.is_own_origin(headers.get("origin")):
-            return refuse(403, "origin: pages of other sites may not ask")
-        is_api = str(scope["path"]).startswith("/api/")
-        if is_api and not self._access.has_session(headers):
+    def _check_caller(self, path: str, headers: Headers) -> JSONResponse | None:
+        if path.startswith("/api/") and not self._access.has_session(headers):
             return refuse(403, "no session: open the address that 'fusion-bench serve' printed")
         return None
 
 
-def refuse(status: int, message: str) -> JSONResponse:
-    """An error as every route answers it: one line."""
-    return JSONResponse({"error": message}, status_code=status)
-
-
 R = TypeVar("R", bound=StrictModel)
-
-#: Bytes of a body, a hundred times what a page sends.
-MOST_BYTES: Final = 200_000
 
 
 class AnswerRequest(StrictModel):
@@ -214,7 +192,7 @@ def _post_route(path: str, model: type[R], work: Callable[[R], dict[str, Any]]) 
         kind = request.headers.get("content-type", "").partition(";")[0].strip()
         if kind != "application/json":
             return refuse(415, "content-type: application/json is needed")
-        body = await _read_body(request)
+        body = await read_body(request)
         if body is None:
             return refuse(413, f"body: at most {MOST_BYTES:,} bytes")
         return await run_in_threadpool(_answer_body, path, model, work, body)
@@ -226,7 +204,7 @@ def _answer_body(
     path: str, model: type[R], work: Callable[[R], dict[str, Any]], body: bytes
 ) -> Response:
     try:
-        return JSONResponse(work(parse_model(model, _parse_body(body))))
+        return JSONResponse(work(parse_model(model, parse_body(body))))
     except (NameTakenError, UnconfirmedError) as error:
         return refuse(409, str(error))
     except FusionBenchError as error:
@@ -234,27 +212,6 @@ def _answer_body(
     except Exception:  # the page goes on; the traceback goes to the terminal
         log.exception("%s failed", path)
         return refuse(500, "internal error: see the terminal of 'fusion-bench serve'")
-
-
-def _parse_body(body: bytes) -> dict[str, Any]:
-    try:
-        data = parse_strict_json(body)
-    except ValueError as error:
-        raise ConfigError(f"body: {error}") from None
-    if not isinstance(data, dict):
-        raise ConfigError("body: a JSON object is needed")
-    return data
-
-
-async def _read_body(request: Request) -> bytes | None:
-    """The body; None where it is too long, without reading on."""
-    parts, size = [], 0
-    async for part in request.stream():
-        size += len(part)
-        if size > MOST_BYTES:
-            return None
-        parts.append(part)
-    return b"".join(parts)
 
 
 PAGE: Final = "console.html"

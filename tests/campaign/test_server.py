@@ -16,7 +16,7 @@ import pytest
 import fusion_bench as fb
 from fusion_bench.campaign.server import TOKEN
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.bearer_guard import LEAST_TOKEN, read_access
+from fusion_bench.util.local_requests import LEAST_TOKEN, read_access
 from tests import campaign_project as project
 from tests.campaign.test_ask import BOTH
 

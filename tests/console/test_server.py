@@ -17,9 +17,9 @@ from typing import Any
 import pytest
 
 from fusion_bench.console import server
-from fusion_bench.console.application import MOST_BYTES
 from fusion_bench.console.session import ConsoleSession
 from fusion_bench.errors import ConfigError
+from fusion_bench.util.local_requests import MOST_BYTES
 from fusion_bench.util.loopback import Access, open_socket
 from tests.console.project import make_project
 from tests.console.running_server import running_command, serve_in_thread

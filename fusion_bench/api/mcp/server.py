@@ -30,9 +30,9 @@ from fusion_bench.api.mcp.tools import Tools
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.markdown import render_summary
-from fusion_bench.util.bearer_guard import BearerGuard, read_access
 from fusion_bench.util.files import explain_error
 from fusion_bench.util.formatting import Progress, checked_by
+from fusion_bench.util.local_requests import BearerGuard, read_access
 from fusion_bench.util.loopback import run_application
 from fusion_bench.util.signals import handlers
 
