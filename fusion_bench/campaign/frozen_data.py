@@ -12,6 +12,8 @@ import numpy as np
 
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.campaign.records import CampaignPlan
+from fusion_bench.checks.lint import describe_dataset
+from fusion_bench.checks.lint_rule import DatasetFacts
 from fusion_bench.checks.unjudged import UnjudgedEvidence, judgment_kind, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -83,6 +85,11 @@ class FrozenData:
     def kind(self) -> JudgmentKind:
         """What the judgments of the held-out queries say of unjudged documents."""
         return judgment_kind(self.dataset, self.held_out.queries)
+
+    @cached_property
+    def facts(self) -> DatasetFacts:
+        """What lint knows of the lists and queries; no judgment is read for it."""
+        return describe_dataset(self.dataset)
 
     @cached_property
     def tuning_groups(self) -> IntArray:

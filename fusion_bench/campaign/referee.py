@@ -158,7 +158,7 @@ def describe_tuning(
         for q in order[difference[order] != 0].tolist()
     )
     lost = None if baseline_system is None else tuple(_list_lost(data, system, baseline_system))
-    lint = tuple(problem.to_finding(None) for problem in lint_systems([system]))
+    lint = tuple(problem.to_finding(None) for problem in lint_systems([system], [data.facts]))
     return TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
 
 

@@ -91,6 +91,14 @@ def test_no_ask_is_answered_beyond_the_declared_number(root: Path) -> None:
     assert len(project.paths_of(root).read_state().asks) == 2
 
 
+def test_lint_knows_the_dataset(root: Path) -> None:
+    project.open_made(root)
+    told = ask(root, {**BOTH, "fusion": {"method": "convex", "normalize": "none"}})
+    assert told.tuning is not None
+    findings = {each.id: each.datasets for each in told.tuning.lint}
+    assert findings == {"missing-zero-negative": ("made",)}
+
+
 def test_only_tuning_queries_are_told(root: Path) -> None:
     project.open_made(root)
     told = ask(root, {"runs": ["weak", "strong"], "fusion": {"method": "isr"}}, explain=True)
