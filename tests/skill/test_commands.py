@@ -11,6 +11,7 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.cli.skill import FILES
 from tests.commands import leaf_commands
+from tests.docs.printed import ROOT
 from tests.skill.shell import Projects, run
 
 SOURCE = Path(str(resources.files("fusion_bench.cli") / "skill"))
@@ -25,6 +26,7 @@ READY: dict[str, tuple[str, ...]] = {
     ),
 }
 MOST_LINES = 200
+AGENTS = ROOT / "docs" / "agents.md"
 
 
 def list_commands(name: str) -> list[tuple[str, int]]:
@@ -52,14 +54,14 @@ def test_the_head_names_the_skill_and_when_to_use_it() -> None:
 
 
 def test_every_command_that_it_names_is_there() -> None:
-    """Those of the tables too, which no block runs."""
-    known = leaf_commands()
-    groups = {name.split()[0] for name in known}
-    spans = re.findall(r"`([a-z]+(?: [a-z]+)?)[^`]*`", TEXTS["SKILL.md"].split("## How")[0])
-    named = [span for span in spans if span.split()[0] in groups]
-    assert len(named) > 10
-    for span in named:
-        assert span in known or span.split()[0] in known or span.split()[0] in groups, span
+    """With keys that the page for agents has, where a test reads them."""
+    page = set(re.findall(r"`([^`]+)`", BLOCK.sub("", AGENTS.read_text(encoding="utf-8"))))
+    rows = [line.split(" | ") for line in TEXTS["SKILL.md"].splitlines() if line.startswith("| ")]
+    assert len(rows) > 10
+    for _, commands, keys in rows[1:]:
+        for span in re.findall(r"`([^`]+)`", commands):
+            assert re.sub(r" (--|[A-Z]).*", "", span) in leaf_commands()
+        assert set(re.findall(r"`([^`]+)`", keys)) <= page
 
 
 @pytest.mark.parametrize("name", READY)
