@@ -407,17 +407,17 @@ class LinearFractional:
     ) -> IntArray:
         """(B, T): how many unjudged documents get each grade or better, to maximize N − λI."""
         terms = self.steps[:, None] * (sums[:, None, :] - value[:, None, None] * ideals)
-        terms = np.where(beyond[:, None, :], -np.inf, terms)
+        np.copyto(terms, -np.inf, where=beyond[:, None, :])
         totals = [terms[:, -1]]
         for t in range(terms.shape[1] - 2, -1, -1):
             totals.append(terms[:, t] + np.maximum.accumulate(totals[-1], axis=1))
         totals.reverse()
         numbers = np.arange(sums.shape[1])
         chosen = np.empty(terms.shape[:2], dtype=np.int64)
-        limit = np.full(len(sums), sums.shape[1])
         for t, total in enumerate(totals):
-            chosen[:, t] = np.where(numbers <= limit[:, None], total, -np.inf).argmax(axis=1)
-            limit = chosen[:, t]
+            if t:  # no more of a better grade than of the one before
+                np.copyto(total, -np.inf, where=numbers > chosen[:, t - 1, None])
+            chosen[:, t] = total.argmax(axis=1)
         return chosen
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Sized
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -264,9 +265,19 @@ def refuse_ragged(**columns: Sized | None) -> None:
 
 def number_by_appearance(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
     """Codes in order of first appearance, and what they stand for."""
+    return _remember_codes(values) if isinstance(values, tuple) else _number_values(values)
+
+
+def _number_values(values: Sequence[str]) -> tuple[IntArray, tuple[str, ...]]:
     table: dict[str, int] = {}
     listed = [table.setdefault(value, len(table)) for value in values]
-    return np.array(listed, dtype=np.int64), tuple(table)
+    codes = np.array(listed, dtype=np.int64)
+    make_readonly(codes)
+    return codes, tuple(table)
+
+
+#: The groups of a collection are numbered for each comparison.
+_remember_codes = lru_cache(maxsize=2)(_number_values)
 
 
 def find_repeats(grouped: GroupedRows, order: IntArray | slice) -> NDArray[np.bool_]:

@@ -81,6 +81,8 @@ def group_codes(groups: IntArray | None, queries: int) -> tuple[IntArray, int]:
         raise ConfigError(
             f"groups: need one code per query, shape ({queries},), not {groups.shape}"
         )
+    if (groups == np.arange(queries)).all():
+        return groups, queries
     labels, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
     new_codes = np.empty(len(labels), dtype=np.int64)
     new_codes[np.argsort(first)] = np.arange(len(labels))
