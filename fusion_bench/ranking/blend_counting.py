@@ -11,12 +11,12 @@ they leave the place of a relevant document open is blended again from exact one
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.aligned_runs import AlignedRuns, ViewCache, cached_by_view
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.methods.blend import BlendWeights, RerankBlend, fixed_scale
@@ -35,6 +35,7 @@ class RerankWindow:
         valid: (m, D): what is not padding.
         fused: (m, D): scores as the fusion reports them.
         error: (m, 1): by how much these may be off; 0 = exact.
+        cache: What blends make of them alike.
     """
 
     rows: IntArray
@@ -43,6 +44,7 @@ class RerankWindow:
     is_candidate: BoolArray
     fused_scores: FloatArray
     error: FloatArray
+    cache: ViewCache = field(default_factory=ViewCache)
 
 
 class FinalScores(NamedTuple):
@@ -113,10 +115,12 @@ class BlendFormula:
 
     def final_scores(self, heads: RerankWindow) -> FinalScores:
         """The final scores of these documents."""
-        unit = self._rerank_term(heads)
+        unit = heads.cache.lookup(
+            BlendFormula._rerank_term, (self.row, self.space), lambda: self._rerank_term(heads)
+        )
         scored = ~np.isnan(unit)
         if self.blend.missing == "zero":
-            unit[heads.is_candidate & ~scored] = 0.0
+            unit = np.where(heads.is_candidate & ~scored, 0.0, unit)
             scored = heads.is_candidate
         final, error = self._mix(heads, unit)
         kept = heads.is_candidate.copy()

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
+from fusion_bench.data.aligned_runs import AlignedRuns, ViewCache, cached_by_view
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import (
     BoolArray,
@@ -64,12 +64,14 @@ class _FusedLists:
         fusion: How they were fused.
         candidates: (N,): best first within each query.
         is_new: (N,): whether a candidate does not tie with the one before it.
+        windows: Their first documents, for all blends of them.
     """
 
     runs: AlignedRuns
     fusion: EngineForm
     candidates: IntArray
     is_new: BoolArray
+    windows: ViewCache = field(default_factory=ViewCache)
 
     @cached_property
     def scores(self) -> FloatArray:
@@ -82,7 +84,14 @@ class _FusedLists:
         return np.cumsum(self.is_new)
 
     def window(self, queries: IntArray, depth: int) -> RerankWindow:
-        """The first ``depth`` documents of these lists, with exact scores."""
+        """The first ``depth`` documents of these lists, with exact scores; remembered."""
+        return self.windows.lookup(
+            _FusedLists.window,
+            (queries.tobytes(), depth),
+            lambda: self._make_window(queries, depth),
+        )
+
+    def _make_window(self, queries: IntArray, depth: int) -> RerankWindow:
         sizes = np.diff(self.runs.offsets)[queries, None]
         place = np.minimum(np.arange(depth), sizes - 1)
         slots = self.runs.offsets[queries, None] + place
