@@ -23,7 +23,7 @@ from fusion_bench.campaign.closing import close_campaign
 from fusion_bench.campaign.pages import build_report_page
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.cli import main
-from fusion_bench.errors import DataError, FusionBenchError
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.io.campaign_ledger import CampaignEvent, append_events, read_events
 from fusion_bench.util.digests import add_line_digest
 from tests import campaign_project as project
@@ -90,6 +90,16 @@ class TestTheFolder:
         assert held_out.isdisjoint({*again.held_out.queries, *again.plan.tuning})
         (root / project.CAMPAIGN / "campaign.json").write_bytes(file)
         assert left(root) == ASKS - 2
+
+    def test_lost_it_is_written_again_by_hand(self, root: Path) -> None:
+        """As after a kill between the ledger's line and the folder's file."""
+        campaign = project.paths_of(root).campaign
+        shutil.rmtree(root / project.CAMPAIGN)
+        (root / "again").mkdir()
+        record = {"format": "fusion-bench-campaign", "format_version": 1, "campaign": campaign}
+        record["dataset"] = f"../{DATA}/dataset.yaml"
+        (root / "again/campaign.json").write_text(json.dumps(record))
+        assert ask(root, 3, "again").asks_left == ASKS - 3
 
     @pytest.mark.parametrize(
         ("key", "value"),
@@ -277,6 +287,27 @@ class TestTheLedger:
         assert page.headline is not None
         said = [text for text in page.headline.details if "the ledger says" in text]
         assert len(said) == len(contradicted)
+
+
+def test_of_two_opened_at_once_one_gets_the_queries(tmp_path: Path) -> None:
+    root = project.make(tmp_path)
+    outcomes: list[str] = []
+
+    def open_one(place: str) -> None:
+        try:
+            project.open_made(root, place)
+        except ConfigError:
+            outcomes.append("refused")
+        else:
+            outcomes.append("opened")
+
+    threads = [threading.Thread(target=open_one, args=(f"c{number}",)) for number in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(outcomes) == ["opened", "refused", "refused"]
+    assert [event.event for event in read_events(root / LEDGER)] == ["open"]
 
 
 class TestTheAsk:
