@@ -16,6 +16,7 @@ from fusion_bench.campaign.frozen_data import (
     load_whole,
     name_lists,
     rebuild_system,
+    refuse_code,
 )
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
 from fusion_bench.campaign.referee import describe_tuning, judge_candidate
@@ -88,7 +89,9 @@ class AskedCandidate:
             experiment = parse_model(Experiment, source.data, source.where).apply_switch()
         except ConfigError as error:  # its file has no key of that name
             raise ConfigError(str(error).replace(prefix, "")) from None
-        return experiment.systems[CANDIDATE]
+        system = experiment.systems[CANDIDATE]
+        refuse_code(system.resolved_config, CANDIDATE)
+        return system
 
 
 @dataclass(eq=False)

@@ -16,10 +16,11 @@ from fusion_bench.checks.lint import describe_dataset
 from fusion_bench.checks.lint_rule import DatasetFacts
 from fusion_bench.checks.unjudged import UnjudgedEvidence, judgment_kind, measure_unjudged
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.own_methods import list_own
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.campaign_ledger import HeldOutDigests
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -45,6 +46,20 @@ def code_versions() -> dict[str, str]:
 def rebuild_system(config: Mapping[str, Any], name: str = "candidate") -> System:
     """A system from its resolved configuration."""
     return parse_model(System, {**config, "name": name}, name)
+
+
+def refuse_code(config: Mapping[str, Any], name: str) -> None:
+    """Refuse methods of the user's own: they would see the held-out judgments, and may change.
+
+    Args:
+        config: A resolved configuration.
+        name: Of the system, for the message.
+    """
+    for method, _ in list_own(config):
+        raise ConfigError(
+            f"{name}: {method} is code of your own, and a campaign takes configurations only: name "
+            "a method that 'fusion-bench methods' lists, or one of an installed package"
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -205,12 +205,12 @@ def is_own_origin(origin: object) -> bool:
 
 def list_own(config: object) -> Iterator[tuple[str, str]]:
     """Name and origin of each of the user's own methods in a resolved configuration."""
-    if not isinstance(config, Mapping):
-        return
-    origin = config.get("distribution")
-    if is_own_origin(origin):
-        yield str(config.get("method")), str(origin)
-    for value in config.values():
+    values: Iterable[object] = config if isinstance(config, list | tuple) else ()
+    if isinstance(config, Mapping):
+        values, origin = config.values(), config.get("distribution")
+        if is_own_origin(origin):
+            yield str(config.get("method")), str(origin)
+    for value in values:
         yield from list_own(value)
 
 

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fusion_bench as fb
 from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.closing import close_campaign
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.campaign_ledger import read_events
+from fusion_bench.methods.fuse import Fusion
 from tests import campaign_project as project
 from tests.tiny import edit
 
@@ -156,6 +160,26 @@ def test_a_campaign_closes_without_a_new_list_that_is_gone(root: Path) -> None:
     report = close_campaign(project.paths_of(root), "A. Person")
     assert report.asks[0].gain is None
     assert "runs/new" in report.changes
+
+
+class Oracle(Fusion):
+    """``oracle``: reads the grades, which a fusion gets with the lists."""
+
+    method: str = "oracle"
+
+    def fuse(self, runs: AlignedRuns) -> FloatArray:
+        return runs.grades.astype(float)
+
+
+ORACLE = {"runs": ["weak", "strong"], "fusion": Oracle}
+
+
+@pytest.mark.parametrize("system", [ORACLE, {"runs": ["weak", "s"], "stages": {"s": ORACLE}}])
+def test_code_is_no_configuration(root: Path, system: dict[str, Any]) -> None:
+    project.open_made(root)
+    with pytest.raises(ConfigError, match="oracle is code"):
+        fb.ask_campaign(root / project.CAMPAIGN, system)
+    assert not project.paths_of(root).read_state().asks
 
 
 def test_a_candidate_that_cannot_be_computed_is_kept_and_counted(root: Path) -> None:

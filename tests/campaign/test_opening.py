@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.campaign.closing import close_campaign
+from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import load_dataset
@@ -150,6 +151,38 @@ def test_what_no_campaign_can_rest_on_is_refused(
         assert not (root / "datasets/made/campaigns.jsonl").exists()
     else:  # the split that eval looks at is none of a campaign's business
         assert project.open_made(root).held_out_queries
+
+
+PLUGIN = '''
+from fusion_bench.measures import BinaryMeasure
+from fusion_bench.methods.fuse import Fusion
+class First(BinaryMeasure):
+    """``First``: nothing."""
+    method: str = "First"
+    def compute_values(self, ranking):
+        raise AssertionError
+class Mine(Fusion):
+    """``mine``: nothing."""
+    method: str = "mine"
+    def fuse(self, runs):
+        raise AssertionError
+'''
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [("nDCG@10", "First"), ("weak: {runs: [weak]}", "weak: {runs: [weak], fusion: mine}")],
+)
+def test_code_of_the_user_s_own_is_refused(root: Path, before: str, after: str) -> None:
+    """No ask and no close would know it."""
+    plugin = root / "own.py"
+    plugin.write_text(PLUGIN, encoding="utf-8")
+    edit(root, "experiments/e.yaml", before, after)
+    with (
+        loaded_plugins([plugin], None),
+        pytest.raises(ConfigError, match=r"(First|mine) is code"),
+    ):
+        project.open_made(root)
 
 
 def test_judgments_that_are_links_are_refused(root: Path) -> None:
