@@ -96,12 +96,8 @@ def run_command(options: RunOptions) -> None:
             methods=options.methods,
             progress=progress,
         )
-    _write(options, options.out, collect_cells(cells, _parse_clusters(options.clusters)), counts)
-
-
-def _parse_clusters(given: Sequence[str]) -> dict[str, str]:
-    """Collection → the text that names its cluster."""
-    return {name: cluster for cluster in given for name in cluster.split(",")}
+    clusters = {name: cluster for cluster in options.clusters for name in cluster.split(",")}
+    _write(options, options.out, collect_cells(cells, clusters), counts)
 
 
 def _write(

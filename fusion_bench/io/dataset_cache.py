@@ -328,7 +328,7 @@ class Cache:
     def _make_room(self, size: int, needed: Collection[str]) -> bool:
         """Delete the oldest entries that are not needed; False where that is not enough."""
         entries = [
-            (path.stat().st_mtime_ns, path, _folder_size(path))
+            (path.stat().st_mtime_ns, path, sum(each.stat().st_size for each in path.iterdir()))
             for path in self.folder.iterdir()
             if path.is_dir() and not path.name.startswith(".")
         ]
@@ -380,10 +380,6 @@ def _check_entry(folder: Path, key: str) -> str:
         with path.open("rb") as file:
             os.fsync(file.fileno())  # what is vouched for must outlive a power cut
     return "intact"
-
-
-def _folder_size(folder: Path) -> int:
-    return sum(path.stat().st_size for path in folder.iterdir())
 
 
 def open_cache(folder: Path, files: Iterable[Path]) -> Cache | None:

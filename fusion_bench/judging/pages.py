@@ -278,7 +278,8 @@ def build_sensitivity_page(sensitivity: JudgeSensitivity) -> Page:
             _build_order_table(sensitivity),
         ),
     )
-    headline = Finding(_describe_verdicts(sensitivity), _find_tone(sensitivity), key="decision")
+    tone: Tone = "warning" if sensitivity.unstable else "plain"
+    headline = Finding(_describe_verdicts(sensitivity), tone, key="decision")
     sections = (*judge_section(sensitivity.data_warnings), section)
     provenance = _provenance(sensitivity.provenance)
     return Page(f"Judges of {sensitivity.name}", sections, headline, provenance)
@@ -444,7 +445,3 @@ def _describe_verdicts(sensitivity: JudgeSensitivity) -> str:
         f"{start}{len(unstable)} of {pluralize(len(compared), 'verdict')} "
         f"{'depends' if len(unstable) == 1 else 'depend'} on the judge ({names}).{worst}{order}"
     )
-
-
-def _find_tone(sensitivity: JudgeSensitivity) -> Tone:
-    return "warning" if sensitivity.unstable else "plain"

@@ -319,15 +319,9 @@ def build_lint_page(report: LintReport) -> Page:
     if report.findings:
         table = make_table("Findings", FINDING_COLUMNS, report.findings)
         sections = (Section(parts=(table,)), *sections)
-    return Page(
-        f"Lint: {report.experiment}",
-        sections,
-        Finding(_describe_lint_result(report), _lint_tone(report)),
-    )
-
-
-def _lint_tone(report: LintReport) -> Tone:
-    return "warning" if any(f.severity == "warning" for f in report.findings) else "passed"
+    is_warned = any(each.severity == "warning" for each in report.findings)
+    headline = Finding(_describe_lint_result(report), "warning" if is_warned else "passed")
+    return Page(f"Lint: {report.experiment}", sections, headline)
 
 
 def _describe_lint_result(report: LintReport) -> str:

@@ -103,18 +103,14 @@ def _advise_narrowing(item: ComparisonResult, plan: NarrowingPlan) -> Finding:
     """What narrows an interval most, for as many answers."""
     queries = f"{pluralize(plan.added_queries, 'more query')}, for as many answers,"
     repeat, others = (
-        _describe_narrowing(plan.now, width) for width in (plan.one_trial, plan.more_queries)
+        format_percent(1 - width / plan.now if plan.now > 0 else 0.0)
+        for width in (plan.one_trial, plan.more_queries)
     )
     text = f"one more trial of each narrows it by {repeat}, {queries} by {others}"
     if not plan.prefers_repeats:
         text = f"{queries} narrow it by {others}, one more trial of each by {repeat}"
     name = f"{item.candidate} - {item.baseline}"
     return Finding(f"To narrow the interval of {name}: {text}.", key="narrowing")
-
-
-def _describe_narrowing(now: float, then: float) -> str:
-    """The part of an interval that goes, in percent."""
-    return format_percent(1 - then / now if now > 0 else 0.0)
 
 
 def repeat_tables(collection: Collection) -> Iterator[Table]:

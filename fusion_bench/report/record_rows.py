@@ -70,11 +70,9 @@ FIRST_COLUMNS = ("collection", "measure", "baseline", "candidate")
 def named_rows(name: str, records: Iterable[BaseModel]) -> list[dict[str, Any]]:
     """Flat records, each with the collection that it belongs to."""
     rows = ({"collection": name, **flatten(each.model_dump(mode="json"))} for each in records)
-    return [{key: row[key] for key in sorted(row, key=_is_later)} for row in rows]
-
-
-def _is_later(column: str) -> bool:
-    return column not in FIRST_COLUMNS
+    return [
+        {key: row[key] for key in sorted(row, key=lambda k: k not in FIRST_COLUMNS)} for row in rows
+    ]
 
 
 def report_rows(report: Report) -> Rows:

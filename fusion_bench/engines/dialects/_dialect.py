@@ -225,7 +225,8 @@ def _fill_template(template: Any, values: Values) -> str:  # noqa: ANN401 - JSON
     """The text of a file."""
     if isinstance(template, str):
         return fill_text(template, values)
-    return _write_json(_fill_json(template, values))
+    data = _fill_json(template, values)
+    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _match_template(template: Any, text: str) -> Values:  # noqa: ANN401 - JSON or a text
@@ -237,11 +238,6 @@ def _match_template(template: Any, text: str) -> Values:  # noqa: ANN401 - JSON 
     if isinstance(template, str):
         return _match_text(template, text)
     return _match_json(template, json.loads(text), {})
-
-
-def _write_json(data: Any) -> str:  # noqa: ANN401 - whatever the engine reads
-    """JSON as people read it."""
-    return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
 def _check_writable(dialect: type[Dialect], system: System) -> None:

@@ -58,7 +58,8 @@ def list_contributions(system: System, view: AlignedRuns, rows: IntArray) -> Con
         view: The sources that take part in it.
         rows: Shape (n,): candidates of the view.
     """
-    parts = _take_terms(system.fusion.score_terms(view), rows)
+    parts = system.fusion.score_terms(view)
+    parts = replace(parts, terms=parts.terms[:, rows], divisor=parts.divisor[rows])
     labels, values = _fused_contributions(parts, view.sources)
     if isinstance(system.blend, NoBlend):
         return Contributions(labels, values, system.fusion.display_scores(parts.scores))
@@ -69,11 +70,6 @@ def list_contributions(system: System, view: AlignedRuns, rows: IntArray) -> Con
     names, mixed = _blend_contributions(system.blend, view, fused, rows, scores)
     values[:, ~np.isnan(mixed).all(axis=0)] = np.nan
     return Contributions((*labels, *names), np.vstack([values, mixed]), scores)
-
-
-def _take_terms(parts: ScoreTerms, rows: IntArray) -> ScoreTerms:
-    """The terms of some candidates."""
-    return replace(parts, terms=parts.terms[:, rows], divisor=parts.divisor[rows])
 
 
 def _fused_contributions(
