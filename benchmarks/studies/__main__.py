@@ -106,6 +106,7 @@ PARTS = (
     ),
     Part("list_gain", "docs/studies/list-gain.md", "benchmarks.studies.list_gain", (), "list-gain"),
     Part("choice_rules", "docs/studies/choice-rules.md", "benchmarks.studies.choice_rules", ()),
+    Part("campaigns", "docs/studies/campaigns.md", "benchmarks.studies.campaigns", ()),
     Part("simulations", "docs/studies/statistics.md", "benchmarks.studies.simulations", ()),
 )
 

@@ -23,6 +23,7 @@ from benchmarks.studies.campaigns.nulls import (
 from benchmarks.studies.campaigns.pool import Measure, Pool, load_pool
 from benchmarks.studies.campaigns.power import draw_campaigns
 from benchmarks.studies.campaigns.proposers import ADVERSARY, PROPOSERS
+from benchmarks.studies.campaigns.real_command import run_real_campaigns
 from benchmarks.studies.campaigns.replay import (
     LOOKS,
     UNPROTECTED,
@@ -206,5 +207,11 @@ def test_products_with_counts_are_the_tests_of_the_drawn_queries() -> None:
 def test_the_toy_study_prints_all_tables(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--toy"])
     output = capsys.readouterr().out
-    assert output.count("\n|:--") == 6
+    assert output.count("\n|:--") == 7
     assert "nan" not in output
+
+
+def test_the_command_answers_as_the_replay() -> None:
+    for each in run_real_campaigns("toy", 4, queries=40, settings=20, asks=15):
+        assert each.agrees
+        assert each.asked > 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -64,25 +65,29 @@ def permute_grades(scene: Scene, guesses: bool, rng: np.random.Generator) -> Wor
     pool, grades = scene.pool, scene.pool.deal_grades(rng)
     tuning, held_out = scene.split(rng)
     if guesses:
-        side = Side.select(guess_swaps(scene, grades, rng), pool.groups, held_out)
-        return _world_of_guesses(side)
+        values = np.zeros((CANDIDATES, len(grades)), dtype=np.float32)
+        values[:, held_out] = guess_swaps(scene, grades, held_out, rng)
+        return _world_of_guesses(Side.select(values, pool.groups, held_out))
     values = pool.evaluate(scene.measure, grades)
     values -= values[scene.baseline].copy()
     known = Side.select(values, pool.groups, tuning)
     return World(known, Side.select(values, pool.groups, held_out), pool.points)
 
 
-def guess_swaps(scene: Scene, grades: FloatArray, rng: np.random.Generator) -> FloatArray:
-    """(1000, Q): on half of the queries another of the first ten changes place with the first."""
-    pool, rows = scene.pool, np.arange(len(grades))
-    first = grades[rows[:, None], pool.top[scene.baseline]]
-    before = pool.measure_lists(scene.measure, first)
-    values: FloatArray = np.empty((CANDIDATES, len(grades)), dtype=np.float32)
+def guess_swaps(
+    scene: Scene, grades: FloatArray, queries: IntArray, rng: np.random.Generator
+) -> FloatArray:
+    """(1000, q): on half of the queries another of the first ten changes place with the first."""
+    top = scene.pool.top[scene.baseline][queries]
+    first, rows = grades[queries[:, None], top], np.arange(len(queries))
+    measure = partial(scene.pool.measure_lists, scene.measure, queries=queries)
+    before = measure(first)
+    values: FloatArray = np.empty((CANDIDATES, len(queries)), dtype=np.float32)
     for value in values:
         lists = first.copy()
-        place = rng.integers(DEPTH, size=len(grades)) * (rng.random(len(grades)) < 0.5)
+        place = rng.integers(DEPTH, size=len(rows)) * (rng.random(len(rows)) < 0.5)
         lists[rows, place], lists[:, 0] = first[:, 0], first[rows, place]
-        value[:] = pool.measure_lists(scene.measure, lists) - before
+        value[:] = measure(lists) - before
     return values
 
 

@@ -72,13 +72,21 @@ class Pool:
             row[:] = self.measure_lists(measure, first)
         return values
 
-    def measure_lists(self, measure: Measure, first: FloatArray) -> FloatArray:
-        """(Q,): the value of lists whose first ten documents have these grades, (Q, 10)."""
+    def measure_lists(
+        self, measure: Measure, first: FloatArray, *, queries: IntArray | None = None
+    ) -> FloatArray:
+        """(q,): the value of lists whose first ten documents have these grades, (q, 10).
+
+        Args:
+            measure: Which one.
+            first: Grades.
+            queries: Which queries these are; None = all.
+        """
         if measure == "RR@10":
             return np.asarray(np.where(first > 0, RECIPROCALS, 0.0).max(axis=1), dtype=np.float64)
         gains = first @ DISCOUNTS.astype(first.dtype)
-        judged = self.ideal > 0
-        return np.divide(gains, self.ideal, out=np.zeros(len(gains)), where=judged)
+        ideal = self.ideal if queries is None else self.ideal[queries]
+        return np.divide(gains, ideal, out=np.zeros(len(gains)), where=ideal > 0)
 
     def deal_grades(self, rng: np.random.Generator) -> FloatArray:
         """(Q, C): the grades of each query, permuted over its contenders: no setting is better."""
@@ -121,18 +129,23 @@ def draw_configs(
 def build_pool(name: str, settings: int = SETTINGS) -> Pool:
     """Rank a collection, or ``toy``, by random settings."""
     collection = load_collection(name)
-    runs = replace(collection.runs, spaces=collection.spaces)
-    configs, points = draw_configs(runs.sources, runs.rerankers, settings)
+    return rank_settings(name, replace(collection.runs, spaces=collection.spaces), settings)
+
+
+def rank_settings(name: str, runs: AlignedRuns, settings: int, seed: int = SEED) -> Pool:
+    """Rank aligned lists by random settings."""
+    configs, points = draw_configs(runs.sources, runs.rerankers, settings, seed)
     tops = np.array([_rank_first(config, runs) for config in configs])
     columns, grades, contenders = _keep_contenders(tops, runs)
-    ideal = np.zeros(len(runs.queries))
-    for q, (start, stop) in enumerate(
-        np.column_stack([runs.ideal_offsets[:-1], runs.ideal_offsets[1:]])
-    ):
-        best = runs.ideal_grades[start:stop][:DEPTH]
-        ideal[q] = best @ DISCOUNTS[: len(best)]
     groups = number_by_appearance(runs.groups)[0]
-    return Pool(name, configs, points, columns, grades, contenders, ideal, groups)
+    return Pool(name, configs, points, columns, grades, contenders, _ideal_gains(runs), groups)
+
+
+def _ideal_gains(runs: AlignedRuns) -> FloatArray:
+    """(Q,): DCG@10 of the best order."""
+    bounds = zip(runs.ideal_offsets[:-1], runs.ideal_offsets[1:], strict=True)
+    best = [runs.ideal_grades[start:stop][:DEPTH] for start, stop in bounds]
+    return np.array([grades @ DISCOUNTS[: len(grades)] for grades in best])
 
 
 def _rank_first(config: Mapping[str, Any], runs: AlignedRuns) -> np.ndarray:

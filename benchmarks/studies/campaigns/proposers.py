@@ -47,16 +47,19 @@ def search_with_tpe(
     means = world.tuning.values.mean(axis=1)
     kernel = _kernel(world.points)
     tried = asked.copy()
-    order = rng.permutation(np.flatnonzero(~tried))[:START].tolist()
-    tried[order] = True
-    while not tried.all():
-        rows = np.flatnonzero(tried)
-        good = rows[means[rows].argsort()[::-1][: max(int(GOOD * len(rows)), 1)]]
-        odds = kernel[good].mean(axis=0) / (kernel[rows].mean(axis=0) + 1e-9)
-        open_rows = np.flatnonzero(~tried)
-        chosen = open_rows[odds[open_rows].argsort()[::-1][:ROUND]]
+    chosen = rng.permutation(np.flatnonzero(~tried))[:START]
+    order: list[int] = []
+    density = kernel[np.flatnonzero(tried)].sum(axis=0)
+    while len(chosen):
         order += chosen.tolist()
         tried[chosen] = True
+        density = density + kernel[chosen].sum(axis=0)
+        rows = np.flatnonzero(tried)
+        good = rows[means[rows].argsort()[::-1][: max(int(GOOD * len(rows)), 1)]]
+        odds = kernel[good].sum(axis=0) / (density + 1e-9)
+        odds[tried] = -np.inf
+        left = len(tried) - len(rows)
+        chosen = odds.argsort()[::-1][: min(ROUND, left)]
     return np.array(order, dtype=np.int64)
 
 

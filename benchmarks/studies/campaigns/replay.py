@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -23,8 +24,6 @@ from fusion_bench.stats.intervals import (
 )
 
 LEVEL: Final = 0.05
-#: Stricter than the default of .005, which alone would keep small false gains.
-MIN_GAIN: Final = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +41,10 @@ class Tests:
     p: FloatArray
     changed: IntArray
     groups: int
+
+    def take(self, rows: IntArray) -> Tests:
+        """Those of some candidates, in this order."""
+        return Tests(self.mean[rows], self.p[rows], self.changed[rows], self.groups)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +72,10 @@ class Side:
         """(G,): queries of each group."""
         return np.diff(np.append(self.starts, self.values.shape[1]))
 
-    def compare(self, baseline: int | None) -> FloatArray:
-        """(T, Q): differences to the first baseline, or to a candidate."""
-        return self.values if baseline is None else self.values - self.values[baseline]
+    def compare(self, rows: IntArray, baseline: int | None) -> FloatArray:
+        """(n, Q): differences of some candidates to the first baseline, or to a candidate."""
+        values = self.values[rows]
+        return values if baseline is None else values - self.values[baseline]
 
     def sum_groups(self, differences: FloatArray) -> FloatArray:
         """(T, G)."""
@@ -117,6 +121,11 @@ class World:
     points: FloatArray
     guesses: bool = False
 
+    @cached_property
+    def first_tests(self) -> Tests:
+        """Of all candidates against the first baseline."""
+        return self.held_out.test(self.held_out.values)
+
     def guess_again(self, shipped: int, asked: BoolArray, rng: np.random.Generator) -> World:
         """The candidates not asked yet, near what was shipped."""
         values = self.held_out.values.copy()
@@ -135,8 +144,10 @@ class Rule:
         shares: Phase and the asks' numbers → the level of each.
         screens: Whether candidates that are not better on the tuning queries are kept.
         bets: Whether the e-value must agree.
-        guards: Whether the mean must be ``min_gain``, with 10 changed queries and 20 groups.
+        guards: Whether 10 queries must have changed, in 20 groups.
         ships: How many ships end a campaign.
+        min_gain: Least mean; 0 is stricter than a campaign's default, which alone would keep
+            small false gains.
     """
 
     name: str
@@ -145,9 +156,10 @@ class Rule:
     bets: bool = False
     guards: bool = False
     ships: int = 1
+    min_gain: float = 0.0
 
 
-def campaign_rule(asks: int, ships: int, *, bets: bool = True) -> Rule:
+def campaign_rule(asks: int, ships: int, *, bets: bool = True, min_gain: float = 0.0) -> Rule:
     """That of ``fusion-bench campaign``; without bets that of ``--tails t``."""
 
     def shares(phase: int, numbers: IntArray) -> FloatArray:
@@ -155,7 +167,7 @@ def campaign_rule(asks: int, ships: int, *, bets: bool = True) -> Rule:
         return np.full(len(numbers), share)
 
     name = "campaign" if bets else "tails t"
-    return Rule(name, shares, screens=True, bets=bets, guards=True, ships=ships)
+    return Rule(name, shares, True, bets, guards=True, ships=ships, min_gain=min_gain)
 
 
 def bonferroni(asks: int) -> Rule:
@@ -187,38 +199,36 @@ class Phase:
         world: The queries.
         baseline: Candidate to beat; None = the first baseline.
         order: Shape (n,): the candidates, in the order of the asks.
-        differences: Shape (n, Q): of the held-out queries.
-        tests: Of these.
+        tests: Of their held-out differences.
     """
 
     world: World
     baseline: int | None
     order: IntArray
-    differences: FloatArray
     tests: Tests
 
     @classmethod
     def start(cls, world: World, baseline: int | None, order: IntArray) -> Phase:
         """Test all candidates of an order."""
-        differences = world.held_out.compare(baseline)[order]
-        return cls(world, baseline, order, differences, world.held_out.test(differences))
+        if baseline is None:
+            return cls(world, baseline, order, world.first_tests.take(order))
+        tests = world.held_out.test(world.held_out.compare(order, baseline))
+        return cls(world, baseline, order, tests)
 
     def first_ship(self, rule: Rule, phase: int, asks_before: int) -> int | None:
         """The place of the first candidate that ships; None = all are kept."""
-        tests, count = self.tests, len(self.order)
-        shares = rule.shares(phase, asks_before + 1 + np.arange(count))
-        ships = tests.p <= shares
+        tests, world = self.tests, self.world
+        shares = rule.shares(phase, asks_before + 1 + np.arange(len(self.order)))
+        ships = (tests.p <= shares) & (tests.mean >= rule.min_gain)
         if rule.guards:
-            ships &= (tests.mean >= MIN_GAIN) & (tests.changed >= MIN_CHANGED)
-            ships &= tests.groups >= MIN_GROUPS
+            ships &= (tests.changed >= MIN_CHANGED) & (tests.groups >= MIN_GROUPS)
         rows = np.flatnonzero(ships)
         if rule.screens and len(rows):
-            tuning = self.world.tuning
-            p = tuning.test(tuning.compare(self.baseline)[self.order[rows]]).p
-            rows = rows[p <= SCREENING_P]
+            tuning = world.tuning.compare(self.order[rows], self.baseline)
+            rows = rows[world.tuning.test(tuning).p <= SCREENING_P]
         if rule.bets and len(rows):
-            log_e = self.world.held_out.log_e_values(self.differences[rows])
-            rows = rows[log_e >= -np.log(shares[rows])]
+            differences = world.held_out.compare(self.order[rows], self.baseline)
+            rows = rows[world.held_out.log_e_values(differences) >= -np.log(shares[rows])]
         return int(rows[0]) if len(rows) else None
 
 

@@ -1,4 +1,4 @@
-"""The results of the study: three JSON files, a line a cell."""
+"""The results of the study: four JSON files, a line a cell."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchmarks.studies.campaigns.power import DetectableRow, PowerRow
+from benchmarks.studies.campaigns.real_command import RealCampaign
 from benchmarks.studies.campaigns.tails import TailRow
 from fusion_bench.util.files import write_atomic
 
@@ -27,9 +28,6 @@ class CellResult:
         campaigns: How many.
         asks: Declared.
         first: Rule → number of the ask of the first false ship of each campaign that has one.
-        counts: Rule → false ships over all campaigns.
-        claimed: Of ``unprotected, on and on``: the mean held-out gain that it claims at the end.
-        seconds: CPU seconds.
     """
 
     data: str
@@ -39,9 +37,6 @@ class CellResult:
     campaigns: int
     asks: int
     first: Mapping[str, Sequence[int]]
-    counts: Mapping[str, int]
-    claimed: float
-    seconds: float
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -90,6 +85,18 @@ def write_tails(rows: Sequence[TailRow], folder: Path = RESULTS) -> None:
 def read_tails(folder: Path = RESULTS) -> list[TailRow]:
     """The exact probabilities that are done."""
     return [TailRow(**each) for each in _read(folder / "tails.json").get("rows", [])]
+
+
+def write_real(campaigns: Sequence[RealCampaign], folder: Path = RESULTS) -> None:
+    """Write the campaigns through the command."""
+    _write(folder / "real.json", {"campaigns": [asdict(each) for each in campaigns]})
+
+
+def read_real(folder: Path = RESULTS) -> list[RealCampaign]:
+    """The campaigns through the command that are done."""
+    stored = _read(folder / "real.json").get("campaigns", [])
+    ships = ("ships", "replayed")
+    return [RealCampaign(**each | {name: tuple(each[name]) for name in ships}) for each in stored]
 
 
 def _read(path: Path) -> dict[str, Any]:

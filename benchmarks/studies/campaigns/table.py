@@ -8,14 +8,15 @@ from typing import Final
 
 from benchmarks.studies.campaigns.picture import draw_false_ships
 from benchmarks.studies.campaigns.power import PLANS, DetectableRow, PowerRow
-from benchmarks.studies.campaigns.proposers import PROPOSERS
+from benchmarks.studies.campaigns.proposers import ADVERSARY, PROPOSERS
+from benchmarks.studies.campaigns.real_command import RealCampaign
 from benchmarks.studies.campaigns.replay import LEVEL
 from benchmarks.studies.campaigns.results import (
     RESULTS,
     CellResult,
-    PowerResult,
     read_cells,
     read_power,
+    read_real,
     read_tails,
 )
 from benchmarks.studies.campaigns.run import MADE
@@ -34,6 +35,8 @@ RULES: Final = {
     "looks": "looks, level·2⁻ʲ",
     "unprotected": "each ask at .05",
 }
+#: Proposers whose worlds are not those of one another; the other searchers share the first's.
+APART: Final = ("random", ADVERSARY)
 #: The plan and the held-out queries that the tables hold fixed.
 ONE_PHASE, QUERIES = PLANS[1], 833
 
@@ -46,7 +49,7 @@ def _promise(cells: Sequence[CellResult], rule: str) -> Promise:
 
 def _by_null(cells: Iterable[CellResult]) -> dict[tuple[str, str], list[CellResult]]:
     rows: dict[tuple[str, str], list[CellResult]] = {}
-    for cell in cells:
+    for cell in sorted(cells, key=lambda cell: cell.data.startswith(MADE)):
         rows.setdefault((cell.data, cell.null), []).append(cell)
     return rows
 
@@ -65,12 +68,14 @@ def format_nulls(cells: Sequence[CellResult]) -> str:
         ]
         holds = "yes" if all(each.holds for each in by_proposer.values()) else "**no**"
         lines.append(f"| {data} | {null} | {' | '.join(counts)} | {row[0].campaigns} | {holds} |")
-    pooled = _promise(cells, "campaign")
-    low, high = pooled.interval
+    every = _promise(cells, "campaign")
+    apart = _promise([cell for cell in cells if cell.proposer in APART], "campaign")
+    low, high = apart.interval
     lines += [
         "",
-        f"Pooled: {pooled.count} of {pooled.runs:,} campaigns shipped noise, "
-        f"{100 * pooled.share:.2f} % [{100 * low:.2f}, {100 * high:.2f}].",
+        f"All: {every.count} of {every.runs:,} campaigns shipped noise. Of those in worlds of "
+        f"their own ({' and '.join(APART)}): {apart.count} of {apart.runs:,}, "
+        f"{100 * apart.share:.2f} % [{100 * low:.2f}, {100 * high:.2f}].",
     ]
     return "\n".join(lines)
 
@@ -78,15 +83,12 @@ def format_nulls(cells: Sequence[CellResult]) -> str:
 def format_rules(cells: Sequence[CellResult]) -> str:
     """Per cent of campaigns with a false ship by rule, over all proposers."""
     lines = [
-        f"| data | null | {' | '.join(RULES.values())} | ships, claimed gain |",
-        f"|:--|:--|{'--:|' * len(RULES)}--:|",
+        f"| data | null | {' | '.join(RULES.values())} |",
+        f"|:--|:--|{'--:|' * len(RULES)}",
     ]
     for (data, null), row in _by_null(cells).items():
         shares = [f"{100 * _promise(row, rule).share:.1f}" for rule in RULES]
-        campaigns = sum(cell.campaigns for cell in row)
-        ships = sum(cell.counts["unprotected, on and on"] for cell in row) / campaigns
-        claimed = sum(cell.claimed for cell in row) / len(row)
-        lines.append(f"| {data} | {null} | {' | '.join(shares)} | {ships:.1f}, {claimed:+.4f} |")
+        lines.append(f"| {data} | {null} | {' | '.join(shares)} |")
     return "\n".join(lines)
 
 
@@ -161,6 +163,32 @@ def format_tails(rows: Sequence[TailRow]) -> str:
     return "\n".join(lines)
 
 
+def format_real(campaigns: Sequence[RealCampaign]) -> str:
+    """The command beside its replay."""
+    lines = [
+        "| data | proposer | ships declared | campaigns | held-out queries | asks | ships "
+        "| as the replay |",
+        "|:--|:--|--:|--:|--:|--:|--:|:--|",
+    ]
+    rows: dict[tuple[str, str, int], list[RealCampaign]] = {}
+    for each in campaigns:
+        data = f"{each.data}, grades permuted" if each.is_null else each.data
+        rows.setdefault((data, each.proposer, each.declared), []).append(each)
+    for (data, proposer, declared), row in sorted(rows.items()):
+        cells = (
+            data,
+            proposer,
+            f"{declared}",
+            f"{len(row)}",
+            f"{row[0].held_out}",
+            f"{sum(each.asked for each in row)}",
+            f"{sum(len(each.ships) for each in row)}",
+            f"{sum(each.agrees for each in row)} of {len(row)}",
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
 def list_panels(
     cells: Sequence[CellResult],
 ) -> dict[str, tuple[int, Mapping[str, Sequence[int]]]]:
@@ -173,26 +201,25 @@ def list_panels(
     return panels
 
 
-def format_tables(
-    cells: Sequence[CellResult], power: PowerResult, tails: Sequence[TailRow]
-) -> dict[str, str]:
-    """Mark → table."""
+def format_tables(folder: Path = RESULTS) -> dict[str, str]:
+    """Mark → table, of what is stored."""
+    cells, power = read_cells(folder), read_power(folder)
     return {
         "nulls": format_nulls(cells),
         "rules": format_rules(cells),
-        "tails": format_tails(tails),
+        "tails": format_tails(read_tails(folder)),
         "power": format_power(power.rows),
         "plans": format_plans(power.rows),
         "detectable": format_detectable(power.detectable),
+        "real": format_real(read_real(folder)),
     }
 
 
 def write_page(folder: Path = RESULTS, page: Path = PAGE, picture: Path = PICTURE) -> None:
     """Renew the tables of the page, and the picture."""
-    cells = read_cells(folder)
-    tables = format_tables(cells, read_power(folder), read_tails(folder))
-    for mark, table in tables.items():
+    for mark, table in format_tables(folder).items():
         replace_between_marks(page, f"\n{table}\n\n", mark)
     replace_between_marks(page, f"\n![{CAPTION}]({picture.name})\n\n", "picture")
+    cells = read_cells(folder)
     drawing = draw_false_ships(list_panels(cells), cells[0].asks, LEVEL)
     drawing.savefig(picture, dpi=110)
