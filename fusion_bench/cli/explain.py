@@ -45,9 +45,8 @@ def command(options: ExplainOptions) -> None:
         fusion-bench explain experiments/mine.yaml q17 doc42 --against doc7 --json
     """
     from fusion_bench.cli.application.next_steps import after_explain
-    from fusion_bench.explain.explanation import explain_query, select_traces, trace_record
-    from fusion_bench.io.json_objects import read_titles
-    from fusion_bench.report.explanation_page import build_explanation_page
+    from fusion_bench.explain.explanation import explain_query
+    from fusion_bench.report.explanation_page import explain_documents
 
     document = options.document
     if document is None:
@@ -61,15 +60,7 @@ def command(options: ExplainOptions) -> None:
         explanation = options.call(
             explain_query, parsed, source, options.query, folders=options.folders
         )
-    traces = select_traces(explanation, document, against=options.against, top=options.top)
-    titles = read_titles(explanation.documents, {trace.document for trace in traces})
-    records = [
-        {**trace_record(explanation, trace), "title": titles.get(trace.document, "")}
-        for trace in traces
-    ]
-    page = build_explanation_page(
-        explanation, traces, with_terms=document is not None, titles=titles
-    )
+    records, page = options.call(explain_documents, explanation, document)
     if document is None:
         steps = after_explain(explanation, options.dataset, options)
         page = replace(page, next_steps=tuple(steps))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from fusion_bench.explain.explanation import (
     BlendTrace,
@@ -13,10 +13,38 @@ from fusion_bench.explain.explanation import (
     ScoreTerm,
     ScoreTrace,
     explain_order,
+    select_traces,
+    trace_record,
 )
+from fusion_bench.io.json_objects import read_titles
 from fusion_bench.report.data_warnings import warning_sections
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
 from fusion_bench.util.formatting import pluralize
+
+
+def explain_documents(
+    explanation: Explanation, document: str | None, *, against: str | None = None, top: int = 10
+) -> tuple[list[dict[str, Any]], Page]:
+    """What is said of one document of a query, or of its top documents: records, and their page.
+
+    Args:
+        explanation: Of the query.
+        document: Id of the document; None = the top documents.
+        against: The document to compare with; None = the one ranked next above.
+        top: Number of top documents.
+
+    Raises:
+        ConfigError: No source returned the document.
+    """
+    traces = select_traces(explanation, document, against=against, top=top)
+    titles = read_titles(explanation.documents, {trace.document for trace in traces})
+    records = [
+        {**trace_record(explanation, trace), "title": titles.get(trace.document, "")}
+        for trace in traces
+    ]
+    with_terms = document is not None
+    page = build_explanation_page(explanation, traces, with_terms=with_terms, titles=titles)
+    return records, page
 
 
 def build_explanation_page(

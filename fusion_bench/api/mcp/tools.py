@@ -28,17 +28,16 @@ from fusion_bench.evaluation.run_experiment import run_experiment, select_system
 from fusion_bench.experiment import method_table
 from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.explain.diagnosis import diagnose_experiment
-from fusion_bench.explain.explanation import explain_query, select_traces, trace_record
+from fusion_bench.explain.explanation import explain_query
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate
 from fusion_bench.io import dataset_config
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.json_objects import read_titles
 from fusion_bench.report.data_warnings import build_lint_page
 from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation_page import build_page
-from fusion_bench.report.explanation_page import build_explanation_page
+from fusion_bench.report.explanation_page import explain_documents
 from fusion_bench.report.export_page import build_export_page
 from fusion_bench.report.power_page import build_power_page
 from fusion_bench.util.files import baseline_path
@@ -221,14 +220,7 @@ class Tools:
         parsed, source, folders = self.project.open_experiment(experiment, candidate=candidate)
         self.progress("ranking", 0, 1)
         explanation = explain_query(parsed, source, query, system=system, folders=folders)
-        traces = select_traces(explanation, document, against=against, top=top)
-        titles = read_titles(explanation.documents, {trace.document for trace in traces})
-        records = [
-            {**trace_record(explanation, trace), "title": titles.get(trace.document, "")}
-            for trace in traces
-        ]
-        with_terms = document is not None
-        page = build_explanation_page(explanation, traces, with_terms=with_terms, titles=titles)
+        records, page = explain_documents(explanation, document, against=against, top=top)
         return {"documents": records}, page
 
     @tool("lint", is_light=True)
