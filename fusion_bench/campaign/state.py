@@ -76,7 +76,8 @@ class CampaignState:
     @property
     def shipped_lists(self) -> tuple[str, ...]:
         """The new lists that baselines of later phases read, each with its digest."""
-        return tuple(text for ask in self.asks if ask.number in self.ships for text in ask.lists)
+        shipped = {*self.ships}
+        return tuple(text for ask in self.asks if ask.number in shipped for text in ask.lists)
 
     @cached_property
     def phases(self) -> Mapping[int | None, int]:
