@@ -42,6 +42,7 @@ page then leaves out what it would show.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
@@ -268,9 +269,12 @@ def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
 
 
 def _rounded(values: FloatArray) -> list[float | None]:
-    finite = np.isfinite(values).tolist()
-    texts = (f"{value:.{DIGITS}g}" for value in values.tolist())
-    return [float(text) if is_known else None for text, is_known in zip(texts, finite, strict=True)]
+    distinct, place = np.unique(values, return_inverse=True)  # many are alike
+    rounded = [
+        float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+        for value in distinct.tolist()
+    ]
+    return [rounded[i] for i in place.tolist()]
 
 
 def _names(names: Iterable[str]) -> list[str]:
