@@ -87,13 +87,24 @@ def test_a_clear_gain_ships() -> None:
         differences(800, 0.0),
         -differences(800, 0.05),
         np.zeros(800),
-        differences(800, 0.05)[:15],
-        np.concatenate([np.full(9, 0.9), np.zeros(30)]),
     ],
-    ids=["no gain", "loss", "unchanged", "few groups", "few changed"],
+    ids=["no gain", "loss", "unchanged"],
 )
 def test_the_rest_is_kept(difference: FloatArray, tails: Tails) -> None:
     assert not run(difference, tails=tails, share=0.05, min_gain=0.005).ships
+
+
+@pytest.mark.parametrize("count", [19, 20])
+def test_fewer_than_twenty_groups_are_kept(count: int) -> None:
+    gains = np.linspace(0.3, 0.9, count)
+    assert run(gains, share=0.05).ships == (count == 20)
+    assert run(np.repeat(gains, 3), np.arange(3 * count) // 3, share=0.05).ships == (count == 20)
+
+
+@pytest.mark.parametrize("count", [9, 10])
+def test_fewer_than_ten_changed_queries_are_kept(count: int) -> None:
+    changed = np.concatenate([np.full(count, 0.9), np.zeros(30)])
+    assert run(changed, share=0.05).ships == (count == 10)
 
 
 def test_one_group_is_kept() -> None:

@@ -65,9 +65,9 @@ def permute_grades(scene: Scene, guesses: bool, rng: np.random.Generator) -> Wor
     pool, grades = scene.pool, scene.pool.deal_grades(rng)
     tuning, held_out = scene.split(rng)
     if guesses:
-        values = np.zeros((CANDIDATES, len(grades)), dtype=np.float32)
-        values[:, held_out] = guess_swaps(scene, grades, held_out, rng)
-        return _world_of_guesses(Side.select(values, pool.groups, held_out))
+        swaps: FloatArray = np.zeros((CANDIDATES, len(grades)), dtype=np.float32)
+        swaps[:, held_out] = guess_swaps(scene, grades, held_out, rng)
+        return _world_of_guesses(Side.select(swaps, pool.groups, held_out))
     values = pool.evaluate(scene.measure, grades)
     values -= values[scene.baseline].copy()
     known = Side.select(values, pool.groups, tuning)

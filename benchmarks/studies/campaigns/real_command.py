@@ -90,14 +90,15 @@ def run_real_campaigns(
         proposer, ships = TURNS[number // 2 % len(TURNS)]
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
-            write_dataset(root, part, deal_to_candidates(part, rng) if is_null else part.grades)
+            grades = deal_to_candidates(part, rng) if is_null else part.grades.astype(np.float64)
+            write_dataset(root, part, grades)
             project = RealProject(root, name, settings, number)
             yield project.run(proposer, ships, asks, is_null=is_null)
 
 
 def deal_to_candidates(runs: AlignedRuns, rng: np.random.Generator) -> FloatArray:
     """(N,): the grades of each query, permuted over its candidates."""
-    grades = np.maximum(runs.grades, 0)
+    grades = np.maximum(runs.grades, 0).astype(np.float64)
     for start, stop in zip(runs.offsets[:-1], runs.offsets[1:], strict=True):
         grades[start:stop] = rng.permutation(grades[start:stop])
     return grades

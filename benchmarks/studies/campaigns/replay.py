@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeAlias
 
@@ -182,9 +182,9 @@ UNPROTECTED: Final = Rule("unprotected", lambda _, numbers: np.full(len(numbers)
 
 
 def all_rules(asks: int, ships: int) -> list[Rule]:
-    """Ours, and those beside it."""
-    ours = [campaign_rule(asks, ships), campaign_rule(asks, ships, bets=False)]
-    return [*ours, bonferroni(asks), LOOKS, UNPROTECTED]
+    """Ours, and those beside it, which end with their first ship."""
+    tails_t = replace(campaign_rule(asks, ships, bets=False), ships=1)
+    return [campaign_rule(asks, ships), tails_t, bonferroni(asks), LOOKS, UNPROTECTED]
 
 
 #: World, which candidates were asked, the last shipped, dice → the next ones, in order.
