@@ -155,8 +155,8 @@ def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bo
     runs, others = plain.active_runs(part), plain.active_runs(other)
     if not np.array_equal(runs.documents, others.documents):
         return False
-    numbers = (_fused_numbers(plain.fusion, each) for each in (runs, others))
-    return np.array_equal(*numbers, equal_nan=True)
+    first, second = (_fused_numbers(plain.fusion, each) for each in (runs, others))
+    return np.array_equal(first, second, equal_nan=True)
 
 
 def _fused_numbers(fusion: Fusion, runs: AlignedRuns) -> FloatArray | IntArray:

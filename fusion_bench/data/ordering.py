@@ -147,7 +147,8 @@ def _scale_to_digits(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDA
 
 def _scale_by_ten(values: FloatArray, power: IntArray) -> FloatArray:
     """Values times 10^power: one product or one quotient."""
-    scale, is_product = POWERS[np.abs(power)], power >= 0
+    scale: FloatArray = POWERS[np.abs(power)]
+    is_product = power >= 0
     if is_product.all():
         return values * scale
     return (

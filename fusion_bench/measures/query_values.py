@@ -157,7 +157,7 @@ def _find_movable(order: _TiedOrder) -> tuple[IntArray, IntArray]:
     marks = np.zeros((2, len(order.positions)), dtype=bool)
     marks[0, heads(np.flatnonzero(order.positions != order.firsts))] = True
     marks[1, heads(np.flatnonzero(runs.judged & (order.positions > 0)))] = True
-    is_head = marks.all(axis=0)
+    is_head = marks[0] & marks[1]
     queries = np.zeros(len(runs.queries), dtype=bool)
     queries[runs.query_index[is_head]] = True
     rows = np.flatnonzero(queries[runs.query_index] & (order.positions > 0))
