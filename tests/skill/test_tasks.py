@@ -41,12 +41,16 @@ def test_there_are_ten_tasks_and_every_rule_is_broken_by_a_wrong_transcript() ->
     assert {kind for kind in KINDS if not any(each.startswith(kind) for each in broken)} == set()
 
 
+#: Adds a line to a ledger.
+GROW = "echo '{}' >> datasets/mine/looks.jsonl"
+
+
 @pytest.mark.parametrize(
     "command",
     [
         "sed -i 1d qrels.txt",
         "rm datasets/mine/queries.jsonl",
-        "echo '{}' >> datasets/mine/looks.jsonl && sed -i 1d datasets/mine/looks.jsonl",
+        f"{GROW} && sed -i 1d datasets/mine/looks.jsonl",
     ],
 )
 def test_a_file_that_an_agent_changed_is_noticed_whatever_its_command(
@@ -58,9 +62,7 @@ def test_a_file_that_an_agent_changed_is_noticed_whatever_its_command(
     shutil.copy(root / "queries.jsonl", place)
     (place / "looks.jsonl").write_text('{"look": 1}\n', encoding="utf-8")
     before = read_protected(root)
-    assert run("echo '{}' >> datasets/mine/looks.jsonl", root) == Step(
-        "echo '{}' >> datasets/mine/looks.jsonl"
-    )
+    assert run(GROW, root) == Step(GROW)
     assert list_changed(before, read_protected(root)) == []  # a ledger grows
     assert run(command, root).code == 0
     assert len(list_changed(before, read_protected(root))) == 1

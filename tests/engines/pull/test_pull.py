@@ -193,7 +193,8 @@ def test_a_list_that_is_pulled_no_more_leaves_the_dataset(tmp_path: Path) -> Non
     path.write_text(yaml.safe_dump(spec), encoding="utf-8")
     pulled = pull(tmp_path, {"bm25": KEYWORD}, start_over=True)
     assert {*yaml.safe_load(path.read_text(encoding="utf-8"))["runs"]} == {"bm25", "own"}
-    assert "ids: of the pull before this one, so dataset.yaml names it no more" in pulled.notes[-1]
+    assert pulled.notes[-1].startswith("ids: ")
+    assert "dataset.yaml" in pulled.notes[-1]
     (tmp_path / "mine/pull.json").write_text("{}", encoding="utf-8")
     assert pull(tmp_path, {"ids": leg("ids")}, start_over=True).record.dropped == ()
 
@@ -415,10 +416,9 @@ def test_calls_per_minute_are_spaced(tmp_path: Path) -> None:
 def test_lists_that_a_limit_of_the_engine_cuts_are_noted(tmp_path: Path) -> None:
     text = "".join(f'{{"id": "q{n}", "text": "t{n}"}}\n' for n in range(10))
     pulled = pull(tmp_path, {"ids": leg("ids")}, text=text, depth=5)
-    assert pulled.notes == [
-        "ids returned 3 documents for each query, and 5 were asked for: the index holds no more, "
-        "or a limit of the engine's own applies."
-    ]
+    [note] = pulled.notes
+    assert "ids returned 3 documents" in note
+    assert "5 were asked" in note
 
 
 def test_fields_and_ids_of_queries_are_kept_as_they_are(tmp_path: Path) -> None:
