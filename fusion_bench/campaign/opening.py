@@ -44,8 +44,8 @@ from fusion_bench.io.campaign_ledger import (
     read_events,
 )
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.fingerprints import judgment_digests, query_digests
-from fusion_bench.io.held_out import LEDGER_NAME, read_ledgers
+from fusion_bench.io.fingerprints import judgment_digests, query_digest, query_digests
+from fusion_bench.io.held_out import LEDGER_NAME, HeldOut, list_open_campaigns, read_ledgers
 from fusion_bench.io.outputs import check_output, write_outputs
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import MIN_GROUPS, paired_difference
@@ -183,13 +183,11 @@ def _split(
 ) -> tuple[AlignedRuns, QuerySplit]:
     """The judged queries that no open campaign holds out, and their split."""
     runs = dataset.align_repeats([*dataset.runs], ties=experiment.ties).common_repeats()
-    taken = {
-        digest
-        for state in list_campaigns(events).values()
-        if not state.closed_by
-        for digest in state.held_out.queries
-    }
-    free = np.array([query_digests([query])[0] not in taken for query in runs.queries])
+    taken = HeldOut.match(
+        list_open_campaigns(events), dataset.qrels, runs.queries, dataset.queries
+    ).queries
+    copies = _find_copies(dataset, events)
+    free = np.array([query not in taken and query not in copies for query in runs.queries])
     if not free.any():
         raise ConfigError(f"{dataset.name}: an open campaign holds out every query: close it first")
     runs = runs if free.all() else runs.subset(free)
@@ -209,6 +207,18 @@ def _split(
             "--held-out"
         )
     return runs, split
+
+
+def _find_copies(dataset: Dataset, events: Sequence[CampaignEvent]) -> set[str]:
+    """Queries that have the judgments of one that a campaign held out, under another id."""
+    known = {event.campaign: event.held_out for event in events if event.held_out is not None}
+    ids = {digest for each in known.values() for digest in each.queries}
+    judged = {
+        campaign: each.model_copy(update={"queries": (), "groups": ()})
+        for campaign, each in known.items()
+    }
+    copies = HeldOut.match(judged, dataset.qrels).queries
+    return {query for query in copies if query_digest(query) not in ids}
 
 
 def _digest_held_out(runs: AlignedRuns, split: QuerySplit) -> tuple[list[str], HeldOutDigests]:

@@ -153,6 +153,28 @@ def test_what_no_campaign_can_rest_on_is_refused(
         assert project.open_made(root).held_out_queries
 
 
+def test_new_queries_with_judgments_of_old_ones_take_no_part(root: Path) -> None:
+    """Two questions often have one answer: that refuses no campaign, and tells in none."""
+    project.open_made(root)
+    old = project.held_out_queries(root)
+    close_campaign(project.paths_of(root), "A. Person")
+    folder = root / "datasets/made"
+    for name in ("qrels.txt", "weak.trec", "strong.trec"):
+        lines = (folder / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        added = [f"new-{line}" for line in lines if line.split()[0] in old[:5]]
+        added += [f"own-{line.replace(' r', ' s')}" for line in lines]
+        (folder / name).write_text("".join([*lines, *added]), encoding="utf-8")
+    splits = {"q": "dev", "n": "test", "o": "test"}
+    text = (folder / "qrels.txt").read_text(encoding="utf-8")
+    ids = dict.fromkeys(line.split()[0] for line in text.splitlines())
+    rows = [f'{{"id": "{query}", "split": "{splits[query[0]]}"}}\n' for query in ids]
+    (folder / "queries.jsonl").write_text("".join(rows), encoding="utf-8")
+    edit(root, project.DATASET, "runs:", "queries: queries.jsonl\nruns:")
+    status = project.open_made(root, "reports/campaigns/second")
+    assert (status.tuning_queries, status.held_out_queries) == (project.QUERIES, project.QUERIES)
+    assert not status.no_guarantee
+
+
 PLUGIN = '''
 from fusion_bench.measures import BinaryMeasure
 from fusion_bench.methods.fuse import Fusion
