@@ -221,7 +221,13 @@ class CampaignPaths:
         path = given / CAMPAIGN_FILE if given.is_dir() else given
         remedy = "name the folder that 'fusion-bench campaign open' wrote"
         record = read_stored(path, CampaignFile, what="campaign", remedy=remedy)
-        return cls(path.parent, record.campaign, resolve_path(path.parent / record.dataset))
+        dataset = resolve_path(path.parent / record.dataset)
+        if not dataset.exists():
+            raise DataError(
+                f"{path}: there is no {dataset}, its dataset: move the folder back, or correct "
+                "'dataset', which is a path from this folder"
+            )
+        return cls(path.parent, record.campaign, dataset)
 
     @property
     def ledger(self) -> Path:

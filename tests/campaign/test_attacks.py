@@ -68,6 +68,11 @@ class TestTheFolder:
         (root / project.CAMPAIGN).rename(root / "reports/campaigns/renamed")
         assert ask(root, 3, "reports/campaigns/renamed").asks_left == ASKS - 3
 
+    def test_moved_to_another_depth_it_says_what_it_misses(self, root: Path) -> None:
+        (root / project.CAMPAIGN).rename(root / "moved")
+        with pytest.raises(DataError, match="its dataset: move the folder back"):
+            ask(root, 3, "moved")
+
     def test_copies_count_together(self, root: Path) -> None:
         copy = "reports/campaigns/copy"
         shutil.copytree(root / project.CAMPAIGN, root / copy)
