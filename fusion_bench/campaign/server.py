@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -23,13 +21,10 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.local_requests import (
     MOST_BYTES,
-    BearerGuard,
     parse_body,
-    read_access,
     read_body,
     refuse,
 )
-from fusion_bench.util.loopback import run_application
 
 log = logging.getLogger(__name__)
 
@@ -108,24 +103,3 @@ def create_application(referee: Referee) -> Starlette:
             Route("/ask", endpoints.ask, methods=["POST"]),
         ]
     )
-
-
-def serve_campaign(
-    referee: Referee,
-    listener: socket.socket,
-    announce: Callable[[str, str | None], None],
-) -> None:
-    """Serve a campaign to whoever has the token, until a signal ends the process.
-
-    Args:
-        referee: Answers.
-        listener: A listening socket on 127.0.0.1.
-        announce: Called with the address, and with the token where no variable holds it.
-
-    Raises:
-        ConfigError: The variable's token is too short.
-    """
-    access = read_access(listener.getsockname()[1], TOKEN)
-    is_given = bool(os.environ.get(TOKEN))
-    announce(f"http://127.0.0.1:{access.port}", None if is_given else access.token)
-    run_application(BearerGuard(create_application(referee), access), listener)

@@ -271,7 +271,8 @@ def serve_command(options: ServeCampaignOptions) -> None:
 
     for package in ("starlette", "uvicorn"):
         import_optional(package, extra="serve", purpose="fusion-bench campaign serve")
-    from fusion_bench.campaign.server import serve_campaign
+    from fusion_bench.campaign.server import TOKEN, create_application
+    from fusion_bench.util.local_requests import serve_guarded
 
     def announce(address: str, token: str | None) -> None:
         if options.json:
@@ -284,4 +285,4 @@ def serve_command(options: ServeCampaignOptions) -> None:
     referee = Referee(CampaignPaths.read(options.campaign), is_served=True)
     referee.prepare()
     with open_socket(options.port) as listener:
-        serve_campaign(referee, listener, announce)
+        serve_guarded(create_application(referee), listener, announce, variable=TOKEN)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import socket
+from collections.abc import Callable
 from typing import Any, Final
 
 from starlette.datastructures import Headers
@@ -12,7 +14,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.json_text import parse_strict_json
-from fusion_bench.util.loopback import Access
+from fusion_bench.util.loopback import HOSTS, Access, run_application
 
 #: Fewest characters of a token that somebody chose: a shorter one can be guessed.
 LEAST_TOKEN: Final = 16
@@ -107,3 +109,31 @@ class BearerGuard(LoopbackGuard):
             advice = {"error": "token: send the header 'Authorization: Bearer TOKEN'"}
             return JSONResponse(advice, 401, {"www-authenticate": "Bearer"})
         return None
+
+
+def serve_guarded(
+    application: ASGIApp,
+    listener: socket.socket,
+    announce: Callable[[str, str | None], None],
+    *,
+    variable: str,
+    path: str = "",
+    has_lifespan: bool = False,
+) -> None:
+    """Serve whoever has the token, until a signal ends the process.
+
+    Args:
+        application: What answers.
+        listener: A listening socket on 127.0.0.1.
+        announce: Called with the address, and with the token where no variable holds it.
+        variable: Name of the environment variable that may hold the token.
+        path: What is served, below the address.
+        has_lifespan: Whether the application has work of its own before the first request.
+
+    Raises:
+        ConfigError: The variable's token is too short.
+    """
+    access = read_access(listener.getsockname()[1], variable)
+    token = None if os.environ.get(variable) else access.token
+    announce(f"http://{HOSTS[0]}:{access.port}{path}", token)
+    run_application(BearerGuard(application, access), listener, has_lifespan=has_lifespan)

@@ -7,7 +7,6 @@ the client has cancelled it; the next heavy call begins when it has ended.
 from __future__ import annotations
 
 import logging
-import os
 import socket
 import time
 from collections.abc import Callable
@@ -32,8 +31,7 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.markdown import render_summary
 from fusion_bench.util.files import explain_error
 from fusion_bench.util.formatting import Progress, checked_by
-from fusion_bench.util.local_requests import BearerGuard, read_access
-from fusion_bench.util.loopback import run_application
+from fusion_bench.util.local_requests import serve_guarded
 from fusion_bench.util.signals import handlers
 
 log = logging.getLogger("fusion_bench.mcp")
@@ -177,18 +175,6 @@ def serve_stdio(project: Project) -> None:
 def serve_http(
     project: Project, listener: socket.socket, announce: Callable[[str, str | None], None]
 ) -> None:
-    """Serve whoever has the token, until a signal ends the process.
-
-    Args:
-        project: What is served.
-        listener: On 127.0.0.1.
-        announce: Called with the address, and with the token if no variable holds it.
-
-    Raises:
-        ConfigError: The variable's token is too short.
-    """
-    port = listener.getsockname()[1]
-    access = read_access(port, TOKEN)
+    """Serve a project; see :func:`fusion_bench.util.local_requests.serve_guarded`."""
     application = ToolServer(project).protocol.streamable_http_app(streamable_http_path=PATH)
-    announce(f"http://127.0.0.1:{port}{PATH}", None if os.environ.get(TOKEN) else access.token)
-    run_application(BearerGuard(application, access), listener, has_lifespan=True)
+    serve_guarded(application, listener, announce, variable=TOKEN, path=PATH, has_lifespan=True)
