@@ -143,8 +143,8 @@ class CampaignState:
 
     def find_ask(self, config: Mapping[str, Any], lists: Sequence[str]) -> CampaignEvent | None:
         """The ask of the same configuration over the same lists; None = there is none."""
-        wanted = _dump(config), tuple(lists)
-        return next((ask for ask in self.asks if (_dump(ask.config), ask.lists) == wanted), None)
+        wanted = json.loads(json.dumps(config)), tuple(lists)  # as a ledger has it; 60 is 60.0
+        return next((ask for ask in self.asks if (ask.config, ask.lists) == wanted), None)
 
     def describe(self, phases: Sequence[PhasePower] = ()) -> CampaignStatus:
         """As a record."""
@@ -167,10 +167,6 @@ class CampaignState:
             guarantee=self.guarantee,
             no_guarantee=self.no_guarantee,
         )
-
-
-def _dump(config: Mapping[str, Any] | None) -> str:
-    return json.dumps(config, sort_keys=True)
 
 
 def make_event(

@@ -75,6 +75,9 @@ def test_the_same_configuration_costs_nothing_however_it_is_written(root: Path) 
     assert again.is_repeated
     assert not first.is_repeated
     assert ask(root, BOTH | {"fusion": {"method": "rrf", "k": 61}}).asks_left == 18
+    for fusion in ("rrf", {"method": "rrf", "k": 60}):
+        by_type = {"hybrid": {"fusion": fusion}}
+        assert ask(root, {"runs": ["weak"], "by_query_type": by_type}).asks_left == 17
 
 
 def test_changes_are_made_to_the_baseline_of_the_phase(root: Path) -> None:
