@@ -11,7 +11,7 @@ import numpy as np
 from fusion_bench.checks.dataset_facts import select_repeat
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
 from fusion_bench.experiment.system import System
@@ -51,8 +51,7 @@ def fuse_experiment(
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
     chosen = experiment.find_system(system)
-    name = _choose_dataset(dataset, experiment.dataset_names)
-    file = find_one_dataset(experiment, source, name, folders)
+    file = find_one_dataset(experiment, source, dataset, folders)
     spec, _ = read_spec(file)
     refuse_inputs(spec.file_paths(file.parent))
     alone = experiment.model_copy(update={"systems": {system: chosen}})
@@ -78,14 +77,6 @@ def fuse_experiment(
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))
     return make_final_lists(chosen, kept)
-
-
-def _choose_dataset(given: str | None, names: tuple[str, ...]) -> str:
-    if given is None and len(names) > 1:
-        raise ConfigError(
-            f"the experiment has several datasets: choose one with --dataset: {', '.join(names)}"
-        )
-    return given or names[0]
 
 
 def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> AlignedRuns:

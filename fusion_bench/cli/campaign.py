@@ -82,16 +82,12 @@ def open_command(options: OpenOptions) -> None:
     name = name_experiment(options.experiment)
     out = require_folder(options.out or Path("reports/campaigns") / name)
     with options.open() as (parsed, source, folders, _):
-        given = options.dataset or parsed.dataset_names[0]
-        if options.dataset is None and len(parsed.dataset_names) > 1:
-            names = ", ".join(parsed.dataset_names)
-            raise typer.BadParameter(f"name one of {names}", param_hint="--dataset")
         declared = {key: getattr(options, key) for key in ("asks", "ships", "level", "tails")}
         rules = parse_model(CampaignRules, {**declared, "min_gain": parsed.min_gain}, "campaign")
         status = open_campaign(
             parsed,
             source,
-            find_one_dataset(parsed, source, given, folders),
+            find_one_dataset(parsed, source, options.dataset, folders),
             out,
             rules,
             held_out=options.held_out,

@@ -389,7 +389,7 @@ def find_datasets(
 def find_one_dataset(
     experiment: Experiment,
     source: Source,
-    name: str,
+    name: str | None,
     folders: Collection[Path],
     *,
     where: str = "--dataset",
@@ -399,15 +399,22 @@ def find_one_dataset(
     Args:
         experiment: The experiment.
         source: Where it was read from.
-        name: As the experiment names it.
+        name: As the experiment names it; None = its only one.
         folders: Where named datasets live.
-        where: Prefix of the message that says where the name stands.
+        where: Where the name stands, for messages.
 
     Raises:
+        ConfigError: None is named of several.
         UnknownNameError: The experiment has none of that name, or it is not there.
     """
-    if name not in experiment.dataset_names:
-        raise UnknownNameError("dataset", name, experiment.dataset_names, where=where)
+    names = experiment.dataset_names
+    if name is None and len(names) > 1:
+        raise ConfigError(
+            f"the experiment has several datasets: choose one with {where}: {', '.join(names)}"
+        )
+    name = name or names[0]
+    if name not in names:
+        raise UnknownNameError("dataset", name, names, where=where)
     return find_dataset(name, folders, where=str(source.path), base=source.path.parent)
 
 
