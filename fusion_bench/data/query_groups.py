@@ -31,8 +31,6 @@ from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.util.digests import mix_words
 
-#: Characters of a shingle.
-SHINGLE: Final = 3
 #: MinHash: bands, and rows of each. Of pairs of similarity .4 this misses 4 %, of .5 .2 %.
 BANDS: Final = 48
 ROWS: Final = 3

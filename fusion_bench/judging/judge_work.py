@@ -301,21 +301,6 @@ def combine_grades(
     return combined, len(several), sum(len(set(grades)) > 1 for grades in several)
 
 
-@dataclass(frozen=True)
-class MergedQrels:
-    """Judgments of a dataset together with those of its judges.
-
-    Attributes:
-        qrels: All of them.
-        added: Documents that were not judged before.
-        changed: Documents whose grade is another one now.
-    """
-
-    qrels: Qrels
-    added: int
-    changed: int
-
-
 def write_qrels(
     judged: JudgedSystems, path: Path, how: CombineName
 ) -> tuple[dict[str, int], list[str]]:

@@ -133,7 +133,6 @@ class PoweredMean:
         freedom: Degrees of freedom of the interval.
         p: Two-sided, of a mean of 0, by Student's t.
         weight: λ: how much of the machine's mean over all queries counts; 0 = nothing.
-        residual_sd: s, of people's values about the line.
         sample_variance: The part of the variance that more queries of people make smaller.
         people: People's values alone, on their queries.
         machine: The machine's values alone, on all queries; only more queries make its part of the
@@ -148,7 +147,6 @@ class PoweredMean:
     freedom: float
     p: float
     weight: float
-    residual_sd: float
     sample_variance: float
     people: MeanEstimate
     machine: MeanEstimate
@@ -211,7 +209,6 @@ def estimate_powered_mean(
         freedom=freedom,
         p=two_sided_p(line.mean, error, freedom),
         weight=line.slope,
-        residual_sd=math.sqrt(residual_variance),
         sample_variance=sample,
         people=estimate_mean(people, own_codes, alpha=alpha),
         machine=total,

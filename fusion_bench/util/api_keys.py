@@ -16,7 +16,7 @@ import os
 import re
 import unicodedata
 import urllib.parse
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -47,8 +47,6 @@ _ESCAPE = re.compile(
 #: Decimal or octal codes of characters in a row.
 _CODES = re.compile(r"(?<!\d)(?:0[oO])?\d{2,6}(?:[^0-9A-Za-z]{1,3}(?:0[oO])?\d{2,6}){5,}(?!\d)")
 _NO_LETTERS = re.compile(r"[\W_]+")
-#: Characters of a text as they are compared, each with its position in the text.
-_View: TypeAlias = Sequence[tuple[str, int]]
 #: Length → beginnings of that length → the pieces that begin so.
 _Pieces: TypeAlias = Mapping[int, Mapping[str, set[str]]]
 
