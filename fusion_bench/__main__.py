@@ -15,7 +15,7 @@ INTERRUPTED = 130
 
 def run() -> int:
     """Run the command line as a process of its own; returns the exit code."""
-    gc.set_threshold(50_000)  # imports make 400,000 objects that stay
+    gc.set_threshold(200_000)  # imports make 400,000 objects that stay
     if "retrieve" not in sys.argv[1:2]:  # elsewhere waiting threads cost more than they compute
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     # Pydantic would look for plugins in all that is installed.
