@@ -66,13 +66,23 @@ class Registry(Generic[P]):
 
     def load_built_in(self) -> Mapping[str, P]:
         """The plugins of the folder, in order of name; imports all its modules."""
-        if self.package and not self._is_complete:
-            package = importlib.import_module(self.package)
-            for module in pkgutil.iter_modules(package.__path__):
-                if not module.name.startswith("_"):
-                    importlib.import_module(f"{self.package}.{module.name}")
+        if not self._is_complete:
+            for name in self._list_modules():
+                importlib.import_module(f"{self.package}.{name}")
             self._is_complete = True
         return dict(sorted(self._plugins.items()))
+
+    def _list_modules(self) -> list[str]:
+        """The names of the folder's modules that register plugins."""
+        package = importlib.import_module(self.package) if self.package else None
+        found = pkgutil.iter_modules(package.__path__) if package else ()
+        return [module.name for module in found if not module.name.startswith("_")]
+
+    def is_loaded(self, name: str) -> bool:
+        """Whether a plugin is known, or was in the module of its name, which alone is imported."""
+        if name not in self._plugins and not self._is_complete and name in self._list_modules():
+            importlib.import_module(f"{self.package}.{name}")
+        return name in self._plugins
 
     def load_all(self) -> Mapping[str, P]:
         """Every plugin, in order of name; the folder's wins over an entry point of its name."""
@@ -89,7 +99,7 @@ class Registry(Generic[P]):
         """
         if is_reference(name):
             return self._load_external(name, name)
-        if name in self._plugins:
+        if self.is_loaded(name):
             return self._plugins[name]
         built_in = self.load_built_in()
         if name in built_in:
@@ -276,7 +286,7 @@ class MethodRegistry(Registry[type[M]]):
         if is_reference(name):
             return None
         plain = name.lower().replace("-", "_")
-        if name in self._plugins or name in (built_in := self.load_built_in()):
+        if self.is_loaded(name) or name in (built_in := self.load_built_in()):
             return None
         if not (plain in self.aliases or plain in built_in):
             return None
