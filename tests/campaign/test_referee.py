@@ -16,6 +16,7 @@ from fusion_bench.campaign.referee import AskJudgment, judge_candidate
 from fusion_bench.checks.unjudged import UnjudgedEvidence
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
+from fusion_bench.stats.comparison import check_skew
 
 QUERIES = 60
 
@@ -89,6 +90,16 @@ def test_few_differences_skewed_against_the_gain_are_kept(tails: Tails) -> None:
     judged = judge(values(gains), values(LOW), tails=tails)
     assert judged.test.mean > judged.test.critical_mean
     assert not judged.ships
+
+
+@pytest.mark.parametrize("losses", [1, 2, 4, 10])
+@pytest.mark.parametrize("gain", [0.001, 0.02, 0.1])
+def test_skew_withholds_what_it_withholds_elsewhere(losses: int, gain: float) -> None:
+    difference = gain + NOISE / 50
+    difference[:losses] = -0.3
+    judged = judge(values(LOW + difference), values(LOW), tails="t")
+    word, _ = check_skew("better", difference, np.arange(QUERIES))
+    assert judged.is_withheld == (word != "better")
 
 
 def test_what_is_not_better_on_the_tuning_queries_is_screened_after_the_test() -> None:
