@@ -127,9 +127,11 @@ def tie_sensitivity(
             continue
         group = [measures[m] for m in chosen]
         keys = runs.judged.astype(np.int64) + has_grade(runs) if of_judged else runs.grades
-        lowest, highest = (_reorder_ties(order, movable, sign * keys) for sign in (1, -1))
-        minimum[chosen] = compute_measures(group, runs, lowest)
-        maximum[chosen] = compute_measures(group, runs, highest)
+        lowest = _reorder_ties(order, movable, keys)
+        minimum[chosen] = maximum[chosen] = compute_measures(group, runs, lowest)
+        if len(movable[0]):
+            highest = _reorder_ties(order, movable, -keys)
+            maximum[chosen] = compute_measures(group, runs, highest)
     others = [m for m, measure in enumerate(measures) if measure.required_ranks == "all"]
     if others:
         group = [measures[m] for m in others]
