@@ -16,12 +16,13 @@ from fusion_bench.campaign.frozen_data import (
     load_whole,
     name_lists,
     rebuild_system,
-    refuse_code,
+    refuse_own_code,
 )
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
 from fusion_bench.campaign.referee import describe_tuning, judge_candidate
 from fusion_bench.campaign.state import CampaignPaths, CampaignState, make_event
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.plugins import refuse_references
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import Experiment
@@ -42,11 +43,13 @@ class AskedCandidate:
         source: One system as YAML says it; None = the baseline of the phase.
         changes: ``KEY=VALUE`` each, such as ``fusion.k=20``: values that replace its own.
         allow_lists: Whether it may read lists that the dataset has got since.
+        may_import: Whether it may name code of an installed package, ``package.module:Name``.
     """
 
     source: Source | None = None
     changes: tuple[str, ...] = ()
     allow_lists: bool = False
+    may_import: bool = True
 
     @classmethod
     def read(
@@ -86,11 +89,13 @@ class AskedCandidate:
         changes = [f"{prefix}{change}" for change in self.changes]
         try:
             source = apply_overrides(Source(given.path, data, lines), changes)
+            if not self.may_import:
+                refuse_references(source.data["systems"], CANDIDATE)
             experiment = parse_model(Experiment, source.data, source.where).apply_switch()
         except ConfigError as error:  # its file has no key of that name
             raise ConfigError(str(error).replace(prefix, "")) from None
         system = experiment.systems[CANDIDATE]
-        refuse_code(system.resolved_config, CANDIDATE)
+        refuse_own_code(system.resolved_config, CANDIDATE)
         return system
 
 

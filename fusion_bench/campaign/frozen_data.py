@@ -48,7 +48,7 @@ def rebuild_system(config: Mapping[str, Any], name: str = "candidate") -> System
     return parse_model(System, {**config, "name": name}, name)
 
 
-def refuse_code(config: Mapping[str, Any], name: str) -> None:
+def refuse_own_code(config: Mapping[str, Any], name: str) -> None:
     """Refuse methods of the user's own: they would see the held-out judgments, and may change.
 
     Args:

@@ -18,7 +18,7 @@ from fusion_bench.campaign.frozen_data import (
     code_versions,
     freeze_dataset,
     load_whole,
-    refuse_code,
+    refuse_own_code,
 )
 from fusion_bench.campaign.records import (
     CampaignFile,
@@ -140,7 +140,7 @@ def _check(
     """Refuse what no campaign can rest on; returns the measure that decides."""
     measure = experiment.parse_measures(dataset.spec.binary_relevance, source)[0]
     config = experiment.systems[experiment.baseline].resolved_config
-    refuse_code({**config, "measure": measure.model_dump()}, "the campaign")
+    refuse_own_code({**config, "measure": measure.model_dump()}, "the campaign")
     if rules.ships > rules.asks:
         raise ConfigError(f"--ships: at most as many as --asks ({rules.asks}), not {rules.ships}")
     if rules.tails == "bounded" and not measure.is_bounded:

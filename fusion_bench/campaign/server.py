@@ -51,7 +51,7 @@ class AskRequest(StrictModel):
     def candidate(self) -> AskedCandidate:
         """What is asked about."""
         source = None if self.system is None else Source(Path(CANDIDATE), self.system)
-        return AskedCandidate(source, self.changes, self.allow_lists)
+        return AskedCandidate(source, self.changes, self.allow_lists, may_import=False)
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import json
 import site
 import sys
 import sysconfig
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -47,6 +47,30 @@ def plugin_words(*, are_absolute: bool = False) -> list[str]:
 def is_reference(name: str) -> bool:
     """Whether a name says where an object is: ``package.module:Name``."""
     return ":" in name
+
+
+def refuse_references(value: object, argument: str) -> None:
+    """Refuse what could name code to import, in what somebody else sends.
+
+    Args:
+        value: A configuration.
+        argument: What holds it, for the message.
+
+    Raises:
+        ConfigError: A text of it has a colon.
+    """
+    texts: Iterable[object] = ()
+    if isinstance(value, Mapping):
+        texts = [*value, *value.values()]
+    elif isinstance(value, list | tuple):
+        texts = value
+    elif isinstance(value, str) and is_reference(value):
+        raise ConfigError(
+            f"{argument}: {value!r}: a name with ':' would import code, which no server does: use "
+            "the methods that list_methods or 'fusion-bench methods' lists"
+        )
+    for each in texts:
+        refuse_references(each, argument)
 
 
 def distribution_of(plugin: object) -> str | None:

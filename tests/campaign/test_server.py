@@ -7,8 +7,9 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -62,6 +63,21 @@ def test_it_answers_as_the_folder_does(served: tuple[str, Path], tmp_path: Path)
 def test_what_breaks_a_rule_is_said_by_the_server(served: tuple[str, Path]) -> None:
     with pytest.raises(FusionBenchError, match="fusions"):
         fb.ask_campaign(served[0], {"runs": ["weak"], "fusions": 1})
+
+
+@pytest.mark.parametrize(
+    ("system", "changes"),
+    [
+        ({"runs": ["weak"], "fusion": {"method": "IPython.__main__:x"}}, ()),
+        ({"runs": ["weak"]}, ["fusion={method: 'IPython.__main__:x'}"]),
+        (None, ["fusion=IPython.__main__:x"]),
+    ],
+)
+def test_whoever_asks_makes_it_import_nothing(
+    served: tuple[str, Path], system: dict[str, Any] | None, changes: Sequence[str]
+) -> None:
+    with pytest.raises(FusionBenchError, match="would import code"):
+        fb.ask_campaign(served[0], system, changes=changes)
 
 
 @pytest.mark.parametrize(

@@ -9,14 +9,14 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from fusion_bench.campaign.ask import CANDIDATE, AskedCandidate, Referee
 from fusion_bench.campaign.client import ServedCampaign, find_referee
-from fusion_bench.config.plugins import is_reference
+from fusion_bench.config.plugins import refuse_references
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import (
@@ -207,7 +207,7 @@ def read_candidate(system: Mapping[str, Any] | None, changes: Mapping[str, Any])
     """
     if system is None and not changes:
         raise ConfigError(f"{CANDIDATE}: give one system, or changes of the baseline")
-    refuse_code(system, CANDIDATE)
+    refuse_references(system, CANDIDATE)
     source = None if system is None else Source(Path(CANDIDATE), dict(system))
     return AskedCandidate(source, tuple(_list_changes(changes, "changes")))
 
@@ -218,27 +218,7 @@ def _list_changes(changes: Mapping[str, Any], argument: str) -> list[str]:
     Raises:
         ConfigError: A key or a value could name code.
     """
-    refuse_code(changes, argument)
+    refuse_references(changes, argument)
     if wrong := [key for key in changes if "=" in key]:
         raise ConfigError(f"{argument}: {wrong[0]!r}: a key has no '='")
     return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in changes.items()]
-
-
-def refuse_code(value: Any, argument: str) -> None:  # noqa: ANN401 - JSON
-    """Refuse what could name code to import: ``package.module:Name``.
-
-    Raises:
-        ConfigError: A text of the argument has a colon.
-    """
-    texts: Sequence[Any] = ()
-    if isinstance(value, Mapping):
-        texts = [*value, *value.values()]
-    elif isinstance(value, list | tuple):
-        texts = value
-    elif isinstance(value, str) and is_reference(value):
-        raise ConfigError(
-            f"{argument}: {value!r}: a name with ':' would import code, which no tool does: use "
-            "the methods that list_methods lists"
-        )
-    for each in texts:
-        refuse_code(each, argument)
