@@ -189,7 +189,10 @@ def _split(
     copies = _find_copies(dataset, events)
     free = np.array([query not in taken and query not in copies for query in runs.queries])
     if not free.any():
-        raise ConfigError(f"{dataset.name}: an open campaign holds out every query: close it first")
+        raise ConfigError(
+            f"{dataset.name}: campaigns hold out every query, or held out one of the same "
+            "judgments: add newly judged queries"
+        )
     runs = runs if free.all() else runs.subset(free)
     tuning = experiment.tune or TuneSettings(system=experiment.baseline)
     share = tuning.held_out if isinstance(tuning.held_out, float) else HALF

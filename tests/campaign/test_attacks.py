@@ -202,6 +202,16 @@ class TestTheSameQueries:
         told = ask(root, 3)
         assert (told.answer, told.number) == ("closed", None)
 
+    def test_closed_they_open_never_again_under_other_ids(self, root: Path) -> None:
+        held_out = project.held_out_queries(root)
+        close_campaign(project.paths_of(root), "A. Person")
+        for name in ("qrels.txt", "weak.trec", "strong.trec"):
+            path = root / DATA / name
+            lines = path.read_text().splitlines(keepends=True)
+            path.write_text("".join(f"x{line}" for line in lines if line.split()[0] in held_out))
+        with pytest.raises(ConfigError, match="newly judged"):
+            project.open_made(root, "reports/campaigns/again")
+
     def test_closed_they_open_never_again(self, root: Path) -> None:
         close_campaign(project.paths_of(root), "A. Person")
         shutil.rmtree(root / project.CAMPAIGN)
