@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, NoReturn, get_args
 
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.methods.fuse import SEMANTIC, EngineForm, Fusion, Homogeneity, ScoreTerms
+from fusion_bench.methods.fuse import SEMANTIC, Fusion
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 from fusion_bench.methods.fuse.weighted_score import (
     TM2C2,
     CombSum,
+    DelegatedFusion,
     DistributionBasedFusion,
     WeightedScore,
     WeightedSum,
@@ -40,46 +39,20 @@ class EngineFusion(Fusion):
         return None
 
 
-class CanonicalFusion(EngineFusion):
+class CanonicalFusion(DelegatedFusion, EngineFusion):
     """An engine's method whose scores are those of :attr:`canonical`."""
-
-    @property
-    @abstractmethod
-    def canonical(self) -> Fusion:
-        """Our method that gives the same scores."""
 
     def equivalent(self, _weights: dict[str, float], /) -> Fusion | None:
         """Our method."""
         return self.canonical
 
-    def fuse(self, runs: AlignedRuns) -> FloatArray:
-        """(N,): the scores of our method."""
-        return self.canonical.fuse(runs)
-
     def source_weights(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> FloatArray:
         """(S,): as our method weighs them."""
         return self.canonical.source_weights(sources, roles)
 
-    def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
-        """The terms of our method."""
-        return self.canonical.score_terms(runs)
-
-    def max_possible(self, runs: AlignedRuns) -> FloatArray:
-        """(Q,): as for our method."""
-        return self.canonical.max_possible(runs)
-
     def display_scores(self, scores: FloatArray) -> FloatArray:
         """(N,): as for our method."""
         return self.canonical.display_scores(scores)
-
-    def engine_form(self, runs: AlignedRuns) -> EngineForm | None:
-        """The form of our method."""
-        return self.canonical.engine_form(runs)
-
-    @property
-    def weight_homogeneity(self) -> Homogeneity:
-        """As for our method."""
-        return self.canonical.weight_homogeneity
 
     @property
     def weight_scale_invariant(self) -> bool:

@@ -489,8 +489,8 @@ class WeightedSum(WeightedScoreFusion, AlphaWeightedFusion):
         return np.asarray(sum_terms(self.weight_column(runs) * parts))
 
 
-class _CanonicalFusion(WeightedFusion):
-    """A fusion that is another one with some parameters fixed."""
+class DelegatedFusion(Fusion):
+    """A fusion that computes what another one does."""
 
     @property
     @abstractmethod
@@ -520,7 +520,7 @@ class _CanonicalFusion(WeightedFusion):
 
 
 @fusions.register
-class DistributionBasedFusion(_CanonicalFusion):
+class DistributionBasedFusion(DelegatedFusion, WeightedFusion):
     """``dbsf``: Σ_s w_s·x_s, x the score on [mean − 3·sd, mean + 3·sd] of its list, as 0 to 1.
 
     Source: distribution-based score fusion as in Qdrant (``lib/segment/src/common/score_fusion.rs``
@@ -551,7 +551,7 @@ class DistributionBasedFusion(_CanonicalFusion):
 
 
 @fusions.register
-class TM2C2(_CanonicalFusion, AlphaWeightedFusion):
+class TM2C2(DelegatedFusion, AlphaWeightedFusion):
     """``tm2c2``: α·φ(semantic) + (1 − α)·φ(keyword), φ(x) = (x − lo) / (max − lo).
 
     Source: theoretical min-max convex combination of Bruch, Gai and Ingber, "An analysis of fusion
