@@ -33,7 +33,21 @@ from benchmarks.studies.campaigns.replay import (
     campaign_rule,
     replay,
 )
+from benchmarks.studies.campaigns.results import (
+    PowerResult,
+    read_cells,
+    read_power,
+    read_real,
+    read_tails,
+    write_cells,
+    write_power,
+    write_real,
+    write_tails,
+)
+from benchmarks.studies.campaigns.run import CAMPAIGNS
+from benchmarks.studies.campaigns.table import PAGE, format_tables
 from benchmarks.studies.campaigns.tails import measure_tails
+from benchmarks.studies.simulations.promise import Promise
 from fusion_bench.campaign.decision import is_screened, run_held_out_test
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
@@ -215,3 +229,50 @@ def test_the_command_answers_as_the_replay() -> None:
     for each in run_real_campaigns("toy", 4, queries=40, settings=20, asks=15):
         assert each.agrees
         assert each.asked > 0
+
+
+def test_results_are_read_as_they_were_written(tmp_path: Path) -> None:
+    cells, power, tails = read_cells(), read_power(), read_tails()
+    write_cells(cells, tmp_path)
+    write_power(power, tmp_path)
+    write_tails(tails, tmp_path)
+    write_real(read_real(), tmp_path)
+    assert (read_tails(tmp_path), read_real(tmp_path)) == (tails, read_real())
+    assert (read_cells(tmp_path), read_power(tmp_path)) == (cells, power)
+    assert read_power(tmp_path / "none") == PowerResult()
+
+
+def test_stored_campaigns_hold_the_level_in_every_cell_and_pooled() -> None:
+    cells = read_cells()
+    assert {cell.proposer for cell in cells} == set(PROPOSERS)
+    assert min(cell.campaigns for cell in cells) >= CAMPAIGNS
+    for cell in cells:
+        count = len(cell.first["campaign"])
+        assert Promise(cell.null, "false", count, cell.campaigns, 0.05, "at most").holds, cell.key
+    count, runs = sum(len(c.first["campaign"]) for c in cells), sum(c.campaigns for c in cells)
+    assert runs >= 2000
+    assert Promise("pooled", "false", count, runs).interval[1] <= 0.05
+
+
+def test_stored_campaigns_find_a_true_gain_of_three_hundredths() -> None:
+    [row] = [
+        row
+        for row in read_power().rows
+        if (row.measure, row.queries, row.gain) == ("nDCG@10", 833, (0.025, 0.035))
+        and (row.phase, row.ships, row.asks) == (1, 1, 1000)
+    ]
+    assert row.single["campaign"] >= 0.8
+    assert row.any_of >= 0.8
+
+
+def test_the_page_has_the_stored_tables() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    for mark, table in format_tables().items():
+        assert table in page, mark
+
+
+def test_stored_campaigns_through_the_command_answer_as_the_replay() -> None:
+    campaigns = read_real()
+    assert len(campaigns) >= 20
+    assert all(each.agrees for each in campaigns)
+    assert sum(len(each.ships) for each in campaigns if not each.is_null) >= 5

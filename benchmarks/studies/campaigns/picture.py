@@ -46,6 +46,7 @@ def _draw_panel(axes: Axes, campaigns: int, first: Mapping[str, Sequence[int]], 
         share = 100 * shipped / campaigns
         axes.plot(numbers, share, style, color=color, label=label, lw=1.8)
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.set(xlim=(1, asks), ylim=(-2, 102), xlabel="asks")
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(alpha=0.25)
