@@ -18,6 +18,7 @@ from fusion_bench.campaign.frozen_data import (
     code_versions,
     freeze_dataset,
     load_whole,
+    rebuild_system,
     refuse_own_code,
 )
 from fusion_bench.campaign.records import (
@@ -236,11 +237,14 @@ def _digest_held_out(runs: AlignedRuns, split: QuerySplit) -> tuple[list[str], H
 
 
 def _refuse_baseline(data: FrozenData, plan: CampaignPlan) -> None:
-    """Refuse a baseline that cannot be computed.
+    """Refuse a baseline that cannot be computed, or is easy to beat as its list is degraded.
 
     Raises:
         ConfigError: Says why.
     """
+    for name in sorted(rebuild_system(plan.config).reranker_names):
+        if (reason := data.dataset.degradation(name)) is not None:
+            raise ConfigError(f"baseline {plan.baseline!r}: {reason}")
     values = data.measure_baseline(plan.config)
     if values.tuning is None or not len(values.held_out):
         raise ConfigError(f"baseline {plan.baseline!r}: {values.error or 'cannot be computed'}")

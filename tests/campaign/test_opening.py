@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.stats.comparison import MIN_GROUPS
 from tests import campaign_project as project
 from tests.tiny import edit
@@ -205,6 +207,32 @@ def test_code_of_the_user_s_own_is_refused(root: Path, before: str, after: str) 
         pytest.raises(ConfigError, match=r"(First|mine) is code"),
     ):
         project.open_made(root)
+
+
+def test_a_baseline_with_a_degraded_list_is_refused(root: Path) -> None:
+    folder = root / "datasets/made"
+    data = (folder / "strong.trec").read_bytes()
+    (folder / "r.trec").write_bytes(data)
+    meta = ListMeta(
+        list_sha256=hashlib.sha256(data).hexdigest(),
+        created="2026-01-01T00:00:00Z",
+        dataset="made",
+        system="weak",
+        depth=8,
+        score_space="unbounded",
+        asked="one/model",
+        providers={"two/model": ("q1",)},
+        degraded={"q1": "one/model timed out"},
+    )
+    meta_path(folder / "r.trec").write_text(meta.model_dump_json(), encoding="utf-8")
+    rerank = "rerank: {r: {path: r.trec, score_space: unbounded}}\nruns:"
+    edit(root, project.DATASET, "runs:", rerank)
+    blend = "{runs: [weak], blend: {method: replace, reranker: r}}"
+    edit(root, "experiments/e.yaml", "weak: {runs: [weak]}", f"weak: {blend}")
+    with pytest.raises(ConfigError, match="degraded"):
+        project.open_made(root)
+    edit(root, "experiments/e.yaml", blend, "{runs: [weak]}")
+    assert project.open_made(root).asks_left
 
 
 def test_judgments_that_are_links_are_refused(root: Path) -> None:
