@@ -194,11 +194,8 @@ def find_evidence(
     for index, view, before_cut, positions in parts:
         judged_only[:, index] = compute_measures(alone, view, before_cut)
         share[index] = unjudged_share(view, positions)
-    returned = collect_returned(
-        runs,
-        [(index, view, places) for index, view, _, places in parts],
-        cutoff=greatest_cutoff(measures),
-    )
+    lists = [(index, view, places) for index, view, _, places in parts]
+    returned = collect_returned(runs, lists, cutoff=greatest_cutoff(measures))
     return tuple(
         UnjudgedEvidence(share, values, measure.filled_values(returned))
         for measure, values in zip(measures, judged_only, strict=True)

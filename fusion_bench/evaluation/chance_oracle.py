@@ -106,20 +106,15 @@ class _Disturbed:
         Where nothing else is asked, those behind the last relevant document have none: 0.
         """
         keys = self.keys - strength * self.noise[copy]
-        kept = keys[self.rows] <= self._last_keys(keys)[self.runs.query_index]
-        rows = self.rows[kept]
+        last = np.full(len(self.runs.queries), np.inf if self.reads_all else -np.inf)
+        relevant = relevant_candidates(self.runs)
+        np.maximum.at(last, relevant.query, keys[relevant.rows])
+        rows = self.rows[keys[self.rows] <= last[self.runs.query_index]]
         order = rows[np.argsort(keys[rows], kind="stable")]
         sizes = np.bincount(self.runs.query_index[rows], minlength=len(self.runs.queries))
         ranks = np.zeros(len(keys), dtype=np.int64)
         ranks[order] = count_within_queries(to_offsets(sizes))
         return ranks
-
-    def _last_keys(self, keys: FloatArray) -> FloatArray:
-        """(Q,): the greatest key that matters."""
-        last = np.full(len(self.runs.queries), np.inf if self.reads_all else -np.inf)
-        relevant = relevant_candidates(self.runs)
-        np.maximum.at(last, relevant.query, keys[relevant.rows])
-        return last
 
 
 def _standardize(scores: FloatArray, query: IntArray) -> FloatArray:

@@ -101,12 +101,12 @@ def estimate_check(
 
 def p_at_least(estimate: MeanEstimate, value: float) -> float:
     """P of the one-sided t test of "the true mean is at least ``value``"; 1 = no spread known."""
-    from fusion_bench.util.special_functions import stdtr  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
     gap, error = estimate.mean - value, estimate.standard_error
     if not error > 0:
         return 0.0 if error == 0 and gap < 0 else 1.0
-    return float(stdtr(estimate.freedom, gap / error))
+    return float(special.stdtr(estimate.freedom, gap / error))
 
 
 def add_repeat_gap(

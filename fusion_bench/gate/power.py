@@ -220,9 +220,9 @@ class ResampledMoments:
         never = np.full(len(self.mean_shift), np.inf)
         if 0.5**self.groups > level:  # too few groups for the test to reject
             return never
-        from fusion_bench.util.special_functions import ndtri  # late, as it is slow
+        from fusion_bench.util.special_functions import special  # late, as it is slow
 
-        z, m = float(ndtri(1 - level)), self.sums
+        z, m = float(special.ndtri(1 - level)), self.sums
         quantile = np.full(len(never), z)
         drop = never
         for _ in range(ROUNDS):

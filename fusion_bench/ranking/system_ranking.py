@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -84,14 +84,7 @@ class _FusedLists:
         return np.cumsum(self.is_new)
 
     def window(self, queries: IntArray, depth: int) -> RerankWindow:
-        """The first ``depth`` documents of these lists, with exact scores; remembered."""
-        return self.windows.lookup(
-            _FusedLists.window,
-            (queries.tobytes(), depth),
-            lambda: self._make_window(queries, depth),
-        )
-
-    def _make_window(self, queries: IntArray, depth: int) -> RerankWindow:
+        """The first ``depth`` documents of these lists, with exact scores."""
         sizes = np.diff(self.runs.offsets)[queries, None]
         place = np.minimum(np.arange(depth), sizes - 1)
         slots = self.runs.offsets[queries, None] + place
@@ -193,7 +186,9 @@ def _blended_lists(
     step = max(LIMITS.window_documents // max(depth, 1), 1)
     for start in range(0, len(queries), step):
         some = queries[start : start + step]
-        scores = formula.final_scores(fused.window(some, depth))
+        make_window, key = partial(fused.window, some, depth), (some.tobytes(), depth)
+        window = fused.windows.lookup(_FusedLists.window, key, make_window)
+        scores = formula.final_scores(window)
         heads = scores.window
         if formula.blend.missing == "error" and (heads.is_candidate & ~scores.has_score).any():
             return Unsupported("documents without a rerank score")

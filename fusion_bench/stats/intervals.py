@@ -267,9 +267,9 @@ def exact_mean(values: FloatArray) -> float:
 
 def t_quantile(freedom: float, probability: float) -> float:
     """Quantile of Student's t."""
-    from fusion_bench.util.special_functions import stdtrit  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
-    return float(stdtrit(freedom, probability))
+    return float(special.stdtrit(freedom, probability))
 
 
 def clopper_pearson(count: int, runs: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -283,11 +283,11 @@ def clopper_pearson(count: int, runs: int, confidence: float = 0.95) -> tuple[fl
         runs: At least 1.
         confidence: Coverage.
     """
-    from fusion_bench.util.special_functions import betaincinv  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
     tail = (1 - confidence) / 2
-    low = 0.0 if count == 0 else float(betaincinv(count, runs - count + 1, tail))
-    high = 1.0 if count == runs else float(betaincinv(count + 1, runs - count, 1 - tail))
+    low = 0.0 if count == 0 else float(special.betaincinv(count, runs - count + 1, tail))
+    high = 1.0 if count == runs else float(special.betaincinv(count + 1, runs - count, 1 - tail))
     return low, high
 
 

@@ -142,11 +142,11 @@ class _Survivors:
 
     def crossing(self, time: float, boundary: float) -> float:
         """Chance to survive so far and to have Z ≥ ``boundary`` at ``time``."""
-        from fusion_bench.util.special_functions import ndtr  # imports slowly
+        from fusion_bench.util.special_functions import special  # imports slowly
 
         step = math.sqrt(time - self.time)
         distance = (self.points - boundary * math.sqrt(time)) / step
-        return float(self.weights @ ndtr(distance))
+        return float(self.weights @ special.ndtr(distance))
 
     def solve_boundary(self, time: float, spend: float) -> float:
         """The boundary at ``time`` that is reached with chance ``spend``, by bisection."""

@@ -151,14 +151,14 @@ def detectable_difference(
         None where no spread is known: a standard error or degrees of freedom of 0, or NaN, and
         where the critical value is infinite.
     """
-    from fusion_bench.util.special_functions import nctdtrinc  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
     _check_power(power)
     if not (
         standard_error > 0 and freedom > 0 and math.isfinite(critical)
     ):  # written so that NaN ends here too
         return None
-    return float(nctdtrinc(freedom, 1 - power, critical)) * standard_error
+    return float(special.nctdtrinc(freedom, 1 - power, critical)) * standard_error
 
 
 def compute_power(
@@ -172,9 +172,9 @@ def compute_power(
         critical: Critical value of t.
         freedom: Degrees of freedom of the standard error.
     """
-    from fusion_bench.util.special_functions import nctdtr  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
-    return 1.0 - float(nctdtr(freedom, difference / standard_error, critical))
+    return 1.0 - float(special.nctdtr(freedom, difference / standard_error, critical))
 
 
 def estimate_kurtosis(values: FloatArray) -> float | None:
@@ -206,9 +206,9 @@ def round_queries(queries: float, *, up: bool) -> int:
 
 def upper_tail(critical: float, freedom: float) -> float:
     """Probability that Student's t exceeds a critical value."""
-    from fusion_bench.util.special_functions import stdtr  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
-    return float(stdtr(freedom, -critical))
+    return float(special.stdtr(freedom, -critical))
 
 
 def two_sided_p(mean: float, error: float, freedom: float) -> float:
@@ -237,13 +237,13 @@ def _solve_queries(variance: float, tail: float, power: float, rate: float) -> f
         power: As asked for.
         rate: (Degrees of freedom + 1) ÷ queries.
     """
-    from fusion_bench.util.special_functions import nctdtrinc, ndtri  # late, as they are slow
+    from fusion_bench.util.special_functions import special  # late, as they are slow
 
-    z = -float(ndtri(tail))
-    queries = (z + float(ndtri(power))) ** 2 * variance + z**2 / 2
+    z = -float(special.ndtri(tail))
+    queries = (z + float(special.ndtri(power))) ** 2 * variance + z**2 / 2
     for _ in range(STEPS):
         freedom = max(rate * queries - 1, 1.0)
-        needed = float(nctdtrinc(freedom, 1 - power, critical_value(tail, freedom)))
+        needed = float(special.nctdtrinc(freedom, 1 - power, critical_value(tail, freedom)))
         step = (needed**2 * variance - queries) / 2
         queries += step
         if not abs(step) > 1e-6 * queries:  # written so that NaN ends here too
@@ -253,9 +253,9 @@ def _solve_queries(variance: float, tail: float, power: float, rate: float) -> f
 
 def _variance_factors(count: float, kurtosis: float | None) -> tuple[float, float]:
     """Ends of the 95 % interval of the variance ÷ the variance (Bonett 2006, equation 1)."""
-    from fusion_bench.util.special_functions import ndtri  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
-    z = float(ndtri(0.975))
+    z = float(special.ndtri(0.975))
     if not count > z + 1:
         return 0.0, math.inf
     spread = max((NORMAL if kurtosis is None else kurtosis) - (count - 3) / count, 0.0)

@@ -326,11 +326,12 @@ def plan_judging(
 
 def _variance_factors(estimate: PoweredMean) -> tuple[float, float]:
     """The ends of the interval of the true variance of the sample ÷ the estimated one."""
-    from fusion_bench.util.special_functions import chdtri  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
     freedom = estimate.people.groups - 2
     tail = (1 - CONFIDENCE) / 2
-    return freedom / float(chdtri(freedom, tail)), freedom / float(chdtri(freedom, 1 - tail))
+    low, high = (freedom / float(special.chdtri(freedom, part)) for part in (tail, 1 - tail))
+    return low, high
 
 
 def _find_halving(estimate: PoweredMean, alpha: float, factor: float = 1.0) -> int | None:

@@ -196,10 +196,10 @@ class RepeatTerm:
         """
         if not self.is_limit:
             return self.factor * self.spread.variance
-        from fusion_bench.util.special_functions import gammaincinv  # late, as it is slow
+        from fusion_bench.util.special_functions import special  # late, as it is slow
 
         freedom = self.spread.repeats - 1
-        quantile = 2 * float(gammaincinv(freedom / 2, LIMIT_LEVEL))
+        quantile = 2 * float(special.gammaincinv(freedom / 2, LIMIT_LEVEL))
         limit = freedom * self.spread.between / quantile - self.spread.within
         return self.factor * max(limit, 0.0)
 
@@ -288,11 +288,11 @@ def add_repeat_variance(
 
 def move_quantile(t: float, old: float, new: float) -> float:
     """The quantile of Student's t at ``new`` degrees of freedom where ``old`` has ``t`` ≥ 0."""
-    from fusion_bench.util.special_functions import stdtr, stdtrit  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
     if old == new or not 0 < t < math.inf:
         return t
-    return -float(stdtrit(new, float(stdtr(old, -t))))
+    return -float(special.stdtrit(new, float(special.stdtr(old, -t))))
 
 
 @dataclass(frozen=True)

@@ -116,11 +116,11 @@ def clip_ends(low: float, high: float, *, is_bounded: bool) -> tuple[float | Non
 
 def student_p(mean: MeanEstimate) -> float:
     """Two-sided p of Student's t test of a mean of 0; 1 where no spread is known."""
-    from fusion_bench.util.special_functions import stdtr  # late, as it is slow
+    from fusion_bench.util.special_functions import special  # late, as it is slow
 
     if not mean.standard_error > 0:  # written so that NaN ends here too
         return 1.0
-    return float(2 * stdtr(mean.freedom, -abs(mean.mean) / mean.standard_error))
+    return float(2 * special.stdtr(mean.freedom, -abs(mean.mean) / mean.standard_error))
 
 
 def estimate_family(

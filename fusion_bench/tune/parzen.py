@@ -19,7 +19,7 @@ import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.util.special_functions import ndtr, ndtri
+from fusion_bench.util.special_functions import special
 
 #: Trials before the first that follows them.
 STARTUP: Final = 10
@@ -51,8 +51,8 @@ class _Density:
         """Positions, shape (count, D)."""
         centers = self._centers[source.integers(len(self._centers), size=count)]
         position, stays = source.random((2, *centers.shape))
-        low, high = ndtr(-centers / self._width), ndtr((1 - centers) / self._width)
-        drawn = centers + self._width * ndtri(low + position * (high - low))
+        low, high = special.ndtr(-centers / self._width), special.ndtr((1 - centers) / self._width)
+        drawn = centers + self._width * special.ndtri(low + position * (high - low))
         steps = np.maximum(self._levels, 1)
         other = np.floor(position * steps) / np.maximum(steps - 1, 1)
         chosen = np.where(stays < self._stay, centers, other)
@@ -69,7 +69,7 @@ class _Density:
                 term = np.log(levels * stay * (np.abs(gaps) < 0.5 / levels) + 1 - stay)
             else:
                 center = self._centers[:, d] / self._width
-                mass = ndtr(1 / self._width - center) - ndtr(-center)
+                mass = special.ndtr(1 / self._width - center) - special.ndtr(-center)
                 scale = np.log(self._width * math.sqrt(2 * math.pi) * mass)
                 term = -0.5 * (gaps / self._width) ** 2 - scale
             terms += np.where(np.isnan(gaps), 0.0, term)

@@ -11,9 +11,9 @@ from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import Any, Final
 
-PACKAGE = "scipy.special"
+PACKAGE: Final = "scipy.special"
 
 
 def _load_functions() -> ModuleType:
@@ -29,18 +29,5 @@ def _load_functions() -> ModuleType:
     return import_module(PACKAGE)
 
 
-if TYPE_CHECKING:
-    from scipy.special import betaincinv as betaincinv
-    from scipy.special import chdtri as chdtri
-    from scipy.special import gammaincinv as gammaincinv
-    from scipy.special import nctdtr as nctdtr
-    from scipy.special import nctdtrinc as nctdtrinc
-    from scipy.special import ndtr as ndtr
-    from scipy.special import ndtri as ndtri
-    from scipy.special import stdtr as stdtr
-    from scipy.special import stdtrit as stdtrit
-else:
-    _functions = _load_functions()
-
-    def __getattr__(name: str) -> object:
-        return getattr(_functions, name)
+#: Numpy's universal functions by name, such as ``special.stdtr``.
+special: Final[Any] = _load_functions()

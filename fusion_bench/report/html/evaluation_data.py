@@ -270,10 +270,7 @@ def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
 
 def _rounded(values: FloatArray) -> list[float | None]:
     distinct, place = np.unique(values, return_inverse=True)  # many are alike
-    rounded = [
-        float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
-        for value in distinct.tolist()
-    ]
+    rounded = [float(f"{x:.{DIGITS}g}") if math.isfinite(x) else None for x in distinct.tolist()]
     return [rounded[i] for i in place.tolist()]
 
 
