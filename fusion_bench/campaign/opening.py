@@ -128,7 +128,7 @@ def open_campaign(
         no_guarantee="; ".join(looks),
     )
     data = freeze_dataset(dataset, plan, digests)
-    _refuse_baseline(data, plan)
+    _check_frozen(data, plan)
     phases = measure_phases(experiment, data, rules)
     event = _open_event(plan, digests)
     _write(path, out, event)
@@ -236,12 +236,20 @@ def _digest_held_out(runs: AlignedRuns, split: QuerySplit) -> tuple[list[str], H
     )
 
 
-def _refuse_baseline(data: FrozenData, plan: CampaignPlan) -> None:
-    """Refuse a baseline that cannot be computed, or is easy to beat as its list is degraded.
+def _check_frozen(data: FrozenData, plan: CampaignPlan) -> None:
+    """Refuse judgments that nobody has declared, and a baseline that is none.
+
+    It cannot be computed, or is easy to beat as its list is degraded.
 
     Raises:
         ConfigError: Says why.
     """
+    if data.kind == "undeclared":
+        raise ConfigError(
+            f"{plan.dataset}: whether a ship counts depends on what unjudged documents are, and no "
+            "document is judged not relevant: say 'judgments: complete', 'sparse' or 'pooled' in "
+            "its dataset.yaml"
+        )
     for name in sorted(rebuild_system(plan.config).reranker_names):
         if (reason := data.dataset.degradation(name)) is not None:
             raise ConfigError(f"baseline {plan.baseline!r}: {reason}")

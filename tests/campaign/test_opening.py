@@ -235,6 +235,16 @@ def test_a_baseline_with_a_degraded_list_is_refused(root: Path) -> None:
     assert project.open_made(root).asks_left
 
 
+def test_judgments_that_nobody_declared_are_refused(root: Path) -> None:
+    """Whether documents that nobody judged count against a system is not known."""
+    path = root / "datasets/made/qrels.txt"
+    rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    path.write_text("".join(row for row in rows if row.endswith("1\n")), encoding="utf-8")
+    edit(root, project.DATASET, "judgments: complete\n", "")
+    with pytest.raises(ConfigError, match="'judgments: complete', 'sparse'"):
+        project.open_made(root)
+
+
 def test_judgments_that_are_links_are_refused(root: Path) -> None:
     """Another dataset that links to them would show what this one hides."""
     file, store = root / "datasets/made/qrels.txt", root / "store"
