@@ -160,9 +160,10 @@ class Referee:
         known |= {f"rerank/{name}" for name in state.plan.rerankers}
         there = {f"runs/{name}" for name in spec.runs} | {f"rerank/{name}" for name in spec.rerank}
         new = sorted((system.list_keys & there) - known)
-        if new and not candidate.allow_lists:
+        unknown = sorted({*new}.difference(name_lists(state.shipped_lists)))
+        if unknown and not candidate.allow_lists:
             raise ConfigError(
-                f"{CANDIDATE}: {new[0]} was not there when the campaign was opened, and another "
+                f"{CANDIDATE}: {unknown[0]} was not there when the campaign was opened, and a new "
                 "list is no configuration: allow it with --allow-lists, which the log will name"
             )
         return system, new

@@ -145,6 +145,7 @@ def test_a_new_list_that_shipped_is_frozen_from_then_on(root: Path) -> None:
     assert (told.answer, told.number) == ("keep", 2)
     assert told.tuning is not None
     assert told.tuning.gain.difference < 0
+    assert ask(root, None, "fusion.k=3").number == 3  # it is allowed from now on
     add_list(root, "weak")
     for runs in (["strong"], ["strong", "new"]):
         told = ask(root, {"runs": runs}, allow_lists=True)
