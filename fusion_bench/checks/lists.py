@@ -169,7 +169,7 @@ def measure_both_orders(runs: AlignedRuns, ranks: IntArray) -> BothOrders | None
         compute_measures([parse_measure(MEASURE)], runs, positions)[0][answered]
         for positions in (forwards, backwards)
     ]
-    groups = number_by_appearance(runs.groups)[0][answered]
+    groups = runs.group_codes[answered]
     gain = estimate_mean(values[1] - values[0], groups, alpha=ALPHA)
     is_reversed = gain.low is not None and gain.low > 0
     first, second = (float(row.mean()) for row in values)
@@ -368,7 +368,7 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     answered = np.bincount(aligned.query_index, weights=scored, minlength=len(aligned.queries)) > 0
     if answered.sum() < 2:
         return {}
-    groups = number_by_appearance(aligned.groups)[0][answered]
+    groups = aligned.group_codes[answered]
     asked = [parse_measure("nDCG@10")]
 
     def value(ranks: IntArray) -> FloatArray:

@@ -17,7 +17,6 @@ from fusion_bench.checks.lint import describe_dataset, lint_systems
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.console.setting import Control, ControlPanel, Setting, SystemEvaluator
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.details.source_effects import estimate_difference
@@ -250,11 +249,6 @@ class ConsoleSession:
         """Titles of the documents that were shown."""
         return KnownTitles(self.dataset.documents)
 
-    @cached_property
-    def groups(self) -> IntArray:
-        """(Q,): codes of the groups of the tuning queries."""
-        return number_by_appearance(self.evaluator.runs.groups)[0]
-
     def describe(self) -> dict[str, Any]:
         """What a page needs before its first answer."""
         measures = [measure.name for measure in self.evaluator.measures]
@@ -264,7 +258,7 @@ class ConsoleSession:
             "dataset": self.dataset.name,
             "label": LABEL,
             "queries": len(self.evaluator.runs.queries),
-            "groups": int(self.groups.max()) + 1,
+            "groups": int(self.evaluator.runs.group_codes.max()) + 1,
             "split": self.split.origin,
             "held_out": None if self.split.is_cross_fitted else int(self.split.held_out.sum()),
             "alpha": self.experiment.alpha,
@@ -294,10 +288,11 @@ class ConsoleSession:
             earlier = None
             if previous is not None:
                 earlier = self.evaluator.evaluate(self.open_setting(previous)[0])
+        groups = self.evaluator.runs.group_codes
         return {
             "label": LABEL,
             "measures": [
-                _compare_measure(measure, row, base_row, self.groups, self.experiment.alpha)
+                _compare_measure(measure, row, base_row, groups, self.experiment.alpha)
                 for measure, row, base_row in zip(
                     self.evaluator.measures, values, base, strict=True
                 )

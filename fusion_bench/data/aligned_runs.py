@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import (
     IdVocabulary,
+    number_by_appearance,
     query_of_rows,
     to_offsets,
 )
@@ -260,6 +261,11 @@ class AlignedRuns(TableView):
         owner = query_of_rows(self.offsets)
         make_readonly(owner)
         return owner
+
+    @cached_property
+    def group_codes(self) -> IntArray:
+        """(Q,): codes of the queries' groups, numbered as they appear."""
+        return number_by_appearance(self.groups)[0]
 
     @cached_property
     def lengths(self) -> IntArray:

@@ -23,7 +23,6 @@ from fusion_bench.checks.unjudged import judgment_kind
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -84,10 +83,10 @@ class EvaluationSet:
         """The system with its trained fusions fitted on one repeat, as every command fits them."""
         return fit_system(system, self.training.repeats[repeat])
 
-    @cached_property
+    @property
     def groups(self) -> IntArray:
         """(Q,): codes of the groups."""
-        return number_by_appearance(self.runs.groups)[0]
+        return self.runs.group_codes
 
     @property
     def has_irrelevant_judgments(self) -> bool:

@@ -110,7 +110,7 @@ class HeldOutEvaluation:
         return paired_gain(
             tuned[mask],
             default[mask],
-            self.objective.group_codes[mask],
+            self.objective.runs.group_codes[mask],
             is_bounded=self.is_bounded,
             alpha=2 * self.verdict_level,
             seed=self.tuning.seed,

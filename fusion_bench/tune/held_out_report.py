@@ -207,7 +207,8 @@ class HeldOutGains:
 
         All verdicts of the run are one family.
         """
-        mask, per_type, groups = self._held_out, self.outcome.per_type, self._objective.group_codes
+        mask, per_type = self._held_out, self.outcome.per_type
+        groups = self._objective.runs.group_codes
         rows, repeats = [(self.tuned[mask], self.default[mask])], [self.gain_by_repeat]
         if per_type is not None:
             rows.append((per_type.values[mask], per_type.overall[mask]))
@@ -250,7 +251,7 @@ class HeldOutGains:
         return compare_unjudged(
             combine_evidence(parts, codes).select_queries(held_out),
             baseline.select_queries(held_out),
-            groups=objective.group_codes[held_out],
+            groups=objective.runs.group_codes[held_out],
             alpha=self.evaluation.alpha,
             kind=kind,
             is_bounded=self.evaluation.is_bounded,

@@ -19,8 +19,7 @@ import numpy as np
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.crag import absolute_rerankers
@@ -201,11 +200,6 @@ class TuningObjective:
     def source_roles(self) -> SourceRoles:
         """Roles of the system's sources."""
         return source_roles(self.system, self.runs)
-
-    @cached_property
-    def group_codes(self) -> IntArray:
-        """(Q,): codes of the queries' groups."""
-        return number_by_appearance(self.runs.groups)[0]
 
     @cached_property
     def default_params(self) -> Params:

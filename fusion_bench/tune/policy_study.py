@@ -24,7 +24,6 @@ from fusion_bench.checks.unjudged import (
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -332,7 +331,7 @@ def study_policy(
     judgments = judgments or recognize_kind(qrels, runs.queries)
     prepared = replace(prepared, judgments=judgments, is_bounded=measure.is_bounded)
     names = (collection, system.name, system.policy.method, measure.name)
-    return compare_policy(prepared, fold, number_by_appearance(runs.groups)[0], budget, names)
+    return compare_policy(prepared, fold, runs.group_codes, budget, names)
 
 
 def compare_policy(

@@ -213,5 +213,5 @@ def plateau_record(
     values = values[np.isfinite(values).all(axis=1)]
     if not len(values):
         return None
-    near = within_one_error(values, tuned[keep], objective.group_codes[keep])
+    near = within_one_error(values, tuned[keep], objective.runs.group_codes[keep])
     return Plateau(share=float(near.mean()), sample=len(values))

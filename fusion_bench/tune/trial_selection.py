@@ -129,7 +129,7 @@ def describe_choice(result: SearchResult, chosen: Trial) -> ChosenTrial:
 def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
     """The trial of the greatest shrunken gain; the first of equals, so the default before all."""
     default = part.evaluate_params([result.default_trial.params])[0]
-    groups = part.group_codes
+    groups = part.runs.group_codes
     factor = shrinkage_factor(len(np.unique(groups)))
     best = (0.0, 0)
     # A mean gain of 0 or less is not greater after shrinkage: no values are needed.
@@ -154,7 +154,7 @@ def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
         # Normalized: a default with the same weight ratios is no further away for its scale.
         part.unit_points([part.normalize_weights(each) for each in params]),
         part.unit_points([part.normalize_weights(part.default_params)])[0],
-        part.group_codes,
+        part.runs.group_codes,
     )
     return done[index]
 

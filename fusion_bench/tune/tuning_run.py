@@ -110,7 +110,7 @@ def _classes_to_tune(
     evaluation: HeldOutEvaluation, masks: Mapping[str, BoolArray]
 ) -> dict[str, BoolArray]:
     """The tuning queries of each class that has enough groups of them, and held-out queries."""
-    codes, split = evaluation.objective.group_codes, evaluation.split
+    codes, split = evaluation.objective.runs.group_codes, evaluation.split
     return {
         name: mask & split.tune
         for name, mask in masks.items()

@@ -57,7 +57,7 @@ def test_numbers_are_those_of_eval_on_the_tuning_queries(session: ConsoleSession
 def test_intervals_are_students_and_not_adjusted(session: ConsoleSession) -> None:
     system, _ = session.open_setting(setting(fusion__k=5))
     values, base = session.evaluator.evaluate(system)[0], session.baseline_values[0]
-    mean = estimate_mean(paired_difference(values, base), session.groups)
+    mean = estimate_mean(paired_difference(values, base), session.evaluator.runs.group_codes)
     row = session.answer(setting(fusion__k=5))["measures"][0]
     assert (row["difference"], row["low"], row["high"]) == (mean.mean, mean.low, mean.high)
 

@@ -84,7 +84,7 @@ def load_values(name: str) -> FloatArray:
     sample = sample_uniformly(objective.parameters, TRIALS, seed=1)
     params = [objective.default_params, *map(objective.normalize_weights, sample)]
     values = np.concatenate([objective.evaluate_params([each]) for each in params])
-    _, first = np.unique(objective.group_codes, return_index=True)
+    _, first = np.unique(objective.runs.group_codes, return_index=True)
     return values[:, np.sort(first)]
 
 
