@@ -214,14 +214,11 @@ def _split(
 
 
 def _find_copies(dataset: Dataset, events: Sequence[CampaignEvent]) -> set[str]:
-    """Queries that have the judgments of one that a campaign held out, under another id."""
+    """Queries with the judgments or the group of one that a campaign held out, and another id."""
     known = {event.campaign: event.held_out for event in events if event.held_out is not None}
     ids = {digest for each in known.values() for digest in each.queries}
-    judged = {
-        campaign: each.model_copy(update={"queries": (), "groups": ()})
-        for campaign, each in known.items()
-    }
-    copies = HeldOut.match(judged, dataset.qrels).queries
+    others = {name: each.model_copy(update={"queries": ()}) for name, each in known.items()}
+    copies = HeldOut.match(others, dataset.qrels, records=dataset.queries).queries
     return {query for query in copies if query_digest(query) not in ids}
 
 
