@@ -277,6 +277,23 @@ def refuse_copy(path: Path) -> None:
         )
 
 
+def refuse_learning(path: Path, system: str) -> None:
+    """Refuse to train a system for lists of all queries while campaigns hold out some.
+
+    Args:
+        path: The ``dataset.yaml``.
+        system: Its name.
+
+    Raises:
+        ConfigError: One does.
+    """
+    for campaign in find_open_campaigns([path]):
+        raise ConfigError(
+            f"system {system!r} is trained, and would learn from queries that are held out: "
+            f"{describe_campaign(campaign)}: name a system that is not trained"
+        )
+
+
 def refuse_held_out(paths: Iterable[Path], queries: Iterable[str], where: str) -> None:
     """Refuse stored values of queries that are held out now.
 

@@ -16,11 +16,12 @@ from fusion_bench.experiment.experiment import apply_switch, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import documents_of, read_spec
-from fusion_bench.io.held_out import read_everything
+from fusion_bench.io.held_out import read_everything, refuse_learning
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.models.reranker_protocol import Candidate
 from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.ranking.system_ranking import SystemRanking
 
 
@@ -87,7 +88,6 @@ def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
     raise UnknownNameError("system", name, known, remedy=remedy)
 
 
-@read_everything()
 def prepare_request(
     path: Path, system: System, *, depth: int, split: str | None = None
 ) -> ScoringRequest:
@@ -100,7 +100,8 @@ def prepare_request(
         split: Only queries of this split; None = all judged queries.
 
     Raises:
-        ConfigError: The system does not fit the dataset, or there is no such split.
+        ConfigError: The system does not fit the dataset, or learns from it while a campaign holds
+            out queries; or there is no such split.
         DataError: A query or a document has no text.
     """
     roles = read_spec(path)[0].run_roles
@@ -109,9 +110,12 @@ def prepare_request(
         place = ".".join(str(part) for part in location)
         raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
     fusing = system.model_copy(update={"blend": NoBlend(), "top_k": depth})
-    dataset = load_dataset(
-        path, runs=system.base_runs, rerankers=fusing.reranker_names, every_query=None
-    )
+    if needs_fitting(fusing):
+        refuse_learning(path, system.name)
+    with read_everything():
+        dataset = load_dataset(
+            path, runs=system.base_runs, rerankers=fusing.reranker_names, every_query=None
+        )
     queries = tuple(_collect_candidates(dataset, fusing, split, documents_of(path)))
     return ScoringRequest(
         dataset.name,

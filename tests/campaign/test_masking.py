@@ -16,6 +16,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.campaign_ledger import read_events
 from fusion_bench.io.held_out import LEDGER_NAME
 from fusion_bench.leaderboard.evaluate import load_material
+from fusion_bench.models.candidates import prepare_request
 from tests.attacks.project import BASELINE, DATASET, EXPERIMENT, QRELS, RUN
 from tests.campaign.masking import (
     CAMPAIGN,
@@ -241,6 +242,17 @@ def test_the_grades_of_judges_are_not_merged_into_judgments(
     assert CAMPAIGN in capsys.readouterr().err
     close_campaign(FOLDER)
     assert main(words) == 0
+
+
+@pytest.mark.usefixtures("project")
+def test_no_list_of_all_queries_is_made_by_what_learned_from_held_out_ones() -> None:
+    path = FOLDER / "dataset.yaml"
+    plain = fb.System("plain", ["a", "b"], "rrf")
+    candidates = prepare_request(path, plain, depth=2).queries
+    assert {*HELD_OUT} <= {query.id for query in candidates}
+    learned = fb.System("learned", ["a", "b"], "logistic_regression")
+    with pytest.raises(fb.FusionBenchError, match=rf"learned.*{CAMPAIGN}"):
+        prepare_request(path, learned, depth=2)
 
 
 @pytest.mark.usefixtures("project")
