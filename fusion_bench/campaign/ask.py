@@ -95,7 +95,7 @@ class AskedCandidate:
         except ConfigError as error:  # its file has no key of that name
             raise ConfigError(str(error).replace(prefix, "")) from None
         system = experiment.systems[CANDIDATE]
-        refuse_own_code(system.resolved_config, CANDIDATE)
+        refuse_own_code(system, CANDIDATE)
         return system
 
 

@@ -48,14 +48,23 @@ def rebuild_system(config: Mapping[str, Any], name: str = "candidate") -> System
     return parse_model(System, {**config, "name": name}, name)
 
 
-def refuse_own_code(config: Mapping[str, Any], name: str) -> None:
+def refuse_own_code(system: System, name: str, measure: Measure | None = None) -> None:
     """Refuse methods of the user's own: they would see the held-out judgments, and may change.
 
     Args:
-        config: A resolved configuration.
-        name: Of the system, for the message.
+        system: With its stages, and what its policies choose from.
+        name: For the message.
+        measure: What decides; None = it was checked.
     """
-    for method, _ in list_own(config):
+    parts = [part for _, part in system.list_parts()]
+    chosen = [
+        part.with_variant(each)
+        for part in parts
+        if part.policy is not None
+        for each in part.policy.fixed_variants()
+    ]
+    configs = [part.resolved_config for part in (*parts, *chosen)]
+    for method, _ in list_own([*configs, None if measure is None else measure.model_dump()]):
         raise ConfigError(
             f"{name}: {method} is code of your own, and a campaign takes configurations only: name "
             "a method that 'fusion-bench methods' lists, or one of an installed package"

@@ -140,8 +140,7 @@ def _check(
 ) -> Measure:
     """Refuse what no campaign can rest on; returns the measure that decides."""
     measure = experiment.parse_measures(dataset.spec.binary_relevance, source)[0]
-    config = experiment.systems[experiment.baseline].resolved_config
-    refuse_own_code({**config, "measure": measure.model_dump()}, "the campaign")
+    refuse_own_code(experiment.systems[experiment.baseline], "the campaign", measure)
     if rules.ships > rules.asks:
         raise ConfigError(f"--ships: at most as many as --asks ({rules.asks}), not {rules.ships}")
     if rules.tails == "bounded" and not measure.is_bounded:

@@ -18,7 +18,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.campaign_ledger import read_events
-from fusion_bench.methods.fuse import Fusion
+from fusion_bench.methods.fuse import Fusion, fusions
 from tests import campaign_project as project
 from tests.tiny import edit
 
@@ -178,9 +178,24 @@ class Oracle(Fusion):
 ORACLE = {"runs": ["weak", "strong"], "fusion": Oracle}
 
 
-@pytest.mark.parametrize("system", [ORACLE, {"runs": ["weak", "s"], "stages": {"s": ORACLE}}])
+CHOOSING = {
+    "runs": ["weak", "strong"],
+    "policy": {"method": "overlap_rules", "above": {"fusion": {"method": "oracle"}}},
+}
+
+
+@pytest.mark.parametrize(
+    "system",
+    [
+        ORACLE,
+        {"runs": ["weak", "s"], "stages": {"s": ORACLE}},
+        CHOOSING,
+        {"runs": ["weak", "s"], "stages": {"s": CHOOSING}},
+    ],
+)
 def test_code_is_no_configuration(root: Path, system: dict[str, Any]) -> None:
     project.open_made(root)
+    fusions.add_own(Oracle)
     with pytest.raises(ConfigError, match="oracle is code"):
         fb.ask_campaign(root / project.CAMPAIGN, system)
     assert not project.paths_of(root).read_state().asks
