@@ -2,8 +2,9 @@
 
 An oracle takes for each query the best of V variants. Its counterpart takes as many variants that
 know nothing of the query: one fixed fusion whose scores are disturbed at random, as strongly as
-makes their mean that of the V variants. What the oracle has above its counterpart could be won by
-choosing well; the rest is the maximum of noise.
+makes their mean that of the V variants. What the oracle has above its counterpart is more than the
+maximum of noise. The disturbances are independent: variants that resemble each other can stay
+below it, and then nothing is known.
 """
 
 from __future__ import annotations

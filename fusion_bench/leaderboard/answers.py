@@ -64,8 +64,10 @@ class QuestionAnswer(NamedTuple):
     bars: Sequence[Bar] = ()
 
 
-def pool(rows: Mapping[str, Comparison], clusters: Clusters) -> PooledEffect | None:
-    """One effect over collections; None where no row has a spread."""
+def pool(
+    rows: Mapping[str, Comparison], clusters: Clusters, *, family: int = 1
+) -> PooledEffect | None:
+    """One effect over collections, of so many that hold together; None without a spread."""
     effects = {
         name: (row.difference, row.standard_error**2)
         for name, row in rows.items()
@@ -77,7 +79,8 @@ def pool(rows: Mapping[str, Comparison], clusters: Clusters) -> PooledEffect | N
     joined = join_clusters(effects, clusters).values()
     if not joined:
         return None
-    return pool_effects([mean for mean, _ in joined], [variance for _, variance in joined])
+    means, variances = zip(*joined, strict=True)
+    return pool_effects(means, variances, family=family)
 
 
 def format_difference(row: Comparison | None) -> str:
@@ -144,8 +147,13 @@ def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
     if not tuned:
         return QuestionAnswer("No collection has the rows yet.")
     better, worse = _count(tuned.values())
-    off = [each.head.name for each in results if _is_switched_off(each, against_source(BASELINE))]
-    won = [name for name in off if name in tuned and tuned[name].answer in BETTER]
+    off = {each.head.name: _switched_off(each) for each in results}
+    won = [
+        f"{name} ({method})"
+        for method, compared in ((BASELINE, tuned), (CONVEX, convex))
+        for name, row in compared.items()
+        if method in off[name] and row.answer in BETTER
+    ]
     unpassed = [each.head.name for each in results if not _methods_above(each)]
     effect = pool(tuned, clusters)
     sentence = (
@@ -164,14 +172,16 @@ def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
             str(_methods_above(each)),
             _fusion_verdict(each),
             format_difference(tuned.get(each.head.name)),
-            "yes" if each.head.name in off else "no",
             format_difference(convex.get(each.head.name)),
+            ", ".join(off[each.head.name]) or "no",
+            format_difference(each.judge(tuned_name(BASELINE))),
         )
         for each in results
     ]
     header = (
         *("collection", "best list", "rrf − best list", "untuned methods above it", "fusion"),
-        *("rrf, tuned − list chosen out of fold", "switched off", "convex, tuned − that list"),
+        *("rrf, tuned − list chosen out of fold", "convex, tuned − that list", "switched off"),
+        "rrf, tuned − rrf",
     )
     return QuestionAnswer(sentence, header, rows, _bars(tuned, effect))
 
@@ -203,11 +213,15 @@ def _fusion_verdict(each: CollectionResults) -> FusionVerdict:
     return decide_fusion(fusions, singles, each.head.groups).verdict
 
 
-def _is_switched_off(each: CollectionResults, name: str) -> bool:
-    """Whether most folds chose one weight of nearly the whole sum."""
-    chosen = each.cells[name].chosen if name in each.cells else ()
-    shares = [_greatest_share(params) for params in chosen]
-    return sum(share >= ALONE for share in shares) * 2 > len(shares)
+def _switched_off(each: CollectionResults) -> list[str]:
+    """The tuned methods of which most folds chose one weight of nearly the whole sum."""
+    found = []
+    for method in (BASELINE, CONVEX):
+        cell = each.cells.get(against_source(method))
+        shares = [_greatest_share(params) for params in (cell.chosen if cell else ())]
+        if sum(share >= ALONE for share in shares) * 2 > len(shares):
+            found.append(method)
+    return found
 
 
 def _greatest_share(params: Mapping[str, object]) -> float:
@@ -254,16 +268,12 @@ def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
     engines = engine_constants()
     rows, bars = [], []
     for k in CONSTANTS:
-        cells = [str(k), ", ".join(engines.get(k, ()))]
+        cells = [str(k), ", ".join(_name_engines(engines, k))]
         for table in tables.values():
             found = {name: compared[k] for name, compared in table.items() if k in compared}
-            effect = pool(found, clusters)
-            mean = (
-                "–"
-                if effect is None
-                else f"{effect.mean:+.4f} {_interval(effect.low, effect.high)}"
-            )
-            cells += ["{}/{} of {}".format(*_count(found.values()), len(found)), mean]
+            effect = pool(found, clusters, family=len(CONSTANTS) - 1)
+            counts = "{}/{} of {}".format(*_count(found.values()), len(found))
+            cells += [counts, _format_effect(effect)]
             if table is tables[ALL_LISTS]:
                 bars += list(_pooled_bars(effect, f"k = {k}"))
         rows.append(cells if k != DEFAULT_CONSTANT else [*cells[:2], *[""] * (len(cells) - 2)])
@@ -271,6 +281,13 @@ def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
     for variant in VARIANTS:
         header += [f"{variant}: better/worse", f"{variant}: mean difference to k = 60"]
     return QuestionAnswer(sentence, header, rows, bars)
+
+
+def _name_engines(engines: Mapping[int, Iterable[str]], k: int) -> Iterator[str]:
+    """Engines whose default is nearest to this k, with the default where it is another."""
+    for default, names in sorted(engines.items()):
+        if min(CONSTANTS, key=lambda each: abs(each - default)) == k:
+            yield from (name if default == k else f"{name} ({default})" for name in names)
 
 
 VARIANTS: Final = (ALL_LISTS, SHORT_LISTS, PAIR)
@@ -314,17 +331,19 @@ def answer_reranker(results: Results, clusters: Clusters) -> QuestionAnswer:
 
 
 def _below_reranker(each: CollectionResults, depth: int) -> tuple[Sequence[str], Comparison | None]:
-    """The cells of a row, and the best list − RRF; None = too few documents are scored."""
+    """The cells of a row, and the best list − RRF; None = too few documents are scored.
+
+    Where some list is not covered, those that are produced what was scored: none is an opponent.
+    """
     name = f"{each.head.name} ({each.head.reranker})"
     below = reranked_name(BASELINE, depth)
     cell = each.cells.get(below)
     coverage = math.nan if cell is None or cell.coverage is None else cell.coverage
     sources = [reranked_name(row.name, depth) for row in each.rows_of("source")]
-    covered = [source for source in sources if _is_covered(each, source)]
     head = [name, str(depth), "–" if math.isnan(coverage) else f"{coverage:.1%}"]
-    if not covered or not coverage >= COVERED:
+    if not coverage >= COVERED or not all(_is_covered(each, source) for source in sources):
         return [*head, "left out", *["–"] * 5], None
-    best = each.best(covered)
+    best = each.best(sources)
     convex, union = reranked_name(CONVEX, depth), reranked_name(UNION, depth)
     others = [other for other in (convex, union) if _is_covered(each, other)]
     compared = each.compare([best, *others], below)

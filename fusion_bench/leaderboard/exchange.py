@@ -62,8 +62,11 @@ def merge(paths: Sequence[Path]) -> Leaderboard:
         paths: Of at least two ``leaderboard.json``.
 
     Raises:
-        DataError: One cannot be read, they are of different versions, or a cell differs.
+        DataError: There is one alone, one cannot be read, they are of different versions, or a
+            cell differs.
     """
+    if len(paths) < 2:
+        raise DataError(f"{paths[0]}: one leaderboard alone cannot be joined: name two or more")
     known: dict[str, StoredCollection] = {}
     boards = [read_leaderboard(path) for path in paths]
     first = boards[0]
@@ -107,7 +110,7 @@ def verify(leaderboard: Leaderboard, dataset: Path, *, seed: int = 0) -> list[Ve
         seed: Of the choice of :data:`VERIFIED` cells.
 
     Raises:
-        DataError: No collection has the data of the dataset.
+        DataError: No collection has the data of the dataset, or that has no values.
     """
     material = load_material(dataset)
     found = next(
@@ -117,6 +120,8 @@ def verify(leaderboard: Leaderboard, dataset: Path, *, seed: int = 0) -> list[Ve
         names = ", ".join(each.head.name for each in leaderboard.collections)
         raise DataError(f"{dataset}: its data are those of no collection here (known: {names})")
     cells = [cell for cell in found.cells if cell.values]
+    if not cells:
+        raise DataError(f"{dataset}: its collection has no cell with values to compute again")
     count = min(VERIFIED, len(cells))
     chosen = np.random.default_rng(seed).choice(len(cells), count, replace=False)
     return list(_recompute(material, found, [cells[number] for number in sorted(chosen)]))

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.errors import DataError
 from fusion_bench.leaderboard.answers import QUESTIONS, QuestionAnswer, Results, format_difference
 from fusion_bench.leaderboard.evaluate import LIST_DEPTH
 from fusion_bench.leaderboard.picture import draw_effects
@@ -36,9 +37,14 @@ def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
     """The file with all cells, the page, its tables, and a picture a question, by name.
 
     Args:
-        leaderboard: With a finished baseline on at least one collection.
+        leaderboard: Of one collection or more.
+
+    Raises:
+        DataError: None has a finished baseline.
     """
     results = list_results(leaderboard)
+    if not results:
+        raise DataError(f"no collection has a finished row {BASELINE!r}, which all are compared to")
     answers = {title: ask(results, leaderboard.clusters) for title, ask in QUESTIONS.items()}
     files = {
         FILE: encode_record(leaderboard),
@@ -83,6 +89,7 @@ def _page_blocks(
 
 def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
     budget = results[0].head.budget
+    trials = " or ".join(map(str, sorted({each.head.budget.trials for each in results})))
     ranked = [each.head.name for each in results if not each.is_scored]
     count = pluralize(len(results), "collection")
     text = (
@@ -100,11 +107,13 @@ def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
         text += f" Collections that resemble each other count as one effect: {names}."
     yield text
     yield (
-        f"Tuned rows choose among {budget.trials} random settings and the default, in "
-        f"{budget.folds} folds: each query counts with what the other folds chose. Intervals of a "
-        "table hold together; means over collections have those of Hartung and Knapp, and leave "
-        "out collections on which no query differs. "
-        f"fusion-bench {leaderboard.version}; every cell is in `leaderboard.json`."
+        f"Tuned rows choose among {trials} random settings and the default, in "
+        f"{budget.folds} folds: each query counts with what the other folds chose. Intervals of "
+        "differences between two choices out of fold hold together over collections, all others "
+        "with those of their kind on the same collection. Means over collections have those of "
+        "Hartung and Knapp, each for itself but for those of all k together, and leave out "
+        f"collections on which no query differs. fusion-bench {leaderboard.version}; every cell is "
+        "in the `leaderboard.json` that the command writes."
     )
 
 

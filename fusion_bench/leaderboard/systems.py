@@ -154,15 +154,18 @@ def dialect_systems(lists: Lists, *, whole_lists: bool = False) -> dict[str, Key
     return _keep_fitting(lists, systems)
 
 
-def engine_constants() -> dict[int, dict[str, None]]:
-    """Each k of reciprocal rank fusion that is an engine's default, and these engines in order."""
-    found: dict[int, dict[str, None]] = {}
+def engine_constants() -> dict[int, list[str]]:
+    """Each k of our ``rrf`` that is an engine's default, and these engines in order.
+
+    It can differ from the engine's own number: Qdrant counts ranks from 0, and its 2 is our 1. Of
+    an engine's methods the first one counts.
+    """
+    found: dict[int, list[str]] = {}
     for name, dialect in dialects.load_all().items():
-        for method in dialect.methods:
-            for key in ("k", "rank_constant"):
-                field = method.model_fields.get(key)
-                if field is not None and isinstance(field.default, int):
-                    found.setdefault(field.default, {})[name] = None
+        fusions_of = (method() for method in dialect.methods)
+        known = (getattr(each, "constant", getattr(each, "k", None)) for each in fusions_of)
+        if (k := next((each for each in known if each is not None), None)) is not None:
+            found.setdefault(int(k), []).append(name)
     return found
 
 

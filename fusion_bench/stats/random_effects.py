@@ -64,12 +64,15 @@ def join_clusters(
     }
 
 
-def pool_effects(effects: Sequence[float], variances: Sequence[float]) -> PooledEffect:
+def pool_effects(
+    effects: Sequence[float], variances: Sequence[float], *, family: int = 1
+) -> PooledEffect:
     """The mean of a distribution of effects, from one draw a collection.
 
     Args:
         effects: At least one.
         variances: Of each effect, > 0.
+        family: How many means have intervals that are to hold together (Bonferroni).
 
     Raises:
         ValueError: There are no effects, or a variance is not above 0.
@@ -85,7 +88,7 @@ def pool_effects(effects: Sequence[float], variances: Sequence[float]) -> Pooled
     freedom = len(values) - 1
     factor = max(float(weights @ (values - mean) ** 2) / freedom, 1.0)
     error = math.sqrt(factor / float(weights.sum()))
-    quantile = t_quantile(freedom, 1 - (1 - COVERAGE) / 2)
+    quantile = t_quantile(freedom, 1 - (1 - COVERAGE) / 2 / family)
     width, beyond = quantile * error, quantile * math.hypot(error, math.sqrt(spread))
     return PooledEffect(
         mean=mean,

@@ -10,6 +10,7 @@ import pytest
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.leaderboard.answers import (
+    answer_constant,
     answer_convex,
     answer_fusion,
     answer_reranker,
@@ -24,7 +25,15 @@ from fusion_bench.leaderboard.records import (
     TuningBudget,
 )
 from fusion_bench.leaderboard.results import CollectionResults
-from fusion_bench.leaderboard.rows import TUNED_PAIR, against_source, reranked_name
+from fusion_bench.leaderboard.rows import (
+    CHOSEN_CONSTANT,
+    CONSTANTS,
+    DEFAULT_CONSTANT,
+    TUNED_PAIR,
+    against_source,
+    k_name,
+    reranked_name,
+)
 from fusion_bench.stats.comparison import Comparison
 
 QUERIES = 60
@@ -86,7 +95,7 @@ def test_statements_on_score_fusion_leave_out_lists_of_ranks() -> None:
     assert [row[0] for row in convex.rows] == ["scored"]
     assert "on 1 of 1" in convex.sentence
     assert [row[0] for row in fusion.rows] == ["scored", "ranked"]
-    assert [row[-1] for row in fusion.rows][1] == "–"
+    assert [row[-3] for row in fusion.rows][1] == "–"
 
 
 def test_a_mean_over_collections_has_an_interval_and_one_for_a_new_collection() -> None:
@@ -101,15 +110,16 @@ def test_a_mean_over_collections_has_an_interval_and_one_for_a_new_collection() 
     assert "over 2 effects" in clustered.sentence
 
 
-def test_a_win_of_one_list_with_nearly_all_weight_is_called_that() -> None:
-    name = against_source("rrf")
+@pytest.mark.parametrize("method", ["rrf", "convex"])
+def test_a_win_of_one_list_with_nearly_all_weight_is_called_that(method: str) -> None:
+    name = against_source(method)
     chosen = ({"fusion.weights.a": 1.0, "fusion.weights.b": 0.01},)
     off = make_results("off", plain_values(), more={name: {"chosen": chosen}})
     mixed = ({"fusion.weights.a": 1.0, "fusion.weights.b": 0.5},)
     on = make_results("on", plain_values(), more={name: {"chosen": mixed}})
     fusion = answer_fusion([off, on], {})
-    assert [row[-2] for row in fusion.rows] == ["yes", "no"]
-    assert "On off that" in fusion.sentence
+    assert [row[-2] for row in fusion.rows] == [f"{method}", "no"]
+    assert f"On off ({method}) that" in fusion.sentence
 
 
 def test_a_method_that_reproduces_a_source_does_not_hide_that_fusion_loses() -> None:
@@ -123,13 +133,49 @@ def test_a_method_that_reproduces_a_source_does_not_hide_that_fusion_loses() -> 
 @pytest.mark.parametrize(("coverage", "answers"), [(0.98, 0), (0.99, 1)])
 def test_below_a_reranker_counts_only_what_it_scored(coverage: float, answers: int) -> None:
     values = plain_values()
-    names = {name: reranked_name(name) for name in ("a", "rrf")}
+    names = {name: reranked_name(name) for name in ("a", "b", "rrf")}
     for name, below in names.items():
         values[below] = ("reranked", values[name][1] + 0.1)
     more = {below: {"coverage": coverage} for below in names.values()}
     answer = answer_reranker([make_results("one", values, more=more)], {})
     assert f"list on {answers} of {answers}" in answer.sentence
     assert len(answer.rows) == 3
+
+
+def test_a_list_that_produced_what_the_reranker_scored_is_no_opponent() -> None:
+    values = plain_values()
+    names = {name: reranked_name(name) for name in ("a", "b", "rrf")}
+    for name, below in names.items():
+        values[below] = ("reranked", values[name][1] + 0.1)
+    more = {below: {"coverage": 0.9 if name == "b" else 1.0} for name, below in names.items()}
+    answer = answer_reranker([make_results("one", values, more=more)], {})
+    assert {row[3] for row in answer.rows} == {"left out"}
+
+
+def test_means_of_all_k_hold_together_and_defaults_of_engines_are_k_of_ours() -> None:
+    rng, results = np.random.default_rng(2), []
+    for name in "abc":
+        values = plain_values() | {CHOSEN_CONSTANT: ("chosen", 0.6 + NOISE)}
+        for k in CONSTANTS:
+            gains = rng.normal(0.01 * (k != DEFAULT_CONSTANT), 0.02, QUERIES)
+            values[k_name(k)] = ("k", 0.6 + NOISE + gains)
+        more = {CHOSEN_CONSTANT: {"null": (0.5,) * 39}}
+        results.append(make_results(name, values, more=more))
+    answer = answer_constant(results, {})
+    alone = pool(
+        {each.head.name: each.compare(["rrf k=0"], "rrf")["rrf k=0"] for each in results}, {}
+    )
+    assert alone is not None
+    assert alone.low is not None
+    bar = answer.bars[0]
+    assert bar.mean == pytest.approx(alone.mean)
+    assert (bar.mean - bar.low) / (alone.mean - alone.low) == pytest.approx(
+        16.078 / 4.303, rel=1e-3
+    )
+    engines = {row[0]: row[1] for row in answer.rows}
+    assert engines["1"] == "qdrant"
+    assert engines["2"] == ""
+    assert "weaviate (59)" in engines["60"]
 
 
 def test_systems_of_equal_values_on_all_collections_share_a_row() -> None:

@@ -12,6 +12,7 @@ from fusion_bench.cli.application.app import app
 from fusion_bench.errors import DataError
 from fusion_bench.leaderboard import run as run_module
 from fusion_bench.leaderboard.exchange import merge, read_leaderboard, verify
+from fusion_bench.leaderboard.page import render_pages
 from fusion_bench.leaderboard.records import FILE, SystemRow
 from fusion_bench.leaderboard.rows import TUNED_PAIR, Methods, list_rows
 from fusion_bench.leaderboard.systems import Lists
@@ -89,6 +90,18 @@ def test_verify_computes_cells_again(board: Path, tmp_path: Path) -> None:
     assert "1e-09" in result.output
     (tmp_path / "datasets/tiny/qrels.txt").write_text("q1 0 d1 2\nq2 0 d3 1\nq4 0 d4 1\n")
     assert isinstance(runner.invoke(app, words).exception, DataError)
+
+
+def test_nothing_to_join_to_show_or_to_verify_is_an_error(board: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="two or more"):
+        merge([board])
+    data = json.loads(board.read_text())
+    data["collections"][0]["cells"] = []
+    board.write_text(json.dumps(data))
+    with pytest.raises(DataError, match="no cell"):
+        verify(read_leaderboard(board), tmp_path / DATASET)
+    with pytest.raises(DataError, match="finished row 'rrf'"):
+        render_pages(read_leaderboard(board))
 
 
 def test_no_file_of_another_program_is_replaced(board: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from benchmarks.studies.choice_rules.results import read_results
 from benchmarks.studies.choice_rules.run import NULL, OURS, UNSEEN
-from benchmarks.studies.choice_rules.table import tally
+from benchmarks.studies.choice_rules.table import CAPTION, tally
 from benchmarks.studies.leaderboard.catalog import find_collections
 from benchmarks.studies.leaderboard.methods import ROOT
 from fusion_bench.leaderboard.page import PAGE, TABLES
@@ -43,7 +43,15 @@ def copy_pages(source: Path, docs: Path) -> None:
     """The page with its pictures, and its tables among the studies."""
     page = (source / PAGE).read_text(encoding="utf-8").replace(f"({TABLES}", f"(studies/{TABLES}")
     questions, rest = page.split("\n\n## ", maxsplit=1)
-    write_atomic(docs / PAGE, f"{questions}\n{describe_trust()}\n\n## {rest}".encode())
+    pictures, collections = rest.split("\n\n## Collections")
+    blocks = (
+        f"{questions}\n{describe_trust()}",
+        f"## {pictures}",
+        "## Whose choice may be trusted?",
+        f"![{CAPTION}](studies/choice-rules.png)",
+        f"## Collections{collections}",
+    )
+    write_atomic(docs / PAGE, "\n\n".join(blocks).encode())
     shutil.copyfile(source / TABLES, docs / "studies" / TABLES)
     for picture in source.glob("leaderboard-*.png"):
         shutil.copyfile(picture, docs / picture.name)

@@ -325,6 +325,8 @@ class QdrantRRF(RankConstant, RankTermSum, WeightedFusion):
     formula = "Σ 1/((position + 1)/w + k − 1)"
     source = "Qdrant 1.19, reciprocal_rank_fusion.rs"
 
+    first_rank = 0
+
     method: str = "rrf"
     k: Annotated[int, Field(ge=1, le=1001)] = 2
 
