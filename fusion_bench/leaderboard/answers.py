@@ -285,7 +285,7 @@ def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
 
 def _name_engines(engines: Mapping[int, Iterable[str]], k: int) -> Iterator[str]:
     """Engines whose default is nearest to this k, with the default where it is another."""
-    for default, names in sorted(engines.items()):
+    for default, names in sorted(engines.items(), key=lambda item: abs(item[0] - k)):
         if min(CONSTANTS, key=lambda each: abs(each - default)) == k:
             yield from (name if default == k else f"{name} ({default})" for name in names)
 
