@@ -162,8 +162,8 @@ def engine_constants() -> dict[int, list[str]]:
     """
     found: dict[int, list[str]] = {}
     for name, dialect in dialects.load_all().items():
-        fusions_of = (method() for method in dialect.methods)
-        known = (getattr(each, "constant", getattr(each, "k", None)) for each in fusions_of)
+        built = (method.model_validate({}) for method in dialect.methods)
+        known = (getattr(each, "constant", getattr(each, "k", None)) for each in built)
         if (k := next((each for each in known if each is not None), None)) is not None:
             found.setdefault(int(k), []).append(name)
     return found
