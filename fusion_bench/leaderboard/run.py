@@ -61,7 +61,10 @@ def _finish_rows(
     os.environ["FUSION_BENCH_THREADS"] = "1"
     with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         tasks = [pool.submit(_finish_in_process, path, row, budget, folder) for row in rows]
-        yield from (task.result() for task in as_completed(tasks))
+        try:
+            yield from (task.result() for task in as_completed(tasks))
+        finally:  # what is interrupted ends with the rows that are being computed
+            pool.shutdown(cancel_futures=True)
 
 
 def _finish_in_process(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import re
+import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 
@@ -135,6 +138,34 @@ def test_a_stopped_run_continues_and_loses_no_row(dataset: Path) -> None:
     assert reranked.coverage == 1.0
     text = (folder / HEAD).read_text(encoding="utf-8")
     assert not re.search(r'"(q|g)[1-4]"', text)
+
+
+def test_what_is_interrupted_ends_with_the_rows_of_its_processes(
+    dataset: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[object] = []
+
+    def finish(*given: object) -> tuple[Cell, bool]:
+        started.append(given)
+        time.sleep(0.02)
+        return Cell(fingerprint="", row=SystemRow(name="rrf", kind="method")), True
+
+    def make_pool(jobs: int, **_context: object) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(jobs)
+
+    monkeypatch.setenv("FUSION_BENCH_THREADS", "1")
+    monkeypatch.setattr(run_module, "ProcessPoolExecutor", make_pool)
+    monkeypatch.setattr(run_module, "_finish_in_process", finish)
+
+    def stop(_stage: str, _done: int, _total: int) -> None:
+        raise StoppedError
+
+    with pytest.raises(StoppedError):
+        run_collections([dataset], dataset.parent / "cells", BUDGET, jobs=2, progress=stop)
+    gc.collect()
+    head = read_head(dataset.parent / "cells" / "tiny")
+    assert head is not None
+    assert len(started) < len(head.rows) / 2
 
 
 def test_a_damaged_cell_is_computed_again(dataset: Path) -> None:
