@@ -55,7 +55,12 @@ def _rank(query: int, source: random.Random, share: float) -> list[str]:
 
 
 def open_made(
-    root: Path, out: str = CAMPAIGN, *, accepts_no_guarantee: bool = False, **rules: object
+    root: Path,
+    out: str = CAMPAIGN,
+    *,
+    held_out: float | None = None,
+    accepts_no_guarantee: bool = False,
+    **rules: object,
 ) -> CampaignStatus:
     """Open a campaign over the made dataset."""
     experiment, source = read_experiment(root / "experiments/e.yaml")
@@ -66,6 +71,7 @@ def open_made(
         root / DATASET,
         root / out,
         declared,
+        held_out=held_out,
         accepts_no_guarantee=accepts_no_guarantee,
     )
 

@@ -202,6 +202,10 @@ def _split(
         split_seed=tuning.split_seed,
         held_out=share if held_out is None else held_out,
     )
+    if held_out is not None and split.split_seed is None:
+        raise ConfigError(
+            "--held-out: the dataset has splits of its own, which decide: leave it out"
+        )
     groups = {runs.groups[q] for q in np.flatnonzero(split.held_out)}
     if len(groups) < MIN_GROUPS:
         raise ConfigError(

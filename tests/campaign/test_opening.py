@@ -294,6 +294,17 @@ def test_queries_that_depend_on_each_other_need_groups(root: Path) -> None:
     assert project.open_made(root).held_out_groups < project.QUERIES / 2
 
 
+def test_a_share_beside_splits_of_the_dataset_is_refused(root: Path) -> None:
+    splits = ((f"q{q}", "test" if q % 2 else "dev") for q in range(project.QUERIES))
+    lines = [f'{{"id": "{query}", "split": "{split}"}}\n' for query, split in splits]
+    (root / "datasets/made/queries.jsonl").write_text("".join(lines), encoding="utf-8")
+    edit(root, project.DATASET, "runs:", "queries: queries.jsonl\nruns:")
+    with pytest.raises(ConfigError, match="--held-out"):
+        project.open_made(root, held_out=0.3)
+    project.open_made(root)
+    assert {int(query[1:]) % 2 for query in project.held_out_queries(root)} == {1}
+
+
 def test_a_folder_with_another_file_of_that_name_is_kept(root: Path) -> None:
     from fusion_bench.io.outputs import guard_outputs
 
