@@ -38,8 +38,8 @@ class PolicyResult(MeanDifference):
         tuned: Mean of the policy with the parameters that the other folds choose.
         oracle: Mean of the best variant of each query: what no policy can pass.
         oracle_by_chance: Mean of the best of as many variants that know nothing of the query: the
-            best fixed variant, disturbed at random to the same mean. What the oracle has above it
-            could be won; None = not measured.
+            best fixed variant, disturbed at random to the same mean. An oracle that is not above it
+            shows nothing to win; None = not measured.
         difference: ``tuned`` − ``fixed``.
         low: Lower end of its 95 % interval, paired.
         high: Upper end.
@@ -107,8 +107,8 @@ NOTES = (
     "A policy pays if its interval is above 0, p is at most .025, and unjudged documents do not "
     "contradict it.",
     "oracle = the best variant of each query; no policy can pass it. by chance = the best of as "
-    "many random disturbances of the best fixed variant; only what the oracle has above that "
-    "could be won.",
+    "many random disturbances of the best fixed variant; an oracle that is not above that shows "
+    "nothing to win.",
 )
 
 
