@@ -88,6 +88,7 @@ def _in_checks(title: str, old: str, new: str) -> Mutant:
     return Mutant(title, CHECKS, old, new)
 
 
+RATES = '**power.model_dump(exclude={"rejection_drops"}),'
 FLIPS = "p_fell[members] = randomization_p_values("
 MUTANTS = (
     Mutant(
@@ -161,14 +162,14 @@ MUTANTS = (
     Mutant(
         "t quantile × .3",
         "stats/intervals.py",
-        "return float(stdtrit(freedom, probability))",
-        "return 0.3 * float(stdtrit(freedom, probability))",
+        "return float(special.stdtrit(freedom, probability))",
+        "return 0.3 * float(special.stdtrit(freedom, probability))",
     ),
     Mutant("a level of .3", VERDICT, "ALPHA = 0.05", "ALPHA = 0.3"),
     _in_checks(
         "printed detectable drop × .5",
-        '"min_detectable_drop": power.min_detectable_drop,',
-        '"min_detectable_drop": (power.min_detectable_drop or 0) / 2,',
+        RATES,
+        f'{RATES}\n        "min_detectable_drop": (power.min_detectable_drop or 0) / 2,',
     ),
     Mutant(
         "guards always hold",
@@ -195,8 +196,8 @@ MUTANTS = (
     ),
     _in_checks(
         "printed alarm rate × 9",
-        '"alarm_rate": power.alarm_rate,',
-        '"alarm_rate": 9 * (power.alarm_rate or 0),',
+        RATES,
+        f'{RATES}\n        "alarm_rate": 9 * (power.alarm_rate or 0),',
     ),
     Mutant(
         "the betting bound at a third of its capital's logarithm",
@@ -283,8 +284,8 @@ MUTANTS = (
     ),
     _in_checks(
         "printed chance of a false pass × .2",
-        '"false_pass_rate": power.false_pass_rate,',
-        '"false_pass_rate": 0.2 * (power.false_pass_rate or 0),',
+        RATES,
+        f'{RATES}\n        "false_pass_rate": 0.2 * (power.false_pass_rate or 0),',
     ),
     _in_checks("a slice holds all other queries", "other == value for", "other != value for"),
 )
