@@ -164,26 +164,35 @@ def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
         sentence += f" On {', '.join(won)} that is fusion switched off: one list has the weight."
     if unpassed:
         sentence += f" On {', '.join(unpassed)} no untuned method passes the best list."
-    rows = [
-        (
-            each.head.name,
-            _best_source(each),
-            format_difference(each.compare([BASELINE], _best_source(each)).get(BASELINE)),
-            str(_methods_above(each)),
-            _fusion_verdict(each),
-            format_difference(tuned.get(each.head.name)),
-            format_difference(convex.get(each.head.name)),
-            ", ".join(off[each.head.name]) or "no",
-            format_difference(each.judge(tuned_name(BASELINE))),
-        )
-        for each in results
-    ]
+    rows = [_fusion_row(each, (tuned, convex), off[each.head.name]) for each in results]
     header = (
         *("collection", "best list", "rrf − best list", "untuned methods above it", "fusion"),
         *("rrf, tuned − list chosen out of fold", "convex, tuned − that list", "switched off"),
         "rrf, tuned − rrf",
     )
     return QuestionAnswer(sentence, header, rows, _bars(tuned, effect))
+
+
+def _fusion_row(
+    each: CollectionResults, compared: Sequence[Mapping[str, Comparison]], off: Sequence[str]
+) -> tuple[str, ...]:
+    """A collection's row of the first answer.
+
+    Args:
+        each: The collection.
+        compared: By collection, tuned RRF and tuned convex against the chosen list.
+        off: The tuned methods that are fusion switched off.
+    """
+    return (
+        each.head.name,
+        _best_source(each),
+        format_difference(each.compare([BASELINE], _best_source(each)).get(BASELINE)),
+        str(_methods_above(each)),
+        _fusion_verdict(each),
+        *(format_difference(rows.get(each.head.name)) for rows in compared),
+        ", ".join(off) or "no",
+        format_difference(each.judge(tuned_name(BASELINE))),
+    )
 
 
 def _best_source(each: CollectionResults) -> str:
