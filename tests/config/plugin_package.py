@@ -30,9 +30,9 @@ class BestScore(Fusion):
 
 
 class Halve(Normalizer):
-    """``halve``: half the score."""
+    """``tiny_halve``: half the score."""
 
-    method: str = "halve"
+    method: str = "tiny_halve"
 
     def scale_lists(self, lists):
         return lists.scores / 2
@@ -80,7 +80,7 @@ ENTRY_POINTS = """
 best_score = tiny_plugin.methods:BestScore
 
 [fusion_bench.normalizers]
-halve = tiny_plugin.methods:Halve
+tiny_halve = tiny_plugin.methods:Halve
 
 [fusion_bench.blends]
 reverse = tiny_plugin.methods:Reverse

@@ -33,7 +33,7 @@ from tests.config.plugin_package import DISTRIBUTION, install_package, put_on_pa
 
 METHODS: list[tuple[MethodRegistry[Any], str, str]] = [
     (fusions, "best_score", "tiny_plugin.methods:BestScore"),
-    (normalizers, "halve", "tiny_plugin.methods:Halve"),
+    (normalizers, "tiny_halve", "tiny_plugin.methods:Halve"),
     (blends, "reverse", "tiny_plugin.methods:Reverse"),
     (measure_classes, "Hit", "tiny_plugin.methods:HitAtOne"),
 ]
