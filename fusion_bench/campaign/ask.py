@@ -20,7 +20,7 @@ from fusion_bench.campaign.frozen_data import (
 )
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
 from fusion_bench.campaign.referee import describe_tuning, judge_candidate
-from fusion_bench.campaign.state import CampaignPaths, CampaignState, make_event
+from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.plugins import refuse_references
 from fusion_bench.config.yaml_files import Source, read_yaml
@@ -28,7 +28,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.system import System
-from fusion_bench.io.campaign_ledger import CampaignEvent, read_events
+from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset_config import read_spec
 
 #: The name of a candidate in messages.
@@ -209,13 +209,12 @@ class Referee:
         judgment = judge_candidate(
             data, system, candidate, baseline, rules=state.plan.rules, phase=phase
         )
-        word = self._record(number, phase, "ship" if judgment.ships else "keep")
-        state = self.paths.find_state(read_events(self.paths.ledger))
+        state = self._record(number, phase, "ship" if judgment.ships else "keep")
         shown = rebuild_system(config, "baseline") if explain else None
         return CampaignAnswer(
             campaign=state.campaign,
             number=number,
-            answer=word,
+            answer=state.answers[number],
             asks_left=state.asks_left,
             phase=phase,
             is_repeated=is_repeated,
@@ -225,9 +224,7 @@ class Referee:
             error=candidate.error,
         )
 
-    def _record(
-        self, number: int, phase: int, word: Literal["ship", "keep"]
-    ) -> Literal["ship", "keep"]:
+    def _record(self, number: int, phase: int, word: Literal["ship", "keep"]) -> CampaignState:
         """Write an answer; where another ask has shipped in this phase since, it is ``keep``."""
 
         def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
@@ -238,7 +235,7 @@ class Referee:
             told = "keep" if is_late else word
             return [make_event(state.campaign, "answer", number=number, answer=told)]
 
-        return self.paths.append(add).answers[number]
+        return self.paths.append(add)
 
 
 def _refuse(state: CampaignState, reason: str) -> CampaignAnswer:

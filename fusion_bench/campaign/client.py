@@ -15,6 +15,8 @@ from fusion_bench.config.models import StrictModel
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.http_client import open_client
 
+#: The environment variable of the token, of server and client.
+TOKEN: Final = "FUSION_BENCH_CAMPAIGN_TOKEN"  # noqa: S105 - its name
 #: Bytes by which an answer about many tuning queries may be longer than what is sent.
 MOST_ANSWER: Final = 50_000_000
 
@@ -29,7 +31,7 @@ class CampaignServerSettings(StrictModel):
         allow_http: Whether the token may be sent to another machine without TLS.
     """
 
-    key: str = "FUSION_BENCH_CAMPAIGN_TOKEN"
+    key: str = TOKEN
     timeout: float = 600.0
     concurrency: int = 1
     allow_http: bool = False

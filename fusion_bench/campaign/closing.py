@@ -16,9 +16,9 @@ from fusion_bench.campaign.frozen_data import (
 )
 from fusion_bench.campaign.records import CampaignReport, ClosedAsk
 from fusion_bench.campaign.referee import AskJudgment, held_out_difference, judge_candidate
-from fusion_bench.campaign.state import CampaignPaths, CampaignState, make_event
+from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.campaign_ledger import CampaignEvent
+from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import betting_bound
 from fusion_bench.tune.gains import paired_gain

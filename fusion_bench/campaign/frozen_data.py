@@ -18,14 +18,13 @@ from fusion_bench.checks.unjudged import UnjudgedEvidence, judgment_kind, measur
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import list_own
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.campaign_ledger import HeldOutDigests
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.fingerprints import Fingerprint, query_digests
+from fusion_bench.io.fingerprints import Fingerprint, query_digest
 from fusion_bench.io.held_out import read_everything
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.ranking.plain_systems import needs_fitting
@@ -115,15 +114,15 @@ class FrozenData:
         """What lint knows of the lists and queries; no judgment is read for it."""
         return describe_dataset(self.dataset)
 
-    @cached_property
+    @property
     def tuning_groups(self) -> IntArray:
         """(T,): codes of the groups."""
-        return number_by_appearance(self.tuning.groups)[0]
+        return self.tuning.group_codes
 
-    @cached_property
+    @property
     def held_out_groups(self) -> IntArray:
         """(H,): codes of the groups."""
-        return number_by_appearance(self.held_out.groups)[0]
+        return self.held_out.group_codes
 
     @cached_property
     def _known(self) -> dict[str, SystemValues]:
@@ -229,7 +228,7 @@ def freeze_dataset(dataset: Dataset, plan: CampaignPlan, held_out: HeldOutDigest
         held_out: Which queries decide.
     """
     runs = dataset.align_repeats([*dataset.runs], ties=plan.ties).common_repeats()
-    digests = [query_digests([query])[0] for query in runs.queries]
+    digests = [query_digest(query) for query in runs.queries]
     relevance = dataset.spec.binary_relevance
 
     def select(chosen: Sequence[str]) -> BoolArray:

@@ -28,7 +28,7 @@ from fusion_bench.campaign.records import (
     CampaignStatus,
     PhasePower,
 )
-from fusion_bench.campaign.state import CAMPAIGN_FILE, list_campaigns, make_event
+from fusion_bench.campaign.state import CAMPAIGN_FILE, list_campaigns
 from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -42,6 +42,7 @@ from fusion_bench.io.campaign_ledger import (
     HeldOutDigests,
     append_events,
     check_committed,
+    make_event,
     read_events,
 )
 from fusion_bench.io.dataset import Dataset

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
@@ -27,9 +27,6 @@ from fusion_bench.util.local_requests import (
 )
 
 log = logging.getLogger(__name__)
-
-#: The environment variable of the token, of server and client.
-TOKEN: Final = "FUSION_BENCH_CAMPAIGN_TOKEN"  # noqa: S105 - its name
 
 
 class AskRequest(StrictModel):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -167,16 +166,6 @@ class CampaignState:
             guarantee=self.guarantee,
             no_guarantee=self.no_guarantee,
         )
-
-
-def make_event(
-    campaign: str,
-    kind: Literal["open", "ask", "answer", "close"],
-    **fields: Any,  # noqa: ANN401 - those of the event
-) -> CampaignEvent:
-    """An event of now; ``fields`` are what its kind has."""
-    date = datetime.now(UTC).isoformat(timespec="seconds")
-    return CampaignEvent(event=kind, campaign=campaign, date=date, **fields)
 
 
 def list_campaigns(events: Sequence[CampaignEvent]) -> dict[str, CampaignState]:

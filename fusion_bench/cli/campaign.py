@@ -267,7 +267,8 @@ def serve_command(options: ServeCampaignOptions) -> None:
 
     for package in ("starlette", "uvicorn"):
         import_optional(package, extra="serve", purpose="fusion-bench campaign serve")
-    from fusion_bench.campaign.server import TOKEN, create_application
+    from fusion_bench.campaign.client import TOKEN
+    from fusion_bench.campaign.server import create_application
     from fusion_bench.util.local_requests import serve_guarded
 
     def announce(address: str, token: str | None) -> None:
@@ -276,7 +277,7 @@ def serve_command(options: ServeCampaignOptions) -> None:
             return
         echo(f"Campaign {options.campaign}: {address}")
         if token is not None:
-            echo(f"FUSION_BENCH_CAMPAIGN_TOKEN={token}")
+            echo(f"{TOKEN}={token}")
 
     referee = Referee(CampaignPaths.read(options.campaign), is_served=True)
     referee.prepare()

@@ -9,8 +9,9 @@ has the file, see :func:`check_committed`.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, JsonValue
 
@@ -82,6 +83,16 @@ class CampaignEvent(StrictModel):
     def dump(self) -> str:
         """Its line without a digest."""
         return self.model_dump_json(exclude_none=True)
+
+
+def make_event(
+    campaign: str,
+    kind: Literal["open", "ask", "answer", "override", "close"],
+    **fields: Any,  # noqa: ANN401 - those of the event
+) -> CampaignEvent:
+    """An event of now; ``fields`` are what its kind has."""
+    date = datetime.now(UTC).isoformat(timespec="seconds")
+    return CampaignEvent(event=kind, campaign=campaign, date=date, **fields)
 
 
 CAMPAIGNS = LedgerFormat(

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
@@ -170,11 +169,10 @@ def _log_override(ledger: Path, reader: _Reader, campaigns: Iterable[str]) -> No
     by = str(reader.by)
     new = {name for name in campaigns if (ledger, name, by, reader.command) not in _logged}
     if new:
-        from fusion_bench.io.campaign_ledger import CampaignEvent, append_events
+        from fusion_bench.io.campaign_ledger import append_events, make_event
 
-        date = datetime.now(UTC).isoformat(timespec="seconds")
-        facts = {"event": "override", "date": date, "by": by, "command": reader.command}
-        events = [CampaignEvent.model_validate({**facts, "campaign": name}) for name in sorted(new)]
+        facts = {"by": by, "command": reader.command}
+        events = [make_event(name, "override", **facts) for name in sorted(new)]
         append_events(ledger, lambda _: events)
         _logged.update((ledger, name, by, reader.command) for name in new)
 

@@ -32,7 +32,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.chained_ledger import LedgerFormat
-from fusion_bench.io.fingerprints import judgment_digests, query_digests
+from fusion_bench.io.fingerprints import judgment_digests, query_digest, query_digests
 from fusion_bench.report import tuning_records as record
 from fusion_bench.report.tuning_records import Look, TuningReport
 from fusion_bench.stats.look_levels import look_level, planned_levels, power_at_level, query_factor
@@ -439,7 +439,7 @@ def frozen_split(objective: TuningObjective, split: QuerySplit, plan: LookPlan) 
         ConfigError: None of the queries that it was tuned on is left.
     """
     runs, tuned_on = objective.runs, set(plan.tuned_on)
-    is_tuned = [query_digests([query])[0] in tuned_on for query in runs.queries]
+    is_tuned = [query_digest(query) in tuned_on for query in runs.queries]
     groups = {group for group, tuned in zip(runs.groups, is_tuned, strict=True) if tuned}
     tune = np.array([group in groups for group in runs.groups], dtype=bool)
     part = split.tune | split.held_out

@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.campaign import state as campaign_state
 from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.closing import close_campaign
 from fusion_bench.campaign.pages import build_report_page
 from fusion_bench.campaign.records import CampaignAnswer
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
+from fusion_bench.io import campaign_ledger
 from fusion_bench.io.campaign_ledger import CampaignEvent, append_events, read_events
 from fusion_bench.util.digests import add_line_digest
 from tests import campaign_project as project
@@ -363,7 +363,7 @@ class TestTheAsk:
             def now(_zone: object) -> datetime:
                 return datetime(2001, 1, 1, tzinfo=UTC)
 
-        monkeypatch.setattr(campaign_state, "datetime", Clock)
+        monkeypatch.setattr(campaign_ledger, "datetime", Clock)
         assert ask(root, 3).asks_left == ASKS - 3
         assert ask(root, 4).number == 4
 

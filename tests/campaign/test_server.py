@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 import fusion_bench as fb
-from fusion_bench.campaign.server import TOKEN
+from fusion_bench.campaign.client import TOKEN
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.local_requests import LEAST_TOKEN, read_access
 from tests import campaign_project as project
