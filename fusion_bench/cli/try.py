@@ -170,7 +170,7 @@ def _read_options(options: TryOptions) -> StarterInput:
     rerankers = file_options.parse_rerank_files(options.rerank, "--rerank")
     return options.call(
         StarterInput,
-        *(file_options.require_qrels(options.qrels), runs, rerankers),
+        *(_require_qrels(options.qrels), runs, rerankers),
         measures=options.measure or DEFAULT_MEASURES,
         engine=options.engine,
         qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
@@ -227,3 +227,19 @@ def _build_page(done: StarterComparison, options: TryOptions) -> Page:
     words = ["try", *files, *options.words(*repeated, "engine")]
     steps = tuple(after_try(done.report, words, options.save))
     return replace(build_starter_page(done.report, done.notes), next_steps=steps)
+
+
+def _require_qrels(qrels: Path | None) -> Path:
+    """The judgments file of ``--qrels``; who has none yet reads how they are made.
+
+    Raises:
+        typer.BadParameter: None is given.
+    """
+    if qrels is None:
+        raise typer.BadParameter(
+            "a judgments file is needed. No judgments yet? 'fusion-bench dataset new DIR "
+            "NAME=FILE NAME=FILE' makes a dataset without any, which 'fusion-bench judge DIR' "
+            "reads",
+            param_hint="--qrels",
+        )
+    return qrels

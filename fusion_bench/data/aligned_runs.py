@@ -25,7 +25,6 @@ from fusion_bench.data.ordering import (
     BoolArray,
     FloatArray,
     IntArray,
-    first_seen_order,
     make_arrays_readonly,
     make_readonly,
 )
@@ -134,6 +133,21 @@ def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> 
 QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "words", "records")
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
+
+
+def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
+    """Order of first appearance: by query, then by first source that has it, then by its rank.
+
+    Args:
+        ranks: Shape (S, N), 1-based; 0 = not retrieved by that source.
+        query: The query that owns each candidate, shape (N,).
+
+    Returns:
+        Shape (N,): the index of each candidate, in that order.
+    """
+    first = np.argmax(ranks > 0, axis=0)
+    rank = np.take_along_axis(ranks, first[None], axis=0)[0]
+    return np.lexsort((rank, first, query))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -338,7 +352,7 @@ class AlignedRuns(TableView):
         index = self.rows(sources)
         kept, ranks, scores = _cut_sources(self.ranks, self.scores, index, cuts)
         if self.ties == "first_seen":
-            order = first_seen_order(ranks, self.query_index[kept])
+            order = _first_seen_order(ranks, self.query_index[kept])
             kept, ranks, scores = kept[order], ranks[:, order], scores[:, order]
         counts = np.bincount(self.query_index[kept], minlength=len(self.queries))
         return replace(

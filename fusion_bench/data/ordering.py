@@ -199,36 +199,6 @@ def cut_positions(positions: IntArray, limit: int | None) -> IntArray:
     return positions if limit is None else np.where(positions > limit, 0, positions)
 
 
-def already_sorted(
-    scores: FloatArray, offsets: IntArray, *, tie_order: IntArray | None = None
-) -> NDArray[np.bool_]:
-    """Which queries hold their candidates in order already, so that nothing needs sorting.
-
-    Args:
-        scores: Shape (N,), finite: every row is a candidate.
-        offsets: Shape (Q+1,).
-        tie_order: Shape (N,), as in :func:`positions`.
-
-    Returns:
-        Shape (Q,): true where :func:`positions` would count 1, 2, 3 … in storage order.
-    """
-    above, below = scores[:-1], scores[1:]
-    # Keys lie no further apart than 1e-11 of their size: beyond that, rounding joins no two.
-    with np.errstate(over="ignore"):
-        apart = above - below
-    near = np.maximum(np.abs(above), np.abs(below)) * KEY_SPACING
-    fine = apart > near
-    close = np.flatnonzero(np.abs(apart) <= near)
-    upper, lower = score_keys(above[close]), score_keys(below[close])
-    tied = True if tie_order is None else tie_order[:-1][close] <= tie_order[1:][close]
-    fine[close] = (upper > lower) | ((upper == lower) & tied)
-    wrong = np.flatnonzero(~fine) + 1  # the lower row of each pair
-    query = np.searchsorted(offsets, wrong, side="right") - 1
-    good = np.ones(len(offsets) - 1, dtype=bool)
-    good[query[wrong > offsets[query]]] = False  # a query's first row has nothing above it
-    return good
-
-
 def tie_group_starts(
     placed: IntArray,
     scores: FloatArray,
@@ -260,18 +230,3 @@ def tie_group_starts(
     group_head = np.maximum.accumulate(np.where(new, np.arange(len(ordered)), 0))
     firsts[ordered] = placed[ordered][group_head]
     return firsts
-
-
-def first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
-    """Order of first appearance: by query, then by first source that has it, then by its rank.
-
-    Args:
-        ranks: Shape (S, N), 1-based; 0 = not retrieved by that source.
-        query: The query that owns each candidate, shape (N,).
-
-    Returns:
-        Shape (N,): the index of each candidate, in that order.
-    """
-    first = np.argmax(ranks > 0, axis=0)
-    rank = np.take_along_axis(ranks, first[None], axis=0)[0]
-    return np.lexsort((rank, first, query))

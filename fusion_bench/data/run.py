@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self, cast, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.data.document_rows import (
     DocumentTable,
@@ -30,11 +31,12 @@ from fusion_bench.data.grouped_rows import (
     to_offsets,
 )
 from fusion_bench.data.ordering import (
+    KEY_SPACING,
     FloatArray,
     IntArray,
-    already_sorted,
     make_readonly,
     positions,
+    score_keys,
 )
 from fusion_bench.data.read_options import (
     ReadOptions,
@@ -46,6 +48,36 @@ from fusion_bench.data.records import Switch
 from fusion_bench.errors import DataError
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, pluralize
+
+
+def already_sorted(
+    scores: FloatArray, offsets: IntArray, *, tie_order: IntArray | None = None
+) -> NDArray[np.bool_]:
+    """Which queries hold their candidates in order already, so that nothing needs sorting.
+
+    Args:
+        scores: Shape (N,), finite: every row is a candidate.
+        offsets: Shape (Q+1,).
+        tie_order: Shape (N,), as in :func:`positions`.
+
+    Returns:
+        Shape (Q,): true where :func:`positions` would count 1, 2, 3 … in storage order.
+    """
+    above, below = scores[:-1], scores[1:]
+    # Keys lie no further apart than 1e-11 of their size: beyond that, rounding joins no two.
+    with np.errstate(over="ignore"):
+        apart = above - below
+    near = np.maximum(np.abs(above), np.abs(below)) * KEY_SPACING
+    fine = apart > near
+    close = np.flatnonzero(np.abs(apart) <= near)
+    upper, lower = score_keys(above[close]), score_keys(below[close])
+    tied = True if tie_order is None else tie_order[:-1][close] <= tie_order[1:][close]
+    fine[close] = (upper > lower) | ((upper == lower) & tied)
+    wrong = np.flatnonzero(~fine) + 1  # the lower row of each pair
+    query = np.searchsorted(offsets, wrong, side="right") - 1
+    good = np.ones(len(offsets) - 1, dtype=bool)
+    good[query[wrong > offsets[query]]] = False  # a query's first row has nothing above it
+    return good
 
 
 def _assign_ranks(

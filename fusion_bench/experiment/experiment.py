@@ -18,7 +18,7 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-from fusion_bench.config.models import StrictModel, UniqueNames, parse_model
+from fusion_bench.config.models import Location, StrictModel, UniqueNames, parse_model
 from fusion_bench.config.query_types import FieldConditions, FieldNames
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import Ties
@@ -29,11 +29,12 @@ from fusion_bench.experiment.settings import (
     CragSettings,
     GatePolicy,
     TuneSettings,
-    refuse_unreachable_limits,
+    locate_check,
 )
 from fusion_bench.experiment.system import PerTypeConfig, System, name_stages, resolve_named_stages
 from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, read_spec
 from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.measures.aliases import MeasureName
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import PositionAware, Replace
@@ -356,7 +357,7 @@ def read_experiment(
     experiment = parse_model(Experiment, source.data, source.where)
     experiment = experiment.apply_switch(v2_enabled=v2_enabled)
     if experiment.gate is not None:
-        refuse_unreachable_limits(experiment.gate, source)
+        _refuse_unreachable_limits(experiment.gate, source)
     named = {
         ("baseline",): experiment.baseline,
         ("tune", "system"): None if experiment.tune is None else experiment.tune.system,
@@ -370,6 +371,39 @@ def read_experiment(
                 raise ConfigError(f"{where}: {name!r} is a sweep: name one of {names}")
             raise UnknownNameError(location[-1], name, experiment.systems, where=where)
     return experiment, source
+
+
+def _refuse_unreachable_limits(policy: GatePolicy, source: Source) -> None:
+    """Refuse tolerances and guards that no values of their measure can break.
+
+    Args:
+        policy: The policy of the gate.
+        source: The experiment's file with its lines.
+
+    Raises:
+        ConfigError: Names the line, the limit and what is allowed.
+    """
+    for location, measure, limit in _list_limits(policy, source):
+        if is_bounded(measure) and limit >= 1:
+            raise ConfigError(
+                f"{source.where(location)}: less than 1 is needed, as {measure} has values from 0 "
+                f"to 1 and cannot fall by more than 1, given {limit:g}"
+            )
+    for i, guard in enumerate(policy.guards):
+        if guard.max_share >= 1:
+            raise ConfigError(
+                f"{source.where(('gate', 'guards', i, 'max_share'))}: less than 1 is needed, as a "
+                f"guard that all queries may break checks nothing, given {guard.max_share:g}"
+            )
+
+
+def _list_limits(policy: GatePolicy, source: Source) -> Iterator[tuple[Location, str, float]]:
+    """Path, measure and value of each tolerance and of each guard's loss."""
+    for name, tolerance in policy.checks.items():
+        for key, limit in tolerance.stated_limits.items():
+            yield (*locate_check(source, name), key), name, limit
+    for i, guard in enumerate(policy.guards):
+        yield ("gate", "guards", i, "max_loss"), guard.measure, guard.max_loss
 
 
 def find_datasets(

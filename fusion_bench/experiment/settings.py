@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
@@ -22,7 +22,6 @@ from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError
-from fusion_bench.measures._base import is_bounded
 from fusion_bench.measures.aliases import MeasureName, resolve_alias
 
 #: What is said of a list, by the names of CONV-03-05.
@@ -562,39 +561,6 @@ class GatePolicy(StrictModel):
         """The slices of a measure: None = all queries, then query types and other slices."""
         slices = self.checks[measure].slices
         return (None, *(self.slices if slices is None else slices))
-
-
-def refuse_unreachable_limits(policy: GatePolicy, source: Source) -> None:
-    """Refuse tolerances and guards that no values of their measure can break.
-
-    Args:
-        policy: The policy of the gate.
-        source: The experiment's file with its lines.
-
-    Raises:
-        ConfigError: Names the line, the limit and what is allowed.
-    """
-    for location, measure, limit in _list_limits(policy, source):
-        if is_bounded(measure) and limit >= 1:
-            raise ConfigError(
-                f"{source.where(location)}: less than 1 is needed, as {measure} has values from 0 "
-                f"to 1 and cannot fall by more than 1, given {limit:g}"
-            )
-    for i, guard in enumerate(policy.guards):
-        if guard.max_share >= 1:
-            raise ConfigError(
-                f"{source.where(('gate', 'guards', i, 'max_share'))}: less than 1 is needed, as a "
-                f"guard that all queries may break checks nothing, given {guard.max_share:g}"
-            )
-
-
-def _list_limits(policy: GatePolicy, source: Source) -> Iterator[tuple[Location, str, float]]:
-    """Path, measure and value of each tolerance and of each guard's loss."""
-    for name, tolerance in policy.checks.items():
-        for key, limit in tolerance.stated_limits.items():
-            yield (*locate_check(source, name), key), name, limit
-    for i, guard in enumerate(policy.guards):
-        yield ("gate", "guards", i, "max_loss"), guard.measure, guard.max_loss
 
 
 def locate_check(source: Source, measure: str) -> Location:

@@ -10,10 +10,29 @@ from typing import Generic, NoReturn, TypeVar
 from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
-from fusion_bench.util.digests import ChainedLine, find_branch, find_gap, strip_line_digest
+from fusion_bench.util.digests import (
+    ChainedLine,
+    find_gap,
+    follow_line,
+    strip_line_digest,
+)
 from fusion_bench.util.files import explain_error, read_regular_text
 
 Line = TypeVar("Line", bound=ChainedLine)
+
+
+def _find_branch(lines: Sequence[ChainedLine], start: int = 0) -> int | None:
+    """Position of the first line that does not follow the one before it; None = all do.
+
+    Args:
+        lines: Of a ledger of which no two branches may be merged.
+        start: The lines before this position were checked already.
+    """
+    for index in range(start, len(lines)):
+        place = {"line": lines[index].line, "previous": lines[index].previous}
+        if place != follow_line(lines[index - 1] if index else None):
+            return index
+    return None
 
 
 @dataclass(frozen=True)
@@ -63,7 +82,7 @@ class LedgerFormat(Generic[Line]):
         lines = list(known)
         for number, line in numbered[len(known) :]:
             lines.append(self._parse_line(line.rstrip("\r"), f"{where}:{number}"))
-        gap = find_branch(lines, len(known)) if self.is_linear else find_gap(lines)
+        gap = _find_branch(lines, len(known)) if self.is_linear else find_gap(lines)
         if gap is not None:
             self.refuse(f"{where}:{numbered[gap][0]}", "a line before it was removed or edited")
         return lines

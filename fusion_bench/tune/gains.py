@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import get_args
 
 import numpy as np
@@ -18,7 +17,6 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
 from fusion_bench.evaluation.prepared_dataset import (
     ALL_JUDGED,
-    load_lists,
     prepare_dataset,
 )
 from fusion_bench.experiment.experiment import Experiment
@@ -38,7 +36,6 @@ from fusion_bench.stats.repeat_variance import (
     paired_sides,
 )
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.util.formatting import Progress
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,25 +244,6 @@ class UntunedSystem:
 def select_repeats(repeats: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
     """Some queries of (T, Q) values; None = there is one repeat."""
     return None if repeats is None else repeats[:, queries]
-
-
-def load_all_lists(
-    experiment: Experiment, dataset: Dataset, path: Path, progress: Progress
-) -> Dataset:
-    """The dataset with the lists of every system of the experiment.
-
-    Args:
-        experiment: The experiment.
-        dataset: With the lists of the tuned system; taken where they are enough.
-        path: Its ``dataset.yaml``.
-        progress: Called as the work goes on.
-    """
-    systems = experiment.systems.values()
-    runs = {name for system in systems for name in system.base_runs}
-    rerankers = {name for system in systems for name in system.reranker_names}
-    if runs <= set(dataset.runs) and rerankers <= set(dataset.rerankers):
-        return dataset
-    return load_lists(path, list(systems), progress)
 
 
 def evaluate_untuned(

@@ -32,7 +32,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.chained_ledger import LedgerFormat
-from fusion_bench.io.fingerprints import judgment_digests, query_digest, query_digests
+from fusion_bench.io.fingerprints import judgment_digests, query_digests
 from fusion_bench.report import tuning_records as record
 from fusion_bench.report.tuning_records import Look, TuningReport
 from fusion_bench.stats.look_levels import look_level, planned_levels, power_at_level, query_factor
@@ -40,7 +40,7 @@ from fusion_bench.tune.cross_fitting import CrossFit
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import SearchResult, Trial
+from fusion_bench.tune.search import Trial
 from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.digests import add_line_digest, digest_line, follow_lines
 from fusion_bench.util.files import lock_folder, read_regular_text, resolve_path, write_atomic
@@ -425,53 +425,6 @@ def _is_installed(dataset: Path) -> bool:
     """Whether a folder lies where packages are installed."""
     places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
     return any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places)
-
-
-def frozen_split(objective: TuningObjective, split: QuerySplit, plan: LookPlan) -> QuerySplit:
-    """The split of a plan: all queries decide but those of the groups it was tuned on.
-
-    Args:
-        objective: What was tuned, on all queries.
-        split: As the settings say today; queries in neither part take no part.
-        plan: The plan.
-
-    Raises:
-        ConfigError: None of the queries that it was tuned on is left.
-    """
-    runs, tuned_on = objective.runs, set(plan.tuned_on)
-    is_tuned = [query_digest(query) in tuned_on for query in runs.queries]
-    groups = {group for group, tuned in zip(runs.groups, is_tuned, strict=True) if tuned}
-    tune = np.array([group in groups for group in runs.groups], dtype=bool)
-    part = split.tune | split.held_out
-    if not (tune & part).any():
-        raise ConfigError(
-            "tune.looks: none of the queries that the plan's numbers were tuned on is left: "
-            "restore them, or start another ledger for other queries"
-        )
-    origin = "numbers frozen by the plan of looks; all queries but those they were tuned on decide"
-    return QuerySplit(tune & part, part & ~tune, origin, split.split_seed)
-
-
-def frozen_trials(
-    objective: TuningObjective, split: QuerySplit, plan: LookPlan
-) -> tuple[SearchResult, Trial]:
-    """The default and the frozen numbers as the only trials, and the latter: nothing is searched.
-
-    Raises:
-        ConfigError: The frozen numbers do not fit today's search space.
-    """
-    known = {parameter.path for parameter in objective.parameters}
-    unknown = sorted(set(plan.parameters) - known)
-    if unknown:
-        raise ConfigError(
-            f"tune.looks: the plan froze {unknown[0]}, which is no parameter of "
-            f"{objective.system.name} now: restore 'tune.parameters' and the system"
-        )
-    choices = [objective.default_params, plan.parameters]
-    means = objective.subset_queries(split.tune).evaluate_params(choices).mean(axis=1).tolist()
-    default, frozen = (dict(params) for params in choices)
-    trial = Trial(1, frozen, means[1], "frozen")
-    return SearchResult((Trial(0, default, means[0], "default"), trial)), trial
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,11 @@ from typing import Any, TypeAlias
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.prepared_dataset import load_lists
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.settings import TuneSettings
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
@@ -26,7 +28,9 @@ from fusion_bench.tune.distribution import (
     start_processes,
 )
 from fusion_bench.tune.engine_system import express_in_engine
-from fusion_bench.tune.gains import evaluate_untuned, load_all_lists
+from fusion_bench.tune.gains import (
+    evaluate_untuned,
+)
 from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import (
     ObjectivePaths,
@@ -204,6 +208,25 @@ def run_tuning(
         yield report, files
         if report.interrupted:
             return
+
+
+def load_all_lists(
+    experiment: Experiment, dataset: Dataset, path: Path, progress: Progress
+) -> Dataset:
+    """The dataset with the lists of every system of the experiment.
+
+    Args:
+        experiment: The experiment.
+        dataset: With the lists of the tuned system; taken where they are enough.
+        path: Its ``dataset.yaml``.
+        progress: Called as the work goes on.
+    """
+    systems = experiment.systems.values()
+    runs = {name for system in systems for name in system.base_runs}
+    rerankers = {name for system in systems for name in system.reranker_names}
+    if runs <= set(dataset.runs) and rerankers <= set(dataset.rerankers):
+        return dataset
+    return load_lists(path, list(systems), progress)
 
 
 def _tune_dataset(

@@ -21,11 +21,12 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.fingerprints import judgment_digests
+from fusion_bench.io.fingerprints import judgment_digests, query_digest
 from fusion_bench.ranking.plain_systems import resolve_classes
 from fusion_bench.report.tuning_records import SplitChoice, TuningReport
 from fusion_bench.tune.cross_fitting import fit_all_queries
@@ -35,15 +36,14 @@ from fusion_bench.tune.held_out_report import HeldOutReport, SearchOutcome
 from fusion_bench.tune.looks import (
     UNCOUNTED,
     LookCounter,
-    frozen_split,
-    frozen_trials,
+    LookPlan,
     held_out_queries,
     open_held_out_look,
 )
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
 from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search
-from fusion_bench.tune.splits import choose_split
+from fusion_bench.tune.splits import QuerySplit, choose_split
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
     choose_trial,
@@ -158,6 +158,53 @@ def combine_classes(
     return base.system.model_copy(update=changed)
 
 
+def _frozen_split(objective: TuningObjective, split: QuerySplit, plan: LookPlan) -> QuerySplit:
+    """The split of a plan: all queries decide but those of the groups it was tuned on.
+
+    Args:
+        objective: What was tuned, on all queries.
+        split: As the settings say today; queries in neither part take no part.
+        plan: The plan.
+
+    Raises:
+        ConfigError: None of the queries that it was tuned on is left.
+    """
+    runs, tuned_on = objective.runs, set(plan.tuned_on)
+    is_tuned = [query_digest(query) in tuned_on for query in runs.queries]
+    groups = {group for group, tuned in zip(runs.groups, is_tuned, strict=True) if tuned}
+    tune = np.array([group in groups for group in runs.groups], dtype=bool)
+    part = split.tune | split.held_out
+    if not (tune & part).any():
+        raise ConfigError(
+            "tune.looks: none of the queries that the plan's numbers were tuned on is left: "
+            "restore them, or start another ledger for other queries"
+        )
+    origin = "numbers frozen by the plan of looks; all queries but those they were tuned on decide"
+    return QuerySplit(tune & part, part & ~tune, origin, split.split_seed)
+
+
+def _frozen_trials(
+    objective: TuningObjective, split: QuerySplit, plan: LookPlan
+) -> tuple[SearchResult, Trial]:
+    """The default and the frozen numbers as the only trials, and the latter: nothing is searched.
+
+    Raises:
+        ConfigError: The frozen numbers do not fit today's search space.
+    """
+    known = {parameter.path for parameter in objective.parameters}
+    unknown = sorted(set(plan.parameters) - known)
+    if unknown:
+        raise ConfigError(
+            f"tune.looks: the plan froze {unknown[0]}, which is no parameter of "
+            f"{objective.system.name} now: restore 'tune.parameters' and the system"
+        )
+    choices = [objective.default_params, plan.parameters]
+    means = objective.subset_queries(split.tune).evaluate_params(choices).mean(axis=1).tolist()
+    default, frozen = (dict(params) for params in choices)
+    trial = Trial(1, frozen, means[1], "frozen")
+    return SearchResult((Trial(0, default, means[0], "default"), trial)), trial
+
+
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
 
@@ -208,7 +255,7 @@ class TuningRun:
             tuning, split = fit_default_folds(objective.runs.groups, split, run.tuning)
             run = replace(run, tuning=tuning)
         else:
-            split = frozen_split(objective, split, plan)
+            split = _frozen_split(objective, split, plan)
         duplicates = find_near_duplicates(self.dataset, objective.runs.queries)
         evaluation = HeldOutEvaluation(
             objective, split, run.tuning, self.alpha, near_duplicates=duplicates
@@ -216,7 +263,7 @@ class TuningRun:
         if plan is None:
             outcome = run._search_all(evaluation, name)
         else:
-            outcome = SearchOutcome(*frozen_trials(objective, split, plan))
+            outcome = SearchOutcome(*_frozen_trials(objective, split, plan))
         self.progress(f"{self.dataset.name}: evaluating", 1, 1)
         report = run._evaluate(evaluation, outcome, choice, name, provenance)
         return report.model_copy(update={"lint": self._lint_systems(report)})

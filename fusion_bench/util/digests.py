@@ -134,20 +134,6 @@ def follow_line(last: ChainedLine | None) -> dict[str, Any]:
     return {"line": (last.line or 0) + 1, "previous": (last.digest,)}
 
 
-def find_branch(lines: Sequence[ChainedLine], start: int = 0) -> int | None:
-    """Position of the first line that does not follow the one before it; None = all do.
-
-    Args:
-        lines: Of a ledger of which no two branches may be merged.
-        start: The lines before this position were checked already.
-    """
-    for index in range(start, len(lines)):
-        place = {"line": lines[index].line, "previous": lines[index].previous}
-        if place != follow_line(lines[index - 1] if index else None):
-            return index
-    return None
-
-
 def _digest_unnumbered(lines: Sequence[ChainedLine]) -> str:
     return digest_line("\n".join(line.digest for line in lines if line.line is None))
 

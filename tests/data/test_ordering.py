@@ -12,13 +12,13 @@ from hypothesis.strategies import DrawFn
 
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import (
-    already_sorted,
     make_readonly,
     positions,
     score_keys,
     sum_terms,
     tie_group_starts,
 )
+from fusion_bench.data.run import already_sorted
 
 MANY = settings(max_examples=120, deadline=None)
 TERMS = st.one_of(

@@ -25,11 +25,11 @@ from fusion_bench.tune.gains import (
     estimate_family,
     estimate_needed,
     evaluate_untuned,
-    load_all_lists,
     missing_variants,
     paired_gain,
 )
 from fusion_bench.tune.objective import create_objective, load_tuning_dataset
+from fusion_bench.tune.run import load_all_lists
 from fusion_bench.tune.trial_selection import decide_verdict
 from fusion_bench.util.formatting import ignore_progress
 from tests import counts_project, tiny

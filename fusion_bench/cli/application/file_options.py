@@ -170,19 +170,3 @@ def parse_rerank_files(values: Sequence[str], option: str) -> dict[str, RerankFi
             raise typer.BadParameter(f"{label!r}: no name, or one used twice", param_hint=option)
         lists[name] = RerankFile(path, space if has_space else None)  # type: ignore[arg-type]
     return lists
-
-
-def require_qrels(qrels: Path | None) -> Path:
-    """The judgments file of ``--qrels``; who has none yet reads how they are made.
-
-    Raises:
-        typer.BadParameter: None is given.
-    """
-    if qrels is None:
-        raise typer.BadParameter(
-            "a judgments file is needed. No judgments yet? 'fusion-bench dataset new DIR "
-            "NAME=FILE NAME=FILE' makes a dataset without any, which 'fusion-bench judge DIR' "
-            "reads",
-            param_hint="--qrels",
-        )
-    return qrels

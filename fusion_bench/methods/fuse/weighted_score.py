@@ -26,7 +26,8 @@ from fusion_bench.methods.fuse._base import (
     make_source_terms,
     match_sources,
 )
-from fusion_bench.methods.normalize import AnyNormalizer, search_parameters
+from fusion_bench.methods.normalize import AnyNormalizer
+from fusion_bench.methods.normalize._base import normalizers
 from fusion_bench.methods.normalize.linear import (
     DBSF,
     BySource,
@@ -37,6 +38,22 @@ from fusion_bench.methods.normalize.linear import (
 
 #: Normalizers for which a view remembers the greatest score of each list.
 TOPS_KEPT = 4
+
+
+def _search_parameters(path: str) -> tuple[Parameter, ...]:
+    """The choice of a normalizer, and what each of them can be tuned by.
+
+    Args:
+        path: Of the field that holds it.
+    """
+    built_in = normalizers.load_built_in()
+    models = {name: model for name, model in built_in.items() if model.searched}
+    scales = [
+        parameter.add_prefix(path).add_condition(f"{path}.method", name)
+        for name, model in models.items()
+        for parameter in model(method=name).space()
+    ]
+    return (choice(f"{path}.method", *models), *scales)
 
 
 class ScoreFusion(TermFusion):
@@ -50,7 +67,7 @@ class ScoreFusion(TermFusion):
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """What the method has, and the normalizer with its space."""
-        return (*super().space(sources), *search_parameters("normalize"))
+        return (*super().space(sources), *_search_parameters("normalize"))
 
     @property
     def keeps_single_list(self) -> bool:

@@ -4,4 +4,3 @@ from fusion_bench.methods.normalize._base import AnyNormalizer as AnyNormalizer
 from fusion_bench.methods.normalize._base import Normalizer as Normalizer
 from fusion_bench.methods.normalize._base import ScoreLists as ScoreLists
 from fusion_bench.methods.normalize._base import normalizers as normalizers
-from fusion_bench.methods.normalize._base import search_parameters as search_parameters

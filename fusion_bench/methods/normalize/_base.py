@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BeforeValidator, Field, SerializeAsAny
 
-from fusion_bench.config.parameters import Parameter, choice
+from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
@@ -176,19 +176,3 @@ normalizers: MethodRegistry[Normalizer] = MethodRegistry(
 AnyNormalizer: TypeAlias = Annotated[
     SerializeAsAny[Normalizer], BeforeValidator(normalizers.validate_field)
 ]
-
-
-def search_parameters(path: str) -> tuple[Parameter, ...]:
-    """The choice of a normalizer, and what each of them can be tuned by.
-
-    Args:
-        path: Of the field that holds it.
-    """
-    built_in = normalizers.load_built_in()
-    models = {name: model for name, model in built_in.items() if model.searched}
-    scales = [
-        parameter.add_prefix(path).add_condition(f"{path}.method", name)
-        for name, model in models.items()
-        for parameter in model(method=name).space()
-    ]
-    return (choice(f"{path}.method", *models), *scales)
