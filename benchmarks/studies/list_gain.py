@@ -30,7 +30,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.list_gain import SystemGain, describe_gain
 from fusion_bench.leaderboard.evaluate import evaluate_row, load_material
 from fusion_bench.leaderboard.records import SystemRow, TuningBudget
-from fusion_bench.leaderboard.systems import BASELINE, CONVEX, MEASURE, list_fusions
+from fusion_bench.leaderboard.rows import BASELINE, CONVEX, MEASURE, list_fusions
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "studies" / "list-gain.md"
 KEYWORD: Final = "bm25"

@@ -80,9 +80,9 @@ def run_command(options: RunOptions) -> None:
     """
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.leaderboard.evaluate import run_collections
     from fusion_bench.leaderboard.records import TuningBudget
     from fusion_bench.leaderboard.results import collect_cells
-    from fusion_bench.leaderboard.run import run_collections
 
     paths = [options.find(name) for name in options.collections]
     refuse_inputs(paths)

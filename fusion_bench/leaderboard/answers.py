@@ -12,20 +12,23 @@ import numpy as np
 from fusion_bench.leaderboard.results import CollectionResults, compare_over_collections
 from fusion_bench.leaderboard.rows import (
     ALL_LISTS,
+    BASELINE,
     CHOSEN_CONSTANT,
     CONSTANTS,
+    CONVEX,
     DEFAULT_CONSTANT,
     DEPTHS,
     PAIR,
+    RERANK_DEPTH,
     SHORT_LISTS,
     TUNED_PAIR,
     UNION,
     against_source,
+    engine_constants,
     k_name,
     reranked_name,
     tuned_name,
 )
-from fusion_bench.leaderboard.systems import BASELINE, CONVEX, RERANK_DEPTH, engine_constants
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.stats.comparison_family import FusionVerdict, decide_fusion
 from fusion_bench.stats.random_effects import PooledEffect, join_clusters, pool_effects

@@ -1,10 +1,19 @@
-"""A row of a collection: evaluated, tuned out of fold, or the floor."""
+"""The rows of a collection: evaluated, tuned out of fold, or the floor.
+
+What is stored and still holds is not computed again.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import time
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
@@ -24,6 +33,7 @@ from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.leaderboard.records import (
+    HEAD,
     Cell,
     CollectionHead,
     ListFacts,
@@ -32,16 +42,17 @@ from fusion_bench.leaderboard.records import (
     cell_path,
     make_fingerprint,
     read_cell,
-    salted_digests,
     write_record,
 )
-from fusion_bench.leaderboard.rows import tuned_name
-from fusion_bench.leaderboard.systems import (
+from fusion_bench.leaderboard.rows import (
     BASELINE,
     CONVEX,
     MEASURE,
     Lists,
+    Methods,
     list_fusions,
+    list_rows,
+    tuned_name,
 )
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -53,6 +64,7 @@ from fusion_bench.tune.objective import TuningObjective, source_roles
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.space import build_search_space
 from fusion_bench.tune.trial_selection import assign_folds, evaluate_in_batches
+from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: Each list is cut at this rank: some methods look at all pairs of candidates.
 LIST_DEPTH: Final = 100
@@ -86,8 +98,8 @@ class Material:
         return CollectionHead(
             name=dataset.name,
             fingerprint=self.fingerprint,
-            queries=salted_digests(self.fingerprint, runs.queries),
-            groups=salted_digests(self.fingerprint, runs.groups),
+            queries=_salted_digests(self.fingerprint, runs.queries),
+            groups=_salted_digests(self.fingerprint, runs.groups),
             lists=tuple(_describe_list(runs, name) for name in self.lists.roles),
             reranker=next(iter(self.lists.spaces), ""),
             judgments=judgments,
@@ -125,6 +137,69 @@ def load_material(path: Path) -> Material:
     task = prepare_dataset(Experiment.model_validate(data), Source(path, data), dataset)
     runs = task.runs.restrict(list(lists.roles), dict.fromkeys(lists.roles, LIST_DEPTH))
     return Material(replace(task, runs=runs), lists, f"{dataset.fingerprint} to rank {LIST_DEPTH}")
+
+
+def run_collections(
+    paths: Sequence[Path],
+    folder: Path,
+    budget: TuningBudget,
+    *,
+    jobs: int = 1,
+    methods: Methods = "all",
+    progress: Progress = ignore_progress,
+) -> Counter[str]:
+    """Finish every row of every collection.
+
+    Args:
+        paths: The ``dataset.yaml`` of each.
+        folder: Where the cells are stored, in a folder a collection.
+        budget: Of tuned rows.
+        jobs: Processes.
+        methods: Which rows.
+        progress: Called after each row.
+
+    Returns:
+        How many rows were computed, reused and skipped.
+    """
+    counts: Counter[str] = Counter()
+    _material.cache_clear()  # the files may have changed, or a campaign may hold out queries now
+    for path in paths:
+        material = _material(path)
+        name, rows = material.task.dataset.name, list_rows(material.lists, methods)
+        write_record(folder / name / HEAD, material.head(rows, budget))
+        finished = _finish_rows(path, rows, folder / name, budget, jobs)
+        for number, (cell, is_new) in enumerate(finished, start=1):
+            counts["skipped" if cell.skipped else "computed" if is_new else "reused"] += 1
+            progress(f"{name}: {cell.row.name}", number, len(rows))
+    return counts
+
+
+def _finish_rows(
+    path: Path, rows: Sequence[SystemRow], folder: Path, budget: TuningBudget, jobs: int
+) -> Iterator[tuple[Cell, bool]]:
+    if jobs == 1:
+        yield from (_finish_row(_material(path), row, budget, folder) for row in rows)
+        return
+    # A process each has one thread: together they use the processors once.
+    os.environ["FUSION_BENCH_THREADS"] = "1"
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        tasks = [pool.submit(_finish_in_process, path, row, budget, folder) for row in rows]
+        try:
+            yield from (task.result() for task in as_completed(tasks))
+        finally:  # what is interrupted ends with the rows that are being computed
+            pool.shutdown(cancel_futures=True)
+
+
+def _finish_in_process(
+    path: Path, row: SystemRow, budget: TuningBudget, folder: Path
+) -> tuple[Cell, bool]:
+    return _finish_row(_material(path), row, budget, folder)
+
+
+@lru_cache(maxsize=1)
+def _material(path: Path) -> Material:
+    """The collection that a process works on."""
+    return load_material(path)
 
 
 def evaluate_row(material: Material, row: SystemRow, budget: TuningBudget) -> Cell:
@@ -168,7 +243,7 @@ def fingerprint_row(data: str, row: SystemRow, budget: TuningBudget) -> str:
     return make_fingerprint(data, row, resolved, budget)
 
 
-def finish_row(
+def _finish_row(
     material: Material, row: SystemRow, budget: TuningBudget, folder: Path
 ) -> tuple[Cell, bool]:
     """The stored cell if it still holds, else a new one, which is stored; whether it is new."""
@@ -332,3 +407,8 @@ def _random_order_values(material: Material, seed: int) -> tuple[float, ...]:
             positions[start:end] = generator.permutation(int(end - start)) + 1
         total += compute_measures([MEASURE], runs, positions)[0]
     return tuple((total / ORDERS).tolist())
+
+
+def _salted_digests(salt: str, ids: Iterable[str]) -> tuple[str, ...]:
+    """The first 16 hexadecimal digits of SHA-256 over the salt and each id."""
+    return tuple(hashlib.sha256(f"{salt}\0{each}".encode()).hexdigest()[:16] for each in ids)

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from fusion_bench.errors import DataError
 from fusion_bench.leaderboard.answers import QUESTIONS, QuestionAnswer, Results, format_difference
 from fusion_bench.leaderboard.evaluate import LIST_DEPTH
-from fusion_bench.leaderboard.picture import draw_effects
 from fusion_bench.leaderboard.records import FILE, Leaderboard, encode_record
 from fusion_bench.leaderboard.results import list_results
-from fusion_bench.leaderboard.systems import BASELINE, MEASURE
-from fusion_bench.report.plots._base import render_png
+from fusion_bench.leaderboard.rows import BASELINE, MEASURE
+from fusion_bench.report.plots._base import BLUE, GRAY, open_drawing, plot_text, render_png
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import pluralize
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from fusion_bench.leaderboard.answers import Bar
 
 PAGE, TABLES = "leaderboard.md", "leaderboard-tables.md"
 TITLES: Final = {
@@ -53,7 +57,7 @@ def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
     }
     for title, answer in answers.items():
         if answer.bars:
-            files[picture_name(title)] = render_png(draw_effects(title, answer.bars))
+            files[picture_name(title)] = render_png(_draw_effects(title, answer.bars))
     return files
 
 
@@ -200,3 +204,23 @@ def _mean_rank(results: Results, name: str) -> float:
 def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [f"| {' | '.join(header)} |", f"|:--|{'--:|' * (len(header) - 1)}"]
     return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
+
+
+def _draw_effects(title: str, bars: Sequence[Bar]) -> Figure:
+    """A row an effect, in the order given; 0 is marked.
+
+    Args:
+        title: The question.
+        bars: At least one; an end that is NaN is not drawn.
+    """
+    with open_drawing(1.2 + 0.24 * len(bars)) as (drawing, (axes,)):
+        drawing.suptitle(title)
+        rows = np.arange(len(bars))
+        ends = np.array([[bar.mean - bar.low, bar.high - bar.mean] for bar in bars]).T
+        means = [bar.mean for bar in bars]
+        axes.axvline(0, color=GRAY, lw=0.8)
+        axes.errorbar(means, rows, xerr=np.nan_to_num(ends), fmt="o", color=BLUE, ms=4, lw=1.2)
+        axes.set_yticks(rows, [plot_text(bar.name) for bar in bars])
+        axes.invert_yaxis()
+        axes.set_xlabel("difference in nDCG@10, with its 95 % interval")
+    return drawing

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -176,11 +176,6 @@ class Leaderboard(StoredRecord):
     engine: int = ENGINE
     clusters: dict[str, str] = Field(default_factory=dict)
     collections: tuple[StoredCollection, ...]
-
-
-def salted_digests(salt: str, ids: Iterable[str]) -> tuple[str, ...]:
-    """The first 16 hexadecimal digits of SHA-256 over the salt and each id."""
-    return tuple(hashlib.sha256(f"{salt}\0{each}".encode()).hexdigest()[:16] for each in ids)
 
 
 def _digest(content: object) -> str:

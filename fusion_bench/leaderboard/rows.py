@@ -1,26 +1,220 @@
-"""The rows of a collection: every system of the leaderboard, by kind."""
+"""The rows of a collection: every system of the leaderboard, by kind.
+
+No method is listed by hand: a fusion, a blend, a dialect or a policy appears as soon as it is
+registered.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.records import ScoreSpace
+from fusion_bench.data.run import Run
+from fusion_bench.errors import FusionBenchError, MissingExtraError
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.leaderboard.records import SystemRow
-from fusion_bench.leaderboard.systems import (
-    BASELINE,
-    CONVEX,
-    CORE,
-    RERANK_DEPTH,
-    Keys,
-    Lists,
-    fusion_systems,
-    iterate_kinds,
-    policy_systems,
-    source_systems,
-    with_reranker,
-)
+from fusion_bench.measures import parse_measure
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import Trainable, fusions
+from fusion_bench.methods.policies import policies
+from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.tune.space import declared_parameters
+
+BASELINE = "rrf"
+CONVEX = "convex"
+#: The untuned methods of a short leaderboard: the usual rank, score and voting fusions.
+CORE = (
+    *(BASELINE, "rrf_v2", "isr", "log_isr", "rbc", "borda", "condorcet"),
+    *(CONVEX, "dbsf", "comb_sum", "comb_mnz", "softmax_rrf"),
+)
+MEASURE = parse_measure("nDCG@10")
+#: Candidates that a reranker sees.
+RERANK_DEPTH = 50
+Keys = Mapping[str, Any]
+#: Options of policies that have none by default.
+POLICY_OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "overlap_rules": {"threshold": 0.2, "below": {"weights": {"semantic": 3}}}
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The lists of a collection.
+
+    Attributes:
+        roles: Of each source, by name.
+        spaces: Score space of each rerank list, by name; blends use the first one.
+    """
+
+    roles: Mapping[str, frozenset[str]]
+    spaces: Mapping[str, ScoreSpace] = field(default_factory=dict)
+
+    @classmethod
+    def of_spec(cls, spec: DatasetSpec) -> Lists:
+        """The lists that a ``dataset.yaml`` names."""
+        roles = {name: frozenset(run.roles) for name, run in spec.runs.items()}
+        return cls(roles, {name: each.score_space for name, each in spec.rerank.items()})
+
+    @property
+    def rerankers(self) -> tuple[str, ...]:
+        """Names of the rerank lists."""
+        return tuple(self.spaces)
+
+    @cached_property
+    def example(self) -> AlignedRuns:
+        """Four made queries with these lists: what cannot be computed there fits no data."""
+        scores = {f"q{n}": {"d1": 0.9, "d2": 0.5, f"d{n}": 0.2} for n in range(3, 7)}
+        runs = [Run.from_dict(name, scores, roles=roles) for name, roles in self.roles.items()]
+        rerankers = [Run.from_dict(name, scores) for name in self.spaces]
+        judged = Qrels.from_dict({query: {"d1": 1, "d2": 0} for query in scores})
+        return align(judged, runs, rerankers=rerankers, spaces=self.spaces)
+
+    @property
+    def pair(self) -> tuple[str, ...]:
+        """The first keyword source and the first semantic one; empty = there is no such pair."""
+        kinds = [
+            [name for name, roles in self.roles.items() if role in roles]
+            for role in ("keyword", "semantic")
+        ]
+        pairs = [(first, second) for first in kinds[0] for second in kinds[1] if first != second]
+        return pairs[0] if pairs else ()
+
+    def fits(self, keys: Keys) -> bool:
+        """Whether a system of these keys can be built and computed on these lists."""
+        try:
+            system = System(name="candidate", **keys)
+            if any(system.find_misfits(self.roles, self.rerankers)):
+                return False
+            evaluate_systems([system], self.example, [MEASURE])
+        except MissingExtraError:
+            return True  # where the package is installed
+        except FusionBenchError:
+            return False
+        return True
+
+    def fit_runs(self, keys: Keys) -> dict[str, Any] | None:
+        """The keys with all sources, or with the pair; None = neither fits."""
+        choices = [tuple(self.roles), self.pair]
+        candidates = [{"runs": list(runs), **keys} for runs in choices if len(runs) > 1]
+        return next((each for each in candidates if self.fits(each)), None)
+
+
+def list_fusions() -> dict[str, dict[str, Any]]:
+    """Each fusion at its defaults, and each other name that stands for more than a method."""
+    known: dict[str, dict[str, Any]] = {name: {"method": name} for name in fusions.load_all()}
+    for name, meant in fusions.aliases.items():
+        if len(meant) > 1 and dict(meant) not in known.values():
+            known[name] = dict(meant)
+    return known
+
+
+def _is_trained(fusion: Keys) -> bool:
+    """Whether a fusion learns from judged queries."""
+    return issubclass(fusions.find_model(dict(fusion)), Trainable)
+
+
+def list_policies() -> tuple[str, ...]:
+    """Names of the per-query policies."""
+    return tuple(policies.load_all())
+
+
+def source_systems(lists: Lists) -> dict[str, Keys]:
+    """Each source alone."""
+    return {name: {"runs": [name]} for name in lists.roles}
+
+
+def fusion_systems(lists: Lists, *, trained: bool) -> dict[str, Keys]:
+    """Each fusion that is trained, or each that is not."""
+    chosen = {name: keys for name, keys in list_fusions().items() if _is_trained(keys) == trained}
+    return _keep_fitting(lists, {name: {"fusion": keys} for name, keys in chosen.items()})
+
+
+def dialect_systems(lists: Lists, *, whole_lists: bool = False) -> dict[str, Keys]:
+    """Each method of each engine, at the engine's defaults or over whole lists.
+
+    Args:
+        lists: Of the collection.
+        whole_lists: Without the engine's default windows; only engines that have one.
+    """
+    systems: dict[str, Keys] = {}
+    for name, dialect in dialects.load_all().items():
+        if whole_lists and not dialect.defaults:
+            continue
+        suffix = ", whole lists" if whole_lists else ""
+        windows = dict.fromkeys(dialect.defaults) if whole_lists else {}
+        for method in dialect.methods:
+            fusion = method.model_fields["method"].default
+            systems[f"{name} {fusion}{suffix}"] = {"dialect": name, "fusion": fusion, **windows}
+    return _keep_fitting(lists, systems)
+
+
+def engine_constants() -> dict[int, list[str]]:
+    """Each k of our ``rrf`` that is an engine's default, and these engines in order.
+
+    It can differ from the engine's own number: Qdrant counts ranks from 0, and its 2 is our 1. Of
+    an engine's methods the first one counts.
+    """
+    found: dict[int, list[str]] = {}
+    for name, dialect in dialects.load_all().items():
+        built = (method.model_validate({}) for method in dialect.methods)
+        known = (getattr(each, "constant", getattr(each, "k", None)) for each in built)
+        if (k := next((each for each in known if each is not None), None)) is not None:
+            found.setdefault(int(k), []).append(name)
+    return found
+
+
+def blend_systems(lists: Lists) -> dict[str, Keys]:
+    """Each blend of the first rerank list over the baseline; empty without one."""
+    if not lists.rerankers:
+        return {}
+    names = [name for name, model in blends.load_all().items() if "reranker" in model.model_fields]
+    systems = {f"{BASELINE}, {name}": _with_reranker(lists, {}, name) for name in names}
+    return _keep_fitting(lists, systems)
+
+
+def _with_reranker(
+    lists: Lists, keys: Keys, method: str = "replace", depth: int = RERANK_DEPTH
+) -> dict[str, Any]:
+    """The keys with a blend of the first rerank list over the best ``depth`` documents."""
+    blend = {"method": method, "reranker": lists.rerankers[0], "depth": depth}
+    return {**keys, "blend": {**blend, "missing": "below"}}
+
+
+def policy_systems(lists: Lists) -> dict[str, Keys]:
+    """Each policy over convex fusion, else over the baseline, else over the baseline reranked."""
+    systems: dict[str, Keys] = {}
+    for policy in list_policies():
+        keys: Keys = {"policy": {"method": policy, **POLICY_OPTIONS.get(policy, {})}}
+        tries: list[Keys] = [{"fusion": dict(fusions.aliases["convex"]), **keys}, keys]
+        tries += [_with_reranker(lists, keys)] if lists.rerankers else []
+        complete = (lists.fit_runs(each) for each in tries)
+        found = next((each for each in complete if each is not None), None)
+        if found is not None:
+            systems[f"policy {policy}"] = found
+    return systems
+
+
+def _keep_fitting(lists: Lists, systems: Mapping[str, Keys]) -> dict[str, Keys]:
+    complete = {name: lists.fit_runs(keys) for name, keys in systems.items()}
+    return {name: keys for name, keys in complete.items() if keys is not None}
+
+
+def _iterate_kinds(lists: Lists) -> Iterator[tuple[str, dict[str, Keys]]]:
+    """Kind of row → its systems, for what runs at its defaults without a reranker."""
+    yield "source", source_systems(lists)
+    yield "method", fusion_systems(lists, trained=False)
+    yield "learned", fusion_systems(lists, trained=True)
+    yield "engine", dialect_systems(lists)
+    yield "engine, whole lists", dialect_systems(lists, whole_lists=True)
+
 
 Methods: TypeAlias = Literal["all", "core"]
 
@@ -58,7 +252,7 @@ def _plain_kinds(
     lists: Lists, fusions: Mapping[str, Keys], methods: Methods
 ) -> Iterator[tuple[str, Mapping[str, Keys]]]:
     if methods == "all":
-        yield from iterate_kinds(lists)
+        yield from _iterate_kinds(lists)
         return
     yield "source", source_systems(lists)
     yield "method", {name: keys for name, keys in fusions.items() if name in CORE}
@@ -108,9 +302,9 @@ def _reranked(
         whole = methods == "all" and depth == RERANK_DEPTH
         plain = {**source_systems(lists), **(fusions if whole else short)}
         for name, keys in plain.items():
-            yield reranked_name(name, depth), with_reranker(lists, keys, depth=depth)
+            yield reranked_name(name, depth), _with_reranker(lists, keys, depth=depth)
         union = {"runs": runs, "depth": depth}
-        yield reranked_name(UNION, depth), with_reranker(lists, union, depth=WHOLE)
+        yield reranked_name(UNION, depth), _with_reranker(lists, union, depth=WHOLE)
 
 
 def _choices(lists: Lists, fusions: Mapping[str, Keys]) -> Iterator[SystemRow]:

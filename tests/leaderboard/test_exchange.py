@@ -10,12 +10,11 @@ from typer.testing import CliRunner
 
 from fusion_bench.cli.application.app import app
 from fusion_bench.errors import DataError
-from fusion_bench.leaderboard import run as run_module
+from fusion_bench.leaderboard import evaluate as evaluate_module
 from fusion_bench.leaderboard.exchange import merge, read_leaderboard, verify
 from fusion_bench.leaderboard.page import render_pages
 from fusion_bench.leaderboard.records import FILE, SystemRow
-from fusion_bench.leaderboard.rows import TUNED_PAIR, Methods, list_rows
-from fusion_bench.leaderboard.systems import Lists
+from fusion_bench.leaderboard.rows import TUNED_PAIR, Lists, Methods, list_rows
 from tests.tiny import DATASET, make
 
 WANTED = {"a", "b", "rrf", "convex", "rrf, tuned", TUNED_PAIR}
@@ -27,7 +26,7 @@ def few_rows(lists: Lists, methods: Methods = "all") -> tuple[SystemRow, ...]:
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(run_module, "list_rows", few_rows)
+    monkeypatch.setattr(evaluate_module, "list_rows", few_rows)
     make(tmp_path)
     words = ["leaderboard", str(tmp_path / DATASET), "--trials", "2", "--methods", "core"]
     result = CliRunner().invoke(app, [*words, "--out", str(tmp_path / "out"), "--json"])

@@ -16,8 +16,13 @@ from benchmarks.studies.leaderboard.methods import ATTACK, EXPERIMENT, write_exp
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.leaderboard import run as run_module
-from fusion_bench.leaderboard.evaluate import evaluate_row, fingerprint_row, load_material
+from fusion_bench.leaderboard import evaluate as evaluate_module
+from fusion_bench.leaderboard.evaluate import (
+    evaluate_row,
+    fingerprint_row,
+    load_material,
+    run_collections,
+)
 from fusion_bench.leaderboard.page import PAGE, TABLES, picture_name, render_pages
 from fusion_bench.leaderboard.records import (
     HEAD,
@@ -33,12 +38,14 @@ from fusion_bench.leaderboard.results import COMPARED, collect_cells, list_resul
 from fusion_bench.leaderboard.rows import (
     CHOSEN_CONSTANT,
     CHOSEN_SOURCE,
+    CORE,
     FLOOR,
     TUNED_PAIR,
+    Lists,
+    list_fusions,
+    list_policies,
     list_rows,
 )
-from fusion_bench.leaderboard.run import run_collections
-from fusion_bench.leaderboard.systems import CORE, Lists, list_fusions, list_policies
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
 from tests.tiny import FILES
@@ -100,7 +107,7 @@ def first_rows(lists: Lists, methods: str = "all") -> tuple[SystemRow, ...]:
 
 @pytest.fixture(autouse=True)
 def few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run_module, "list_rows", first_rows)
+    monkeypatch.setattr(evaluate_module, "list_rows", first_rows)
 
 
 def run(dataset: Path, stop_after: int | None = None) -> Counter[str]:
@@ -154,8 +161,8 @@ def test_what_is_interrupted_ends_with_the_rows_of_its_processes(
         return ThreadPoolExecutor(jobs)
 
     monkeypatch.setenv("FUSION_BENCH_THREADS", "1")
-    monkeypatch.setattr(run_module, "ProcessPoolExecutor", make_pool)
-    monkeypatch.setattr(run_module, "_finish_in_process", finish)
+    monkeypatch.setattr(evaluate_module, "ProcessPoolExecutor", make_pool)
+    monkeypatch.setattr(evaluate_module, "_finish_in_process", finish)
 
     def stop(_stage: str, _done: int, _total: int) -> None:
         raise StoppedError

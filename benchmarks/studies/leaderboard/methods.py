@@ -13,7 +13,7 @@ from pathlib import Path
 import yaml
 
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.leaderboard.systems import (
+from fusion_bench.leaderboard.rows import (
     BASELINE,
     Lists,
     blend_systems,
