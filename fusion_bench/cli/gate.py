@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -11,15 +13,19 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console
-from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.cli.application.process import ExitCode, locate_error
 from fusion_bench.config.options import File, Folder, Name, Option, PageFileOptions
-from fusion_bench.util.files import baseline_path, name_experiment
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.util.files import baseline_path, name_experiment, resolve_path
 
 if TYPE_CHECKING:
+    from fusion_bench.config.models import Location
+    from fusion_bench.config.yaml_files import Source
+    from fusion_bench.experiment.settings import GatePolicy
     from fusion_bench.gate.baseline import Baseline
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
-    from fusion_bench.report.page import Page
+    from fusion_bench.report.page import NextStep, Page
 
 
 class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
@@ -103,11 +109,9 @@ def command(options: GateOptions) -> None:
         fusion-bench gate experiments/mine.yaml --markdown - >> "$GITHUB_STEP_SUMMARY"
         fusion-bench gate experiments/mine.yaml --self-test
     """
-    from fusion_bench.cli.application.console import annotated_errors
-
     options.check()
     path = options.baseline or baseline_path(options.experiment)
-    with annotated_errors(options.experiment):
+    with _annotated_errors(options.experiment):
         if options.is_update:
             _update_baseline(options, path)
             return
@@ -123,7 +127,6 @@ def command(options: GateOptions) -> None:
 
 def _run_gate(options: GateOptions, path: Path) -> tuple[Page, GateVerdict]:
     """Run the gate, and annotate what did not pass; ``path`` is the file of the baseline."""
-    from fusion_bench.cli.application.console import print_annotations
     from fusion_bench.cli.application.next_steps import after_gate
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.page import build_gate_page
@@ -134,7 +137,7 @@ def _run_gate(options: GateOptions, path: Path) -> tuple[Page, GateVerdict]:
         refuse_inputs((path,))
         inputs = GateInputs(*opened)
         verdict = run_gate(inputs, path, options.commit)
-    print_annotations(verdict, inputs.source, inputs.policy)
+    _print_annotations(verdict, inputs.source, inputs.policy)
     steps = tuple(after_gate(verdict, inputs, path, options))
     return replace(build_gate_page(verdict), next_steps=steps), verdict
 
@@ -199,7 +202,7 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
         for warning in warnings:
             console.echo(f"! {warning}")
         console.echo("Commit it together with the change.")
-        console.print_steps(after_update(options, path))
+        _print_steps(after_update(options, path))
 
 
 def _list_update_warnings(inputs: GateInputs, new: Baseline) -> list[str]:
@@ -241,3 +244,101 @@ def _run_self_test(options: GateOptions, out: Path) -> None:
         paths = write_self_test(result, page, out)
     console.print_result(result, page, options, paths)
     raise typer.Exit(ExitCode.DONE if result.agrees else ExitCode.REGRESSION)
+
+
+@contextmanager
+def _annotated_errors(experiment: Path) -> Iterator[None]:
+    """Annotate the error that ends the context, on GitHub."""
+    try:
+        yield
+    except FusionBenchError as error:
+        if console.is_on_github():
+            file, line, message = locate_error(str(error))
+            path = experiment if file is None else Path(file)
+            typer.echo(format_annotation("error", path, line, message), err=True)
+        raise
+
+
+def _print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy) -> None:
+    """Print one line for whatever did not pass, on GitHub.
+
+    See "Workflow commands for GitHub Actions". The runner reads standard error, too.
+    """
+    if console.is_on_github():
+        for level, location, message in _list_problems(verdict, policy):
+            line = _find_line(source, location)
+            typer.echo(format_annotation(level, source.path, line, message), err=True)
+
+
+def _list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
+    """Level, path in the experiment and text of whatever did not pass."""
+    from fusion_bench.gate.page import describe_check, describe_query_check
+    from fusion_bench.gate.verdict import ACCEPTED
+
+    for refusal in verdict.refusals:
+        yield "error", ("gate",), refusal
+    if not verdict.is_reproduced:
+        yield "error", ("gate",), verdict.headline
+    # The checks of one collection follow each other in the order of the policy.
+    keys = [key for key in policy.checks for _ in policy.slices_of(key)]
+    for i, check in enumerate(verdict.checks):
+        is_error = check.error is not None or check.status in verdict.blocking
+        if is_error or check.status not in ACCEPTED:
+            level = "error" if is_error else "warning"
+            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
+            yield level, ("gate", "checks", keys[i % len(keys)]), text
+    collections = len(verdict.guards) // max(1, len(policy.guards))
+    for i, guard in enumerate(verdict.guards):
+        if not guard.holds:
+            text = f"{guard.collection}: {describe_query_check(guard)}"
+            yield "error", ("gate", "guards", i // collections), text
+    for i, golden in enumerate(verdict.golden):
+        if not golden.holds:
+            yield "error", ("gate", "golden", i), describe_query_check(golden)
+
+
+def _find_line(source: Source, location: Location) -> int | None:
+    """The line of a value, or of the nearest key above it; checks may stand in the short form."""
+    short = ("gate", *location[2:]) if location[:2] == ("gate", "checks") else location
+    for path in (location, short, location[:2], location[:1]):
+        if path in source.lines:
+            return source.lines[path]
+    return None
+
+
+def format_annotation(level: str, file: Path, line: int | None, message: str) -> str:
+    """One workflow command, escaped as GitHub demands.
+
+    Args:
+        level: ``error``, ``warning`` or ``notice``.
+        file: The file; below the workspace it is named from there.
+        line: Its line, from 1.
+        message: What is wrong.
+    """
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    if workspace and resolve_path(file).is_relative_to(resolve_path(Path(workspace))):
+        file = resolve_path(file).relative_to(resolve_path(Path(workspace)))
+    properties = {"file": file.as_posix(), "line": line, "title": "fusion-bench gate"}
+    listed = ",".join(
+        f"{name}={_escape_property(str(value))}"
+        for name, value in properties.items()
+        if value is not None
+    )
+    return f"::{level} {listed}::{_escape_message(message)}"
+
+
+def _escape_message(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _escape_property(text: str) -> str:
+    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def _print_steps(steps: Iterable[NextStep]) -> None:
+    """Print the commands that follow, below output that is no page."""
+    from fusion_bench.report.terminal import print_next_steps
+
+    terminal = console.make_console()
+    terminal.print()
+    print_next_steps(tuple(steps), terminal)

@@ -5,6 +5,7 @@ Two reports that differ by the contents of one list, and a system that is this l
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.compared_reports import explain_untested, list_texts
 from fusion_bench.evaluation.report_records import Collection, SystemResult
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.ratio import ratio_interval
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 
 #: Of the parts of a dataset that are fused lists.
 RUNS = "runs/"
@@ -91,6 +91,36 @@ def _is_alone(config: dict[str, Any] | None, name: str) -> bool:
     known = config or {}
     method = (known.get("blend") or {}).get("method", "none")
     return list(known.get("runs", ())) == [name] and method == "none"
+
+
+def ratio_interval(
+    numerators: FloatArray, denominators: FloatArray, groups: IntArray, *, alpha: float = 0.05
+) -> tuple[float, float, float] | None:
+    """The ratio of two means over the same queries, and the ends of its interval.
+
+    Args:
+        numerators: Shape (Q,).
+        denominators: Shape (Q,).
+        groups: Shape (Q,), integer codes.
+        alpha: 1 − coverage.
+
+    Returns:
+        None where the interval of the denominators' mean holds 0: then no ratio can be excluded.
+    """
+    top, bottom = (estimate_mean(each, groups) for each in (numerators, denominators))
+    if math.isnan(bottom.freedom):
+        return None
+    both = estimate_mean(numerators + denominators, groups)
+    first, second = top.standard_error**2, bottom.standard_error**2
+    shared = (both.standard_error**2 - first - second) / 2
+    square = t_quantile(bottom.freedom, 1 - alpha / 2) ** 2
+    scale = bottom.mean**2 - square * second
+    if scale <= 0:
+        return None
+    middle = (top.mean * bottom.mean - square * shared) / scale
+    rest = middle**2 - (top.mean**2 - square * first) / scale
+    width = math.sqrt(max(rest, 0.0))
+    return top.mean / bottom.mean, middle - width, middle + width
 
 
 def describe_gain(system: str, gain: FloatArray, alone: FloatArray, groups: IntArray) -> SystemGain:

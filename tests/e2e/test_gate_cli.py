@@ -12,7 +12,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.application.console import format_annotation
+from fusion_bench.cli.gate import format_annotation
 from tests.commands import next_commands
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, renew_baseline

@@ -1,37 +1,27 @@
-"""Output of commands: lines, JSON, tables, files for a paper, annotations of GitHub Actions.
-
-See "Workflow commands for GitHub Actions". They go to standard error, which the runner reads too.
-"""
+"""Output of commands: lines, JSON, tables, files for a paper."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
 import typer
 
 from fusion_bench.cli.application.process import is_json_asked, locate_error
-from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import PIPE_WIDTH, escape_control_chars, shorten_error, wrap_line
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from fusion_bench.cli.application.commands import JsonOptions
-    from fusion_bench.config.models import Location
     from fusion_bench.config.options import PaperOptions
-    from fusion_bench.config.yaml_files import Source
     from fusion_bench.evaluation.compared_reports import CollectionComparison
     from fusion_bench.evaluation.report_file import Report
-    from fusion_bench.experiment.settings import GatePolicy
-    from fusion_bench.gate.result import GateVerdict
-    from fusion_bench.report.page import NextStep, Page, Table
+    from fusion_bench.report.page import Page, Table
 
 
 #: What the runner takes for a command: ``::error::`` where a line begins, ``##[error]`` anywhere.
@@ -64,101 +54,6 @@ class LogOutput:
     def write(self, text: str) -> int:
         """Write lines."""
         return sys.stdout.write(disarm_commands(text))
-
-
-TITLE = "fusion-bench gate"
-
-
-@contextmanager
-def annotated_errors(experiment: Path) -> Iterator[None]:
-    """Annotate the error that ends the context, on GitHub."""
-    try:
-        yield
-    except FusionBenchError as error:
-        if is_on_github():
-            file, line, message = locate_error(str(error))
-            path = experiment if file is None else Path(file)
-            typer.echo(format_annotation("error", path, line, message), err=True)
-        raise
-
-
-def print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy) -> None:
-    """Print one line for whatever did not pass, on GitHub.
-
-    Args:
-        verdict: Of the gate.
-        source: The experiment's file with its lines.
-        policy: The policy that the verdict is of.
-    """
-    if is_on_github():
-        for level, location, message in list_problems(verdict, policy):
-            line = _find_line(source, location)
-            typer.echo(format_annotation(level, source.path, line, message), err=True)
-
-
-def list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
-    """Level, path in the experiment and text of whatever did not pass."""
-    from fusion_bench.gate.page import describe_check, describe_query_check
-    from fusion_bench.gate.verdict import ACCEPTED
-
-    for refusal in verdict.refusals:
-        yield "error", ("gate",), refusal
-    if not verdict.is_reproduced:
-        yield "error", ("gate",), verdict.headline
-    # The checks of one collection follow each other in the order of the policy.
-    keys = [key for key in policy.checks for _ in policy.slices_of(key)]
-    for i, check in enumerate(verdict.checks):
-        is_error = check.error is not None or check.status in verdict.blocking
-        if is_error or check.status not in ACCEPTED:
-            level = "error" if is_error else "warning"
-            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
-            yield level, ("gate", "checks", keys[i % len(keys)]), text
-    collections = len(verdict.guards) // max(1, len(policy.guards))
-    for i, guard in enumerate(verdict.guards):
-        if not guard.holds:
-            text = f"{guard.collection}: {describe_query_check(guard)}"
-            yield "error", ("gate", "guards", i // collections), text
-    for i, golden in enumerate(verdict.golden):
-        if not golden.holds:
-            yield "error", ("gate", "golden", i), describe_query_check(golden)
-
-
-def _find_line(source: Source, location: Location) -> int | None:
-    """The line of a value, or of the nearest key above it; checks may stand in the short form."""
-    short = ("gate", *location[2:]) if location[:2] == ("gate", "checks") else location
-    for path in (location, short, location[:2], location[:1]):
-        if path in source.lines:
-            return source.lines[path]
-    return None
-
-
-def format_annotation(level: str, file: Path, line: int | None, message: str) -> str:
-    """One workflow command, escaped as GitHub demands.
-
-    Args:
-        level: ``error``, ``warning`` or ``notice``.
-        file: The file; below the workspace it is named from there.
-        line: Its line, from 1.
-        message: What is wrong.
-    """
-    workspace = os.environ.get("GITHUB_WORKSPACE")
-    if workspace and resolve_path(file).is_relative_to(resolve_path(Path(workspace))):
-        file = resolve_path(file).relative_to(resolve_path(Path(workspace)))
-    properties = {"file": file.as_posix(), "line": line, "title": TITLE}
-    listed = ",".join(
-        f"{name}={_escape_property(str(value))}"
-        for name, value in properties.items()
-        if value is not None
-    )
-    return f"::{level} {listed}::{_escape_message(message)}"
-
-
-def _escape_message(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
-
-
-def _escape_property(text: str) -> str:
-    return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
 def echo(line: str, *, err: bool = False) -> None:
@@ -266,15 +161,6 @@ def print_result(
         detail = options.shown if isinstance(options, BriefOptions) else "full"
         opened = [about] if about and detail == "brief" else []
         print_page(page, make_console(), written=[*written, *opened], detail=detail)
-
-
-def print_steps(steps: Iterable[NextStep]) -> None:
-    """Print the commands that follow, below output that is no page."""
-    from fusion_bench.report.terminal import print_next_steps
-
-    console = make_console()
-    console.print()
-    print_next_steps(tuple(steps), console)
 
 
 def print_tables(*tables: Table) -> None:
