@@ -313,7 +313,7 @@ def _change_html(old: Report, new: Report) -> str:
 
 
 def _tuning_html(report: TuningReport) -> str:
-    from fusion_bench.report.html.pages import tuning_html
+    from fusion_bench.report.tuning_pictures import tuning_html
 
     return tuning_html(report)
 

@@ -1,11 +1,13 @@
-"""The pictures of a tuning run, what each shows and says; the page of a browser draws them."""
+"""The pictures of a tuning run, what each shows and says; the page for a browser that draws them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.page import Picture
+from fusion_bench.report.page import NextStep, Picture
 from fusion_bench.report.tuning_texts import pareto_texts
 from fusion_bench.util.formatting import format_interval, format_number, format_percent
 
@@ -31,6 +33,38 @@ def tuning_pictures(report: records.TuningReport) -> Iterator[Picture]:
         Picture("front.png", "Quality against effort", _describe_front(report)),
     )
     return (picture for picture in pictures if picture.caption)
+
+
+#: What the pictures of a tuning run are drawn from.
+DRAWN = (
+    *("measure", "trials", "parameters", "importances", "folds", "choice", "tune", "held_out"),
+    *("held_out_values", "settings", "front", "thresholds"),
+)
+#: What is long, and not drawn.
+NOT_DRAWN: dict[str, Any] = {
+    "choice": {"config"},
+    "front": {"points": {"__all__": {"config", "params", "bounds"}}},
+}
+
+
+def tuning_html(
+    report: records.TuningReport, tuned: str = "tuned.yaml", *, next_steps: Sequence[NextStep] = ()
+) -> str:
+    """The page of a tuning run, which draws its pictures from the record.
+
+    Args:
+        report: What it shows.
+        tuned: File of the tuned experiment, as commands name it.
+        next_steps: The commands that follow.
+    """
+    from fusion_bench.report import tuning_page
+    from fusion_bench.report.html.pages import escape_texts
+    from fusion_bench.report.html.render import render_html
+
+    page = tuning_page.build_page(report, tuple(tuning_pictures(report)), tuned)
+    drawn = report.model_dump(mode="json", include=set(DRAWN), exclude=NOT_DRAWN)
+    data = {"kind": "tuning", "report": escape_texts(drawn)}
+    return render_html(replace(page, next_steps=tuple(next_steps)), data)
 
 
 def _describe_history(report: records.TuningReport) -> str:

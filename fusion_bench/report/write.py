@@ -100,7 +100,7 @@ def write_tuning(
         FusionBenchError: The folder cannot be written to.
     """
     from fusion_bench.report import tuning_page
-    from fusion_bench.report.html.pages import tuning_html
+    from fusion_bench.report.tuning_pictures import tuning_html
 
     options = options or PictureOptions()
     figures: tuple[Figure, ...] = ()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.report.html.pages import tuning_html
+from fusion_bench.report.tuning_pictures import tuning_html
 from tests.browser.accessibility import grave_findings
 from tests.browser.conftest import Opener, open_ready
 from tests.report.tuning_cases import front, record, thresholds

@@ -1,6 +1,45 @@
-"""The page of each record for a browser, with the data behind the views of two reports.
+"""The pages for a browser, with the data behind their views.
 
-Beside the keys of :mod:`fusion_bench.report.html.evaluation_data`, a collection has ``"then"``, the
+Beside a collection's own keys::
+
+    "texts": [Q texts or null],
+    "details": {
+      "kept": null | [query indices],        # null = all queries keep their documents
+      "documents": [ids], "document_texts": [texts or null],
+      "relevant": {"query": [M], "documents": [M numbers], "grades": [M],
+                   "sources": [S], "source_ranks": [S × [M]], "systems": [T],
+                   "system_ranks": [T × [M]]},                            # rank 0 = not returned
+      "unjudged": {system: [Q counts among the first ten]},
+      "top": [ {"system", "labels": [terms], "query": [L], "documents": [L numbers],
+                "grades": [L, null = unjudged], "scores": [L], "terms": [labels × [L or null]]} ],
+      "overlap": …, "leave_one_out": [rows], "depth_curve": [rows] }
+
+Rows of a query stand together, the best document first.
+
+Plain data, as JSON has it; every number as it was computed, with all its digits::
+
+    { "kind": "evaluation", "name": …, "alpha": …, "min_gain": …,
+      "collections": [ {
+        "name", "measures": [M names], "measure_titles": [M], "primary", "baseline", "best",
+        "queries": [Q ids],
+        "first_group": [names of systems],             # of three systems or more, else empty
+        "slices": {field: [Q values or null]},         # fields with two values or more
+        "systems": [ { "name", "kind": "system|floor|ceiling",
+            "group": "better|baseline|open|worse|floor|ceiling", "note", "config": YAML text,
+            "means": [M], "low": [M], "high": [M], "unjudged": share of the top 10,
+            "bounds": [M × null | {"depth", "judged", "low", "high"}],   # see CompletionBounds
+            "difference": null | { "value", "low", "high", "p": text, "wins", "ties", "losses",
+                "detectable", "answer", "verdict": text, "few_changes" } } ],   # by primary mean
+        "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],
+        "help": {picture: [paragraphs]},
+        "texts", "details": see above } ],
+      "lint": [findings],                              # as report.json has them
+      "change": null | what changed since the report before, see ReportChange }
+
+Names, ids and texts have no control characters: these are shown as codes. A key may be absent; the
+page then leaves out what it would show.
+
+In the data of two reports a collection has, beside these keys, ``"then"``, the
 values of the old report by measure, system and query. Every difference is now − then of the same
 system. ``"means"`` and ``"bounds"`` are those of now. A system has ``"then"``, its means in the old
 report, and ``"answers"``, what the comparison with the baseline showed then and shows now. Its
@@ -10,11 +49,19 @@ those that changed. Queries are those of both reports.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from fusion_bench.evaluation.details.collector import ReportDetails
+import numpy as np
+
+from fusion_bench.config.yaml_files import format_yaml
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
+from fusion_bench.evaluation.details.top_documents import ShownDocuments
+from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_changes import (
     CollectionChange,
     ReportChange,
@@ -22,72 +69,268 @@ from fusion_bench.evaluation.report_changes import (
     find_changes,
 )
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.report.answer_texts import format_answer
+from fusion_bench.evaluation.report_records import (
+    Collection,
+    ComparisonResult,
+    MeasureResult,
+    SystemResult,
+)
+from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
 from fusion_bench.report.change_page import (
     change_section,
     mount_views,
     shared_collections,
 )
 from fusion_bench.report.evaluation_page import build_page
-from fusion_bench.report.html.evaluation_data import (
-    answer_group,
-    config_text,
-    encode_values,
-    escape_texts,
-    evaluation_data,
-    head_data,
-    inference_data,
-    result_data,
-)
+from fusion_bench.report.html.picture_texts import change_texts, picture_texts
 from fusion_bench.report.html.render import render_html
 from fusion_bench.report.page import NextStep, Page, Section
-from fusion_bench.util.formatting import escape_control_chars, format_coverage
+from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
+from fusion_bench.util.formatting import escape_control_chars
 
-if TYPE_CHECKING:
-    from fusion_bench.report.tuning_records import TuningReport
+#: What does nothing but harm in running text: control characters, characters that turn the
+#: direction of writing, and half surrogate pairs. Joiners and marks of direction stay: scripts need
+#: them, and the page isolates every text.
+HARMFUL = re.compile("[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+BLANKS = re.compile(r"[\t\n\r\u2028\u2029]+")
 
 
-def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> dict[str, list[str]]:
-    """Picture → paragraphs.
+def readable_text(text: str) -> str:
+    r"""Running text in one line; other control characters appear as codes such as ``\x1b``."""
+    line = BLANKS.sub(" ", text)
+    return HARMFUL.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), line)
+
+
+def escape_texts(data: Any) -> Any:  # noqa: ANN401 - plain data of any shape
+    """Plain data whose texts have no control characters; these appear as codes."""
+    if isinstance(data, str):
+        return escape_control_chars(data)
+    if isinstance(data, dict):
+        return {key: escape_texts(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [escape_texts(value) for value in data]
+    return data
+
+
+def encode_values(rows: Sequence[Sequence[float | None]]) -> dict[str, Any]:
+    """``{"distinct": [value, …], "rows": [[index or -1, …], …]}``; -1 = no value.
+
+    A value of a ranking measure comes again and again, so that this is a third of the values
+    themselves; each is written with all its digits.
 
     Args:
-        collection: Of the new report; its primary measure and baseline are named.
-        alpha: 1 − coverage of the intervals.
-        is_tested: Whether differences have intervals.
+        rows: Values by query, a row each; None or NaN = no value.
     """
-    primary, coverage = collection.primary_measure, format_coverage(alpha)
-    interval = (
-        f"Its {coverage} interval is paired by query; all intervals hold together for the systems "
-        "that both reports have. One that crosses 0 does not show that nothing changed."
-        if is_tested
-        else "Nothing is tested, as the reports do not have the same queries or judgments."
-    )
+    values = np.array(rows, dtype=np.float64)
+    distinct, indices = np.unique(values, return_inverse=True)
+    known = np.isfinite(distinct)
+    # NaN sorts last, so the indices of what is known stay.
+    numbered = np.where(known, np.arange(len(distinct)), -1)[indices.reshape(values.shape)]
+    return {"distinct": distinct[known].tolist(), "rows": numbered.tolist()}
+
+
+def inference_data(report: Report, comparison: Comparison | ComparisonResult) -> dict[str, Any]:
+    """Interval, p, detectable difference and verdict of a comparison.
+
+    Args:
+        report: Whose level and least gain the texts name.
+        comparison: What was tested.
+    """
     return {
-        "systems": [
-            f"Each row is a system. The dot is its mean now, the bar the {coverage} interval of "
-            "that mean, the open mark its mean then.",
-            "The difference is now − then of the same system over the queries of both reports. "
-            f"{interval}",
-            f"“Against {collection.baseline}” is the verdict of each report on the system against "
-            "the baseline of that report, then and now.",
+        "low": comparison.low,
+        "high": comparison.high,
+        "p": format_adjusted_p(comparison, report.alpha),
+        "detectable": comparison.min_detectable_difference,
+        "answer": comparison.answer,
+        "verdict": format_answer(comparison.answer, report.min_gain, alpha=report.alpha),
+        "few_changes": comparison.few_changes,
+    }
+
+
+#: Scores and terms have so many significant digits, as the order of documents does.
+DIGITS = 12
+
+
+def _details_data(details: CollectionDetails) -> dict[str, Any]:
+    """The keys ``texts`` and ``details`` of a collection."""
+    relevant, numbers = details.relevant, _number_documents(details)
+    is_whole = len(details.kept_queries) == len(details.queries)
+    texts = [details.document_texts.get(document) for document in numbers]
+    data = {
+        "kept": None if is_whole else details.kept_queries.tolist(),
+        "documents": _names(numbers),
+        "document_texts": [text and readable_text(text) for text in texts],
+        "relevant": {
+            "query": relevant.query.tolist(),
+            "documents": [numbers[document] for document in relevant.documents],
+            "grades": relevant.grades.tolist(),
+            "sources": _names(relevant.sources),
+            "source_ranks": relevant.source_ranks.tolist(),
+            "systems": _names(relevant.systems),
+            "system_ranks": relevant.system_ranks.tolist(),
+        },
+        "unjudged": {
+            escape_control_chars(name): counts.tolist() for name, counts in details.unjudged.items()
+        },
+        "top": [_top_data(top, numbers) for top in details.top],
+        "overlap": {**details.overlap.to_dict(), "sources": _names(details.overlap.sources)},
+        "leave_one_out": escape_texts(details.leave_one_out.to_dict()["rows"]),
+        "depth_curve": escape_texts(details.depth_curve.to_dict()["rows"]),
+    }
+    return {"texts": [text and readable_text(text) for text in details.texts], "details": data}
+
+
+def _number_documents(details: CollectionDetails) -> dict[str, int]:
+    """Document → its number, over all that the details name."""
+    names = dict.fromkeys(details.relevant.documents)
+    for top in details.top:
+        names |= dict.fromkeys(top.documents)
+    return {name: number for number, name in enumerate(names)}
+
+
+def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
+    graded = zip(top.grades.tolist(), top.judged.tolist(), strict=True)
+    return {
+        "system": escape_control_chars(top.system),
+        "labels": _names(top.labels),
+        "query": top.query.tolist(),
+        "documents": [numbers[document] for document in top.documents],
+        "grades": [grade if is_judged else None for grade, is_judged in graded],
+        "scores": _rounded(top.scores),
+        "terms": [_rounded(term) for term in top.terms],
+    }
+
+
+def _rounded(values: FloatArray) -> list[float | None]:
+    distinct, place = np.unique(values, return_inverse=True)  # many are alike
+    rounded = [float(f"{x:.{DIGITS}g}") if math.isfinite(x) else None for x in distinct.tolist()]
+    return [rounded[i] for i in place.tolist()]
+
+
+def _names(names: Iterable[str]) -> list[str]:
+    return [escape_control_chars(name) for name in names]
+
+
+def _collection_data(
+    report: Report, collection: Collection, details: CollectionDetails | None = None
+) -> dict[str, Any]:
+    """The data of one collection; see the module."""
+    rows = (*collection.ranked_systems, *collection.reference_rows)
+    return {
+        **head_data(collection, collection.measures, preferred_system(collection)),
+        "first_group": _names(collection.shown_first_group),
+        "systems": [_system_data(report, collection, row) for row in rows],
+        "values": [
+            encode_values([row.measures[name].values for row in rows])
+            for name in collection.measures
         ],
-        "forest": [
-            f"Each mark is the mean of now − then in {primary}. Right of 0 is better than before. "
-            f"{interval}",
-            "Gray: differences too small to be detected with 80 % power.",
+        "help": escape_texts(picture_texts(report, collection)),
+        **({} if details is None else _details_data(details)),
+    }
+
+
+def head_data(
+    collection: Collection,
+    measures: Sequence[str],
+    best: str,
+    queries: Sequence[int] | None = None,
+) -> dict[str, Any]:
+    """What a page says of a collection beside its systems.
+
+    Args:
+        collection: Whose names are used.
+        measures: Of the page.
+        best: The system that is shown first.
+        queries: Indices of the queries that are shown; None = all.
+    """
+    shown = range(len(collection.queries)) if queries is None else queries
+    fields = {"type": collection.types, **collection.slices}
+    slices = {field: [values[i] for i in shown] for field, values in fields.items()}
+    return {
+        "name": escape_control_chars(collection.name),
+        "measures": list(measures),
+        "measure_titles": [display_measure(name) for name in measures],
+        "primary": collection.primary_measure,
+        "baseline": escape_control_chars(collection.baseline),
+        "best": escape_control_chars(best),
+        "queries": _names(collection.queries[i] for i in shown),
+        "slices": {
+            field: escape_texts(values) for field, values in slices.items() if len(set(values)) > 1
+        },
+    }
+
+
+def _system_data(report: Report, collection: Collection, row: SystemResult) -> dict[str, Any]:
+    results = [row.measures[name] for name in collection.measures]
+    comparison = collection.comparison(row.name, collection.primary_measure)
+    group = row.kind if row.kind != "system" else "baseline"
+    return {
+        "name": escape_control_chars(row.name),
+        "kind": row.kind,
+        "group": group if comparison is None else answer_group(comparison.answer),
+        "note": escape_control_chars(row.note),
+        "config": "" if row.config is None else config_text(format_yaml(row.config, width=80)),
+        **result_data(results, unjudged=row.unjudged_share),
+        "difference": None if comparison is None else _difference_data(report, comparison),
+    }
+
+
+def result_data(results: Sequence[MeasureResult | None], **others: object) -> dict[str, Any]:
+    """Means, intervals and bounds of one system on each measure; None where nothing is known.
+
+    Args:
+        results: One a measure.
+        others: Stand before the bounds.
+    """
+    ends = {"means": "mean", "low": "low", "high": "high"}
+    bounds = [None if result is None else result.bounds for result in results]
+    return {
+        **{key: [getattr(each, field, None) for each in results] for key, field in ends.items()},
+        **others,
+        "bounds": [None if each is None else each.model_dump(mode="json") for each in bounds],
+    }
+
+
+def config_text(text: str) -> str:
+    """Lines without control characters."""
+    return "\n".join(map(escape_control_chars, text.rstrip("\n").split("\n")))
+
+
+def answer_group(answer: str | None) -> str:
+    """``better``, ``open`` or ``worse``."""
+    if answer in BETTER:
+        return "better"
+    return "worse" if answer in WORSE else "open"
+
+
+def _difference_data(report: Report, comparison: ComparisonResult) -> dict[str, Any]:
+    counts = {key: getattr(comparison, key) for key in ("wins", "ties", "losses")}
+    return {"value": comparison.difference, **counts, **inference_data(report, comparison)}
+
+
+def evaluation_data(
+    report: Report, details: ReportDetails | None = None, change: ReportChange | None = None
+) -> dict[str, Any]:
+    """The data of the page of an evaluation.
+
+    Args:
+        report: Its values.
+        details: What stands behind them; None = not computed.
+        change: What changed since the report before; None = there was none.
+    """
+    tables = [None] * len(report.collections) if details is None else details.collections
+    return {
+        "kind": "evaluation",
+        "name": escape_control_chars(report.name),
+        "alpha": report.alpha,
+        "min_gain": report.min_gain,
+        "collections": [
+            _collection_data(report, each, table)
+            for each, table in zip(report.collections, tables, strict=True)
         ],
-        "heat": [
-            "One row a system, one column a query. Blue: better now than then on this query; "
-            "orange: worse; the stronger, the more.",
-            "Columns are in the order of the chosen system's change. Systems whose values did not "
-            "change have no row.",
-        ],
-        "queries": [
-            "Each row is a query, with the chosen system's value then and now, and their "
-            "difference. Open one to see every system.",
-            "Single queries explain a difference; they do not prove one.",
-        ],
+        "lint": [escape_texts(finding.model_dump(mode="json")) for finding in report.lint],
+        "change": None if change is None else escape_texts(change.to_dict()),
     }
 
 
@@ -107,13 +350,13 @@ def change_data(change: ReportChange, old: Report, new: Report) -> dict[str, Any
         "alpha": new.alpha,
         "min_gain": new.min_gain,
         "collections": [
-            _collection_data(each, before[each.name], after[each.name], new)
+            _shared_collection_data(each, before[each.name], after[each.name], new)
             for each in shared_collections(change)
         ],
     }
 
 
-def _collection_data(
+def _shared_collection_data(
     change: CollectionChange, old: Collection, new: Collection, report: Report
 ) -> dict[str, Any]:
     known = set(old.queries)
@@ -132,7 +375,9 @@ def _collection_data(
     return {
         **head_data(new, measures, _most_changed(changes), queries),
         "systems": [
-            _system_data(each, sides[0].get(each.name), sides[1].get(each.name), measures, report)
+            _changed_system_data(
+                each, sides[0].get(each.name), sides[1].get(each.name), measures, report
+            )
             for each in changes
         ],
         "values": now,
@@ -172,7 +417,7 @@ def _values(
             yield [values[i] for i in places]
 
 
-def _system_data(
+def _changed_system_data(
     change: SystemChange,
     then: SystemResult | None,
     now: SystemResult | None,
@@ -196,7 +441,7 @@ def _system_data(
         **result_data(results),
         "then": [None if result is None else result.mean for result in before],
         "answers": texts,
-        "difference": _difference_data(change, report),
+        "difference": _changed_difference_data(change, report),
     }
 
 
@@ -207,7 +452,7 @@ def _group(change: SystemChange) -> str:
     return answer_group(change.answer) if change.better or change.worse else "same"
 
 
-def _difference_data(change: SystemChange, report: Report) -> dict[str, Any] | None:
+def _changed_difference_data(change: SystemChange, report: Report) -> dict[str, Any] | None:
     if change.difference is None or _group(change) == "same":
         return None
     data: dict[str, Any] = {
@@ -247,37 +492,6 @@ def evaluation_html(
         page = replace(page, sections=(*page.sections[:shown], section, *page.sections[shown:]))
     data = evaluation_data(report, details, change)
     return render_html(page, data)
-
-
-#: What the pictures of a tuning run are drawn from.
-DRAWN = (
-    *("measure", "trials", "parameters", "importances", "folds", "choice", "tune", "held_out"),
-    *("held_out_values", "settings", "front", "thresholds"),
-)
-#: What is long, and not drawn.
-NOT_DRAWN: dict[str, Any] = {
-    "choice": {"config"},
-    "front": {"points": {"__all__": {"config", "params", "bounds"}}},
-}
-
-
-def tuning_html(
-    report: TuningReport, tuned: str = "tuned.yaml", *, next_steps: Sequence[NextStep] = ()
-) -> str:
-    """The page of a tuning run, which draws its pictures from the record.
-
-    Args:
-        report: What it shows.
-        tuned: File of the tuned experiment, as commands name it.
-        next_steps: The commands that follow.
-    """
-    from fusion_bench.report import tuning_page
-    from fusion_bench.report.tuning_pictures import tuning_pictures
-
-    page = tuning_page.build_page(report, tuple(tuning_pictures(report)), tuned)
-    drawn = report.model_dump(mode="json", include=set(DRAWN), exclude=NOT_DRAWN)
-    data = {"kind": "tuning", "report": escape_texts(drawn)}
-    return render_html(replace(page, next_steps=tuple(next_steps)), data)
 
 
 def change_html(

@@ -160,7 +160,7 @@ def render_html(page: Page, data: Mapping[str, Any] | None = None) -> str:
 
     Args:
         page: What it says.
-        data: What its views show; see :mod:`fusion_bench.report.html.evaluation_data`. None = it
+        data: What its views show; see :mod:`fusion_bench.report.html.pages`. None = it
             has no views.
     """
     script, style = page_script(), page_style()

@@ -16,12 +16,12 @@ from fusion_bench.evaluation.report_changes import find_changes
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.html.evaluation_data import (
+from fusion_bench.report.html.pages import (
     encode_values,
     evaluation_data,
+    evaluation_html,
     readable_text,
 )
-from fusion_bench.report.html.pages import evaluation_html
 from tests import tiny
 from tests.report import cases
 from tests.report.cases import PRIMARY, SECOND
