@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from fusion_bench.errors import ConfigError
 from fusion_bench.explain.explanation import (
     BlendTrace,
     Explanation,
     ScoreTerm,
     ScoreTrace,
     explain_order,
-    select_traces,
-    trace_record,
 )
 from fusion_bench.io.json_objects import read_titles
 from fusion_bench.report.data_warnings import warning_sections
@@ -45,6 +44,60 @@ def explain_documents(
     with_terms = document is not None
     page = build_explanation_page(explanation, traces, with_terms=with_terms, titles=titles)
     return records, page
+
+
+def select_traces(
+    explanation: Explanation, document: str | None, *, against: str | None = None, top: int = 10
+) -> list[ScoreTrace]:
+    """The top of the list, or a document and the one to compare it with, in list order.
+
+    Args:
+        explanation: Of the query.
+        document: Id of a document; None = the top of the list.
+        against: Id of another document; None = the one ranked next above.
+        top: Length of the top of the list.
+
+    Raises:
+        ConfigError: No source returned the document.
+    """
+    traces = explanation.traces
+    if document is None:
+        return [trace for trace in traces if trace.rank is not None][:top]
+    selected = []
+    for name in (document,) if against is None else (document, against):
+        trace = explanation.find_trace(name)
+        if trace is None:
+            raise ConfigError(
+                f"no source in use returned document {name!r} for query {explanation.query!r} "
+                f"({pluralize(len(traces), 'candidate')})"
+            )
+        selected.append(trace)
+    position = traces.index(selected[0])
+    if against is None and position:
+        selected.append(traces[position - 1])
+    return sorted(selected, key=traces.index)
+
+
+def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
+    """A document's score by term as plain data, in each stage too.
+
+    Args:
+        explanation: Of the query.
+        trace: Of the document.
+    """
+    record = {
+        **asdict(trace),
+        "contributions": trace.contributions,
+        "trial": explanation.trial,
+        "data_warnings": [each.model_dump() for each in explanation.data_warnings],
+        "switched_off": dict(explanation.switched_off),
+        "policy": None if explanation.policy is None else asdict(explanation.policy),
+    }
+    stages = {}
+    for stage in explanation.stages:
+        inner = stage.find_trace(trace.document)
+        stages[stage.system] = None if inner is None else trace_record(stage, inner)
+    return {**record, "stages": stages} if stages else record
 
 
 def build_explanation_page(

@@ -25,7 +25,7 @@ from fusion_bench.evaluation.starter import RerankFile, StarterInput, compare_st
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.explain.diagnosis import diagnose_experiment
-from fusion_bench.explain.explanation import explain_query, select_traces
+from fusion_bench.explain.explanation import explain_query
 from fusion_bench.explain.failures import KINDS
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
@@ -42,7 +42,7 @@ from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationRes
 from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation_page import build_page, build_starter_page
-from fusion_bench.report.explanation_page import build_explanation_page
+from fusion_bench.report.explanation_page import build_explanation_page, select_traces
 from fusion_bench.report.page import Page, Row, Table
 from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_policy_page
 from fusion_bench.report.table import MAX_NAME, make_record_table, name_columns

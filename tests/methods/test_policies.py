@@ -18,7 +18,7 @@ from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking, trace_record
+from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.policies import CrossFittedPolicy, QueryFeatures, policies
 from fusion_bench.methods.policies._base import entropy, margin, variation
@@ -35,7 +35,7 @@ from fusion_bench.ranking.plain_systems import (
     variant_values,
 )
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.report.explanation_page import build_explanation_page
+from fusion_bench.report.explanation_page import build_explanation_page, trace_record
 from fusion_bench.tune.space import build_search_space
 from tests.methods.fuse.trained_cases import make_judgments, make_lists, make_runs
 

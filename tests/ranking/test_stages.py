@@ -18,7 +18,7 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import explain_ranking, trace_record
+from fusion_bench.explain.explanation import explain_ranking
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.fuse import CrossFitted
 from fusion_bench.ranking.batch_engine import evaluate_batch
@@ -26,6 +26,7 @@ from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting, plain_systems
 from fusion_bench.ranking.system_ranking import system_spec
 from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.report.explanation_page import trace_record
 from fusion_bench.tune.objective import source_roles
 from fusion_bench.tune.space import apply_parameters, declared_parameters, read_parameter
 from tests.contract.cases import SPACES, random_dataset
