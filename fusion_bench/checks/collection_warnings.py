@@ -6,11 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fusion_bench.checks.dataset_facts import (
-    FIRST_REPEAT,
-    IGNORED_QUERIES,
-    warn_ignored,
-)
 from fusion_bench.checks.judges import (
     MACHINE_JUDGE,
     OTHER_SCALE,
@@ -18,20 +13,19 @@ from fusion_bench.checks.judges import (
     ListFamily,
     find_judge_warnings,
 )
-from fusion_bench.checks.lists import find_data_warnings
-from fusion_bench.checks.query_warnings import (
-    HELD_OUT,
-    find_grade_warnings,
-    warn_held_out,
-    warn_near_duplicates,
-    warn_synthetic,
-)
+from fusion_bench.checks.query_warnings import HELD_OUT, describe_near_duplicates, warn_held_out
 from fusion_bench.checks.records import DataWarning, JudgeInfo, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import SPARSE
 from fusion_bench.config.own_methods import NOT_REPLAYABLE, list_own
+from fusion_bench.data.qrels import format_unmatched_ids
+from fusion_bench.data.records import format_condition
+from fusion_bench.io.provenance import describe_unread
 from fusion_bench.stats.comparison import MAX_UNJUDGED
-from fusion_bench.util.formatting import format_percent, list_names
+from fusion_bench.util.formatting import format_number, format_percent, list_names, pluralize
 
+#: Keys of warnings: what is of one repeat alone, and what nobody judged.
+FIRST_REPEAT: Final = "first trial"
+IGNORED_QUERIES: Final = "queries without judgments"
 #: Version 2 was switched off on all sides.
 V2_DISABLED: Final = "v2 disabled"
 #: Keys of the warnings that stand before those of the lists …
@@ -129,6 +123,80 @@ def merge_warnings(sides: Mapping[str, Sequence[DataWarning]]) -> Iterator[DataW
         yield from prefix_warnings(f"In the {name}: ", (w for w in side if counts[w.text] == 1))
 
 
+def warn_near_duplicates(*records: NearDuplicates | None) -> Iterator[DataWarning]:
+    """The warnings of queries that depend on each other though no group says so; None = none."""
+    for record in records:
+        if record is not None:
+            text = describe_near_duplicates(record)
+            evidence = record.model_dump(mode="json")
+            yield DataWarning(key="near-duplicate queries", text=text, evidence=evidence)
+
+
+def warn_synthetic(count: int) -> Iterator[DataWarning]:
+    """The warning of every report on synthetic queries; nothing for none."""
+    if count:
+        yield DataWarning(
+            key="synthetic queries",
+            text=(
+                f"The queries ({count:,}) are synthetic: a model wrote them from documents of the "
+                "collection. What holds on them may not hold on what users ask."
+            ),
+            evidence={"queries": count},
+        )
+
+
+def find_grade_warnings(
+    grades: Sequence[int], binary_relevance: int, *, is_machine: bool
+) -> Iterator[DataWarning]:
+    """What makes the values of all systems alike.
+
+    People's files often list relevant documents alone. So one grade is remarkable only where a
+    machine graded, which was asked about other documents, too.
+
+    Args:
+        grades: The different grades of the evaluated queries, in ascending order; empty = not
+            known.
+        binary_relevance: The grade from which a document is relevant.
+        is_machine: Whether a machine gave the grades.
+    """
+    if not grades:
+        return
+    if grades[-1] < binary_relevance:
+        text = (
+            f"No document of the evaluated queries is relevant from grade {binary_relevance}: RR "
+            f"and R are 0 for every system. The highest grade is {grades[-1]}: check "
+            "'binary_relevance' of dataset.yaml, and the grades."
+        )
+        evidence = {"binary_relevance": binary_relevance, "highest_grade": grades[-1]}
+        yield DataWarning(key="nothing relevant", text=text, evidence=evidence)
+    if len(grades) == 1 and is_machine:
+        text = (
+            f"The machine judge gave all judged documents of the evaluated queries grade "
+            f"{grades[0]}: such grades tell no document from another."
+        )
+        yield DataWarning(key="one grade", text=text, evidence={"grade": grades[0]})
+
+
+def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
+    """The warning of a report; nothing where no query is left out.
+
+    Args:
+        count: Queries of the queries file that lists answer and nobody judged.
+        evaluated: Queries that the numbers describe.
+    """
+    if count:
+        verb, they = ("has", "it is") if count == 1 else ("have", "they are")
+        yield DataWarning(
+            key=IGNORED_QUERIES,
+            text=(
+                f"{pluralize(count, 'query')} of the queries file {verb} no judgment, so {they} "
+                f"left out. The numbers describe {pluralize(evaluated, 'query')} of "
+                f"{count + evaluated:,}. To judge more: fusion-bench judge."
+            ),
+            evidence={"queries": count, "evaluated": evaluated},
+        )
+
+
 def warn_settings(settings: Mapping[str, Any], *, v2_enabled: bool) -> Iterator[DataWarning]:
     """What the experiment says against its numbers, and version 2 that is switched off."""
     if settings.get("caveat"):
@@ -219,3 +287,174 @@ def warn_ties(
         )
         evidence = {"measure": measure, "affected_queries": tied, "queries": total}
         yield DataWarning(key=key, text=text, evidence=evidence)
+
+
+def find_list_warnings(
+    info: ListInfo, most_unmatched: float, *, is_judged: bool = True
+) -> Iterator[DataWarning]:
+    """What is doubtful of a list: no answers, other ids, padding, order.
+
+    Args:
+        info: The list.
+        most_unmatched: More unjudged queries that resemble no judged one are no mistake.
+        is_judged: Whether anything is; else all queries of the dataset are meant.
+    """
+    is_source = info.kind == "run"
+    if info.on_queries == 0:
+        condition = format_condition(info.when)
+        text = f"{info.title} is on for no judged query (when: {condition})."
+        yield _warn(info, "switched off", text, "on_queries")
+    if info.unanswered_queries:
+        effect = "alone it scores 0 there" if is_source else "these keep their fused order"
+        count = pluralize(info.unanswered_queries, "judged query" if is_judged else "query")
+        text = f"{info.title} has no result for {count}; {effect}."
+        yield _warn(info, "unanswered", text, "unanswered_queries")
+    is_few = info.unjudged_queries <= most_unmatched
+    if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
+        count = pluralize(info.unjudged_queries, "unjudged query")
+        ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
+        text = f"{info.title} has {count}, ignored: {ids}."
+        yield _warn(info, "unmatched queries", text, "unjudged_queries", "unmatched_queries")
+    if not info.has_known_documents:
+        text = (
+            f"No document of {info.title} is {'judged' if is_source else 'in any run'}. Check that "
+            "all files use the same document ids."
+        )
+        yield _warn(info, "unmatched documents", text, "has_known_documents")
+    if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
+        text = (
+            f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably padding "
+            "that fusion counts as results. See drop_zero_scores."
+        )
+        yield _warn(info, "zero scores", text, "zero_scores")
+    yield from _find_order_warnings(info)
+    yield from _find_rerank_warnings(info)
+
+
+def _find_rerank_warnings(info: ListInfo) -> Iterator[DataWarning]:
+    """What a provider did not score, or not readably, and what the scores look like."""
+    if info.degraded_queries:
+        count = pluralize(info.degraded_queries, "query")
+        provider = info.provider or "its provider"
+        text = f"{info.title} is degraded: {count} not, or not fully, scored by {provider}."
+        yield _warn(info, "degraded", text, "degraded_queries", "provider")
+    if info.unread_scores:
+        count = pluralize(sum(map(len, info.unread_scores.values())), "score")
+        places = describe_unread(info.unread_scores)
+        text = f"{info.title} has {count} that could not be read: {places}."
+        yield _warn(info, "unread scores", text, "unread_scores")
+    for note in info.problems:
+        yield _warn(info, "scores", f"{note[0].upper()}{note[1:]}.")
+
+
+def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
+    """Reversed and constant lists, opposed rank columns, 32-bit floats."""
+    if info.is_reversed:
+        text = (
+            f"{info.title} seems to be read backwards: nDCG@10 {format_number(info.mean_as_read)}, "
+            f"from its end {format_number(info.mean_backwards)}. A greater score must be better: "
+            "negate distances."
+        )
+        yield _warn(info, "reversed", text, "mean_as_read", "mean_backwards")
+    if info.constant_lists:
+        text = (
+            f"{info.title} gives all documents one score for "
+            f"{pluralize(info.constant_lists, 'judged query')}. The tie rule alone orders them."
+        )
+        yield _warn(info, "constant lists", text, "constant_lists")
+    if 2 * info.opposed_rank_lists > info.rank_column_lists:
+        text = (
+            f"The rank column of {info.title} opposes its scores in {info.opposed_rank_lists:,} of "
+            f"the first {pluralize(info.rank_column_lists, 'list')}. Scores decide. Negate them "
+            "if they are distances, or set rank_from: column."
+        )
+        yield _warn(info, "rank column", text, "opposed_rank_lists", "rank_column_lists")
+    if info.float32_queries:
+        text = (
+            f"trec_eval orders {info.title} otherwise for "
+            f"{pluralize(info.float32_queries, 'judged query')}, because it compares scores as "
+            "32-bit floats."
+        )
+        yield _warn(info, "float32", text, "float32_queries")
+
+
+def _warn(info: ListInfo, key: str, text: str, *fields: str) -> DataWarning:
+    """A warning of a list, with the fields of its record that the text rests on."""
+    record = info.model_dump(mode="json", include={"name", "trial", *fields}, exclude_none=True)
+    return DataWarning(key=key, text=text, evidence=record)
+
+
+#: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
+MAX_UNMATCHED: Final = 0.1
+#: Normalizers that leave scores below 0 there.
+KEEPS_SIGN: Final = frozenset({"none", "max", "l2", "arctan"})
+
+
+def find_data_warnings(
+    runs: Sequence[ListInfo],
+    queries: int,
+    configs: Mapping[str, Mapping[str, Any]],
+    measures: Sequence[str],
+) -> Iterator[DataWarning]:
+    """What a reader should know of the lists before trusting a number made from them.
+
+    Args:
+        runs: The lists.
+        queries: Number of evaluated queries.
+        configs: Resolved configuration of each system, by name.
+        measures: Names of the measures.
+    """
+    for run in runs:
+        yield from find_list_warnings(run, MAX_UNMATCHED * queries)
+    yield from _find_cut_measures(configs, measures)
+    yield from _find_negative_scores(runs, configs)
+
+
+def _find_cut_measures(
+    configs: Mapping[str, Mapping[str, Any]], measures: Sequence[str]
+) -> Iterator[DataWarning]:
+    """Measures that look deeper than ``top_k`` lets a system's list go."""
+    systems: dict[int, list[str]] = {}
+    for name, config in configs.items():
+        if (top_k := config.get("top_k")) is not None:
+            systems.setdefault(top_k, []).append(name)
+    # A measure without a cutoff looks at all ranks.
+    cutoffs = {name: name.rpartition("@")[2] for name in measures}
+    for top_k, names in systems.items():
+        deeper = [
+            n for n, cutoff in cutoffs.items() if not cutoff.isdecimal() or int(cutoff) > top_k
+        ]
+        if deeper:
+            text = (
+                f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
+                f"{' and '.join(deeper)} cannot see relevant documents below."
+            )
+            evidence = {"top_k": top_k, "systems": names, "measures": deeper}
+            yield DataWarning(key="top_k", text=text, evidence=evidence)
+
+
+def _find_negative_scores(
+    runs: Sequence[ListInfo], configs: Mapping[str, Mapping[str, Any]]
+) -> Iterator[DataWarning]:
+    """Systems for which absence from a list beats a score below 0 in it."""
+    lowest: dict[str, float] = {}
+    for info in runs:  # one a trial
+        lowest[info.name] = min(info.lowest_score or 0.0, lowest.get(info.name, 0.0))
+    systems: list[str] = []
+    lists: dict[str, float] = {}
+    for name, config in configs.items():
+        fusion = config.get("fusion") or {}
+        is_zero = fusion.get("missing") == "zero" or fusion.get("method") == "comb_sum"
+        normalize = fusion.get("normalize") or "none"
+        method = normalize if isinstance(normalize, str) else normalize.get("method")
+        negative = [run for run in config.get("runs", ()) if lowest.get(run, 0.0) < 0]
+        if is_zero and method in KEEPS_SIGN and negative and len(config["runs"]) > 1:
+            systems.append(name)
+            lists |= {name: lowest[name] for name in negative}
+    if systems:
+        text = (
+            f"{list_names([*lists])} with scores below 0: in {list_names(systems)} an absent "
+            "document counts 0, so it stands above one that the list returned with less."
+        )
+        evidence = {"lowest_scores": lists, "systems": systems}
+        yield DataWarning(key="missing zero", text=text, evidence=evidence)

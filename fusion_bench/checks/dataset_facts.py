@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from fusion_bench.checks.judges import describe_judge, family_of, find_judge_warnings
-from fusion_bench.checks.lists import (
-    check_rerank_list,
-    describe_problems,
-    find_list_warnings,
-    list_facts,
-)
+from fusion_bench.checks.collection_warnings import find_list_warnings
+from fusion_bench.checks.judges import describe_judge, find_judge_warnings
+from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.query_warnings import (
     count_synthetic,
     describe_near_duplicates,
     find_near_duplicates,
     warn_held_out,
 )
-from fusion_bench.checks.records import DataWarning, ListInfo
+from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, judgment_kind
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
-from fusion_bench.data.qrels import find_unmatched_ids
-from fusion_bench.data.records import Query, ScoreSpace, format_condition
+from fusion_bench.data.records import Query, format_condition
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import Dataset
@@ -72,9 +65,6 @@ def describe_selection(dataset: Dataset, number: int = 1) -> str | None:
     return f"trial {number} of {numbers} of {list_names(names)}"
 
 
-FIRST_REPEAT: Final = "first trial"
-
-
 def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
     """Sentences on the results that read one repeat of several.
 
@@ -99,35 +89,11 @@ def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-#: Key of the warning.
-IGNORED_QUERIES: Final = "queries without judgments"
-
-
 def count_known_unjudged(dataset: Dataset) -> int:
     """The same of a whole dataset, of any split."""
     if dataset.spec.queries is None:
         return 0
     return len(find_unjudged_queries(dataset) & dataset.queries.keys())
-
-
-def warn_ignored(count: int, evaluated: int) -> Iterator[DataWarning]:
-    """The warning of a report; nothing where no query is left out.
-
-    Args:
-        count: Queries of the queries file that lists answer and nobody judged.
-        evaluated: Queries that the numbers describe.
-    """
-    if count:
-        verb, they = ("has", "it is") if count == 1 else ("have", "they are")
-        yield DataWarning(
-            key=IGNORED_QUERIES,
-            text=(
-                f"{pluralize(count, 'query')} of the queries file {verb} no judgment, so {they} "
-                f"left out. The numbers describe {pluralize(evaluated, 'query')} of "
-                f"{count + evaluated:,}. To judge more: fusion-bench judge."
-            ),
-            evidence={"queries": count, "evaluated": evaluated},
-        )
 
 
 def find_unjudged_queries(dataset: Dataset) -> set[str]:
@@ -140,77 +106,6 @@ def _answered_queries(dataset: Dataset) -> Iterator[str]:
     for run in dataset.runs.values():
         sizes = np.diff(run.offsets).tolist()
         yield from (query for query, size in zip(run.queries, sizes, strict=True) if size)
-
-
-def list_infos(repeats: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
-    """What was noticed about each input list, sources first; then about those of later repeats.
-
-    Args:
-        repeats: Each repeat of a dataset with the lists that are used, and the same lists over the
-            queries that are looked at; one where every list has one file.
-    """
-    several = repeats[0][0].repeat_counts
-    infos = _list_repeat(*repeats[0], dict.fromkeys(several, 1))
-    for number, (dataset, aligned) in enumerate(repeats[1:], 2):
-        present = [key for key, count in several.items() if number <= count]
-        every = _list_repeat(dataset, aligned, dict.fromkeys(present, number))
-        infos += [info for info in every if info.trial is not None]
-    return infos
-
-
-def _list_repeat(
-    dataset: Dataset, aligned: AlignedRuns, numbers: Mapping[str, int]
-) -> list[ListInfo]:
-    """The lists of one repeat, with its number by ``runs/NAME`` and ``rerank/NAME``."""
-    judged = set(dataset.qrels.queries)
-    documents = set(dataset.qrels.vocabulary)
-    returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
-    infos = []
-    for run in (*dataset.runs.values(), *dataset.rerankers.values()):
-        space = dataset.spaces[run.name] if run.name in dataset.rerankers else None
-        expected = documents if space is None else returned_by_any
-        returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
-        asked = judged if run.switch is None else judged & run.switch.queries
-        facts: dict[str, Any] = {}
-        if run.switch is not None:
-            facts = {"when": dict(run.switch.condition), "on_queries": len(asked)}
-        if space is not None:
-            facts = _rerank_facts(dataset, run, space, aligned)
-        info = ListInfo(
-            name=run.name,
-            trial=numbers.get(f"{'runs' if space is None else 'rerank'}/{run.name}"),
-            kind="run" if space is None else "rerank",
-            roles=tuple(sorted(run.roles)),
-            read_options=asdict(run.read_options),
-            family=family_of(dataset, run),
-            score_space=space,
-            unanswered_queries=len(asked - returned),
-            unjudged_queries=len(returned - judged),
-            unmatched_queries=find_unmatched_ids(returned, judged),
-            duplicate_rows=run.duplicates,
-            zero_scores=run.zero_scores,
-            has_known_documents=not expected.isdisjoint(run.vocabulary),
-            held_out=dict(dataset.held_out.counts),
-            **list_facts(dataset, run, aligned),
-            **facts,
-        )
-        infos.append(info)
-    return infos
-
-
-def _rerank_facts(
-    dataset: Dataset, run: Run, space: ScoreSpace, aligned: AlignedRuns
-) -> dict[str, Any]:
-    """What is known of a rerank list beside what every list has."""
-    meta = dataset.provenance.get(run.name)
-    check = check_rerank_list(run, space, aligned, dict(dataset.runs))
-    facts: dict[str, Any] = {
-        "problems": tuple(describe_problems(check)),
-        "degraded_queries": len(dataset.degraded(run.name)),
-    }
-    if meta is None:
-        return facts
-    return facts | {"provider": meta.asked, "ledger": meta.ledger, "unread_scores": meta.unread}
 
 
 #: Of a field with more values only their number is said.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from fusion_bench import measures as measure
-from fusion_bench.checks.records import DataWarning, ListInfo
+from fusion_bench.checks.judges import family_of
+from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.tied_lists import count_places, order_by_rank
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import (
@@ -27,17 +28,15 @@ from fusion_bench.data.grouped_rows import (
     query_slices,
 )
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.data.qrels import format_unmatched_ids
-from fusion_bench.data.records import ScoreSpace, format_condition
+from fusion_bench.data.qrels import find_unmatched_ids
+from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.formats import find_distribution, read_raw_table
-from fusion_bench.io.provenance import describe_unread
 from fusion_bench.io.raw_files import FileLayout, RawTable, read_head
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.util.formatting import format_number, list_names, pluralize
 
 #: Bytes of a file that are looked at.
 SAMPLE: Final = 1 << 17
@@ -383,172 +382,72 @@ def _gain(aligned: AlignedRuns, row: int) -> dict[str, tuple[float, float, float
     return gains
 
 
-def find_list_warnings(
-    info: ListInfo, most_unmatched: float, *, is_judged: bool = True
-) -> Iterator[DataWarning]:
-    """What is doubtful of a list: no answers, other ids, padding, order.
+def list_infos(repeats: Sequence[tuple[Dataset, AlignedRuns]]) -> list[ListInfo]:
+    """What was noticed about each input list, sources first; then about those of later repeats.
 
     Args:
-        info: The list.
-        most_unmatched: More unjudged queries that resemble no judged one are no mistake.
-        is_judged: Whether anything is; else all queries of the dataset are meant.
+        repeats: Each repeat of a dataset with the lists that are used, and the same lists over the
+            queries that are looked at; one where every list has one file.
     """
-    is_source = info.kind == "run"
-    if info.on_queries == 0:
-        condition = format_condition(info.when)
-        text = f"{info.title} is on for no judged query (when: {condition})."
-        yield _warn(info, "switched off", text, "on_queries")
-    if info.unanswered_queries:
-        effect = "alone it scores 0 there" if is_source else "these keep their fused order"
-        count = pluralize(info.unanswered_queries, "judged query" if is_judged else "query")
-        text = f"{info.title} has no result for {count}; {effect}."
-        yield _warn(info, "unanswered", text, "unanswered_queries")
-    is_few = info.unjudged_queries <= most_unmatched
-    if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
-        count = pluralize(info.unjudged_queries, "unjudged query")
-        ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
-        text = f"{info.title} has {count}, ignored: {ids}."
-        yield _warn(info, "unmatched queries", text, "unjudged_queries", "unmatched_queries")
-    if not info.has_known_documents:
-        text = (
-            f"No document of {info.title} is {'judged' if is_source else 'in any run'}. Check that "
-            "all files use the same document ids."
+    several = repeats[0][0].repeat_counts
+    infos = _list_repeat(*repeats[0], dict.fromkeys(several, 1))
+    for number, (dataset, aligned) in enumerate(repeats[1:], 2):
+        present = [key for key, count in several.items() if number <= count]
+        every = _list_repeat(dataset, aligned, dict.fromkeys(present, number))
+        infos += [info for info in every if info.trial is not None]
+    return infos
+
+
+def _list_repeat(
+    dataset: Dataset, aligned: AlignedRuns, numbers: Mapping[str, int]
+) -> list[ListInfo]:
+    """The lists of one repeat, with its number by ``runs/NAME`` and ``rerank/NAME``."""
+    judged = set(dataset.qrels.queries)
+    documents = set(dataset.qrels.vocabulary)
+    returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
+    infos = []
+    for run in (*dataset.runs.values(), *dataset.rerankers.values()):
+        space = dataset.spaces[run.name] if run.name in dataset.rerankers else None
+        expected = documents if space is None else returned_by_any
+        returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
+        asked = judged if run.switch is None else judged & run.switch.queries
+        facts: dict[str, Any] = {}
+        if run.switch is not None:
+            facts = {"when": dict(run.switch.condition), "on_queries": len(asked)}
+        if space is not None:
+            facts = _rerank_facts(dataset, run, space, aligned)
+        info = ListInfo(
+            name=run.name,
+            trial=numbers.get(f"{'runs' if space is None else 'rerank'}/{run.name}"),
+            kind="run" if space is None else "rerank",
+            roles=tuple(sorted(run.roles)),
+            read_options=asdict(run.read_options),
+            family=family_of(dataset, run),
+            score_space=space,
+            unanswered_queries=len(asked - returned),
+            unjudged_queries=len(returned - judged),
+            unmatched_queries=find_unmatched_ids(returned, judged),
+            duplicate_rows=run.duplicates,
+            zero_scores=run.zero_scores,
+            has_known_documents=not expected.isdisjoint(run.vocabulary),
+            held_out=dict(dataset.held_out.counts),
+            **list_facts(dataset, run, aligned),
+            **facts,
         )
-        yield _warn(info, "unmatched documents", text, "has_known_documents")
-    if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
-        text = (
-            f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably padding "
-            "that fusion counts as results. See drop_zero_scores."
-        )
-        yield _warn(info, "zero scores", text, "zero_scores")
-    yield from _find_order_warnings(info)
-    yield from _find_rerank_warnings(info)
+        infos.append(info)
+    return infos
 
 
-def _find_rerank_warnings(info: ListInfo) -> Iterator[DataWarning]:
-    """What a provider did not score, or not readably, and what the scores look like."""
-    if info.degraded_queries:
-        count = pluralize(info.degraded_queries, "query")
-        provider = info.provider or "its provider"
-        text = f"{info.title} is degraded: {count} not, or not fully, scored by {provider}."
-        yield _warn(info, "degraded", text, "degraded_queries", "provider")
-    if info.unread_scores:
-        count = pluralize(sum(map(len, info.unread_scores.values())), "score")
-        places = describe_unread(info.unread_scores)
-        text = f"{info.title} has {count} that could not be read: {places}."
-        yield _warn(info, "unread scores", text, "unread_scores")
-    for note in info.problems:
-        yield _warn(info, "scores", f"{note[0].upper()}{note[1:]}.")
-
-
-def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
-    """Reversed and constant lists, opposed rank columns, 32-bit floats."""
-    if info.is_reversed:
-        text = (
-            f"{info.title} seems to be read backwards: nDCG@10 {format_number(info.mean_as_read)}, "
-            f"from its end {format_number(info.mean_backwards)}. A greater score must be better: "
-            "negate distances."
-        )
-        yield _warn(info, "reversed", text, "mean_as_read", "mean_backwards")
-    if info.constant_lists:
-        text = (
-            f"{info.title} gives all documents one score for "
-            f"{pluralize(info.constant_lists, 'judged query')}. The tie rule alone orders them."
-        )
-        yield _warn(info, "constant lists", text, "constant_lists")
-    if 2 * info.opposed_rank_lists > info.rank_column_lists:
-        text = (
-            f"The rank column of {info.title} opposes its scores in {info.opposed_rank_lists:,} of "
-            f"the first {pluralize(info.rank_column_lists, 'list')}. Scores decide. Negate them "
-            "if they are distances, or set rank_from: column."
-        )
-        yield _warn(info, "rank column", text, "opposed_rank_lists", "rank_column_lists")
-    if info.float32_queries:
-        text = (
-            f"trec_eval orders {info.title} otherwise for "
-            f"{pluralize(info.float32_queries, 'judged query')}, because it compares scores as "
-            "32-bit floats."
-        )
-        yield _warn(info, "float32", text, "float32_queries")
-
-
-def _warn(info: ListInfo, key: str, text: str, *fields: str) -> DataWarning:
-    """A warning of a list, with the fields of its record that the text rests on."""
-    record = info.model_dump(mode="json", include={"name", "trial", *fields}, exclude_none=True)
-    return DataWarning(key=key, text=text, evidence=record)
-
-
-#: Unjudged queries beyond this part of the evaluated ones are a larger list, and no mistake.
-MAX_UNMATCHED: Final = 0.1
-#: Normalizers that leave scores below 0 there.
-KEEPS_SIGN: Final = frozenset({"none", "max", "l2", "arctan"})
-
-
-def find_data_warnings(
-    runs: Sequence[ListInfo],
-    queries: int,
-    configs: Mapping[str, Mapping[str, Any]],
-    measures: Sequence[str],
-) -> Iterator[DataWarning]:
-    """What a reader should know of the lists before trusting a number made from them.
-
-    Args:
-        runs: The lists.
-        queries: Number of evaluated queries.
-        configs: Resolved configuration of each system, by name.
-        measures: Names of the measures.
-    """
-    for run in runs:
-        yield from find_list_warnings(run, MAX_UNMATCHED * queries)
-    yield from _find_cut_measures(configs, measures)
-    yield from _find_negative_scores(runs, configs)
-
-
-def _find_cut_measures(
-    configs: Mapping[str, Mapping[str, Any]], measures: Sequence[str]
-) -> Iterator[DataWarning]:
-    """Measures that look deeper than ``top_k`` lets a system's list go."""
-    systems: dict[int, list[str]] = {}
-    for name, config in configs.items():
-        if (top_k := config.get("top_k")) is not None:
-            systems.setdefault(top_k, []).append(name)
-    # A measure without a cutoff looks at all ranks.
-    cutoffs = {name: name.rpartition("@")[2] for name in measures}
-    for top_k, names in systems.items():
-        deeper = [
-            n for n, cutoff in cutoffs.items() if not cutoff.isdecimal() or int(cutoff) > top_k
-        ]
-        if deeper:
-            text = (
-                f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
-                f"{' and '.join(deeper)} cannot see relevant documents below."
-            )
-            evidence = {"top_k": top_k, "systems": names, "measures": deeper}
-            yield DataWarning(key="top_k", text=text, evidence=evidence)
-
-
-def _find_negative_scores(
-    runs: Sequence[ListInfo], configs: Mapping[str, Mapping[str, Any]]
-) -> Iterator[DataWarning]:
-    """Systems for which absence from a list beats a score below 0 in it."""
-    lowest: dict[str, float] = {}
-    for info in runs:  # one a trial
-        lowest[info.name] = min(info.lowest_score or 0.0, lowest.get(info.name, 0.0))
-    systems: list[str] = []
-    lists: dict[str, float] = {}
-    for name, config in configs.items():
-        fusion = config.get("fusion") or {}
-        is_zero = fusion.get("missing") == "zero" or fusion.get("method") == "comb_sum"
-        normalize = fusion.get("normalize") or "none"
-        method = normalize if isinstance(normalize, str) else normalize.get("method")
-        negative = [run for run in config.get("runs", ()) if lowest.get(run, 0.0) < 0]
-        if is_zero and method in KEEPS_SIGN and negative and len(config["runs"]) > 1:
-            systems.append(name)
-            lists |= {name: lowest[name] for name in negative}
-    if systems:
-        text = (
-            f"{list_names([*lists])} with scores below 0: in {list_names(systems)} an absent "
-            "document counts 0, so it stands above one that the list returned with less."
-        )
-        evidence = {"lowest_scores": lists, "systems": systems}
-        yield DataWarning(key="missing zero", text=text, evidence=evidence)
+def _rerank_facts(
+    dataset: Dataset, run: Run, space: ScoreSpace, aligned: AlignedRuns
+) -> dict[str, Any]:
+    """What is known of a rerank list beside what every list has."""
+    meta = dataset.provenance.get(run.name)
+    check = check_rerank_list(run, space, aligned, dict(dataset.runs))
+    facts: dict[str, Any] = {
+        "problems": tuple(describe_problems(check)),
+        "degraded_queries": len(dataset.degraded(run.name)),
+    }
+    if meta is None:
+        return facts
+    return facts | {"provider": meta.asked, "ledger": meta.ledger, "unread_scores": meta.unread}

@@ -83,15 +83,6 @@ def write_found_groups(
     return {"file": str(path), "groups": len(groups.joined), "queries": count}
 
 
-def warn_near_duplicates(*records: NearDuplicates | None) -> Iterator[DataWarning]:
-    """The warnings of queries that depend on each other though no group says so; None = none."""
-    for record in records:
-        if record is not None:
-            text = describe_near_duplicates(record)
-            evidence = record.model_dump(mode="json")
-            yield DataWarning(key="near-duplicate queries", text=text, evidence=evidence)
-
-
 def describe_near_duplicates(record: NearDuplicates) -> str:
     """How many queries depend on others, why that matters, and how to group them."""
     links = ", ".join(f"{reason}: {count:,}" for reason, count in record.links.items())
@@ -180,19 +171,6 @@ def warn_held_out(lists: Iterable[ListInfo]) -> Iterator[DataWarning]:
         )
 
 
-def warn_synthetic(count: int) -> Iterator[DataWarning]:
-    """The warning of every report on synthetic queries; nothing for none."""
-    if count:
-        yield DataWarning(
-            key="synthetic queries",
-            text=(
-                f"The queries ({count:,}) are synthetic: a model wrote them from documents of the "
-                "collection. What holds on them may not hold on what users ask."
-            ),
-            evidence={"queries": count},
-        )
-
-
 def _is_synthetic(record: Query | None) -> bool:
     return record is not None and record.fields.get(FIELD) == TRUE
 
@@ -208,35 +186,3 @@ def list_grades(qrels: Qrels, queries: Collection[str]) -> tuple[int, ...]:
     is_chosen = np.array([query in chosen for query in qrels.queries], dtype=bool)
     grades = qrels.grades[np.repeat(is_chosen, np.diff(qrels.offsets))]
     return tuple(np.unique(grades).tolist())
-
-
-def find_grade_warnings(
-    grades: Sequence[int], binary_relevance: int, *, is_machine: bool
-) -> Iterator[DataWarning]:
-    """What makes the values of all systems alike.
-
-    People's files often list relevant documents alone. So one grade is remarkable only where a
-    machine graded, which was asked about other documents, too.
-
-    Args:
-        grades: The different grades of the evaluated queries, in ascending order; empty = not
-            known.
-        binary_relevance: The grade from which a document is relevant.
-        is_machine: Whether a machine gave the grades.
-    """
-    if not grades:
-        return
-    if grades[-1] < binary_relevance:
-        text = (
-            f"No document of the evaluated queries is relevant from grade {binary_relevance}: RR "
-            f"and R are 0 for every system. The highest grade is {grades[-1]}: check "
-            "'binary_relevance' of dataset.yaml, and the grades."
-        )
-        evidence = {"binary_relevance": binary_relevance, "highest_grade": grades[-1]}
-        yield DataWarning(key="nothing relevant", text=text, evidence=evidence)
-    if len(grades) == 1 and is_machine:
-        text = (
-            f"The machine judge gave all judged documents of the evaluated queries grade "
-            f"{grades[0]}: such grades tell no document from another."
-        )
-        yield DataWarning(key="one grade", text=text, evidence={"grade": grades[0]})

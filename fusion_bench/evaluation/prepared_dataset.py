@@ -11,12 +11,9 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
-from fusion_bench.checks.dataset_facts import (
-    describe_first_repeat,
-    find_unjudged_queries,
-    list_infos,
-)
+from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
+from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades, refuse_mixture
 from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import judgment_kind

@@ -1,4 +1,4 @@
-"""The pictures of a tuning run, what each shows and says; the page for a browser that draws them."""
+"""The pictures of a tuning run, what each shows and says; the page of a browser draws them."""
 
 from __future__ import annotations
 

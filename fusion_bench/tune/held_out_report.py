@@ -11,12 +11,9 @@ import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
-from fusion_bench.checks.dataset_facts import (
-    count_known_unjudged,
-    describe_first_repeat,
-    list_infos,
-)
+from fusion_bench.checks.dataset_facts import count_known_unjudged, describe_first_repeat
 from fusion_bench.checks.judges import describe_judge
+from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.checks.source_ties import find_source_ties

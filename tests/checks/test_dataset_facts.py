@@ -8,16 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.checks.dataset_facts import (
+from fusion_bench.checks.collection_warnings import (
     IGNORED_QUERIES,
-    dataset_notices,
-    describe_dataset,
-    unjudged_shares,
+    find_grade_warnings,
     warn_ignored,
 )
+from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
 from fusion_bench.checks.query_warnings import (
     describe_near_duplicates,
-    find_grade_warnings,
     find_near_duplicates,
     list_grades,
     write_found_groups,

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.checks.collection_warnings import find_list_warnings
 from fusion_bench.checks.lists import (
     BothOrders,
     RerankListCheck,
@@ -20,7 +21,6 @@ from fusion_bench.checks.lists import (
     count_changed_by_float32,
     count_constant_lists,
     describe_problems,
-    find_list_warnings,
     lowest_score,
     measure_both_orders,
 )

@@ -14,14 +14,15 @@ from typing import Any
 import pytest
 
 import fusion_bench
-from fusion_bench.checks.collection_warnings import warn_settings, warn_unjudged
-from fusion_bench.checks.judges import find_judge_warnings
-from fusion_bench.checks.lists import find_data_warnings
-from fusion_bench.checks.query_warnings import (
+from fusion_bench.checks.collection_warnings import (
+    find_data_warnings,
     find_grade_warnings,
     warn_near_duplicates,
+    warn_settings,
     warn_synthetic,
+    warn_unjudged,
 )
+from fusion_bench.checks.judges import find_judge_warnings
 from fusion_bench.cli import main
 from fusion_bench.evaluation.recommendation import find_preference
 from fusion_bench.report.evaluation_page import build_page

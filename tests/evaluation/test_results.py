@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.checks.dataset_facts import list_infos
+from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.data.alignment import align
 from fusion_bench.io.dataset import load_dataset

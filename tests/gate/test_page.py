@@ -8,7 +8,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from fusion_bench.checks.query_warnings import warn_near_duplicates
+from fusion_bench.checks.collection_warnings import warn_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
 from fusion_bench.gate.baseline import DocumentChange, ListChange, QueryRegression
 from fusion_bench.gate.formats import MAX_BARS, gate_html, render_comment, render_junit

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fusion_bench.checks.query_warnings import warn_near_duplicates
+from fusion_bench.checks.collection_warnings import warn_near_duplicates
 from fusion_bench.checks.records import DataWarning, NearDuplicates
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.report.tuning_records import (

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.checks.dataset_facts import FIRST_REPEAT
+from fusion_bench.checks.collection_warnings import FIRST_REPEAT
 from fusion_bench.cli import main
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.tuning_records import Gain

@@ -11,8 +11,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t
 
+from fusion_bench.checks.collection_warnings import FIRST_REPEAT
 from fusion_bench.checks.dataset_facts import (
-    FIRST_REPEAT,
     dataset_notices,
     describe_dataset,
     describe_first_repeat,
