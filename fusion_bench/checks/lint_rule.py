@@ -24,7 +24,7 @@ from fusion_bench.data.records import Query, ScoreSpace, Switch
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
-from fusion_bench.methods.blend import RerankBlend, RetrievalBlend
+from fusion_bench.methods.blend import RetrievalBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import RankTerm, RankTermFusion, best_ranks
 from fusion_bench.methods.policies import Policy
@@ -379,14 +379,6 @@ def without_blend(system: System) -> System:
     return system.model_copy(update=changed)
 
 
-def without_cuts(system: System) -> System:
-    """The fusion and the blend, without a threshold or cut of the final list."""
-    blend = system.blend
-    if isinstance(blend, RerankBlend):
-        blend = blend.model_copy(update={"min_score": None})
-    return system.model_copy(update={"blend": blend, "min_relevance": None, "top_k": None})
-
-
 def rank_lists(ranks: Mapping[str, Mapping[str, int]]) -> dict[str, RankedList]:
     """Lists of a witness from document → source → rank; the scores fall with the rank."""
     sources = dict.fromkeys(source for placed in ranks.values() for source in placed)
@@ -400,20 +392,6 @@ def rank_lists(ranks: Mapping[str, Mapping[str, int]]) -> dict[str, RankedList]:
         }
         for source in sources
     }
-
-
-def same_lists(sources: Sequence[str], ranks: Sequence[int]) -> dict[str, RankedList]:
-    """Every source returns the same documents d1, d2, … at these ranks."""
-    width = len(str(len(ranks)))
-    placed = {f"d{i:0{width}}": (rank, 1 / rank) for i, rank in enumerate(ranks, 1)}
-    return dict.fromkeys(sources, placed)
-
-
-def order_fused(subject: Subject, lists: Mapping[str, RankedList]) -> list[str]:
-    """The documents of these lists as the real fusion orders them."""
-    witness = Witness(without_blend(subject.system), "", lists, dataset=subject.dataset)
-    outcome, _ = reproduce(witness)
-    return list(outcome.ranks)
 
 
 def to_raw_score(unit: float, space: ScoreSpace) -> float:

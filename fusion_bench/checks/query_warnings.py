@@ -14,7 +14,6 @@ from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups import MAX_SHARE, MIN_GROUPS, find_query_groups
 from fusion_bench.data.records import Query
-from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.query_groups import write_groups
 from fusion_bench.util.formatting import format_percent, pluralize
@@ -130,26 +129,6 @@ def count_synthetic(records: Mapping[str, Query], queries: Sequence[str]) -> int
         queries: The ids to count.
     """
     return sum(_is_synthetic(records.get(query)) for query in queries)
-
-
-def refuse_mixture(where: str, records: Mapping[str, Query], queries: Sequence[str]) -> None:
-    """Refuse queries of both kinds in one mean.
-
-    Args:
-        where: Prefix of a message.
-        records: What is known of the queries, by id.
-        queries: Those that are averaged.
-
-    Raises:
-        ConfigError: Some are synthetic, and some are not.
-    """
-    count = count_synthetic(records, queries)
-    if 0 < count < len(queries):
-        raise ConfigError(
-            f"{where}: {pluralize(count, 'synthetic query')} and {len(queries) - count:,} real "
-            "ones would make one mean, which describes neither: give the synthetic ones a 'split' "
-            "of their own in the queries file, and evaluate one split at a time (split: NAME)"
-        )
 
 
 #: Key of the warning.

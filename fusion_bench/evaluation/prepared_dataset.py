@@ -14,14 +14,14 @@ from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
-from fusion_bench.checks.query_warnings import count_synthetic, list_grades, refuse_mixture
+from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import judgment_kind
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
-from fusion_bench.data.records import COMPARED_FIELDS, check_field
+from fusion_bench.data.records import COMPARED_FIELDS, Query, check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
@@ -30,7 +30,7 @@ from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.stats.comparison import JudgmentKind
-from fusion_bench.util.formatting import Progress
+from fusion_bench.util.formatting import Progress, pluralize
 
 #: The split that means every judged query.
 ALL_QUERIES = "all"
@@ -152,7 +152,7 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
     _check_fields(experiment, source, dataset)
     check_predictions(experiment.systems.values(), source, dataset)
     selected = _selected(aligned, dataset, split, _list_filters(experiment, source))
-    refuse_mixture(dataset.name, dataset.queries, selected.queries)
+    _refuse_mixture(dataset.name, dataset.queries, selected.queries)
     is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     return EvaluationSet(
@@ -164,6 +164,26 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
         training=aligned if is_trained else selected,
     )
+
+
+def _refuse_mixture(where: str, records: Mapping[str, Query], queries: Sequence[str]) -> None:
+    """Refuse queries of both kinds in one mean.
+
+    Args:
+        where: Prefix of a message.
+        records: What is known of the queries, by id.
+        queries: Those that are averaged.
+
+    Raises:
+        ConfigError: Some are synthetic, and some are not.
+    """
+    count = count_synthetic(records, queries)
+    if 0 < count < len(queries):
+        raise ConfigError(
+            f"{where}: {pluralize(count, 'synthetic query')} and {len(queries) - count:,} real "
+            "ones would make one mean, which describes neither: give the synthetic ones a 'split' "
+            "of their own in the queries file, and evaluate one split at a time (split: NAME)"
+        )
 
 
 def check_predictions(systems: Iterable[System], source: Source, dataset: Dataset) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from fusion_bench.checks.collection_warnings import warn_v2
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.evaluation.compared_reports import CollectionComparison
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.measures.aliases import display_measure
@@ -22,9 +23,10 @@ from fusion_bench.report.answer_texts import (
     p_column,
 )
 from fusion_bench.report.data_warnings import (
+    BOUNDS_HEADER,
     JudgePlace,
     describe_columns,
-    describe_judged,
+    format_ends,
     format_judge_line,
     format_pool_line,
     judge_section,
@@ -39,6 +41,7 @@ from fusion_bench.util.formatting import (
     format_coverage,
     format_difference,
     format_number,
+    format_percent,
     pluralize,
 )
 
@@ -196,7 +199,9 @@ def _judged_notes(item: CollectionComparison) -> Iterator[str]:
     yield from note_unknown_ends(pair for each in item.bounds.values() for pair in each.items())
     baseline = item.comparisons[0].baseline
     if known := item.bounds.get(baseline):
-        texts = (f"{display_measure(name)} {describe_judged(each)}" for name, each in known.items())
+        texts = (
+            f"{display_measure(name)} {_describe_judged(each)}" for name, each in known.items()
+        )
         yield f"The baseline {baseline}: {'; '.join(texts)}."
 
 
@@ -208,3 +213,9 @@ def _describe_repeats(item: CollectionComparison) -> str:
         "Values of systems with several trials are means over these. Their intervals hold for new "
         "trials and new queries."
     )
+
+
+def _describe_judged(bounds: CompletionBounds) -> str:
+    """``Judged@10 86.0 %, if judged 0.4167…1.0000``."""
+    share = f"Judged@{bounds.depth} {format_percent(bounds.judged)}"
+    return share if bounds.low is None else f"{share}, {BOUNDS_HEADER} {format_ends(bounds)}"

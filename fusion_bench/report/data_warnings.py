@@ -173,12 +173,6 @@ def format_ends(bounds: CompletionBounds) -> str:
     return f"{format_number(bounds.low)}…{format_number(bounds.high)}"
 
 
-def describe_judged(bounds: CompletionBounds) -> str:
-    """``Judged@10 86.0 %, if judged 0.4167…1.0000``."""
-    share = f"Judged@{bounds.depth} {format_percent(bounds.judged)}"
-    return share if bounds.low is None else f"{share}, {BOUNDS_HEADER} {format_ends(bounds)}"
-
-
 def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> Iterator[str]:
     """That no completions are known of some measures.
 

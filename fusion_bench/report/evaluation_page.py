@@ -45,7 +45,6 @@ from fusion_bench.report.evaluation_tables import (
 )
 from fusion_bench.report.page import (
     Column,
-    Figure,
     Finding,
     Page,
     Section,
@@ -229,17 +228,6 @@ def build_page(report: Report) -> Page:
         answer=answer_in_words(report),
         advice=tuple(list_advice(report)),
     )
-
-
-def place_figures(page: Page, figures: Sequence[Sequence[Figure]]) -> Page:
-    """The page with the figures of each collection beside its first table."""
-    keys = {f"collection {i}": each for i, each in enumerate(figures)}
-    placed = []
-    for section in page.sections:
-        drawn, parts = keys.get(section.key, ()), section.parts
-        around = (*drawn[:1], *parts[:1], *drawn[1:], *parts[1:])
-        placed.append(replace(section, parts=around))
-    return replace(page, sections=tuple(placed))
 
 
 def _provenance(report: Report) -> Section:

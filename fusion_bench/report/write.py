@@ -63,7 +63,7 @@ def write_report(
 
     options = options or PictureOptions()
     figures = _evaluation_figures(report, options.plot_format, max_figures) if options.plots else ()
-    page = evaluation_page.place_figures(evaluation_page.build_page(report), figures)
+    page = place_figures(evaluation_page.build_page(report), figures)
     texts = {"report.json": f"{report.model_dump_json()}\n", "report.md": render_page(page)}
     if options.html:  # with what changed since the report that the folder holds
         texts["report.html"] = evaluation_html(
@@ -73,6 +73,17 @@ def write_report(
         data = json.dumps(details.to_dict(), ensure_ascii=False, separators=(",", ":"))
         texts["details.json"] = f"{data}\n"
     return write_files(folder, {**texts, **(tables or {})}, draw_figures(page))
+
+
+def place_figures(page: Page, figures: Sequence[Sequence[Figure]]) -> Page:
+    """The page with the figures of each collection beside its first table."""
+    keys = {f"collection {i}": each for i, each in enumerate(figures)}
+    placed = []
+    for section in page.sections:
+        drawn, parts = keys.get(section.key, ()), section.parts
+        around = (*drawn[:1], *parts[:1], *drawn[1:], *parts[1:])
+        placed.append(replace(section, parts=around))
+    return replace(page, sections=tuple(placed))
 
 
 def write_tuning(

@@ -18,6 +18,7 @@ from fusion_bench.report import tuning_page as tuning
 from fusion_bench.report.markdown import render_page
 from fusion_bench.report.page import Figure, Finding, Page
 from fusion_bench.report.terminal import print_page
+from fusion_bench.report.write import place_figures
 from tests.report import cases, tuning_cases
 from tests.report.evaluation_finding_cases import FINDINGS
 from tests.report.finding_cases import describe_cases
@@ -31,7 +32,7 @@ def evaluation_page() -> Page:
     collection = cases.full(split="test", types=("local", "global", "local"))
     settings = {"description": "Every kind of row."}
     report = cases.report(collection, v2=False, settings=settings)
-    return evaluation.place_figures(evaluation.build_page(report), [[FIGURE]])
+    return place_figures(evaluation.build_page(report), [[FIGURE]])
 
 
 def tuning_page() -> Page:

@@ -12,16 +12,15 @@ from fusion_bench.checks.lint_rule import (
     Rule,
     Subject,
     Witness,
-    order_fused,
     rank_lists,
     register_rule,
     reproduce,
-    same_lists,
     to_raw_score,
-    without_cuts,
+    without_blend,
 )
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
+from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import RerankBlend, RetrievalBlend
 from fusion_bench.methods.fuse.weighted_score import CombSum, WeightedScore, WeightedSum
 from fusion_bench.methods.normalize.linear import RawScores
@@ -62,8 +61,8 @@ def ladder(
     count = count_documents(blend, needed)
     last = min((subject.depth_of(name) or LAST_RANK for name in subject.sources), default=LAST_RANK)
     start = max(2, last - count + 2)
-    lists = same_lists(subject.sources, [1, *range(start, start + count - 1)])
-    return lists, order_fused(subject, lists)
+    lists = _same_lists(subject.sources, [1, *range(start, start + count - 1)])
+    return lists, _order_fused(subject, lists)
 
 
 def rerank_by_place(
@@ -143,7 +142,7 @@ def _build_order_witness(
         lists,
         rerank_by_place(order, [1.0], subject.space),
         above=((order[lower - 1], order[upper - 1]),),
-        system=without_cuts(subject.system),
+        system=_without_cuts(subject.system),
     )
 
 
@@ -192,7 +191,7 @@ def _build_scale_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
         rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
         {"d1": to_raw_score(1.0, subject.space), "d2": to_raw_score(second, subject.space)},
         scores=scores,
-        system=without_cuts(subject.system.model_copy(update={"blend": blend})),
+        system=_without_cuts(subject.system.model_copy(update={"blend": blend})),
     )
 
 
@@ -237,7 +236,7 @@ def _build_immovable_witness(
         lists,
         rerank_by_place(order, units, subject.space),
         above=tuple((order[frozen - 1], other) for other in order[frozen:]),
-        system=without_cuts(subject.system),
+        system=_without_cuts(subject.system),
     )
 
 
@@ -294,7 +293,7 @@ def _build_rerank_witness(subject: Subject, blend: RetrievalBlend, lead: float) 
         rank_lists(ranks),
         {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
         above=(("d2", "d1"),),
-        system=without_cuts(subject.system),
+        system=_without_cuts(subject.system),
     )
 
 
@@ -351,5 +350,27 @@ def _build_retrieval_witness(subject: Subject, blend: RetrievalBlend) -> Witness
         lists,
         {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
         above=(("d1", "d2"),),
-        system=without_cuts(subject.system),
+        system=_without_cuts(subject.system),
     )
+
+
+def _without_cuts(system: System) -> System:
+    """The fusion and the blend, without a threshold or cut of the final list."""
+    blend = system.blend
+    if isinstance(blend, RerankBlend):
+        blend = blend.model_copy(update={"min_score": None})
+    return system.model_copy(update={"blend": blend, "min_relevance": None, "top_k": None})
+
+
+def _same_lists(sources: Sequence[str], ranks: Sequence[int]) -> dict[str, RankedList]:
+    """Every source returns the same documents d1, d2, … at these ranks."""
+    width = len(str(len(ranks)))
+    placed = {f"d{i:0{width}}": (rank, 1 / rank) for i, rank in enumerate(ranks, 1)}
+    return dict.fromkeys(sources, placed)
+
+
+def _order_fused(subject: Subject, lists: Mapping[str, RankedList]) -> list[str]:
+    """The documents of these lists as the real fusion orders them."""
+    witness = Witness(without_blend(subject.system), "", lists, dataset=subject.dataset)
+    outcome, _ = reproduce(witness)
+    return list(outcome.ranks)
