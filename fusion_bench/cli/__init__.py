@@ -3,21 +3,61 @@
 A command decodes its options, makes one call, renders the result and exits. An error in its input
 ends in one line on standard error and exit code 2; with ``--json`` the line is JSON on standard
 output.
+
+A closed stream is taken for one that nobody reads: what is printed is dropped, and the exit code is
+the command's. What standard error does not take is dropped, too. Where standard output does not
+take a result, the error names it.
 """
 
 from __future__ import annotations
 
+import errno
+import io
+import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final, TextIO
 
 import typer
 
-from fusion_bench.cli.application import process
-from fusion_bench.cli.application.console import echo_error
+from fusion_bench.cli.application.console import echo_error, error_format
+from fusion_bench.cli.application.exit_codes import CommandInterruptedError, ExitCode
 from fusion_bench.cli.application.progress import progress_lines
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.util.signals import handlers
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
+
+#: Bytes of addresses that NumPy, SciPy and pyarrow need with two threads; with less, libraries of
+#: linear algebra end the process or wait without end as they are loaded.
+LEAST_ADDRESSES: Final = 480 << 20
+#: What an error calls the stream, as it would name a file.
+STDOUT_NAME = "standard output"
+
+
+class _OutputFile(io.FileIO):
+    """Standard output; an error names it."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write bytes, and return how many; raises OSError."""
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, STDOUT_NAME) from None
+
+
+class _ErrorFile(io.FileIO):
+    """Standard error; what it does not take is dropped."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        """Write bytes, and return how many there were."""
+        try:
+            return super().write(data)
+        except OSError:
+            return memoryview(data).nbytes
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,34 +69,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit code.
     """
-    process.mend_streams()
+    _mend_streams()
     given = sys.argv[1:] if arguments is None else list(arguments)
-    with process.error_format(given):
+    with error_format(given):
         try:
-            process.check_address_limit()
+            _check_address_limit()
             with handlers.raise_in_command(), progress_lines(given[0] if given else ""):
                 return _run_command(given)
         except FusionBenchError as error:
             _fail(str(error))
         except OSError as error:
-            if process.is_reader_gone(error):
-                process.drop_output()
-                return process.ExitCode.PIPE_CLOSED
-            _fail(process.describe_os_error(error))
-        except (KeyboardInterrupt, process.CommandInterruptedError):
+            if _is_reader_gone(error):
+                _drop_output()
+                return ExitCode.PIPE_CLOSED
+            _fail(_describe_os_error(error))
+        except (KeyboardInterrupt, CommandInterruptedError):
             _fail("interrupted")
-            return process.ExitCode.INTERRUPTED
+            return ExitCode.INTERRUPTED
         except Exception as error:  # noqa: BLE001 - exit code 1 means a regression
             if _is_interrupted(error):
                 _fail("interrupted")
-                return process.ExitCode.INTERRUPTED
-            if process.is_out_of_memory(error):
+                return ExitCode.INTERRUPTED
+            if _is_out_of_memory(error):
                 _fail("not enough memory: use fewer queries or a machine with more memory")
             elif type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
                 typer.echo(str(error), err=True)
             else:
                 _fail(_describe_exception(error))
-    return process.ExitCode.FAILED
+    return ExitCode.FAILED
 
 
 def _run_command(arguments: list[str]) -> int:
@@ -69,11 +109,11 @@ def _run_command(arguments: list[str]) -> int:
     try:
         code = app(args=arguments, prog_name="fusion-bench", standalone_mode=False)
     except SystemExit as stop:
-        if process.is_reader_gone(stop.__context__):  # Typer's code is 1, a regression here
-            return process.ExitCode.PIPE_CLOSED
+        if _is_reader_gone(stop.__context__):  # Typer's code is 1, a regression here
+            return ExitCode.PIPE_CLOSED
         is_code = stop.code is None or isinstance(stop.code, int)
-        code = stop.code if is_code else process.ExitCode.FAILED
-    if code == process.ExitCode.INTERRUPTED:
+        code = stop.code if is_code else ExitCode.FAILED
+    if code == ExitCode.INTERRUPTED:
         echo_error("interrupted")
     return code if isinstance(code, int) else 0
 
@@ -84,14 +124,19 @@ def _fail(message: str) -> None:
         echo_error(message, replaces_result=True)
     except OSError:
         echo_error(message)
-    process.drop_output()
+    _drop_output()
 
 
-def _is_interrupted(error: BaseException | None) -> bool:
+def _is_interrupted(error: BaseException) -> bool:
     """Whether Ctrl-C is behind an error: some libraries put an error of their own in its place."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
+    return any(isinstance(cause, KeyboardInterrupt) for cause in _list_causes(error))
+
+
+def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
+    """An error, and what is behind it."""
+    while error is not None:
+        yield error
         error = error.__cause__ or error.__context__
-    return error is not None
 
 
 def _describe_exception(error: Exception) -> str:
@@ -103,3 +148,92 @@ def _describe_exception(error: Exception) -> str:
         return f"{text.replace(': Value error, ', ': ', 1)}{remedy}"  # pydantic's words
     traceback.print_exc()
     return "this is a bug in fusion-bench: please report the lines above"
+
+
+def _describe_os_error(error: OSError) -> str:
+    """What the operating system refused, with the file first where it names one."""
+    if error.filename is None or error.strerror is None:
+        return error.strerror or str(error)
+    return f"{error.filename}: {error.strerror}"
+
+
+def _check_address_limit() -> None:
+    """Refuse to start where ``ulimit -v`` allows too little.
+
+    Raises:
+        FusionBenchError: It does.
+    """
+    try:
+        import resource
+    except ImportError:  # not on Windows, which has no such limit
+        return
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESSES:
+        raise FusionBenchError(
+            f"not enough memory: the process may have {limit >> 20} MiB of addresses (ulimit -v), "
+            f"and needs {LEAST_ADDRESSES >> 20} MiB: raise the limit"
+        )
+
+
+def _is_out_of_memory(error: BaseException) -> bool:
+    """Whether too little memory is behind an error; libraries in C++ have errors of their own."""
+    return any(
+        isinstance(cause, MemoryError) or "std::bad_alloc" in str(cause)
+        for cause in _list_causes(error)
+    )
+
+
+def _mend_streams() -> None:
+    """Replace the standard streams of the process by such as can be closed or full.
+
+    Streams that somebody else has put in their place stay, but for their treatment of characters
+    that they cannot encode: those are replaced.
+    """
+    for number in (0, 1, 2):  # what is opened next must not become a standard stream
+        _fill_descriptor(number)
+    sys.stdout = _mend_stream(sys.stdout, sys.__stdout__, _OutputFile, 1)
+    sys.stderr = _mend_stream(sys.stderr, sys.__stderr__, _ErrorFile, 2)
+
+
+def _drop_output() -> None:
+    """Drop what standard output has not taken, so that flushing it at exit does not fail."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _is_reader_gone(error: BaseException | None) -> bool:
+    """Whether an error says that nobody reads standard output any more."""
+    return (
+        isinstance(error, OSError) and error.errno == errno.EPIPE and error.filename == STDOUT_NAME
+    )
+
+
+def _fill_descriptor(number: int) -> None:
+    try:
+        os.fstat(number)
+    except OSError:
+        opened = os.open(os.devnull, os.O_RDWR)
+        if opened != number:
+            os.dup2(opened, number)
+            os.close(opened)
+
+
+def _mend_stream(
+    stream: TextIO | None, original: TextIO | None, kind: type[io.FileIO], number: int
+) -> TextIO:
+    if stream is None:  # Python found it closed
+        return open(os.devnull, "w", encoding="utf-8")  # noqa: PTH123 - until the process ends
+    if isinstance(stream, io.TextIOWrapper):
+        if stream is original:
+            stream.flush()
+            raw = kind(number, "w", closefd=False)
+            return io.TextIOWrapper(
+                io.BufferedWriter(raw),
+                encoding=stream.encoding,
+                errors="replace",
+                line_buffering=stream.line_buffering,
+            )
+        stream.reconfigure(errors="replace")
+    return stream

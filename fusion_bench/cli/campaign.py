@@ -16,7 +16,7 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json, print_result
-from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.options import Argument, Folder, Name, Option
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from fusion_bench.cli.application.console import (
     print_json,
     print_result,
 )
-from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.options import Folder
 from fusion_bench.engines.options import ExportOptions
 

@@ -13,7 +13,7 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console
-from fusion_bench.cli.application.process import ExitCode, locate_error
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.options import File, Folder, Name, Option, PageFileOptions
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.files import baseline_path, name_experiment, resolve_path
@@ -253,7 +253,7 @@ def _annotated_errors(experiment: Path) -> Iterator[None]:
         yield
     except FusionBenchError as error:
         if console.is_on_github():
-            file, line, message = locate_error(str(error))
+            file, line, message = console.locate_error(str(error))
             path = experiment if file is None else Path(file)
             typer.echo(format_annotation("error", path, line, message), err=True)
         raise

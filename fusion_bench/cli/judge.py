@@ -11,7 +11,7 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
-from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Amount, Argument, File, Name, Option
 from fusion_bench.judging.options import CombineName, JudgeOptions

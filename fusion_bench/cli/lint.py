@@ -6,7 +6,7 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.options import Name
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli.application.commands as base
-from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.models import MOST_WORKERS
 from fusion_bench.config.options import Argument, Changes, File, Option
 from fusion_bench.engines.options import PullOptions

@@ -10,7 +10,7 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
-from fusion_bench.cli.application.process import ExitCode
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.models.options import RerankOptions
 from fusion_bench.util.formatting import pluralize
 

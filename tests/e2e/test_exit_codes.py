@@ -13,12 +13,11 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.cli.application.app import FOLDER
-from fusion_bench.cli.application.process import (
+from fusion_bench.cli.application.console import locate_error
+from fusion_bench.cli.application.exit_codes import (
     COMMON,
     MEANINGS,
-    ErrorRecord,
     ExitCode,
-    locate_error,
 )
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.settings import GatePolicy
@@ -190,7 +189,7 @@ def raising(error: BaseException) -> Callable[..., object]:
 def test_an_error_takes_the_place_of_the_result(
     error: BaseException,
     code: int,
-    expected: ErrorRecord,
+    expected: tuple[str | None, int | None, str],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,

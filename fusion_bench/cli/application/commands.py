@@ -25,7 +25,7 @@ import typer
 from pydantic import BaseModel
 
 from fusion_bench.cli.application.app import RICH, STDOUT, command_app
-from fusion_bench.cli.application.process import ExitCode, describe_exit_codes
+from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_codes
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import (
     Argument,

@@ -1,17 +1,18 @@
-"""Output of commands: lines, JSON, tables, files for a paper."""
+"""Output of commands: lines, errors, JSON, tables, files for a paper."""
 
 from __future__ import annotations
 
 import os
 import re
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final, cast
 
 import typer
 
-from fusion_bench.cli.application.process import is_json_asked, locate_error
 from fusion_bench.util.formatting import PIPE_WIDTH, escape_control_chars, shorten_error, wrap_line
 
 if TYPE_CHECKING:
@@ -56,6 +57,46 @@ class LogOutput:
         return sys.stdout.write(disarm_commands(text))
 
 
+#: The end of what may be a place, with the number of its line.
+PLACE_END: Final = re.compile(r"(?::(\d+))?: ")
+#: How a message goes on after a path that is no regular file.
+NOT_A_FILE: Final = ("no such file", "a folder, ", "a named pipe, ", "a socket, ", "a device, ")
+
+_AS_JSON: ContextVar[bool] = ContextVar("errors as JSON", default=False)
+
+
+@contextmanager
+def error_format(arguments: Sequence[str]) -> Iterator[bool]:
+    """Print errors as JSON while the context lasts, if a command's arguments hold ``--json``.
+
+    Yields:
+        Whether they do.
+    """
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    token = _AS_JSON.set("--json" in options)
+    try:
+        yield _AS_JSON.get()
+    finally:
+        _AS_JSON.reset(token)
+
+
+def locate_error(message: str) -> tuple[str | None, int | None, str]:
+    """File, line and message of ``file:line: message`` or ``file: message``; None = not known."""
+    for n, end in enumerate(PLACE_END.finditer(message)):
+        file, rest = message[: end.start()], message[end.end() :]
+        if _is_file(file) or (n == 0 and rest.startswith(NOT_A_FILE)):
+            return file, int(end[1]) if end[1] else None, rest
+    return None, None, message
+
+
+def _is_file(path: str) -> bool:
+    try:
+        place = Path(path)  # a folder may bear the name of a dataset, but hardly with a suffix
+        return place.is_file() or bool(place.suffix and place.exists())
+    except (OSError, ValueError):  # too long for a name, or with a null byte
+        return False
+
+
 def echo(line: str, *, err: bool = False) -> None:
     r"""Print one line; a character that cannot be printed appears as ``\n`` or ``\x1b``.
 
@@ -77,11 +118,11 @@ def echo_error(message: str, *, replaces_result: bool = False) -> None:
         replaces_result: No result was printed: with ``--json``, print on standard output.
     """
     one_line = " ".join(message.split())
-    if is_json_asked():
+    if _AS_JSON.get():
         from json import dumps
 
-        record = {"error": locate_error(shorten_error(one_line))._asdict()}
-        typer.echo(dumps(record, ensure_ascii=False), err=not replaces_result)
+        place = zip(("file", "line", "message"), locate_error(shorten_error(one_line)), strict=True)
+        typer.echo(dumps({"error": dict(place)}, ensure_ascii=False), err=not replaces_result)
         return
     text = disarm_commands(shorten_error(escape_control_chars(one_line)))
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {text}", err=True)
