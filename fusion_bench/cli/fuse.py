@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli.application.commands as base
+from fusion_bench.api.fuse import fuse_experiment, fuse_files, make_run_rows
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import echo, print_json
 from fusion_bench.config.options import Argument, Changes, File, Name, Number
@@ -60,7 +61,6 @@ def command(options: FuseOptions) -> None:
         fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.csv --split test --sources
         fusion-bench fuse bm25=a.jsonl dense=b.jsonl --method rrf --set k=20 --out rrf.trec
     """
-    from fusion_bench.api.fuse_lists import make_run_rows
     from fusion_bench.io.outputs import write_output
     from fusion_bench.io.write_run import encode_run, find_writer
 
@@ -74,8 +74,6 @@ def command(options: FuseOptions) -> None:
 
 
 def _fuse_experiment(options: FuseOptions) -> FinalLists:
-    from fusion_bench.api.fuse_lists import fuse_experiment
-
     base.refuse(options, "does not go with an experiment", "method", "run_columns")
     if options.system is None:
         raise typer.BadParameter("name a system of the experiment", param_hint="--system")
@@ -94,7 +92,6 @@ def _fuse_experiment(options: FuseOptions) -> FinalLists:
 
 
 def _fuse_files(options: FuseOptions) -> FinalLists:
-    from fusion_bench.api.fuse_lists import fuse_files
     from fusion_bench.experiment.method_table import describe_fusion_alias
     from fusion_bench.io.outputs import refuse_inputs
 
