@@ -8,54 +8,70 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
 
 from fusion_bench.engines.connectors import Connector, connectors
 from fusion_bench.engines.connectors._base import has_control
 from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull_answers import Answer, PullStore, PullWork
 from fusion_bench.engines.pull_questions import (
+    FUSED_LIST,
     ListPlan,
-    build_queries,
     describe_settings,
     find_vectors,
     list_questions,
-    plan_lists,
 )
 from fusion_bench.engines.pulled_dataset import (
     DATASET_FILE,
+    DOCUMENTS_FILE,
+    QUERIES_FILE,
+    RECORD_FILE,
+    ListRecord,
     PulledLists,
     PullRecord,
-    check_folder,
     finish_replacement,
-    list_notes,
-    read_list_names,
+    read_record,
     replays_another_request,
-    summarize_list,
     write_folder,
 )
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.held_out import read_everything
 from fusion_bench.io.json_objects import load_queries, read_objects
+from fusion_bench.io.outputs import check_output
 from fusion_bench.models.answer_stores import AnswerStore
-from fusion_bench.util.files import lock_folder
-from fusion_bench.util.formatting import Columns, TableView
+from fusion_bench.util.files import lock_folder, require_folder
+from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: Folder of the answers, in the dataset's folder.
 UNFINISHED: Final = ".pull"
 ANSWERS: Final = "answers.sqlite"
 
 
-def check_unfinished(out: Path, *, start_over: bool) -> None:
-    """Refuse a folder whose dataset this pull may not replace.
+def _check_unfinished(folder: Path, *, start_over: bool) -> None:
+    """Refuse a folder whose files this pull may not replace.
 
-    It may where it starts over, or where the answers of an unfinished pull are there.
+    Args:
+        folder: Of the dataset.
+        start_over: Whether everything is asked anew.
 
     Raises:
-        ConfigError: It may not, or a file is in the way.
+        ConfigError: It is a file, or holds a dataset that this may not replace, or another's file.
     """
-    check_folder(out, replace=start_over or (out / UNFINISHED / ANSWERS).exists())
+    require_folder(folder)
+    path = folder / DATASET_FILE
+    if path.exists() and not (start_over or (folder / UNFINISHED / ANSWERS).exists()):
+        raise ConfigError(
+            f"{path}: there is a dataset already: name another folder with --out, or pull it anew "
+            "with --replace"
+        )
+    if path.exists() and not (folder / RECORD_FILE).exists():
+        raise ConfigError(f"{path}: no pull made this dataset: name another folder with --out")
+    for name in () if path.exists() else (QUERIES_FILE, DOCUMENTS_FILE):
+        check_output(folder / name)
 
 
 @contextmanager
@@ -72,7 +88,7 @@ def open_stores(out: Path, *, start_over: bool) -> Iterator[tuple[PullStore, Ans
     folder = out / UNFINISHED
     is_new, is_used = not out.exists(), False
     with lock_folder(out, "another pull uses it"):
-        check_unfinished(out, start_over=start_over)  # another pull may just have ended
+        _check_unfinished(out, start_over=start_over)  # another pull may just have ended
         finish_replacement(out)
         if start_over:
             shutil.rmtree(folder, ignore_errors=True)
@@ -116,7 +132,7 @@ class PulledDataset(TableView):
     @property
     def notes(self) -> list[str]:
         """One sentence for each thing that is worth knowing."""
-        return list_notes(self.record)
+        return _note_pull(self.record)
 
     def _summary(self) -> str:
         lists = ", ".join(each.name for each in self.record.lists)
@@ -152,10 +168,10 @@ def pull_dataset(
         FusionBenchError: An input or an option breaks a rule, the engine failed, or a file cannot
             be written. Answers stay in the folder until the dataset is written.
     """
-    check_unfinished(options.out, start_over=options.start_over)
+    _check_unfinished(options.out, start_over=options.start_over)
     if options.all_texts:
         _require_listing(connector)
-    plans = plan_lists(connector, options.depth)
+    plans = _plan_lists(connector, options.depth)
     objects = _read_queries(queries)
     with open_stores(options.out, start_over=options.start_over) as (answers, vectors):
         texts = {query: str(item["text"]) for query, item in objects.items()}
@@ -166,7 +182,7 @@ def pull_dataset(
             vectors,
             lambda done, total: on_progress("encoding", done, total),
         )
-        questions = list_questions(plans, build_queries(texts, query_vectors), texts=options.texts)
+        questions = list_questions(plans, texts, query_vectors, with_texts=options.texts)
         work = PullWork(
             connector,
             options,
@@ -181,6 +197,27 @@ def pull_dataset(
         files = write_folder(options.out, pulled)
         answers.is_done = not work.failed
     return PulledDataset(options.out, pulled.record, tuple(files))
+
+
+def _plan_lists(connector: Connector, depth: int) -> tuple[ListPlan, ...]:
+    """The sources, and the fused answer where it is configured.
+
+    Args:
+        connector: The engine.
+        depth: Most hits of the fused answer, and of sources without a depth of their own.
+
+    Raises:
+        ConfigError: A source is named as the fused list, or a depth is too great for the engine.
+    """
+    if FUSED_LIST in connector.legs:
+        raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
+    plans = [ListPlan(name, source.depth or depth) for name, source in connector.legs.items()]
+    for plan in plans:
+        connector.check_depth(plan.name, plan.depth)
+    if connector.fused is None:
+        return tuple(plans)
+    connector.check_depth("", depth)
+    return (*plans, ListPlan(FUSED_LIST, depth, is_fused=True))
 
 
 def _require_listing(connector: Connector) -> None:
@@ -257,7 +294,7 @@ def _collect_lists(
         )
     kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
     record = _make_record(plans, work, answers)
-    dropped = read_list_names(options.out) - {plan.name for plan in kept}
+    dropped = _read_list_names(options.out) - {plan.name for plan in kept}
     changes: dict[str, Any] = {"dropped": tuple(sorted(dropped))}
     has_texts = options.texts or options.all_texts
     if has_texts:
@@ -292,12 +329,126 @@ def _make_record(
         queries=len(next(iter(answers.values()))),
         asked=work.asked,
         lists=tuple(
-            summarize_list(plan, [*answers[plan.name].values()], _describe_score(connector, plan))
+            _summarize_list(plan, [*answers[plan.name].values()], _describe_score(connector, plan))
             for plan in plans
         ),
         failed=work.failed,
         is_replay_outdated=replays_another_request(work.options.out, connector, work.options.depth),
     )
+
+
+#: From so many queries on, equally long lists are no accident.
+MANY_QUERIES: Final = 10
+PERCENTILES: Final = (50, 95, 99)
+
+
+def _summarize_list(plan: ListPlan, answers: Sequence[Answer], score: str) -> ListRecord:
+    """The record of a list.
+
+    Args:
+        plan: What was asked.
+        answers: One a query; at least one.
+        score: What its scores are.
+    """
+    latencies = [answer.latency_ms for answer in answers]
+    values = np.percentile(latencies, PERCENTILES, method="inverted_cdf")
+    return ListRecord(
+        name=plan.name,
+        is_fused=plan.is_fused,
+        score=score,
+        depth=plan.depth,
+        queries=len(answers),
+        empty=sum(not answer.hits for answer in answers),
+        hits=sum(len(answer.hits) for answer in answers),
+        longest=max(len(answer.hits) for answer in answers),
+        surplus=sum(answer.surplus for answer in answers),
+        unordered=sum(not _is_falling(answer) for answer in answers),
+        rising=sum(_is_rising(answer) for answer in answers),
+        retries=sum(answer.retries for answer in answers),
+        latency_ms={f"p{p}": round(float(v), 3) for p, v in zip(PERCENTILES, values, strict=True)},
+    )
+
+
+def _read_list_names(folder: Path) -> set[str]:
+    """The lists that the pull into a folder made; none where no record can be read."""
+    record = read_record(folder)
+    return set() if record is None else {each.name for each in record.lists if each.hits}
+
+
+def _is_falling(answer: Answer) -> bool:
+    """Whether no hit scores higher than the one before it."""
+    scores = [hit.score for hit in answer.hits]
+    return all(left >= right for left, right in pairwise(scores))
+
+
+def _is_rising(answer: Answer) -> bool:
+    """Whether no hit scores lower than the one before it, and not all score the same."""
+    scores = [hit.score for hit in answer.hits]
+    return len(set(scores)) > 1 and all(left <= right for left, right in pairwise(scores))
+
+
+def _note_pull(record: PullRecord) -> list[str]:
+    """One sentence for each thing of a pull that is worth knowing."""
+    notes = [note for each in record.lists for note in _note_list(each)]
+    if record.without_text:
+        notes.append(f"{record.without_text:,} documents came without a text.")
+    if record.coverage is not None:
+        notes.append(
+            f"documents.jsonl has the texts of {record.coverage}: 'retrieve' searches no others; "
+            "--all-texts pulls all."
+        )
+    if record.is_changed:
+        notes.append(
+            "degraded: the index changed while it was asked, so that lists of one query may be of "
+            "two states of it: pull again with --replace."
+        )
+    if record.failed:
+        query, reason = next(iter(record.failed.items()))
+        count = pluralize(len(record.failed), "query")
+        notes.append(
+            f"degraded: {count} left out (for example {query}: {reason}). The same command without "
+            "--replace asks them again, and no other."
+        )
+    if record.is_replay_outdated:
+        notes.append(
+            "experiment.yaml stays, and its replay has the window and the limit of an earlier "
+            "pull: correct depth and top_k, or delete the file and pull again with --replace."
+        )
+    if record.dropped:
+        notes.append(
+            f"{', '.join(record.dropped)}: of the pull before this one, so dataset.yaml names it "
+            "no more; the file stays."
+        )
+    return notes
+
+
+def _note_list(record: ListRecord) -> Sequence[str]:
+    notes = []
+    if record.hits == 0:
+        notes.append(f"{record.name} returned nothing for any query, and is left out.")
+    elif record.empty:
+        rest = f"{record.empty} of {record.queries} queries"
+        notes.append(f"{record.name} returned nothing for {rest}.")
+    is_even = record.hits and record.longest * (record.queries - record.empty) == record.hits
+    if is_even and record.longest < record.depth and record.queries >= MANY_QUERIES:
+        notes.append(
+            f"{record.name} returned {pluralize(record.longest, 'document')} for each query, and "
+            f"{record.depth:,} were asked for: the index holds no more, or a limit of the engine's "
+            "own applies."
+        )
+    if record.surplus:
+        notes.append(f"{record.name} sent {record.surplus:,} hits beyond its depth: dropped.")
+    if record.rising and record.rising >= record.queries - record.empty:
+        notes.append(
+            f"The scores of {record.name} rise from the first hit to the last, as distances do: "
+            "turn their sign where you can. The ranks are the engine's."
+        )
+    elif record.unordered:
+        notes.append(
+            f"The scores of {record.name} do not fall from hit to hit for {record.unordered} of "
+            f"{record.queries} queries. The ranks are the engine's (rank_from: column)."
+        )
+    return notes
 
 
 def _describe_score(connector: Connector, plan: ListPlan) -> str:

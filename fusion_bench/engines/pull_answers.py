@@ -20,11 +20,12 @@ from pydantic import JsonValue
 
 from fusion_bench.engines.connectors import Connector, EngineSession, Hit, check_hits
 from fusion_bench.engines.options import PullOptions
-from fusion_bench.engines.pull_questions import Question, describe_identity
+from fusion_bench.engines.pull_questions import Question, describe_settings
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
 from fusion_bench.models.endpoints import REPEATED, RetryRules, call_with_retries
 from fusion_bench.util.calls import RateLimiter
 from fusion_bench.util.databases import DigestedStore
+from fusion_bench.util.digests import hash_values
 
 TABLES: Final = """
 CREATE TABLE IF NOT EXISTS pull (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -197,7 +198,7 @@ class PullWork:
         Before the first answer there is nothing to mix: a wrong setting is corrected, no more.
         """
         store = self.store
-        identity = describe_identity(self.connector, self.fingerprint, self.questions)
+        identity = _describe_identity(self.connector, self.fingerprint, self.questions)
         known = store.read_identity()
         if known is not None and (self.is_of_dataset or store.has_answers()):
             for part, what in (("settings", "settings"), ("fingerprint", "index")):
@@ -291,6 +292,19 @@ class PullWork:
             f"{self.store.where}: {resume})",
             kind=error.kind,
         )
+
+
+def _describe_identity(
+    connector: Connector, fingerprint: Mapping[str, Any], questions: Sequence[Question]
+) -> dict[str, Any]:
+    """What all answers of a pull depend on, as JSON: the settings, the index, and what is asked."""
+    identity = {
+        "settings": describe_settings(connector),
+        "fingerprint": dict(fingerprint),
+        "questions": hash_values(sorted(question.key for question in questions)),
+    }
+    data: dict[str, Any] = json.loads(json.dumps(identity))
+    return data
 
 
 def _name_question(question: Question, error: FusionBenchError) -> FusionBenchError:

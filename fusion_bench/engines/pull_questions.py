@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -222,34 +221,30 @@ class Question:
     key: str
 
 
-def plan_lists(connector: Connector, depth: int) -> tuple[ListPlan, ...]:
-    """The sources, and the fused answer where it is configured.
+def list_questions(
+    plans: Sequence[ListPlan],
+    texts: Mapping[str, str],
+    vectors: Mapping[str, Vectors],
+    *,
+    with_texts: bool,
+) -> list[Question]:
+    """Every list of every query; all lists of a query stand together.
 
     Args:
-        connector: The engine.
-        depth: Most hits of the fused answer, and of sources without a depth of their own.
-
-    Raises:
-        ConfigError: A source is named as the fused list, or a depth is too great for the engine.
-    """
-    if FUSED_LIST in connector.legs:
-        raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
-    plans = [ListPlan(name, source.depth or depth) for name, source in connector.legs.items()]
-    for plan in plans:
-        connector.check_depth(plan.name, plan.depth)
-    if connector.fused is None:
-        return tuple(plans)
-    connector.check_depth("", depth)
-    return (*plans, ListPlan(FUSED_LIST, depth, is_fused=True))
-
-
-def build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> list[PullQuery]:
-    """The queries as the sources search for them.
-
-    Args:
+        plans: The lists.
         texts: Query id → text.
         vectors: Source → query id → vector.
+        with_texts: Whether the texts of the documents are asked for.
     """
+    return [
+        Question(plan, query, _hash_question(plan, query, texts=with_texts))
+        for query in _build_queries(texts, vectors)
+        for plan in plans
+    ]
+
+
+def _build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> list[PullQuery]:
+    """The queries as the sources search for them."""
     return [
         PullQuery(
             query,
@@ -258,23 +253,6 @@ def build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> l
             {source: v for source, of in vectors.items() if isinstance(v := of[query], Mapping)},
         )
         for query, text in texts.items()
-    ]
-
-
-def list_questions(
-    plans: Sequence[ListPlan], queries: Sequence[PullQuery], *, texts: bool
-) -> list[Question]:
-    """Every list of every query; all lists of a query stand together.
-
-    Args:
-        plans: The lists.
-        queries: The queries.
-        texts: Whether the texts of the documents are asked for.
-    """
-    return [
-        Question(plan, query, _hash_question(plan, query, texts=texts))
-        for query in queries
-        for plan in plans
     ]
 
 
@@ -292,19 +270,6 @@ def _hash_question(plan: ListPlan, query: PullQuery, *, texts: bool) -> str:
         )
     ]
     return hash_values(plan.name, plan.depth, int(texts), query.id, query.text, numbers)
-
-
-def describe_identity(
-    connector: Connector, fingerprint: Mapping[str, Any], questions: Sequence[Question]
-) -> dict[str, Any]:
-    """What all answers of a pull depend on, as JSON: the settings, the index, and what is asked."""
-    identity = {
-        "settings": describe_settings(connector),
-        "fingerprint": dict(fingerprint),
-        "questions": hash_values(sorted(question.key for question in questions)),
-    }
-    data: dict[str, Any] = json.loads(json.dumps(identity))
-    return data
 
 
 def describe_settings(connector: Connector) -> dict[str, Any]:

@@ -17,12 +17,10 @@ import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final, Literal
 
-import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
@@ -35,18 +33,16 @@ from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.io.dataset_config import make_dataset_name
-from fusion_bench.io.outputs import RECORD, check_output, write_output
+from fusion_bench.io.outputs import RECORD, write_output
 from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.util.files import (
     UNFINISHED,
     make_write_error,
     read_regular,
     remove_on_failure,
-    require_folder,
     resolve_path,
     write_atomic,
 )
-from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines
 
 DATASET_FILE: Final = "dataset.yaml"
@@ -132,9 +128,6 @@ def _place_file(file: Path, target: Path) -> None:
 
 FORMAT_VERSION: Final = 1
 RECORD_FILE: Final = "pull.json"
-#: From so many queries on, equally long lists are no accident.
-MANY_QUERIES: Final = 10
-PERCENTILES: Final = (50, 95, 99)
 
 
 class ListRecord(StrictModel):
@@ -229,121 +222,12 @@ class PullRecord(StrictModel):
         return bool(self.failed) or self.is_changed
 
 
-def summarize_list(plan: ListPlan, answers: Sequence[Answer], score: str) -> ListRecord:
-    """The record of a list.
-
-    Args:
-        plan: What was asked.
-        answers: One a query; at least one.
-        score: What its scores are.
-    """
-    latencies = [answer.latency_ms for answer in answers]
-    values = np.percentile(latencies, PERCENTILES, method="inverted_cdf")
-    return ListRecord(
-        name=plan.name,
-        is_fused=plan.is_fused,
-        score=score,
-        depth=plan.depth,
-        queries=len(answers),
-        empty=sum(not answer.hits for answer in answers),
-        hits=sum(len(answer.hits) for answer in answers),
-        longest=max(len(answer.hits) for answer in answers),
-        surplus=sum(answer.surplus for answer in answers),
-        unordered=sum(not _is_falling(answer) for answer in answers),
-        rising=sum(_is_rising(answer) for answer in answers),
-        retries=sum(answer.retries for answer in answers),
-        latency_ms={f"p{p}": round(float(v), 3) for p, v in zip(PERCENTILES, values, strict=True)},
-    )
-
-
 def read_record(folder: Path) -> PullRecord | None:
     """The record of the pull into a folder; None where none can be read."""
     try:
         return PullRecord.model_validate_json(read_regular(folder / RECORD_FILE))
     except (OSError, ValueError):
         return None
-
-
-def read_list_names(folder: Path) -> set[str]:
-    """The lists that the pull into a folder made; none where no record can be read."""
-    record = read_record(folder)
-    return set() if record is None else {each.name for each in record.lists if each.hits}
-
-
-def _is_falling(answer: Answer) -> bool:
-    """Whether no hit scores higher than the one before it."""
-    scores = [hit.score for hit in answer.hits]
-    return all(left >= right for left, right in pairwise(scores))
-
-
-def _is_rising(answer: Answer) -> bool:
-    """Whether no hit scores lower than the one before it, and not all score the same."""
-    scores = [hit.score for hit in answer.hits]
-    return len(set(scores)) > 1 and all(left <= right for left, right in pairwise(scores))
-
-
-def list_notes(record: PullRecord) -> list[str]:
-    """One sentence for each thing of a pull that is worth knowing."""
-    notes = [note for each in record.lists for note in _list_notes(each)]
-    if record.without_text:
-        notes.append(f"{record.without_text:,} documents came without a text.")
-    if record.coverage is not None:
-        notes.append(
-            f"documents.jsonl has the texts of {record.coverage}: 'retrieve' searches no others; "
-            "--all-texts pulls all."
-        )
-    if record.is_changed:
-        notes.append(
-            "degraded: the index changed while it was asked, so that lists of one query may be of "
-            "two states of it: pull again with --replace."
-        )
-    if record.failed:
-        query, reason = next(iter(record.failed.items()))
-        count = pluralize(len(record.failed), "query")
-        notes.append(
-            f"degraded: {count} left out (for example {query}: {reason}). The same command without "
-            "--replace asks them again, and no other."
-        )
-    if record.is_replay_outdated:
-        notes.append(
-            "experiment.yaml stays, and its replay has the window and the limit of an earlier "
-            "pull: correct depth and top_k, or delete the file and pull again with --replace."
-        )
-    if record.dropped:
-        notes.append(
-            f"{', '.join(record.dropped)}: of the pull before this one, so dataset.yaml names it "
-            "no more; the file stays."
-        )
-    return notes
-
-
-def _list_notes(record: ListRecord) -> Sequence[str]:
-    notes = []
-    if record.hits == 0:
-        notes.append(f"{record.name} returned nothing for any query, and is left out.")
-    elif record.empty:
-        rest = f"{record.empty} of {record.queries} queries"
-        notes.append(f"{record.name} returned nothing for {rest}.")
-    is_even = record.hits and record.longest * (record.queries - record.empty) == record.hits
-    if is_even and record.longest < record.depth and record.queries >= MANY_QUERIES:
-        notes.append(
-            f"{record.name} returned {pluralize(record.longest, 'document')} for each query, and "
-            f"{record.depth:,} were asked for: the index holds no more, or a limit of the engine's "
-            "own applies."
-        )
-    if record.surplus:
-        notes.append(f"{record.name} sent {record.surplus:,} hits beyond its depth: dropped.")
-    if record.rising and record.rising >= record.queries - record.empty:
-        notes.append(
-            f"The scores of {record.name} rise from the first hit to the last, as distances do: "
-            "turn their sign where you can. The ranks are the engine's."
-        )
-    elif record.unordered:
-        notes.append(
-            f"The scores of {record.name} do not fall from hit to hit for {record.unordered} of "
-            f"{record.queries} queries. The ranks are the engine's (rank_from: column)."
-        )
-    return notes
 
 
 QUERIES_FILE: Final = "queries.jsonl"
@@ -374,25 +258,6 @@ class PulledLists:
     queries: Sequence[Mapping[str, Any]]
     texts: Mapping[str, str] | None
     record: PullRecord
-
-
-def check_folder(folder: Path, *, replace: bool) -> None:
-    """Refuse a folder in which something of another origin would be overwritten.
-
-    Raises:
-        ConfigError: It is a file, or holds a dataset that this may not replace.
-    """
-    require_folder(folder)
-    path = folder / DATASET_FILE
-    if path.exists() and not replace:
-        raise ConfigError(
-            f"{path}: there is a dataset already: name another folder with --out, or pull it anew "
-            "with --replace"
-        )
-    if path.exists() and not (folder / RECORD_FILE).exists():
-        raise ConfigError(f"{path}: no pull made this dataset: name another folder with --out")
-    for name in () if path.exists() else (QUERIES_FILE, DOCUMENTS_FILE):
-        check_output(folder / name)
 
 
 def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
@@ -486,9 +351,8 @@ def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> 
     decides.
     """
     roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
-    answers = pulled.answers[plan.name].values()
-    is_ordered = all(_is_falling(answer) for answer in answers)
-    order = {"source_ties": "file"} if is_ordered else {"rank_from": "column"}
+    unordered = {each.name for each in pulled.record.lists if each.unordered}
+    order = {"rank_from": "column"} if plan.name in unordered else {"source_ties": "file"}
     path = f"{place}runs/{plan.name}{suffix}"
     return {"path": path, **({"roles": roles} if roles else {}), **order}
 
