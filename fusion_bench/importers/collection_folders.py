@@ -198,7 +198,7 @@ def _read_rows(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]
 QRELS_SUFFIXES = (".tsv", ".jsonl", ".trec", ".txt")
 
 
-def read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollection:
+def _read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollection:
     """Read the queries and judgments of a folder.
 
     Args:
@@ -310,7 +310,7 @@ SPLIT: Final = re.compile(r"(?P<split>.+?)(-\d{5}-of-\d{5})?\.parquet")
 HUB_FOLDER: Final = re.compile(r"datasets--(?P<owner>.+?)--(?P<name>.+)")
 
 
-def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollection:
+def _read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollection:
     """Read the queries and judgments of a folder.
 
     Args:
@@ -322,7 +322,7 @@ def read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedCollec
     """
     root = find_snapshot(folder)
     if not (root / "corpus").is_dir():
-        return read_beir_folder(root, splits)
+        return _read_beir_folder(root, splits)
     corpus, queries = _list_parquet(root / "corpus"), _list_parquet(root / "queries")
     files = _find_mteb_qrels(root)
     chosen = _choose_splits(str(root), list(files), splits)
@@ -387,3 +387,7 @@ def _iterate_rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]
         plain = kept.astype(object).where(kept.notna(), None)
         for number, row in enumerate(plain.to_dict(orient="records"), start=1):
             yield f"{path}: row {number}", {str(name): value for name, value in row.items()}
+
+
+#: Kind of a folder → what reads it.
+FOLDER_READERS: Final = {"beir": _read_beir_folder, "mteb": _read_mteb_folder}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote
@@ -24,10 +24,8 @@ from fusion_bench.importers.search_log import (
     STRATEGIES,
     LoggedQueries,
     LoggedQuery,
-    LoggedSearch,
     collect_lists,
     describe_query,
-    group_searches,
     read_log,
 )
 from fusion_bench.io.dataset_config import make_dataset_name
@@ -287,10 +285,7 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
     """
     require_free(options.out, (DATASET_FILE, EXPERIMENT_FILE))
     known = None if options.queries is None else _load_named_queries(options.queries)
-    searches, classifications = read_log(log)
-    grouped = group_searches(
-        log, searches, classifications, known, on_duplicate=options.on_duplicate
-    )
+    grouped = read_log(log, known, on_duplicate=options.on_duplicate)
     queries = grouped.queries
     if options.qrels is not None:
         _check_judged(options.qrels, queries)
@@ -316,11 +311,7 @@ def write_log_dataset(log: Path, options: LogOptions) -> LogDataset:
         queries=len(queries),
         lists={name: len(rows.documents) for name, rows in counted.items()},
         check=check,
-        notes=(
-            *_list_notes(grouped, check, options),
-            *_note_unsearched(searches, classifications),
-            *notes,
-        ),
+        notes=(*_list_notes(grouped, check, options), *notes),
     )
 
 
@@ -334,18 +325,6 @@ def _load_named_queries(path: Path) -> dict[str, Query]:
             f"{', '.join(item) or 'nothing'})"
         )
     return load_queries(path)
-
-
-def _note_unsearched(
-    searches: Iterable[LoggedSearch], classifications: Collection[str]
-) -> Iterator[str]:
-    texts = {search.result.query.text for search in searches}
-    unsearched = [text for text in classifications if text not in texts]
-    if unsearched:
-        yield (
-            f"{pluralize(len(unsearched), 'classification')} left out: no search has the text (for "
-            f"example {unsearched[0]!r:.80})"
-        )
 
 
 def _check_judged(qrels: Path, queries: Sequence[LoggedQuery]) -> None:
@@ -395,6 +374,11 @@ def _list_notes(grouped: LoggedQueries, check: ReplayCheck, options: LogOptions)
         yield (
             f"the replay orders {pluralize(len(check.differing), 'query')} otherwise (for example "
             f"{check.differing[0]!r}): 'production' is the list as it was returned"
+        )
+    if grouped.unsearched:
+        yield (
+            f"{pluralize(len(grouped.unsearched), 'classification')} left out: no search has the "
+            f"text (for example {grouped.unsearched[0]!r:.80})"
         )
 
 

@@ -51,17 +51,8 @@ class LoggedSearch:
         return self.offset + len(self.result.results)
 
 
-def read_log(path: Path) -> tuple[list[LoggedSearch], dict[str, QueryClassification]]:
-    """Read a log of searches: they, in order, and classifications by the query's text.
-
-    Args:
-        path: JSON Lines, gzip or not. A line with an ``originalQuery`` is a classification, every
-            other one the result of a search. Blank lines are skipped.
-
-    Raises:
-        DataError: No search, a line that is no such record, or a result that is listed twice; says
-            file and line.
-    """
+def _read_searches(path: Path) -> tuple[list[LoggedSearch], dict[str, QueryClassification]]:
+    """The searches, in order, and classifications by the query's text."""
     searches: list[LoggedSearch] = []
     classifications: dict[str, QueryClassification] = {}
     for number, line in enumerate(read_text(path).split("\n"), start=1):
@@ -139,48 +130,36 @@ class LoggedQueries:
         queries: In the order in which they were first asked.
         without_start: Texts of queries that are left out, as their first results were not logged.
         repeated: Searches that were left out, as another has the same page of the same query.
+        unsearched: Texts that were classified, and not searched for.
     """
 
     queries: tuple[LoggedQuery, ...]
     without_start: tuple[str, ...]
     repeated: int
+    unsearched: tuple[str, ...]
 
 
-def group_searches(
-    path: Path,
-    searches: Iterable[LoggedSearch],
-    classifications: Mapping[str, QueryClassification],
-    known: Mapping[str, Query] | None = None,
-    *,
-    on_duplicate: OnDuplicate = "error",
+def read_log(
+    path: Path, known: Mapping[str, Query] | None, *, on_duplicate: OnDuplicate
 ) -> LoggedQueries:
-    """Put the searches for each text together.
+    """Read a log of searches, and put those for each text together.
 
     Searches with the same text are one query. Their offsets may differ: they are its pages. Two
     searches for one page count once where they return the same.
 
     Args:
-        path: The log, for messages.
-        searches: Those of the log.
-        classifications: By the text of their query.
-        known: Queries by id, whose texts name the logged ones; by default ``q1``, ``q2``, …
+        path: JSON Lines, gzip or not. A line with an ``originalQuery`` is a classification, every
+            other one the result of a search. Blank lines are skipped.
+        known: Queries by id, whose texts name the logged ones; None = ``q1``, ``q2``, …
         on_duplicate: Two searches for one page that differ: an error, or the last one counts.
 
     Raises:
-        DataError: A text that ``known`` does not have, two searches that differ, or no query whose
-            results were logged from the first on.
+        DataError: No search, a line that is no such record, a result that is listed twice, a text
+            that ``known`` does not have, two searches that differ, or no query whose results were
+            logged from the first on.
     """
-    pages: dict[str, dict[int, LoggedSearch]] = {}
-    repeated = 0
-    for search in searches:
-        of_query = pages.setdefault(search.result.query.text, {})
-        earlier = of_query.get(search.offset)
-        if earlier is not None:
-            repeated += 1
-        if on_duplicate == "error":
-            for other in of_query.values():
-                _check_agreement(other, search)
-        of_query[search.offset] = search
+    searches, classifications = _read_searches(path)
+    pages, repeated = _find_pages(searches, on_duplicate)
     names = _name_queries(list(pages), known, path)
     queries = []
     without_start = []
@@ -206,7 +185,26 @@ def group_searches(
             f"{path}: the first results of no query were logged (query.options.offset is "
             "above 0 everywhere): log the first pages"
         )
-    return LoggedQueries(tuple(queries), tuple(without_start), repeated)
+    unsearched = tuple(text for text in classifications if text not in pages)
+    return LoggedQueries(tuple(queries), tuple(without_start), repeated, unsearched)
+
+
+def _find_pages(
+    searches: Iterable[LoggedSearch], on_duplicate: OnDuplicate
+) -> tuple[dict[str, dict[int, LoggedSearch]], int]:
+    """The searches for each text by their offset, and how many of them another one replaced."""
+    pages: dict[str, dict[int, LoggedSearch]] = {}
+    repeated = 0
+    for search in searches:
+        of_query = pages.setdefault(search.result.query.text, {})
+        earlier = of_query.get(search.offset)
+        if earlier is not None:
+            repeated += 1
+        if on_duplicate == "error":
+            for other in of_query.values():
+                _check_agreement(other, search)
+        of_query[search.offset] = search
+    return pages, repeated
 
 
 def _check_agreement(first: LoggedSearch, second: LoggedSearch) -> None:

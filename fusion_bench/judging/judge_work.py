@@ -31,7 +31,6 @@ from fusion_bench.judging.pools import (
     Pair,
     PooledDocument,
     build_pool,
-    group_by_query,
     keep_queries,
     order_queries,
 )
@@ -157,7 +156,7 @@ def open_task(
     # A machine's grades stand for nobody's: people judge the same documents, and are compared.
     asks_all = asks_again or dataset.spec.is_judged_by_machine
     known = {} if asks_all else {pair: grades[pair] for pair in pairs if pair in grades}
-    groups, folder = group_by_query(pool), judged.path.parent / JUDGMENTS_FOLDER
+    groups, folder = _group_by_query(pool), judged.path.parent / JUDGMENTS_FOLDER
     return JudgeTask(
         file=JudgeFile(folder / f"{options.judge}.csv", options.judge),
         greatest=_find_top_grade(dataset.qrels, relevance, options.max_grade, others.values()),
@@ -235,7 +234,7 @@ def open_work(
     grades = {pair: each.grade for pair, each in task.file.judgments.items()}
     named = {"greatest": task.greatest, "progress": progress}
     plan = options.call(plan_judging, judged, grades, **named)
-    groups = group_by_query(document for document, _ in plan.documents[: options.budget])
+    groups = _group_by_query(document for document, _ in plan.documents[: options.budget])
     # In the order of the plan, one query at a time.
     limited = replace(task, groups=[*groups.values()], order=None)
     return JudgeWork(judged, options, limited, plan)
@@ -255,13 +254,21 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
     pool = build_pool(judged, depth=max(options.depth, longest))
     task = open_task(judged, pool, options)
     documents = {
-        query: {each.document for each in group} for query, group in group_by_query(pool).items()
+        query: {each.document for each in group} for query, group in _group_by_query(pool).items()
     }
     judgments = read_sheet(path, options.judge, task.greatest, documents)
     if judgments:
         with task.file.lock():
             task.file.add_all(judgments)
     return task.file, len(judgments)
+
+
+def _group_by_query(documents: Iterable[PooledDocument]) -> dict[str, list[PooledDocument]]:
+    """The documents of each query, in the order of the documents."""
+    groups: dict[str, list[PooledDocument]] = {}
+    for each in documents:
+        groups.setdefault(each.query, []).append(each)
+    return groups
 
 
 def _take_mean(grades: Sequence[int]) -> int:

@@ -192,14 +192,6 @@ class PooledDocument:
         return sum(rank > 0 for rank in self.ranks)
 
 
-def group_by_query(documents: Iterable[PooledDocument]) -> dict[str, list[PooledDocument]]:
-    """The documents of each query, in the order of the documents."""
-    groups: dict[str, list[PooledDocument]] = {}
-    for each in documents:
-        groups.setdefault(each.query, []).append(each)
-    return groups
-
-
 def build_pool(judged: JudgedSystems, depth: int) -> tuple[PooledDocument, ...]:
     """Pool the first ``depth`` documents of every system and query.
 

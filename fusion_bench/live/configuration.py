@@ -9,21 +9,16 @@ from pathlib import Path
 from typing import Any, cast, get_args
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_files import Source as YamlSource
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import (
-    Experiment,
     apply_switch,
-    find_one_dataset,
     is_v2_enabled,
-    read_experiment,
 )
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
+from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.live.query_lists import ListRules, Source
 from fusion_bench.live.rerankers import ChainConfig, RerankerLike
 from fusion_bench.methods.blend import Blend, RerankBlend
@@ -37,7 +32,7 @@ from fusion_bench.models.rerank_config import (
 )
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import Provider, providers
-from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
+from fusion_bench.ranking.plain_systems import needs_fitting
 
 
 def apply_limit(system: System, limit: int) -> System:
@@ -87,56 +82,6 @@ def _replace_blends(system: System, change: Callable[[Blend], Blend]) -> System:
     return changed.model_copy(update={system.class_field: parts})
 
 
-def load_tuned_system(
-    path: Path,
-    name: str | None,
-    *,
-    dataset: str | None = None,
-    roles: Mapping[str, frozenset[str]] | None = None,
-    folders: Collection[Path] | None = None,
-    overrides: Sequence[str] = (),
-) -> tuple[System, ListRules, Mapping[str, ScoreSpace], CragRule | None]:
-    """Read a system of an experiment, and its dataset's ``dataset.yaml``.
-
-    Trained fusions and policies are fitted to all judged queries, which reads the whole dataset.
-
-    Args:
-        path: The experiment.
-        name: The system; None = the gated one, or the only one.
-        dataset: As the experiment names it; None = its only one.
-        roles: Roles of each source; then the dataset need not be there.
-        folders: Where named datasets live; None = beside the experiment, and ``datasets`` here and
-            above.
-        overrides: ``KEY=VALUE`` each: values that replace the file's.
-
-    Returns:
-        The system, fitted; how lists are read; the score space of each rerank list; the thresholds
-        of CRAG's verdict, None = there are none.
-
-    Raises:
-        FusionBenchError: A file breaks a rule, or a name is unknown.
-    """
-    experiment, source = read_experiment(path, overrides=overrides)
-    system = _select_system(experiment, name, path)
-    if roles is not None:
-        if needs_fitting(system):
-            raise ConfigError(
-                f"system {system.name!r} is trained, which needs the dataset: leave out 'roles'"
-            )
-        return system, ListRules(roles, {}, experiment.ties), {}, experiment.crag
-    file = _find_file(experiment, source, dataset, folders)
-    spec, _ = read_spec(file)
-    rules = make_rules(spec, system.base_runs, experiment.ties)
-    spaces = {run: facts.score_space for run, facts in spec.rerank.items()}
-    alone = experiment.model_copy(update={"systems": {system.name: system}})
-    alone.check_datasets(spec.run_roles, spec.rerank, source)
-    if needs_fitting(system):
-        loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
-        aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
-        system = fit_system(system, aligned)
-    return system, rules, spaces, experiment.crag
-
-
 def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRules:
     """How a dataset's lists are read.
 
@@ -152,32 +97,6 @@ def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRul
         ties=ties,
         conditions={name: run.when for name, run in runs.items() if run.when is not None},
     )
-
-
-def _select_system(experiment: Experiment, name: str | None, path: Path) -> System:
-    if name is None and len(experiment.systems) == 1:
-        (name,) = experiment.systems
-    if name is None and experiment.gate is not None and experiment.gated_system is not None:
-        name = experiment.gated_system.name
-    if name is None:
-        names = ", ".join(map(repr, experiment.systems))
-        raise ConfigError(f"{path}: several systems: choose one with system=…: {names}")
-    return experiment.find_system(name, str(path))
-
-
-def _find_file(
-    experiment: Experiment,
-    source: YamlSource,
-    dataset: str | None,
-    folders: Collection[Path] | None,
-) -> Path:
-    names = experiment.dataset_names
-    if dataset is None and len(names) > 1:
-        raise ConfigError(
-            f"{source.path}: several datasets: choose one with dataset=…: {', '.join(names)}"
-        )
-    places, where = find_folders(folders, source.path), str(source.path)
-    return find_one_dataset(experiment, source, dataset or names[0], places, where=where)
 
 
 @dataclass(frozen=True)

@@ -18,16 +18,20 @@ from typing import Any, Self, TypeVar
 import numpy.ma  # noqa: F401 - or the first median of a query would import it
 
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, CONV_03_05
+from fusion_bench.config.yaml_files import Source as YamlSource
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import Condition, Query, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.experiment import Experiment, find_one_dataset, read_experiment
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_config import find_folders, read_spec
 from fusion_bench.live.configuration import (
     PipelineConfig,
     apply_limit,
     configure_pipeline,
-    load_tuned_system,
+    make_rules,
 )
 from fusion_bench.live.final_list import LiveDocument, LiveResult, judge_documents, rank_documents
 from fusion_bench.live.profiles import PROFILES
@@ -36,7 +40,7 @@ from fusion_bench.live.rerankers import QueryScoring, RerankerLike, ScoringTools
 from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.call_limits import summarize_events
 from fusion_bench.models.rerank_config import RerankSettings
-from fusion_bench.ranking.plain_systems import choose_class
+from fusion_bench.ranking.plain_systems import choose_class, fit_system, needs_fitting
 
 T = TypeVar("T")
 
@@ -188,7 +192,7 @@ class Pipeline:
             FusionBenchError: A file breaks a rule, or a name is unknown.
         """
         _check_options(options)
-        tuned, rules, spaces, crag = load_tuned_system(
+        tuned, rules, spaces, crag = _load_tuned_system(
             Path(path),
             system,
             dataset=dataset,
@@ -350,6 +354,82 @@ def _read_roles(roles: Mapping[str, Collection[str]] | None) -> dict[str, frozen
         if isinstance(names, str):
             raise ConfigError(f"roles: {name}: give a list of names, such as [{names!r}]")
     return {name: frozenset(names) for name, names in (roles or {}).items()}
+
+
+def _load_tuned_system(
+    path: Path,
+    name: str | None,
+    *,
+    dataset: str | None = None,
+    roles: Mapping[str, frozenset[str]] | None = None,
+    folders: Collection[Path] | None = None,
+    overrides: Sequence[str] = (),
+) -> tuple[System, ListRules, Mapping[str, ScoreSpace], CragRule | None]:
+    """Read a system of an experiment, and its dataset's ``dataset.yaml``.
+
+    Trained fusions and policies are fitted to all judged queries, which reads the whole dataset.
+
+    Args:
+        path: The experiment.
+        name: The system; None = the gated one, or the only one.
+        dataset: As the experiment names it; None = its only one.
+        roles: Roles of each source; then the dataset need not be there.
+        folders: Where named datasets live; None = beside the experiment, and ``datasets`` here and
+            above.
+        overrides: ``KEY=VALUE`` each: values that replace the file's.
+
+    Returns:
+        The system, fitted; how lists are read; the score space of each rerank list; the thresholds
+        of CRAG's verdict, None = there are none.
+
+    Raises:
+        FusionBenchError: A file breaks a rule, or a name is unknown.
+    """
+    experiment, source = read_experiment(path, overrides=overrides)
+    system = _select_system(experiment, name, path)
+    if roles is not None:
+        if needs_fitting(system):
+            raise ConfigError(
+                f"system {system.name!r} is trained, which needs the dataset: leave out 'roles'"
+            )
+        return system, ListRules(roles, {}, experiment.ties), {}, experiment.crag
+    file = _find_file(experiment, source, dataset, folders)
+    spec, _ = read_spec(file)
+    rules = make_rules(spec, system.base_runs, experiment.ties)
+    spaces = {run: facts.score_space for run, facts in spec.rerank.items()}
+    alone = experiment.model_copy(update={"systems": {system.name: system}})
+    alone.check_datasets(spec.run_roles, spec.rerank, source)
+    if needs_fitting(system):
+        loaded = load_dataset(file, runs=system.base_runs, rerankers=system.reranker_names)
+        aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
+        system = fit_system(system, aligned)
+    return system, rules, spaces, experiment.crag
+
+
+def _select_system(experiment: Experiment, name: str | None, path: Path) -> System:
+    if name is None and len(experiment.systems) == 1:
+        (name,) = experiment.systems
+    if name is None and experiment.gate is not None and experiment.gated_system is not None:
+        name = experiment.gated_system.name
+    if name is None:
+        names = ", ".join(map(repr, experiment.systems))
+        raise ConfigError(f"{path}: several systems: choose one with system=…: {names}")
+    return experiment.find_system(name, str(path))
+
+
+def _find_file(
+    experiment: Experiment,
+    source: YamlSource,
+    dataset: str | None,
+    folders: Collection[Path] | None,
+) -> Path:
+    names = experiment.dataset_names
+    if dataset is None and len(names) > 1:
+        raise ConfigError(
+            f"{source.path}: several datasets: choose one with dataset=…: {', '.join(names)}"
+        )
+    places, where = find_folders(folders, source.path), str(source.path)
+    return find_one_dataset(experiment, source, dataset or names[0], places, where=where)
 
 
 def _check_options(options: Collection[str]) -> None:

@@ -70,12 +70,6 @@ def number_at(data: Any, *keys: str) -> int | float | None:  # noqa: ANN401 - JS
     raise malformed_error(f"{'.'.join(keys) or 'the count'} is no number")
 
 
-def next_page(documents: Sequence[Hit], place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
-    """A page that began at an offset, and the offset of the next; None = this is the last."""
-    start = place if isinstance(place, int) else 0
-    return documents, start + PAGE if len(documents) == PAGE else None
-
-
 def digest_of(data: Any) -> str:  # noqa: ANN401 - JSON
     """A digest of a JSON value, whatever the order of its keys."""
     return hash_values(json.dumps(data, sort_keys=True))[:DIGEST_DIGITS]

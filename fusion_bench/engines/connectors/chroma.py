@@ -26,7 +26,6 @@ from fusion_bench.engines.connectors._sessions import (
     ServerOrFolder,
     digest_of,
     json_sparse,
-    next_page,
     number_at,
     path_of,
     refuse_error,
@@ -87,7 +86,7 @@ class ChromaSession(HttpSession):
         extra = self._connector.answer_bytes(PAGE, texts=True)
         data = await self._client.post_json(path, body, extra_bytes=extra)
         refuse_error(self._client, data)
-        return next_page(read_documents(data), place)
+        return _next_page(read_documents(data), place)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of documents, digest of the collection's configuration."""
@@ -181,7 +180,7 @@ class LocalSession(LibrarySession):
         """A page of the collection."""
         body = {**self._connector.list_request(), "limit": PAGE, "offset": place or 0}
         data = await self._call(lambda: self._collection.get(**body))
-        return next_page(read_documents(dict(data)), place)
+        return _next_page(read_documents(dict(data)), place)
 
     def _describe(self) -> Mapping[str, JsonValue]:
         return {
@@ -191,6 +190,12 @@ class LocalSession(LibrarySession):
             "documents": self._collection.count(),
             "configuration": digest_of(self._collection.configuration_json),
         }
+
+
+def _next_page(documents: Sequence[Hit], place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
+    """A page that began at an offset, and the offset of the next; None = this is the last."""
+    start = place if isinstance(place, int) else 0
+    return documents, start + PAGE if len(documents) == PAGE else None
 
 
 EMBEDDING: Final = "#embedding"

@@ -33,7 +33,7 @@ from fusion_bench.engines.connectors._sessions import (
     value_at,
     vector_of,
 )
-from fusion_bench.engines.dialects._search_requests import MOST_CANDIDATES, write_match
+from fusion_bench.engines.dialects._search_requests import MOST_CANDIDATES
 from fusion_bench.engines.dialects.elasticsearch import FILE, Elasticsearch
 from fusion_bench.engines.dialects.opensearch import PIPELINE, REQUEST, OpenSearch
 from fusion_bench.io.formats.json_file import UNFINISHED
@@ -191,7 +191,7 @@ class SearchApiConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
         if settings.template is not None:
             return dict(fill_template(settings.template, query, source, depth))
         if settings.vector_field is None:
-            return self._write_text(write_match(settings.fields, query.text))
+            return self._write_text(_write_match(settings.fields, query.text))
         return self._write_vector(source, query, depth)
 
     def _write_text(self, match: dict[str, Any]) -> dict[str, Any]:
@@ -200,6 +200,13 @@ class SearchApiConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
     @abstractmethod
     def _write_vector(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """A search for near vectors."""
+
+
+def _write_match(fields: Sequence[str], text: str) -> dict[str, Any]:
+    """A query for the words of a text in one or several fields."""
+    if len(fields) == 1 and not {"^", "*"} & set(fields[0]):
+        return {"match": {fields[0]: {"query": text}}}
+    return {"multi_match": {"query": text, "fields": list(fields)}}
 
 
 #: Candidates of a shard for each document that is asked for, and the fewest.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from fusion_bench.engines.dialects._dialect import EngineDialect, Values
@@ -140,10 +140,3 @@ def _find_name(search: Mapping[str, Any]) -> str:
     if not inner:
         raise KeyError("_name")
     return _find_name(inner[0])
-
-
-def write_match(fields: Sequence[str], text: str) -> dict[str, Any]:
-    """A query for the words of a text in one or several fields."""
-    if len(fields) == 1 and not {"^", "*"} & set(fields[0]):
-        return {"match": {fields[0]: {"query": text}}}
-    return {"multi_match": {"query": text, "fields": list(fields)}}
