@@ -1,35 +1,49 @@
-"""One ask of a campaign: the charge, the test, the answer."""
+"""One ask of a campaign: the charge, the test, the answer, which tells of the tuning queries."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from fusion_bench.campaign.frozen_data import (
     FrozenData,
+    SystemValues,
     describe_lists,
     find_changes,
-    find_misfit,
     freeze_dataset,
     load_whole,
     name_lists,
     rebuild_system,
     refuse_own_code,
 )
-from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
-from fusion_bench.campaign.referee import describe_tuning, judge_candidate
+from fusion_bench.campaign.records import (
+    CampaignAnswer,
+    CampaignStatus,
+    LostDocument,
+    TuningAnswer,
+    TuningChange,
+)
+from fusion_bench.campaign.referee import judge_candidate
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
+from fusion_bench.checks.lint import lint_systems
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.plugins import refuse_references
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.details.relevant_ranks import list_relevant, take_relevant
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.overrides import apply_overrides
 from fusion_bench.experiment.system import System
+from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
+from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.tune.gains import paired_gain
 
 #: The name of a candidate in messages.
 CANDIDATE = "candidate"
@@ -139,7 +153,7 @@ class Referee:
         data = self._load(state, new)
         if changes := find_changes(state.plan, data.dataset, state.shipped_lists):
             return _refuse(state, f"what it froze has changed: {changes}")
-        if misfit := find_misfit(system, data.dataset):
+        if misfit := _find_misfit(system, data.dataset):
             raise ConfigError(f"{CANDIDATE}: {misfit}")
         lists = describe_lists(data.dataset, new)
         before = state.find_ask(system.resolved_config, lists)
@@ -220,7 +234,7 @@ class Referee:
             is_repeated=is_repeated,
             guarantee=state.guarantee,
             no_guarantee=state.no_guarantee,
-            tuning=describe_tuning(data, system, candidate, baseline, shown),
+            tuning=_describe_tuning(data, system, candidate, baseline, shown),
             error=candidate.error,
         )
 
@@ -238,6 +252,67 @@ class Referee:
         return self.paths.append(add)
 
 
+def _describe_tuning(
+    data: FrozenData,
+    system: System,
+    candidate: SystemValues,
+    baseline: SystemValues,
+    baseline_system: System | None = None,
+) -> TuningAnswer | None:
+    """Everything about the tuning queries.
+
+    Args:
+        data: The queries.
+        system: The candidate.
+        candidate: Its values.
+        baseline: Those of the baseline of the phase.
+        baseline_system: The baseline, where lost documents are asked for.
+
+    Returns:
+        None where the candidate cannot be computed.
+    """
+    if candidate.tuning is None or baseline.tuning is None:
+        return None
+    gain = paired_gain(
+        candidate.tuning,
+        baseline.tuning,
+        data.tuning_groups,
+        is_bounded=data.measure.is_bounded,
+        seed=None,
+    )
+    difference = paired_difference(candidate.tuning, baseline.tuning)
+    order = np.argsort(difference, kind="stable")
+    changes = tuple(
+        TuningChange(
+            query=data.tuning.queries[q],
+            baseline=float(baseline.tuning[q]),
+            candidate=float(candidate.tuning[q]),
+        )
+        for q in order[difference[order] != 0].tolist()
+    )
+    lost = None if baseline_system is None else tuple(_list_lost(data, system, baseline_system))
+    lint = tuple(problem.to_finding(None) for problem in lint_systems([system], [data.facts]))
+    return TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
+
+
+def _list_lost(data: FrozenData, system: System, baseline: System) -> Iterator[LostDocument]:
+    """Relevant documents that the baseline has among the first ten, and the candidate has not."""
+    runs = data.tuning
+    relevant = list_relevant(runs, data.dataset.qrels, data.dataset.spec.binary_relevance)
+    ranks = [
+        take_relevant(rank_stages(each, runs).returned, relevant) for each in (baseline, system)
+    ]
+    before, after = ranks
+    for m in np.flatnonzero((before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))):
+        yield LostDocument(
+            query=runs.queries[relevant.query[m]],
+            document=relevant.documents[m],
+            grade=int(relevant.grades[m]),
+            baseline_rank=int(before[m]),
+            rank=int(after[m]) or None,
+        )
+
+
 def _refuse(state: CampaignState, reason: str) -> CampaignAnswer:
     return CampaignAnswer(
         campaign=state.campaign,
@@ -249,3 +324,11 @@ def _refuse(state: CampaignState, reason: str) -> CampaignAnswer:
         guarantee=state.guarantee,
         no_guarantee=state.no_guarantee,
     )
+
+
+def _find_misfit(system: System, dataset: Dataset) -> str:
+    """The first thing in which a system does not fit a dataset; empty = it fits."""
+    roles, rerankers = dataset.spec.run_roles, tuple(dataset.rerankers)
+    known = {name: roles[name] for name in dataset.runs}
+    misfits = system.find_misfits(known, rerankers)
+    return next((f"{'.'.join(map(str, place))}: {problem}" for place, problem in misfits), "")

@@ -156,14 +156,6 @@ class FrozenData:
         return scores.values[0], ""
 
 
-def find_misfit(system: System, dataset: Dataset) -> str:
-    """The first thing in which a system does not fit a dataset; empty = it fits."""
-    roles, rerankers = dataset.spec.run_roles, tuple(dataset.rerankers)
-    known = {name: roles[name] for name in dataset.runs}
-    misfits = system.find_misfits(known, rerankers)
-    return next((f"{'.'.join(map(str, place))}: {problem}" for place, problem in misfits), "")
-
-
 def load_whole(path: Path, plan: CampaignPlan | None = None, new: Collection[str] = ()) -> Dataset:
     """Read a dataset with the queries that campaigns hold out.
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import secrets
 import statistics
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 
 from fusion_bench.campaign.decision import detectable_gain, phase_share
-from fusion_bench.campaign.earlier_looks import find_earlier_looks, refuse_known
 from fusion_bench.campaign.frozen_data import (
     FrozenData,
     code_versions,
@@ -51,18 +52,26 @@ from fusion_bench.io.held_out import LEDGER_NAME, HeldOut, list_open_campaigns, 
 from fusion_bench.io.outputs import check_output, write_outputs
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import MIN_GROUPS, paired_difference
+from fusion_bench.tune import looks as tuning_looks
 from fusion_bench.tune.splits import HALF, QuerySplit, split_queries
 from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,
+    read_regular_text,
     require_free,
     resolve_path,
+    show_path,
     write_atomic,
 )
 from fusion_bench.util.formatting import pluralize
 
 #: Random bytes of a campaign's id.
 ID_BYTES = 8
+#: What every stored record begins with.
+RECORD = re.compile(r'\s*\{\s*"format":\s*"fusion-bench-')
+TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+#: Most files that a message names.
+MOST_NAMED = 3
 
 
 def open_campaign(
@@ -104,8 +113,8 @@ def open_campaign(
     events = [event for _, known in read_ledgers(files) for event in known]
     runs, split = _split(experiment, dataset, held_out, events)
     chosen, digests = _digest_held_out(runs, split)
-    refuse_known(ledger, digests, events)
-    looks = find_earlier_looks(source.path, path, dataset.name, chosen, digests, events)
+    _refuse_known(ledger, digests, events)
+    looks = _find_earlier_looks(source.path, path, dataset.name, chosen, digests, events)
     if looks and not accepts_no_guarantee:
         raise ConfigError(
             f"{path}: the held-out queries were looked at before ({'; '.join(looks)}), so that no "
@@ -237,6 +246,81 @@ def _digest_held_out(runs: AlignedRuns, split: QuerySplit) -> tuple[list[str], H
     )
 
 
+def _refuse_known(path: Path, held_out: HeldOutDigests, events: Sequence[CampaignEvent]) -> None:
+    """Refuse queries and groups that another campaign holds out, open or closed.
+
+    Args:
+        path: The ledger.
+        held_out: The queries of the new campaign.
+        events: Of the ledger.
+
+    Raises:
+        ConfigError: Names the campaign.
+    """
+    for event in events:
+        other = event.held_out
+        if other is not None and _share_queries(held_out, other):
+            raise ConfigError(
+                f"{path}: campaign {event.campaign} of {event.date[:10]} holds out some of these "
+                "queries or their groups, and no query is held out twice: add newly judged queries "
+                "in a split 'test', with the old ones in 'dev'"
+            )
+
+
+def _share_queries(first: HeldOutDigests, second: HeldOutDigests) -> bool:
+    pairs = (
+        (first.queries, second.queries),
+        (first.judgments, second.judgments),
+        (first.groups, second.groups),
+    )
+    return any(not set(a).isdisjoint(b) for a, b in pairs)
+
+
+def _find_earlier_looks(
+    experiment: Path,
+    dataset: Path,
+    name: str,
+    queries: Collection[str],
+    held_out: HeldOutDigests,
+    events: Sequence[CampaignEvent],
+) -> list[str]:
+    """Looks of ``tune``, reports, baselines and campaigns that tell of a held-out query.
+
+    Args:
+        experiment: Its file; reports are looked for beside its folder, and in the working folder.
+        dataset: The ``dataset.yaml``, beside which the looks are counted.
+        name: Of the dataset.
+        queries: Ids of the held-out queries.
+        held_out: Their digests.
+        events: Of the ledgers; a campaign tells everything about its tuning queries.
+    """
+    ledger = dataset.parent / tuning_looks.LEDGER_NAME
+    counted = tuning_looks.read_looks(ledger)
+    digests = (*held_out.queries, *held_out.judgments)
+    related = tuning_looks.related_looks(counted, digests)
+    found = [f"{show_path(ledger)}: {len(related)} looks of tune"] if related else []
+    found += [
+        f"they are tuning queries of campaign {campaign}"
+        for campaign, state in list_campaigns(events).items()
+        if not set(state.plan.tuning).isdisjoint(held_out.queries)
+    ]
+    folders = dict.fromkeys([experiment.parent.parent / "reports", Path("reports")])
+    files = {path.resolve() for folder in folders for path in folder.rglob("*.json")}
+    records = [show_path(path) for path in sorted(files) if _holds(path, name, set(queries))]
+    more = len(records) - MOST_NAMED
+    return [*found, *records[:MOST_NAMED], *([f"and {more} more records"] if more > 0 else [])]
+
+
+def _holds(path: Path, name: str, queries: Collection[str]) -> bool:
+    """Whether a stored record is about the dataset, and names one of the queries."""
+    with suppress(OSError, ValueError):
+        text = read_regular_text(path)
+        if RECORD.match(text):
+            texts = {match[1] for match in TEXT.finditer(text)}
+            return name in texts and not texts.isdisjoint(queries)
+    return False
+
+
 def _check_frozen(data: FrozenData, plan: CampaignPlan) -> None:
     """Refuse judgments that nobody has declared, and a baseline that is none.
 
@@ -320,7 +404,7 @@ def _write(path: Path, out: Path, event: CampaignEvent) -> None:
 
     def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
         if event.held_out is not None:
-            refuse_known(ledger, event.held_out, events)
+            _refuse_known(ledger, event.held_out, events)
         return [event]
 
     append_events(ledger, add)

@@ -1,8 +1,7 @@
-"""The answer to one candidate: what decides on the held-out queries, what is told of the others."""
+"""What decides on a candidate, from its values on the held-out queries."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,16 +15,10 @@ from fusion_bench.campaign.decision import (
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
 from fusion_bench.campaign.records import (
     CampaignRules,
-    LostDocument,
-    TuningAnswer,
-    TuningChange,
 )
-from fusion_bench.checks.lint import lint_systems
 from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.evaluation.details.relevant_ranks import list_relevant, take_relevant
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.stats.comparison import (
     ENOUGH_QUERIES,
     MOST_SKEWNESS,
@@ -33,7 +26,6 @@ from fusion_bench.stats.comparison import (
     paired_difference,
 )
 from fusion_bench.stats.intervals import betting_bound, scale_groups
-from fusion_bench.tune.gains import paired_gain
 
 #: 1 − confidence of the bound that skewed gains must have above 0.
 SKEW_ALPHA = 0.05
@@ -134,64 +126,3 @@ def _unjudged_decide(
         is_bounded=data.measure.is_bounded,
     )
     return unjudged.decides(1, min_gain)
-
-
-def describe_tuning(
-    data: FrozenData,
-    system: System,
-    candidate: SystemValues,
-    baseline: SystemValues,
-    baseline_system: System | None = None,
-) -> TuningAnswer | None:
-    """Everything about the tuning queries.
-
-    Args:
-        data: The queries.
-        system: The candidate.
-        candidate: Its values.
-        baseline: Those of the baseline of the phase.
-        baseline_system: The baseline, where lost documents are asked for.
-
-    Returns:
-        None where the candidate cannot be computed.
-    """
-    if candidate.tuning is None or baseline.tuning is None:
-        return None
-    gain = paired_gain(
-        candidate.tuning,
-        baseline.tuning,
-        data.tuning_groups,
-        is_bounded=data.measure.is_bounded,
-        seed=None,
-    )
-    difference = paired_difference(candidate.tuning, baseline.tuning)
-    order = np.argsort(difference, kind="stable")
-    changes = tuple(
-        TuningChange(
-            query=data.tuning.queries[q],
-            baseline=float(baseline.tuning[q]),
-            candidate=float(candidate.tuning[q]),
-        )
-        for q in order[difference[order] != 0].tolist()
-    )
-    lost = None if baseline_system is None else tuple(_list_lost(data, system, baseline_system))
-    lint = tuple(problem.to_finding(None) for problem in lint_systems([system], [data.facts]))
-    return TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
-
-
-def _list_lost(data: FrozenData, system: System, baseline: System) -> Iterator[LostDocument]:
-    """Relevant documents that the baseline has among the first ten, and the candidate has not."""
-    runs = data.tuning
-    relevant = list_relevant(runs, data.dataset.qrels, data.dataset.spec.binary_relevance)
-    ranks = [
-        take_relevant(rank_stages(each, runs).returned, relevant) for each in (baseline, system)
-    ]
-    before, after = ranks
-    for m in np.flatnonzero((before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))):
-        yield LostDocument(
-            query=runs.queries[relevant.query[m]],
-            document=relevant.documents[m],
-            grade=int(relevant.grades[m]),
-            baseline_rank=int(before[m]),
-            rank=int(after[m]) or None,
-        )
