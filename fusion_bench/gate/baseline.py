@@ -26,7 +26,7 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedDifference, UnjudgedEvidence, compare_unjudged
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckOutcome, CheckResult, CheckStatus
+from fusion_bench.gate.verdict import ALPHA, CheckOutcome, CheckResult
 from fusion_bench.stats.comparison import name_kind
 
 
@@ -107,17 +107,6 @@ class PairedUnjudged:
             alpha=ALPHA,
             kind=name_kind(self.declared, has_irrelevant=not self.candidate.is_sparse),
         )
-
-
-def decides_status(
-    status: CheckStatus, unjudged: UnjudgedDifference | None, max_drop: float
-) -> bool:
-    """Whether unjudged documents decide a check that would end with this status."""
-    if unjudged is None:
-        return False
-    if status in {"pass", "pass on these queries"}:
-        return unjudged.decides(1, max_drop, is_pass=True)
-    return status in ALARMS and unjudged.decides(-1, max_drop)
 
 
 class ListChange(StoredRecord):

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import UTC, datetime
 from pathlib import Path
 from shlex import join
@@ -45,9 +45,7 @@ from fusion_bench.util.files import (
     append_whole,
     baseline_path,
     explain_error,
-    lock_folder,
     read_regular_text,
-    write_atomic,
 )
 
 #: Parts that every collection is loaded from.
@@ -148,9 +146,6 @@ def _check_newest_update(baseline: Baseline) -> Iterator[str]:
                 )
 
 
-_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-
 def update_command(
     experiment: Path, baseline: Path, datasets: Sequence[Path] = (), *, anchor: bool = False
 ) -> str:
@@ -221,35 +216,6 @@ def is_older_format(path: Path) -> bool:
         return False
     version = data.get("format_version")
     return isinstance(version, int) and version < fields["format_version"].default
-
-
-def write_baseline(baseline: Baseline, path: Path) -> None:
-    """Write a baseline with its checksum.
-
-    Raises:
-        FusionBenchError: The file cannot be written.
-    """
-    text = _format_json(baseline.with_checksum().stored_data)
-    write_atomic(path, f"{text}\n".encode())
-
-
-def _format_json(value: object, indent: int = 0) -> str:
-    """JSON with each list of plain values on one line, so that a diff stays readable.
-
-    Floats are written as the shortest text that reads back as the same float.
-    """
-    entries: list[str] = []
-    if isinstance(value, dict):
-        entries = [
-            f"{_encode_json(key)}: {_format_json(item, indent + 1)}" for key, item in value.items()
-        ]
-    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
-        entries = [_format_json(item, indent + 1) for item in value]
-    if not entries:
-        return _encode_json(value)
-    brackets = "{}" if isinstance(value, dict) else "[]"
-    inner = f",\n{' ' * (indent + 1)}".join(entries)
-    return f"{brackets[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{brackets[1]}"
 
 
 class CheckedCandidate(StoredRecord):
@@ -335,41 +301,6 @@ def parse_candidates(text: str, path: Path) -> list[CheckedCandidate]:
             f"{path}: candidate {gap + 1} follows a line that was removed or edited: {remedy}"
         )
     return candidates
-
-
-def count_candidate(
-    path: Path, tried: CheckedCandidate, *, limit: int, needed: Iterable[LedgerLine]
-) -> tuple[int, LedgerLine | None]:
-    """The number of a candidate, from 1, among those checked against a baseline, and its line.
-
-    A new one is added to the file, unless it exceeds ``limit``: then it has no line. Gates at the
-    same time wait for each other, so that no two candidates have one number.
-
-    Args:
-        path: The file.
-        tried: The candidate.
-        limit: So many are allowed.
-        needed: Lines that the file must have.
-
-    Raises:
-        DataError: A line of the file is no candidate, or one is missing.
-        FusionBenchError: The file cannot be written.
-    """
-    with lock_folder(path.parent):
-        ledger = read_candidates(path)
-        known = {line.digest for line in ledger}
-        lost = next((line for line in needed if line.digest not in known), None)
-        if lost is not None:
-            raise DataError(
-                f"{path}: line {lost.line}, on which the baseline relies, is missing: restore the "
-                "file, or candidates are miscounted; --update --reason begins a new count"
-            )
-        listed = [line for line in ledger if line.baseline == tried.baseline]
-        for number, line in enumerate(listed, 1):
-            if line.candidate == tried.candidate:
-                return number, line.place
-        is_allowed = len(listed) < limit
-        return len(listed) + 1, append_candidate(path, tried, ledger) if is_allowed else None
 
 
 def append_candidate(

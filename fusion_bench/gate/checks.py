@@ -13,7 +13,7 @@ from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy, split_slice
-from fusion_bench.gate.baseline import CollectionBaseline, PairedUnjudged, decides_status
+from fusion_bench.gate.baseline import CollectionBaseline, PairedUnjudged
 from fusion_bench.gate.estimates import (
     CheckEstimates,
     CheckRepeats,
@@ -23,7 +23,15 @@ from fusion_bench.gate.estimates import (
     estimate_check,
 )
 from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.verdict import ALPHA, CheckResult, Reference, check_name, decide_status
+from fusion_bench.gate.verdict import (
+    ALARMS,
+    ALPHA,
+    CheckResult,
+    CheckStatus,
+    Reference,
+    check_name,
+    decide_status,
+)
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.corrections import adjust_holm, default_resamples, randomization_p_values
 from fusion_bench.stats.intervals import exact_mean
@@ -229,6 +237,17 @@ def is_accepted(check: Check) -> bool:
     passes = estimates is not None and estimates.estimate.low > -check.max_drop
     is_decided = decides_status("pass", check.unjudged, check.max_drop)
     return not check.difference.any() or (passes and not is_decided)
+
+
+def decides_status(
+    status: CheckStatus, unjudged: UnjudgedDifference | None, max_drop: float
+) -> bool:
+    """Whether unjudged documents decide a check that would end with this status."""
+    if unjudged is None:
+        return False
+    if status in {"pass", "pass on these queries"}:
+        return unjudged.decides(1, max_drop, is_pass=True)
+    return status in ALARMS and unjudged.decides(-1, max_drop)
 
 
 def _describe(check: Check) -> CheckResult:

@@ -7,7 +7,7 @@ ones with a reason.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isclose
 
@@ -32,8 +32,15 @@ from fusion_bench.gate.checks import Check, PairedCollection, build_checks, is_a
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities
 from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.inputs import GateInputs, describe_collection
-from fusion_bench.gate.result import GateVerdict, decide_exit_code
-from fusion_bench.gate.verdict import GoldenResult, GuardResult
+from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.verdict import (
+    ALARMS,
+    CheckResult,
+    CheckStatus,
+    GoldenResult,
+    GuardResult,
+    QueryCheck,
+)
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.ranking.plain_systems import fit_repeats
@@ -427,3 +434,32 @@ def _find_worst_rank(system: System, task: EvaluationSet, query: str, document: 
             return None
         worst = max(worst, trace.rank)
     return worst
+
+
+def decide_exit_code(
+    checks: Sequence[CheckResult],
+    query_checks: Sequence[QueryCheck],
+    blocking: Collection[CheckStatus],
+    *,
+    is_reproduced: bool = True,
+) -> int:
+    """Decide the exit code of the gate.
+
+    Args:
+        checks: The checks on means.
+        query_checks: Guards and golden queries.
+        blocking: The statuses that block, by the policy.
+        is_reproduced: See :class:`GateVerdict`.
+
+    Returns:
+        0 = passed; 1 = a drop that blocks, or a guard or golden query is violated; 2 = something
+        could not be checked, which no policy accepts; 3 = another status that blocks, or
+        values of the baseline that nobody can compute again or trusts.
+    """
+    blocked = {check.status for check in checks if check.error is None}.intersection(blocking)
+    if blocked & ALARMS or any(check.is_violated for check in query_checks):
+        return 1
+    errors = [check.error for check in checks] + [check.error for check in query_checks]
+    if not checks or any(error is not None for error in errors):
+        return 2
+    return 3 if blocked or not is_reproduced else 0

@@ -15,7 +15,6 @@ Format history:
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
 from typing import Any, Literal, get_args
 
 from pydantic import Field
@@ -25,12 +24,10 @@ from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.gate.baseline import LedgerLine, ListChange, PolicyChange, QueryRegression
 from fusion_bench.gate.verdict import (
     ACCEPTED,
-    ALARMS,
     CheckResult,
     CheckStatus,
     GoldenResult,
     GuardResult,
-    QueryCheck,
 )
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -210,32 +207,3 @@ class GateVerdict(TableView, StoredRecord):
         sides = {True: "on", False: "off", None: "not known"}
         baseline = "" if before is now else f" (baseline: {sides[before]})"
         return f"; RAG_FUSION_V2_ENABLED {sides[now]}{baseline}"
-
-
-def decide_exit_code(
-    checks: Sequence[CheckResult],
-    query_checks: Sequence[QueryCheck],
-    blocking: Collection[CheckStatus],
-    *,
-    is_reproduced: bool = True,
-) -> int:
-    """Decide the exit code of the gate.
-
-    Args:
-        checks: The checks on means.
-        query_checks: Guards and golden queries.
-        blocking: The statuses that block, by the policy.
-        is_reproduced: See :class:`GateVerdict`.
-
-    Returns:
-        0 = passed; 1 = a drop that blocks, or a guard or golden query is violated; 2 = something
-        could not be checked, which no policy accepts; 3 = another status that blocks, or
-        values of the baseline that nobody can compute again or trusts.
-    """
-    blocked = {check.status for check in checks if check.error is None}.intersection(blocking)
-    if blocked & ALARMS or any(check.is_violated for check in query_checks):
-        return 1
-    errors = [check.error for check in checks] + [check.error for check in query_checks]
-    if not checks or any(error is not None for error in errors):
-        return 2
-    return 3 if blocked or not is_reproduced else 0

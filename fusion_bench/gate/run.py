@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.query_warnings import count_synthetic
 from fusion_bench.config.models import parse_model
+from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
@@ -24,11 +25,13 @@ from fusion_bench.gate.baseline import (
     PolicyChange,
 )
 from fusion_bench.gate.baseline_files import (
+    CheckedCandidate,
+    append_candidate,
     candidates_path,
-    count_candidate,
     make_candidate,
     parse_candidates,
     read_baseline,
+    read_candidates,
     update_command,
 )
 from fusion_bench.gate.checks import PairedCollection
@@ -50,7 +53,7 @@ from fusion_bench.gate.inputs import (
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.comparison import NOISE
-from fusion_bench.util.files import name_experiment, read_committed, show_path
+from fusion_bench.util.files import lock_folder, name_experiment, read_committed, show_path
 from fusion_bench.util.formatting import pluralize
 
 
@@ -308,6 +311,41 @@ def _describe_unaccepted(changes: Sequence[PolicyChange], command: str) -> str |
         for change in refused
     )
     return f"not what the baseline was accepted under: {listed}: undo it, or accept it: {command}"
+
+
+def count_candidate(
+    path: Path, tried: CheckedCandidate, *, limit: int, needed: Iterable[LedgerLine]
+) -> tuple[int, LedgerLine | None]:
+    """The number of a candidate, from 1, among those checked against a baseline, and its line.
+
+    A new one is added to the file, unless it exceeds ``limit``: then it has no line. Gates at the
+    same time wait for each other, so that no two candidates have one number.
+
+    Args:
+        path: The file.
+        tried: The candidate.
+        limit: So many are allowed.
+        needed: Lines that the file must have.
+
+    Raises:
+        DataError: A line of the file is no candidate, or one is missing.
+        FusionBenchError: The file cannot be written.
+    """
+    with lock_folder(path.parent):
+        ledger = read_candidates(path)
+        known = {line.digest for line in ledger}
+        lost = next((line for line in needed if line.digest not in known), None)
+        if lost is not None:
+            raise DataError(
+                f"{path}: line {lost.line}, on which the baseline relies, is missing: restore the "
+                "file, or candidates are miscounted; --update --reason begins a new count"
+            )
+        listed = [line for line in ledger if line.baseline == tried.baseline]
+        for number, line in enumerate(listed, 1):
+            if line.candidate == tried.candidate:
+                return number, line.place
+        is_allowed = len(listed) < limit
+        return len(listed) + 1, append_candidate(path, tried, ledger) if is_allowed else None
 
 
 class _BaseCommit(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -30,7 +31,6 @@ from fusion_bench.gate.baseline_files import (
     make_candidate,
     read_baseline,
     read_candidates,
-    write_baseline,
 )
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities, find_list_changes
@@ -52,7 +52,7 @@ from fusion_bench.gate.inputs import (
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.files import lock_folder, name_experiment, require_visible
+from fusion_bench.util.files import lock_folder, name_experiment, require_visible, write_atomic
 from fusion_bench.util.formatting import is_encodable
 
 
@@ -199,6 +199,38 @@ def _add_measures(anchor: CollectionBaseline, new: CollectionBaseline) -> Collec
         "unjudged": unjudged,
     }
     return anchor.model_copy(update=changed)
+
+
+_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+
+def write_baseline(baseline: Baseline, path: Path) -> None:
+    """Write a baseline with its checksum.
+
+    Raises:
+        FusionBenchError: The file cannot be written.
+    """
+    text = _format_json(baseline.with_checksum().stored_data)
+    write_atomic(path, f"{text}\n".encode())
+
+
+def _format_json(value: object, indent: int = 0) -> str:
+    """JSON with each list of plain values on one line, so that a diff stays readable.
+
+    Floats are written as the shortest text that reads back as the same float.
+    """
+    entries: list[str] = []
+    if isinstance(value, dict):
+        entries = [
+            f"{_encode_json(key)}: {_format_json(item, indent + 1)}" for key, item in value.items()
+        ]
+    elif isinstance(value, list) and any(isinstance(item, dict) for item in value):
+        entries = [_format_json(item, indent + 1) for item in value]
+    if not entries:
+        return _encode_json(value)
+    brackets = "{}" if isinstance(value, dict) else "[]"
+    inner = f",\n{' ' * (indent + 1)}".join(entries)
+    return f"{brackets[0]}\n{' ' * (indent + 1)}{inner}\n{' ' * indent}{brackets[1]}"
 
 
 def _refuse_far_from_anchor(

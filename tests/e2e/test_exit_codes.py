@@ -21,7 +21,7 @@ from fusion_bench.cli.application.exit_codes import (
 )
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.experiment.settings import GatePolicy
-from fusion_bench.gate.result import decide_exit_code
+from fusion_bench.gate.comparison import decide_exit_code
 from fusion_bench.gate.verdict import CheckResult, CheckStatus, find_blocking
 from fusion_bench.report.tuning_records import TuningVerdict
 from fusion_bench.stats.comparison import Answer

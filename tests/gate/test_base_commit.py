@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.gate.baseline_files import read_baseline, write_baseline
+from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.update import write_baseline
 from fusion_bench.util.files import baseline_path
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, renew_baseline

@@ -20,7 +20,8 @@ from fusion_bench.gate.baseline import (
     CollectionBaseline,
     digest_json,
 )
-from fusion_bench.gate.baseline_files import read_baseline, write_baseline
+from fusion_bench.gate.baseline_files import read_baseline
+from fusion_bench.gate.update import write_baseline
 from fusion_bench.stats.intervals import exact_mean
 
 

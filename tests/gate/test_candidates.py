@@ -8,14 +8,10 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.gate.baseline_files import (
-    candidates_path,
-    read_baseline,
-    read_candidates,
-    write_baseline,
-)
+from fusion_bench.gate.baseline_files import candidates_path, read_baseline, read_candidates
 from fusion_bench.gate.page import format_text
 from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.update import write_baseline
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.gate.test_run import swap

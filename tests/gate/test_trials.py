@@ -10,9 +10,10 @@ import pytest
 
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baseline import Baseline
-from fusion_bench.gate.baseline_files import read_baseline, write_baseline
+from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.page import format_text
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.update import write_baseline
 from fusion_bench.gate.verdict import ANCHOR_SUFFIX, CheckRepeatsResult
 from tests.gate.cases import (
     EXPERIMENT,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from fusion_bench.checks.unjudged import UnjudgedDifference
-from fusion_bench.gate.baseline import PairedUnjudged, StoredUnjudged, decides_status
+from fusion_bench.gate.baseline import PairedUnjudged, StoredUnjudged
 from fusion_bench.gate.baseline_files import read_baseline
+from fusion_bench.gate.checks import decides_status
 from fusion_bench.gate.verdict import CheckStatus
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline

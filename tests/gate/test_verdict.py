@@ -9,7 +9,7 @@ import pytest
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import GatePolicy
-from fusion_bench.gate.result import decide_exit_code
+from fusion_bench.gate.comparison import decide_exit_code
 from fusion_bench.gate.verdict import (
     CheckResult,
     CheckStatus,
