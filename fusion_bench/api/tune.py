@@ -48,10 +48,9 @@ from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
-from fusion_bench.tune.engine_system import express_in_engine
 from fusion_bench.tune.gains import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
-from fusion_bench.tune.objective import TuningObjective, create_objective
+from fusion_bench.tune.objective import TuningObjective, create_objective, express_in_engine
 from fusion_bench.tune.search import Trial, TrialOrigin
 from fusion_bench.tune.tuning_run import TuningRun
 from fusion_bench.util.files import baseline_path

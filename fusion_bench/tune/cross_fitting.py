@@ -18,7 +18,6 @@ from typing import Final, Literal, TypeAlias, cast
 
 import numpy as np
 
-from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.report.tuning_records import Gain
@@ -289,7 +288,7 @@ def fit_all_queries(evaluation: HeldOutEvaluation, result: SearchResult) -> Cros
     """
     objective, tuning = evaluation.objective, evaluation.tuning
     level = evaluation.verdict_level
-    values = evaluate_in_batches(objective, list_computed(result))
+    values = evaluate_in_batches(objective, [trial.params for trial in result.computed_trials])
     default = objective.evaluate_params([objective.default_params])[0]
     differences = values - default
     differences[np.abs(differences) <= NOISE] = 0.0
@@ -315,8 +314,3 @@ def adopt_fit(gain: Gain, fit: CrossFit, *, is_bounded: bool) -> Gain:
     ends = fit.interval if fit.standard_error > 0 else (math.nan, math.nan)
     low, high = clip_ends(*ends, is_bounded=is_bounded)
     return gain.model_copy(update={"p": fit.p, "low": low, "high": high})
-
-
-def list_computed(result: SearchResult) -> list[Params]:
-    """The parameters of the trials that could be computed."""
-    return [trial.params for trial in result.trials if not trial.is_failed]

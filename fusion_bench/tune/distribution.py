@@ -33,6 +33,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
+from fusion_bench.tune.options import TuneOptions
 from fusion_bench.util.api_keys import SecretMatcher
 from fusion_bench.util.optional_imports import import_optional
 from fusion_bench.util.worker_processes import WorkerProcess
@@ -177,12 +178,6 @@ def find_database_file(url: str) -> Path | None:
     place = "" if file is None else file["place"]
     is_path = bool(place) and place != ":memory:" and not place.startswith("file:")
     return Path(place) if is_path else None
-
-
-def is_in_memory(url: str) -> bool:
-    """Whether an SQLite database is in memory, so that it ends with its connection."""
-    is_file = find_database_file(url) is not None or (":///file:" in url and "memory" not in url)
-    return url.startswith("sqlite") and "://" in url and not is_file
 
 
 def show_reason(url: str, reason: str) -> str:
@@ -497,3 +492,16 @@ def _read_count(address: str) -> int:
     raise ConfigError(
         f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, such as {LOCAL}4"
     )
+
+
+@contextlib.contextmanager
+def open_workers(
+    objective: TuningObjective, paths: ObjectivePaths, options: TuneOptions
+) -> Iterator[TuningObjective]:
+    """The objective, evaluated as options say: here, by worker processes, or on a cluster."""
+    if options.workers == 1 and options.cluster is None:
+        yield objective
+        return
+    processes = start_processes(options.workers)
+    with processes if options.cluster is None else connect_cluster(options.cluster) as pool:
+        yield distribute_objective(objective, paths, pool)

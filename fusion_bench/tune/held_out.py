@@ -21,7 +21,7 @@ from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
 from fusion_bench.stats.comparison import Direction
-from fusion_bench.tune.gains import PairedValues, estimate_family, paired_gain
+from fusion_bench.tune.gains import PairedValues, estimate_family, paired_gain, select_repeats
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
@@ -114,7 +114,7 @@ class HeldOutEvaluation:
             is_bounded=self.is_bounded,
             alpha=2 * self.verdict_level,
             seed=self.tuning.seed,
-            repeats=None if repeats is None else repeats[:, mask],
+            repeats=select_repeats(repeats, mask),
         )
 
     def estimate_family(
@@ -165,8 +165,7 @@ class HeldOutEvaluation:
         """
         held_out = self.split.held_out
         groups = [self.objective.runs.groups[q] for q in np.flatnonzero(held_out)]
-        part = None if repeats is None else repeats[:, held_out]
-        return PairedValues(tuned, default, groups, part)
+        return PairedValues(tuned, default, groups, select_repeats(repeats, held_out))
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False

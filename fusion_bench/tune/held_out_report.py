@@ -47,7 +47,7 @@ from fusion_bench.report.tuning_records import (
 from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
 from fusion_bench.stats.repeat_variance import make_repeat_terms
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
-from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, list_computed, widen_fit
+from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, widen_fit
 from fusion_bench.tune.gains import (
     UntunedSystem,
     compare_floor,
@@ -177,9 +177,10 @@ class HeldOutGains:
             return [self.system], np.zeros(len(self._objective.runs.queries), dtype=np.int64)
         # Each query is evaluated with what the other folds choose.
         evaluation, objective = self.evaluation, self._objective
-        trials = list_computed(self.outcome.result)
+        trials = self.outcome.result.computed_trials
         params = (
-            trials[t] if t >= 0 else objective.default_params for t in self.fit.chosen.tolist()
+            trials[t].params if t >= 0 else objective.default_params
+            for t in self.fit.chosen.tolist()
         )
         codes = tuning_folds(objective, evaluation.split, evaluation.tuning)
         return [objective.build_system(each) for each in params], codes

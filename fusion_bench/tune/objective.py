@@ -13,6 +13,7 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -24,6 +25,7 @@ from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.crag import absolute_rerankers
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
+from fusion_bench.experiment.dialect import SAME_ORDER, describe_dialect, find_engine
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.settings import ParameterRange, TuneSettings
 from fusion_bench.experiment.system import System
@@ -33,7 +35,6 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.tune.engine_system import engine_ranges, express_in_engine
 from fusion_bench.tune.space import (
     ABSENT,
     CLASS_PATH,
@@ -46,6 +47,7 @@ from fusion_bench.tune.space import (
     read_parameter,
     stage_roles,
     strip_conditions,
+    with_fusion,
 )
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import pluralize
@@ -160,6 +162,71 @@ def _divide_weights(
 def params_key(params: Params) -> str:
     """The parameters as a string, the same in any order."""
     return json.dumps(dict(params), sort_keys=True)
+
+
+def express_in_engine(
+    experiment: Experiment,
+    source: Source,
+    tuning: TuneSettings,
+    roles: Mapping[str, frozenset[str]],
+) -> Experiment:
+    """The experiment whose tuned system is the engine's own, with the same order on any lists.
+
+    Args:
+        experiment: The experiment.
+        source: Where it was read from.
+        tuning: Which system, and which engine; without one nothing changes.
+        roles: Of the dataset's lists, by name.
+
+    Raises:
+        ConfigError: The engine cannot express the system; says what is lost, and what it can.
+    """
+    if tuning.engine is None:
+        return experiment
+    dialect = find_engine(tuning.engine, where="--engine")
+    system = experiment.systems[tuning.system]
+    if system.dialect == dialect.name:
+        return experiment
+    translation = dialect.translate(system, roles)
+    if translation.system is None or translation.fidelity not in SAME_ORDER:
+        others = experiment.systems.values()
+        able = [each.name for each in others if dialect.keeps_order(each, roles)]
+        raise ConfigError(
+            f"{source.where(('systems', system.name))}: --engine {tuning.engine}: "
+            f"{translation.reasons[0]}: tune a system that it can express (of this experiment: "
+            f"{', '.join(able) or 'none'}). {describe_dialect(dialect)}"
+        )
+    return experiment.model_copy(
+        update={"systems": {**experiment.systems, system.name: translation.system}}
+    )
+
+
+def _engine_ranges(
+    system: System, tuning: TuneSettings
+) -> Mapping[str, ParameterRange | Literal["own"]] | None:
+    """What is searched: with an engine, where nothing is named, each of its methods."""
+    if tuning.engine is None or tuning.parameters is not None or system.class_configs is not None:
+        return tuning.parameters
+    methods = [name for name in system.fusions.load_built_in() if _is_complete(system, name)]
+    if len(methods) < 2:
+        return None
+    ranges: dict[str, ParameterRange | Literal["own"]] = {
+        "fusion.method": ParameterRange(choices=tuple(methods))
+    }
+    if system.blend.space():
+        ranges["blend"] = "own"
+    return ranges
+
+
+def _is_complete(system: System, method: str) -> bool:
+    """Whether the method needs nothing that a user has to name."""
+    try:
+        with_fusion(system, method).check_sources(
+            system.runs, [frozenset[str]() for _ in system.runs]
+        )
+    except FusionBenchError:
+        return False
+    return True
 
 
 def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
@@ -433,7 +500,7 @@ def create_objective(
         )
     roles = source_roles(system, task.runs)
     try:
-        parameters = build_search_space(system, engine_ranges(system, tuning), roles)
+        parameters = build_search_space(system, _engine_ranges(system, tuning), roles)
     except ConfigError as error:
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
     return TuningObjective(

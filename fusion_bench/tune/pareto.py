@@ -411,8 +411,7 @@ def candidate_params(
     objective: TuningObjective, result: SearchResult, chosen: Trial
 ) -> list[Params]:
     """Parameter sets to try at every depth: default, choice, the best, and some of the others."""
-    done = (trial for trial in result.trials if not trial.is_failed)
-    ordered = sorted(done, key=lambda trial: (-trial.value, trial.number))
+    ordered = sorted(result.computed_trials, key=lambda trial: (-trial.value, trial.number))
     reranked = [t for t in ordered if max_rerank_depth(objective.build_system(t.params))]
     picked = [result.default_trial, chosen, *reranked[:BEST]]
     picked += [reranked[len(reranked) * k // 16] for k in SPREAD if reranked]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,22 +20,13 @@ from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
-from fusion_bench.tune.distribution import (
-    connect_cluster,
-    distribute_objective,
-    find_database_file,
-    show_address,
-    start_processes,
-)
-from fusion_bench.tune.engine_system import express_in_engine
-from fusion_bench.tune.gains import (
-    evaluate_untuned,
-)
+from fusion_bench.tune.distribution import find_database_file, open_workers, show_address
+from fusion_bench.tune.gains import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
 from fusion_bench.tune.objective import (
     ObjectivePaths,
-    TuningObjective,
     create_objective,
+    express_in_engine,
     load_tuning_dataset,
 )
 from fusion_bench.tune.options import TuneOptions
@@ -45,19 +36,6 @@ from fusion_bench.util.formatting import Progress, format_number
 
 #: Makes a progress bar.
 ProgressBar: TypeAlias = Callable[[], AbstractContextManager[Progress]]
-
-
-@contextmanager
-def _distribute(
-    objective: TuningObjective, paths: ObjectivePaths, options: TuneOptions
-) -> Iterator[TuningObjective]:
-    """The objective, evaluated by the workers or the cluster."""
-    if options.workers == 1 and options.cluster is None:
-        yield objective
-        return
-    processes = start_processes(options.workers)
-    with processes if options.cluster is None else connect_cluster(options.cluster) as pool:
-        yield distribute_objective(objective, paths, pool)
 
 
 def _check_workers(options: TuneOptions) -> None:
@@ -258,7 +236,7 @@ def _tune_dataset(
         v2_enabled=experiment.v2_enabled,
         overrides=source.override_texts,
     )
-    with _distribute(objective, paths, options) as distributed:
+    with open_workers(objective, paths, options) as distributed:
         run = TuningRun(
             distributed,
             dataset,

@@ -511,10 +511,6 @@ RESUMABLE_SETTINGS: Final = {"trials", "timeout"}
 TrialCallback = Callable[[Trial, Trial], None]
 
 
-def ignore_trial(_trial: Trial, _best: Trial) -> None:
-    """The callback that does nothing."""
-
-
 @dataclass(frozen=True, eq=False)
 class SearchResult:
     """The trials of a search.
@@ -533,9 +529,14 @@ class SearchResult:
         return self.trials[0]
 
     @property
+    def computed_trials(self) -> list[Trial]:
+        """Those that could be computed."""
+        return [trial for trial in self.trials if not trial.is_failed]
+
+    @property
     def best_trial(self) -> Trial:
         """The best; of equally good ones the first, so that nothing changes without a gain."""
-        return max((t for t in self.trials if not t.is_failed), key=lambda trial: trial.value)
+        return max(self.computed_trials, key=lambda trial: trial.value)
 
 
 def run_search(
@@ -543,7 +544,7 @@ def run_search(
     keep: BoolArray,
     settings: SearchSettings,
     *,
-    on_trial: TrialCallback = ignore_trial,
+    on_trial: TrialCallback = lambda _trial, _best: None,
     log: Path | None = None,
 ) -> SearchResult:
     """Search a space on some of the queries.

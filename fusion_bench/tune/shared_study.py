@@ -34,7 +34,7 @@ from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.settings import SearchSettings
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.tune import search
-from fusion_bench.tune.distribution import is_in_memory, show_address, show_reason
+from fusion_bench.tune.distribution import find_database_file, show_address, show_reason
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import (
     SearchResult,
@@ -175,6 +175,12 @@ PARTS, PARTS_OF_FOLDS = "fusion_bench:parts", frozenset({"seed", "tuning queries
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED)  # pruned: could not be computed
 
 
+def _is_in_memory(url: str) -> bool:
+    """Whether an SQLite database is in memory, so that it ends with its connection."""
+    is_file = find_database_file(url) is not None or (":///file:" in url and "memory" not in url)
+    return url.startswith("sqlite") and "://" in url and not is_file
+
+
 @contextmanager
 def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator[HeartbeatStorage]:
     """Optuna's storage at a URL as SQLAlchemy reads it, closed in the end.
@@ -182,7 +188,7 @@ def open_storage(url: str, heartbeat: tuple[int, int] | None = None) -> Iterator
     Raises:
         FusionBenchError: It cannot be reached (the message hides the password), or has no driver.
     """
-    if is_in_memory(url):
+    if _is_in_memory(url):
         raise ConfigError(f"storage {show_address(url)}: in memory: name a file: sqlite:///file.db")
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     url = re.sub(r"^postgres(ql)?://", "postgresql+psycopg2://", url)
@@ -231,7 +237,7 @@ def search_shared_study(
     settings: SearchSettings,
     url: str,
     *,
-    on_trial: search.TrialCallback = search.ignore_trial,
+    on_trial: search.TrialCallback = lambda _trial, _best: None,
     heartbeat: tuple[int, int] = (10, 60),
 ) -> search.SearchResult:
     """Take part in a search until it is done: the trials of all processes, the default first.

@@ -147,7 +147,7 @@ def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: in
 
 def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
     """The trial nearest to the default within one standard error of the best."""
-    done = [trial for trial in result.trials if not trial.is_failed]
+    done = result.computed_trials
     params = [trial.params for trial in done]
     index = one_standard_error(
         evaluate_in_batches(part, params),

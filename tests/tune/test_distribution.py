@@ -23,7 +23,7 @@ from fusion_bench.cli import main
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.tune import distribution, run
+from fusion_bench.tune import distribution
 from fusion_bench.tune.distribution import (
     DaskExecutor,
     DistributedObjective,
@@ -289,7 +289,7 @@ def test_a_whole_run_on_a_cluster_with_a_killed_worker_is_equal_to_the_last_bit(
         return values
 
     monkeypatch.setattr(DistributedObjective, "evaluate_params", kill)
-    monkeypatch.setattr(run, "connect_cluster", lambda _: nullcontext(cluster))
+    monkeypatch.setattr(distribution, "connect_cluster", lambda _: nullcontext(cluster))
     assert main(tune_command(root, tmp_path, "--cluster", "tcp://here")) == 0
     assert not victims
     assert read_report(tmp_path) == tuned

@@ -26,7 +26,6 @@ from fusion_bench.tune.search import (
     Trial,
     TrialCallback,
     TrialLog,
-    ignore_trial,
     run_search,
 )
 from fusion_bench.util.digests import add_line_digest
@@ -47,7 +46,7 @@ def go(
     *,
     log: Path | None = None,
     keep: BoolArray | None = None,
-    on_trial: TrialCallback = ignore_trial,
+    on_trial: TrialCallback = lambda _trial, _best: None,
     **settings: Any,  # noqa: ANN401 - as Settings takes them
 ) -> SearchResult:
     settings = {"trials": 24, "batch": 8, **settings}
