@@ -21,32 +21,29 @@ from typing import Literal
 import numpy as np
 
 from fusion_bench.config.json_records import StoredRecord
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.checks import Check, PairedCollection, build_checks, run_checks
 from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.page import power_warning
+from fusion_bench.gate.power import RulePower, compute_power
 from fusion_bench.gate.self_test.simulation import (
     CountedRate,
-    GroupedCheck,
     HalvesOutcome,
     RepeatAlarms,
-    adjust_runs,
     compare_halves,
     count_rate,
     decide_runs,
-    draw_label_swaps,
-    group_check,
     measure_repeat_alarms,
-    resample_groups,
     simulated_p_values,
 )
 from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_damaged_lists
 from fusion_bench.gate.verdict import ACCEPTED, ALPHA, CheckStatus
-from fusion_bench.stats.intervals import POWER
-from fusion_bench.util.formatting import Progress, ignore_progress
+from fusion_bench.stats.corrections import adjust_holm
+from fusion_bench.stats.intervals import POWER, draw_groups, group_codes
+from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 
 
 class ErrorRate(CountedRate):
@@ -198,6 +195,88 @@ def measure_error_rates(
     )
 
 
+#: Fewer changed queries are no distribution to draw from.
+MIN_CHANGED = 10
+
+
+@dataclass(frozen=True, eq=False)
+class GroupedCheck:
+    """A check summed by group.
+
+    Attributes:
+        check: The check.
+        codes: Shape (G,): the collection's code of each group, shared by its slices.
+        sums: Shape (G,): sums of the differences.
+        sizes: Shape (G,): numbers of queries.
+        power: The power that the gate states.
+    """
+
+    check: Check
+    codes: IntArray
+    sums: FloatArray
+    sizes: FloatArray
+    power: RulePower
+
+
+def group_check(check: Check, level: float, seed: int) -> GroupedCheck:
+    """Sum a check by group, and compute its power at this level of the test.
+
+    Raises:
+        DataError: The check cannot be simulated.
+    """
+    if check.error is not None:
+        raise DataError(check.error)
+    changed = int((check.difference != 0).sum())
+    if changed < MIN_CHANGED:
+        raise DataError(
+            f"the two systems differ on {pluralize(changed, 'query')}, and at least {MIN_CHANGED} "
+            "are needed"
+        )
+    codes, count = group_codes(check.groups, len(check.groups))
+    first = np.full(count, -1)
+    first[codes[::-1]] = check.groups[::-1]
+    [power] = compute_power(
+        check.difference[None], check.groups, [check.max_drop], level=level, seed=seed + 1
+    )
+    if power.min_detectable_drop is None:
+        raise DataError(f"{pluralize(count, 'group')}: too few for the test to reject")
+    return GroupedCheck(
+        check=check,
+        codes=first,
+        sums=np.bincount(codes, weights=check.difference, minlength=count).astype(np.float64),
+        sizes=np.bincount(codes, minlength=count).astype(np.float64),
+        power=power,
+    )
+
+
+def draw_label_swaps(checks: Sequence[GroupedCheck], runs: int, seed: int) -> dict[str, FloatArray]:
+    """By collection ±1 of shape (runs, codes), so that all slices swap a group alike."""
+    collections = dict.fromkeys(check.check.collection for check in checks)
+    signs: dict[str, FloatArray] = {}
+    for i, name in enumerate(collections):
+        codes = max(int(c.codes.max()) for c in checks if c.check.collection == name) + 1
+        drawn = np.random.Generator(np.random.PCG64([seed, i])).integers(0, 2, (runs, codes))
+        signs[name] = (2 * drawn - 1).astype(np.float64)
+    return signs
+
+
+def _resample_groups(
+    check: GroupedCheck, drop: float, runs: int, seed: int
+) -> tuple[FloatArray, FloatArray]:
+    """Draw groups with replacement at a true mean of −drop: sums and sizes, both (runs, G)."""
+    drawn = np.concatenate(list(draw_groups(len(check.sums), runs, seed)))
+    sizes = check.sizes[drawn]
+    centered = check.sums - check.sizes * float(check.sums.sum() / check.sizes.sum())
+    return centered[drawn] - drop * sizes, sizes
+
+
+def _adjust_runs(p: FloatArray, family: int) -> FloatArray:
+    """(C, runs): p adjusted in each run; checks that are not simulated count with p = 1."""
+    filler = np.ones(family - len(p))
+    columns = [adjust_holm(np.concatenate([column, filler]))[: len(p)] for column in p.T]
+    return np.stack(columns, axis=1)
+
+
 @dataclass(frozen=True)
 class _Simulation:
     """The simulated checks, one family of Holm's correction.
@@ -219,7 +298,7 @@ class _Simulation:
         signs = draw_label_swaps(self.checks, self.runs, self.seed + 2)
         sums = [check.sums * signs[check.check.collection][:, check.codes] for check in self.checks]
         p = np.stack([simulated_p_values(rows, self.seed + 3) for rows in sums])
-        adjusted = adjust_runs(p, self.family)
+        adjusted = _adjust_runs(p, self.family)
         statuses = [
             decide_runs(
                 rows, np.broadcast_to(check.sizes, rows.shape), p_holm, check.check.max_drop
@@ -269,16 +348,16 @@ class _Simulation:
     def _decide_statuses(self, c: int, drop: float) -> list[CheckStatus]:
         """(runs,): the status of one check in every run at a true drop."""
         check = self.checks[c]
-        sums, sizes = resample_groups(check, drop, self.runs, self.seed + 4 + c)
+        sums, sizes = _resample_groups(check, drop, self.runs, self.seed + 4 + c)
         p = self._null_p_values.copy()
         p[c] = simulated_p_values(sums, self.seed + 3)
-        return decide_runs(sums, sizes, adjust_runs(p, self.family)[c], check.check.max_drop)
+        return decide_runs(sums, sizes, _adjust_runs(p, self.family)[c], check.check.max_drop)
 
     @cached_property
     def _null_p_values(self) -> FloatArray:
         """(C, runs): p of every check without a drop."""
         drawn = [
-            resample_groups(check, 0.0, self.runs, self.seed + 4 + c)
+            _resample_groups(check, 0.0, self.runs, self.seed + 4 + c)
             for c, check in enumerate(self.checks)
         ]
         return np.stack([simulated_p_values(sums, self.seed + 3) for sums, _ in drawn])

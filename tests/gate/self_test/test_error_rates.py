@@ -111,8 +111,8 @@ def test_slices_of_a_collection_are_swapped_together() -> None:
     one, _, _ = make_checks()
     half = np.arange(60) < 30
     part = Check("c", "x", "one", 0.01, one.baseline[half], one.candidate[half], one.groups[half])
-    checks = [simulation.group_check(c, 0.025, 1) for c in (one, part)]
-    signs = simulation.draw_label_swaps(checks, 4, 1)["c"]
+    checks = [self_test.group_check(c, 0.025, 1) for c in (one, part)]
+    signs = self_test.draw_label_swaps(checks, 4, 1)["c"]
     assert signs.shape == (4, 30)
     assert checks[1].codes.tolist() == list(range(15))
     assert set(np.unique(signs)) == {-1, 1}
