@@ -119,7 +119,7 @@ MUTANTS = (
     ),
     Mutant(
         "100,000 changed queries needed",
-        "gate/self_test/simulation.py",
+        "gate/self_test/error_rates.py",
         "MIN_CHANGED = 10",
         "MIN_CHANGED = 100_000",
     ),
