@@ -150,7 +150,7 @@ class Comparisons(ResultView):
                 all measures.
             letters: Whether means have letters: systems that share one are not shown to differ.
         """
-        from fusion_bench.report.paper_table import render_paper_tables
+        from fusion_bench.report.latex import render_paper_tables
 
         return render_paper_tables(self.report, columns=columns, letters=letters)
 

@@ -98,7 +98,7 @@ def _print_predictions(predictions: Predictions, ledger: Mapping[str, Any] | Non
 
 def build_tables(predictions: Predictions) -> Iterator[Table]:
     """Queries by predicted type, and by given type where there is one."""
-    from fusion_bench.report.table import make_record_table
+    from fusion_bench.report.page import make_record_table
 
     rows = [{"predicted type": name, "queries": count} for name, count in predictions.types.items()]
     yield make_record_table("Predicted types", rows)

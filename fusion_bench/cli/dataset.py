@@ -247,7 +247,7 @@ def list_command(options: base.DatasetOptions) -> None:
 
 def build_dataset_table(specs: Mapping[str, DatasetSpec]) -> Table:
     """A row a dataset: its lists and its description."""
-    from fusion_bench.report.table import make_record_table
+    from fusion_bench.report.page import make_record_table
 
     records = [
         {
@@ -437,7 +437,7 @@ def from_logs_command(options: LogCommand) -> None:
 
 
 def _list_facts(facts: Mapping[str, object]) -> Iterator[str]:
-    from fusion_bench.report.table import format_cell
+    from fusion_bench.report.page import format_cell
 
     for key, value in facts.items():
         if not isinstance(value, list):
@@ -446,7 +446,7 @@ def _list_facts(facts: Mapping[str, object]) -> Iterator[str]:
 
 def build_list_tables(facts: Mapping[str, object]) -> Iterator[Table]:
     """A table of the runs, and one of the rerank lists."""
-    from fusion_bench.report.table import make_record_table
+    from fusion_bench.report.page import make_record_table
 
     for key, value in facts.items():
         if isinstance(value, list) and value and key != "notes":

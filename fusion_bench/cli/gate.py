@@ -148,9 +148,9 @@ def _write_outputs(
     """The files of a check in its folder, and those that options name."""
     from fusion_bench.gate.formats import gate_html, render_comment, render_junit
     from fusion_bench.io.outputs import write_files, write_output
+    from fusion_bench.report.latex import render_latex_tables
     from fusion_bench.report.markdown import render_page
     from fusion_bench.report.record_rows import csv_files, record_rows
-    from fusion_bench.report.table import render_latex_tables
 
     texts = {
         "gate.json": f"{verdict.model_dump_json(indent=1)}\n",

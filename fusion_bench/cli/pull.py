@@ -91,7 +91,7 @@ def _print_pulled(pulled: PulledDataset) -> None:
 
 def build_pull_table(pulled: PulledDataset) -> Table:
     """A row a list: hits, empty answers, retries, and the time of a call in milliseconds."""
-    from fusion_bench.report.table import make_record_table
+    from fusion_bench.report.page import make_record_table
 
     records = [
         {

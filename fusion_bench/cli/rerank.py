@@ -112,7 +112,7 @@ def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
 
 def print_list(written: WrittenList, entries: Sequence[str], *, as_json: bool) -> None:
     """Print what a run did, and what names the list in the ``dataset.yaml``."""
-    from fusion_bench.report.table import make_record_table
+    from fusion_bench.report.page import make_record_table
 
     meta, ledger = written.meta, written.meta.ledger
     if as_json:
@@ -186,8 +186,7 @@ def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_js
 
 def build_simulation_tables(result: SimulationResult) -> tuple[Table, Table]:
     """Quality and latency by share of time the provider is down, and by deadline."""
-    from fusion_bench.report.page import Column, make_table
-    from fusion_bench.report.table import format_cell
+    from fusion_bench.report.page import Column, format_cell, make_table
 
     columns: tuple[Column[SimulationPoint], ...] = (
         Column(

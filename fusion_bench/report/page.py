@@ -31,7 +31,8 @@ What each renderer shows:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Set
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar
@@ -221,6 +222,45 @@ def make_table(
     return Table(title, columns, rows, tuple(notes), is_transposable)
 
 
+def make_record_table(title: str, records: Sequence[Mapping[str, object]]) -> Table:
+    """A table whose columns are the keys of the first record.
+
+    Args:
+        title: Its heading.
+        records: At least one, all with the same keys. Columns of numbers are aligned right.
+    """
+    columns = make_columns({key: key.replace("_", " ") for key in records[0]}, _format_entry)
+    for i, key in enumerate(records[0]):
+        values = [record[key] for record in records]
+        is_number = all(value is None or isinstance(value, int | float) for value in values)
+        columns[i] = replace(columns[i], is_text=not is_number)
+    return make_table(title, columns, records)
+
+
+def _format_entry(key: str, record: Mapping[str, object]) -> str:
+    return format_cell(record[key])
+
+
+def format_cell(value: object) -> str:
+    """Four significant digits, thousands set apart in counts; ``none`` for nothing, or none."""
+    if isinstance(value, Mapping):
+        value = [
+            f"{key} ({format_cell(item)})"
+            if isinstance(item, Mapping)
+            else f"{key}: {format_cell(item)}"
+            for key, item in value.items()
+        ]
+    if isinstance(value, list | tuple):
+        return ", ".join(map(format_cell, value)) or "none"
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
 def columns_of(columns: Iterable[Column[R]], find: Callable[[S], R | None]) -> list[Column[S]]:
     """The same columns for other records; see :meth:`Column.of`."""
     return [column.of(find) for column in columns]
@@ -374,3 +414,16 @@ class Page:
         """All figures, in order."""
         parts = (part for section in self.sections for part in section.parts)
         return tuple(part for part in parts if isinstance(part, Figure))
+
+
+#: Longer parts of a file name are cut.
+MAX_NAME_LENGTH = 60
+
+
+def make_safe_name(text: str) -> str:
+    """A part of a file name: letters, digits and few marks, so no path and no hidden file.
+
+    None that make or a shell read as anything else: ``nDCG@10`` becomes ``nDCG-10``.
+    """
+    kept = re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")
+    return kept[:MAX_NAME_LENGTH].strip("-.") or "unnamed"

@@ -16,9 +16,8 @@ from fusion_bench.config.options import PictureOptions
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.io.outputs import write_files
 from fusion_bench.report.markdown import render_page
-from fusion_bench.report.page import Figure, NextStep, Page
+from fusion_bench.report.page import Figure, NextStep, Page, make_safe_name
 from fusion_bench.report.record_rows import csv_files, record_rows
-from fusion_bench.report.table import make_safe_name, render_latex_tables
 from fusion_bench.util.files import show_path
 
 if TYPE_CHECKING:
@@ -124,6 +123,11 @@ def write_tuning(
         )
     path = show_path(folder / "tuned.yaml")
     page = tuning_page.build_page(report, figures, path)
+    tables: dict[str, str] = {}
+    if options.latex:
+        from fusion_bench.report.latex import render_latex_tables
+
+        tables = render_latex_tables(page, "tuning")
     html = tuning_html(report, path, next_steps=next_steps) if options.html else ""
     texts = {
         "tuning.json": f"{report.model_dump_json()}\n",
@@ -131,7 +135,7 @@ def write_tuning(
         **({"tuning.html": html} if html else {}),
         "tuned.yaml": tuned,
         **({} if report.front is None else {"front.yaml": _front_experiment(tuned, report.front)}),
-        **(render_latex_tables(page, "tuning") if options.latex else {}),
+        **tables,
         **csv_files("tuning", record_rows(report), options.csv),
     }
     return write_files(folder, texts, draw_figures(page))

@@ -43,10 +43,9 @@ from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation_page import build_page, build_starter_page
 from fusion_bench.report.explanation_page import build_explanation_page, select_traces
-from fusion_bench.report.page import Page, Row, Table
+from fusion_bench.report.page import Page, Row, Table, make_record_table
 from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_policy_page
-from fusion_bench.report.table import MAX_NAME, make_record_table, name_columns
-from fusion_bench.report.terminal import DROPPED_COLUMNS, print_table
+from fusion_bench.report.terminal import DROPPED_COLUMNS, MAX_NAME, name_columns, print_table
 from fusion_bench.report.tuning_page import build_page as build_tuning_page
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.run import run_tuning

@@ -17,6 +17,12 @@ from pylatexenc.latexwalker import (
     LatexWalker,
 )
 
+from fusion_bench.report.latex import (
+    LATEX_SPECIAL,
+    escape_latex,
+    render_latex,
+    render_latex_tables,
+)
 from fusion_bench.report.page import (
     Column,
     Page,
@@ -28,14 +34,7 @@ from fusion_bench.report.page import (
     make_columns,
     make_table,
 )
-from fusion_bench.report.table import (
-    GAP,
-    LATEX_SPECIAL,
-    escape_latex,
-    fit_table,
-    render_latex,
-    render_latex_tables,
-)
+from fusion_bench.report.terminal import GAP, fit_table
 from fusion_bench.util.formatting import escape_control_chars
 from tests.report.cases import HOSTILE, example_page
 

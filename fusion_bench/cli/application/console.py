@@ -233,7 +233,7 @@ def check_paper_options(options: PaperOptions, measures: Sequence[str] | None) -
         refuse(options, "does not go without --latex", "columns", "letters")
     names = [parse_measure(name).name for name in measures or ()]
     if options.columns and names:
-        from fusion_bench.report.paper_table import find_columns
+        from fusion_bench.report.latex import find_columns
 
         find_columns(options.columns, names)
 
@@ -254,7 +254,7 @@ def paper_files(
     """
     files: dict[str, str] = {}
     if options.latex:
-        from fusion_bench.report.paper_table import render_paper_tables
+        from fusion_bench.report.latex import render_paper_tables
 
         files[f"{stem}.tex"] = options.call(render_paper_tables, *reports)
     if options.csv:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import fusion_bench as fb
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.report.paper_table import assign_letters, find_columns, render_paper_tables
+from fusion_bench.report.latex import assign_letters, find_columns, render_paper_tables
 from fusion_bench.stats.comparison_family import compare_with_baseline
 
 MEASURES = ["nDCG@5", "RR@5", "Judged@5"]

@@ -1,11 +1,17 @@
-"""One table of systems × measures for a paper, with marks of significance, in LaTeX."""
+r"""Tables in LaTeX: those of a page, and one of systems × measures with marks of significance.
+
+The text needs ``\usepackage{booktabs}`` and UTF-8 input, which is LaTeX's default. Letters beyond
+Latin need a font that has them, which XeLaTeX and LuaLaTeX find.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from string import ascii_lowercase
 from typing import Any, Final, NamedTuple
 
+from fusion_bench._version import __version__
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.compared_reports import (
     ContrastPlan,
@@ -22,17 +28,12 @@ from fusion_bench.report.answer_texts import (
     interval_column,
     p_column,
 )
-from fusion_bench.report.table import (
-    LATEX_MINUS,
-    escape_latex,
-    latex_row,
-    make_safe_name,
-    wrap_latex,
-)
+from fusion_bench.report.page import Page, Row, Table, Tone, make_safe_name
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.stats.comparison_family import compare_family, find_superior
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import (
+    escape_control_chars,
     format_coverage,
     format_number,
     pluralize,
@@ -46,6 +47,47 @@ MARKS: Final[dict[str, str]] = {
     **dict.fromkeys(WORSE, r"\downarrow"),
     "unjudged decide": "?",
 }
+
+
+#: Brackets and asterisks are harmless but at the start of a row, where they belong to its end.
+LATEX_SPECIAL = {
+    **{c: f"\\{c}" for c in "&%$#_{}"},
+    **{c: f"{{{c}}}" for c in "[]*"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "`": r"\textasciigrave{}",
+    '"': r"{\char34}",  # babel makes the character itself a command in some languages
+    "<": "$<$",
+    ">": "$>$",
+    "|": "$|$",
+    "−": "$-$",
+    "±": r"$\pm$",
+    "×": r"$\times$",
+    "÷": r"$\div$",
+    "·": r"$\cdot$",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "≠": r"$\neq$",
+    "→": r"$\rightarrow$",
+    "√": r"$\surd$",
+    "Σ": r"$\Sigma$",
+    "α": r"$\alpha$",
+    "β": r"$\beta$",
+    "σ": r"$\sigma$",
+    "φ": r"$\varphi$",
+    "∞": r"$\infty$",
+    "…": r"\dots{}",
+    "†": r"$\dagger$",
+    "‡": r"$\ddagger$",
+}
+#: Two of these together would become another character.
+LATEX_LIGATURES = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=,)(?=,)|(?<=[?!])(?=`)")
+#: Spaces that LaTeX would drop.
+LATEX_SPACES = re.compile(r"(?<= ) |^ | $")
+#: A minus sign: before a number that stands alone or begins an interval.
+LATEX_MINUS = re.compile(r"(?<![^\s\[(,…])-(?=\d|\.\d)")
+LATEX_SPECIAL_PATTERN = re.compile("|".join(re.escape(c) for c in LATEX_SPECIAL))
 
 
 def find_columns(
@@ -190,17 +232,17 @@ def _render_table(tests: _Tests, columns: Sequence[str]) -> str:
     lines = [
         rf"\begin{{tabular}}{{l{'l' * len(columns)}}}",
         r"  \toprule",
-        latex_row(["system", *(escape_latex(display_measure(name)) for name in columns)]),
+        _latex_row(["system", *(escape_latex(display_measure(name)) for name in columns)]),
         r"  \midrule",
-        latex_row(_cells(tests, contrast.baseline, columns)),
+        _latex_row(_cells(tests, contrast.baseline, columns)),
         *([r"  \midrule"] if names else []),
-        *(latex_row(_cells(tests, name, columns)) for name in names),
+        *(_latex_row(_cells(tests, name, columns)) for name in names),
         r"  \bottomrule",
         r"\end{tabular}",
     ]
     caption = escape_latex(f"{left.name}: means over {pluralize(len(left.queries), 'query')}.")
     notes = " ".join(_list_notes(tests))
-    return wrap_latex(lines, caption, label=make_safe_name(left.name), notes=notes)
+    return _wrap_latex(lines, caption, label=make_safe_name(left.name), notes=notes)
 
 
 def _cells(tests: _Tests, system: str, columns: Sequence[str]) -> Iterator[str]:
@@ -240,3 +282,84 @@ def _list_notes(tests: _Tests) -> Iterator[str]:
         yield "?: unjudged documents decide."
     if tests.letters:
         yield "Systems that share a letter in a column are not shown to differ, over all pairs."
+
+
+def escape_latex(text: str) -> str:
+    r"""Text that LaTeX prints as it is; a control character appears as ``\n`` or ``\x1b``."""
+    marked = LATEX_SPACES.sub("\1", LATEX_LIGATURES.sub("\0", escape_control_chars(text)))
+    escaped = LATEX_SPECIAL_PATTERN.sub(lambda match: LATEX_SPECIAL[match[0]], marked)
+    return escaped.replace("\0", "{}").replace("\1", "\\ ")
+
+
+def render_latex(table: Table, caption: str, *, label: str) -> str:
+    r"""A ``table`` with caption, label, rules of booktabs and the notes below.
+
+    The baseline is bold. Reference rows are in italics, below a rule.
+
+    Args:
+        table: What to print.
+        caption: Stands above it.
+        label: For ``\ref``, below ``tab:``; letters, digits and few marks.
+    """
+    notes = " ".join(map(escape_latex, table.notes))
+    return _wrap_latex(_tabular_lines(table), escape_latex(caption), label=label, notes=notes)
+
+
+def _wrap_latex(lines: Iterable[str], caption: str, *, label: str, notes: str = "") -> str:
+    """A ``table`` around the lines of a ``tabular``; caption and notes are LaTeX."""
+    whole = (
+        f"% fusion-bench {__version__}; needs \\usepackage{{booktabs}}",
+        r"\begin{table}",
+        r"  \centering",
+        rf"  \caption{{{caption}}}",
+        rf"  \label{{tab:{label}}}",
+        *(f"  {line}" for line in lines),
+        *((r"  \par\smallskip", rf"  {{\footnotesize {notes}\par}}") if notes else ()),
+        r"\end{table}",
+    )
+    return "\n".join(whole) + "\n"
+
+
+def _tabular_lines(table: Table) -> Iterator[str]:
+    alignment = "".join("l" if column.is_text else "r" for column in table.columns)
+    yield rf"\begin{{tabular}}{{{alignment}}}"
+    yield r"  \toprule"
+    yield _latex_row([escape_latex(column.header) for column in table.columns])
+    yield r"  \midrule"
+    before: Tone = "reference"
+    for row in table.rows:
+        if row.tone == "reference" != before:
+            yield r"  \midrule"
+        before = row.tone
+        yield _latex_row(_latex_cells(row, table))
+    yield r"  \bottomrule"
+    yield r"\end{tabular}"
+
+
+def _latex_cells(row: Row, table: Table) -> Iterator[str]:
+    command = {"baseline": r"\textbf", "reference": r"\emph"}.get(row.tone)
+    for cell, column in zip(row.cells, table.columns, strict=True):
+        text = escape_latex(cell if column.is_text else LATEX_MINUS.sub("−", cell))
+        yield f"{command}{{{text}}}" if command and text else text
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    """A row of cells that are LaTeX."""
+    return rf"  {' & '.join(cells)} \\"
+
+
+def render_latex_tables(page: Page, stem: str) -> dict[str, str]:
+    """File name → LaTeX of all tables of a page, numbered in its order; folded sections included.
+
+    Args:
+        page: Of any command.
+        stem: What the file names begin with, such as ``gate``.
+    """
+    tables = [(section.title, table) for section in page.sections for table in section.tables]
+    width = max(2, len(str(len(tables))))
+    files: dict[str, str] = {}
+    for i, (section, table) in enumerate(tables, 1):
+        name = f"{stem}-{i:0{width}}-{make_safe_name(table.title)}"
+        caption = f"{table.title} ({section})" if section else table.title
+        files[f"{name}.tex"] = render_latex(table, caption, label=name)
+    return files
