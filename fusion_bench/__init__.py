@@ -177,13 +177,30 @@ if not TYPE_CHECKING:  # type checkers know every name, and find a wrong one
         if name not in _HOME:
             raise AttributeError(f"module 'fusion_bench' has no attribute {name!r}{_suggest(name)}")
         module, _, inner = _HOME[name].partition(":")
-        is_collecting = gc.isenabled()
-        gc.disable()  # what an import makes stays
-        try:
-            return getattr(import_module(f"fusion_bench.{module}"), inner or name)
-        finally:
-            if is_collecting:
-                gc.enable()
+        path = f"fusion_bench.{module}"
+        loaded = import_module(path) if path in sys.modules else _import_first(path)
+        return getattr(loaded, inner or name)
+
+
+def _import_first(path: str) -> ModuleType:
+    """Import a module without a search for cycles: what an import makes stays, and is old at once.
+
+    To freeze and unfreeze puts everything into the oldest generation, unless somebody else has
+    frozen something. Otherwise the first collections of a comparison would go through it all.
+    """
+    from fusion_bench.util.blas_threads import short_waits
+
+    is_collecting = gc.isenabled()
+    gc.disable()
+    try:
+        with short_waits():
+            return import_module(path)
+    finally:
+        if is_collecting:
+            if not gc.get_freeze_count():
+                gc.freeze()
+                gc.unfreeze()
+            gc.enable()
 
 
 def _suggest(name: str) -> str:

@@ -78,6 +78,18 @@ def test_importing_the_package_imports_nothing_heavy() -> None:
     assert not {"numpy", "pydantic", "pandas", "optuna", "matplotlib"} & set(loaded)
 
 
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_an_import_makes_is_old_at_once(frozen: bool) -> None:
+    code = (
+        f"import gc; {frozen} and gc.freeze()\n"
+        "import fusion_bench; fusion_bench.compare\n"
+        "young = gc.get_objects(0) + gc.get_objects(1)\n"
+        f"assert gc.isenabled() and (gc.get_freeze_count() > 0) == {frozen}\n"
+        f"assert (len(young) > 10_000) == {frozen}\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
 def test_the_package_says_that_it_is_typed() -> None:
     assert (PACKAGE / "py.typed").exists()
 

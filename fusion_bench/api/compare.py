@@ -18,7 +18,6 @@ from fusion_bench.api.inputs import (
     read_runs,
 )
 from fusion_bench.api.results import Comparisons
-from fusion_bench.checks.lint import check_ignored, describe_dataset, lint_datasets, lint_experiment
 from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
@@ -166,6 +165,8 @@ def run_experiment(
     Raises:
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
+    from fusion_bench.checks.lint import check_ignored, lint_datasets  # a comparison has no file
+
     collector = DetailsCollector(tuple(detail))
     with loaded_plugins([*map(Path, plugins)]):
         if not isinstance(experiment, Experiment):
@@ -254,6 +255,8 @@ def compare(
     collector.check_names(experiment, "compare: detail")
     report = run_on_datasets(experiment, source, [dataset], details=collector)
     if any(s.class_key is not None or skips_lists_unasked(s) for s in experiment.systems.values()):
+        from fusion_bench.checks.lint import describe_dataset, lint_experiment  # most need none
+
         findings = lint_experiment(experiment, source, [describe_dataset(dataset)])
         report = report.model_copy(update={"lint": findings})
     collector.forget_views()

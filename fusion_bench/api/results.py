@@ -13,8 +13,6 @@ from fusion_bench.errors import ConfigError, DataError, UnknownKeyError, Unknown
 from fusion_bench.evaluation.compared_reports import add_comparisons
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
-from fusion_bench.report.data_warnings import find_report_warnings, lint_lines
-from fusion_bench.report.evaluation_answer import decision_finding, list_advice
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
 
@@ -110,6 +108,8 @@ class Comparisons(ResultView):
     @property
     def verdict(self) -> str:
         """Which system is better than the baseline, and what speaks against relying on that."""
+        from fusion_bench.report.data_warnings import find_report_warnings  # words come last
+
         warnings = find_report_warnings(self.report)[self.collection.name]
         doubts = (warning.text for warning in warnings if warning.key in DOUBTS)
         return " ".join((self._decision, *doubts))
@@ -117,6 +117,8 @@ class Comparisons(ResultView):
     @property
     def _decision(self) -> str:
         """Which system is better; where none is, what to do."""
+        from fusion_bench.report.evaluation_answer import decision_finding, list_advice  # as above
+
         decision = decision_finding(self.report, self.collection)
         advice = () if decision.tone == "better" else list_advice(self.report)
         return " ".join((decision.text, *advice))
@@ -128,6 +130,8 @@ class Comparisons(ResultView):
         Systems with numbers by query type are linted too, and those of which a default that nobody
         wrote leaves lists out of a mean.
         """
+        from fusion_bench.report.data_warnings import find_report_warnings, lint_lines  # as above
+
         lines = lint_lines([item for item in self.report.lint if item.severity == "warning"])
         warnings = find_report_warnings(self.report)[self.collection.name]
         return (*(line.text for line in lines), *(warning.text for warning in warnings))
