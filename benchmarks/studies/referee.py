@@ -21,8 +21,8 @@ from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.explain.diagnosis import FailureCount, diagnose_experiment
+from fusion_bench.report.tuning_page import recommend
 from fusion_bench.report.tuning_records import ThresholdReport, ThresholdRule, TuningReport
-from fusion_bench.report.tuning_texts import recommend
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 
 PAGE = ROOT / "docs" / "studies" / "referee.md"

@@ -17,8 +17,7 @@ from fusion_bench.checks.completion_bounds import (
 from fusion_bench.checks.source_ties import SourceTies, find_source_ties
 from fusion_bench.checks.unjudged import RankedPart, UnjudgedEvidence, find_evidence, mean_evidence
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, cut_positions, positions
+from fusion_bench.data.ordering import FloatArray, cut_positions
 from fusion_bench.evaluation.details.collector import DetailsCollector, observers
 from fusion_bench.evaluation.details.relevant_ranks import Observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
@@ -27,15 +26,11 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
-from fusion_bench.stats.comparison import NOISE, paired_difference
-from fusion_bench.stats.comparison_family import ComparedValues
-from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.repeat_variance import (
-    NarrowingPlan,
     count_disagreements,
     mean_of_repeats,
     measure_repeat_spread,
-    plan_narrowing,
     split_variance,
 )
 from fusion_bench.util.formatting import Progress
@@ -136,17 +131,6 @@ def _assess_repeat(
     return Assessment(values[None], ties, unjudged, candidates, find_bounds(measures, runs, lists))
 
 
-def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> FloatArray:
-    """(M, Q): values of the candidate pool in the order of its grades: no fusion can do better."""
-    # Judged documents stand above unjudged ones of the same gain, for measures that ask.
-    placed = positions(
-        np.maximum(runs.grades, 0).astype(np.float64),
-        runs.offsets,
-        tie_order=np.where(runs.judged, 0, 1),
-    )
-    return measure.compute_measures(measures, runs, placed)
-
-
 def describe_repeats(
     task: EvaluationSet, system: System, assessment: Assessment
 ) -> RepeatsResult | None:
@@ -174,30 +158,6 @@ def describe_repeats(
         disagreeing_pair=pair,
         disagreeing=disagreeing,
     )
-
-
-def describe_narrowing(
-    table: ComparedValues, candidate: str, *, alpha: float
-) -> NarrowingPlan | None:
-    """What one more repeat, or more queries, would make of the interval of a difference.
-
-    Args:
-        table: The compared values.
-        candidate: The system that is compared with the baseline.
-        alpha: 1 − coverage.
-
-    Returns:
-        None where neither system has repeats, or no spread over queries is known.
-    """
-    both = table.repeat_sides(candidate)
-    sides = [side for side in both if side is not None]
-    if not sides:
-        return None
-    groups = number_by_appearance(table.keys)[0]
-    difference = paired_difference(table.values[candidate], table.values[table.baseline])
-    estimate = estimate_mean(difference, groups, alpha=alpha)
-    spreads = [measure_repeat_spread(side, groups) for side in sides]
-    return plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))
 
 
 def assess_systems(

@@ -15,14 +15,11 @@ from fusion_bench.checks.unjudged import (
     measure_unjudged,
 )
 from fusion_bench.config.json_records import none_if_nan
-from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import BoolArray, FloatArray, positions
 from fusion_bench.data.records import drop_final, sort_field_values
-from fusion_bench.evaluation.assessment import (
-    Assessment,
-    describe_narrowing,
-    describe_repeats,
-    perfect_order_values,
-)
+from fusion_bench.evaluation.assessment import Assessment, describe_repeats
 from fusion_bench.evaluation.chance_oracle import find_chance
 from fusion_bench.evaluation.compared_reports import (
     Contrast,
@@ -46,18 +43,21 @@ from fusion_bench.evaluation.report_records import (
     TieResult,
 )
 from fusion_bench.experiment.system import System
-from fusion_bench.measures import TieSensitivity
+from fusion_bench.measures import Measure, TieSensitivity, compute_measures
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.ranking.system_scores import Scores, evaluate_systems
-from fusion_bench.stats.comparison import Comparison, Direction
-from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
+from fusion_bench.stats.comparison import Comparison, Direction, paired_difference
+from fusion_bench.stats.comparison_family import ComparedValues, FusionAnswer, decide_fusion
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.stats.repeat_variance import (
+    NarrowingPlan,
     RepeatTerm,
     add_repeat_variance,
     make_repeat_terms,
     mean_of_repeats,
+    measure_repeat_spread,
     paired_sides,
+    plan_narrowing,
 )
 from fusion_bench.util.formatting import format_number
 
@@ -425,3 +425,38 @@ def record_comparison(
         return result
     answer = veto_answer(comparison.answer, unjudged, min_gain)
     return result.model_copy(update={"unjudged": unjudged.record, "answer": answer})
+
+
+def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> FloatArray:
+    """(M, Q): values of the candidate pool in the order of its grades: no fusion can do better."""
+    # Judged documents stand above unjudged ones of the same gain, for measures that ask.
+    placed = positions(
+        np.maximum(runs.grades, 0).astype(np.float64),
+        runs.offsets,
+        tie_order=np.where(runs.judged, 0, 1),
+    )
+    return compute_measures(measures, runs, placed)
+
+
+def describe_narrowing(
+    table: ComparedValues, candidate: str, *, alpha: float
+) -> NarrowingPlan | None:
+    """What one more repeat, or more queries, would make of the interval of a difference.
+
+    Args:
+        table: The compared values.
+        candidate: The system that is compared with the baseline.
+        alpha: 1 − coverage.
+
+    Returns:
+        None where neither system has repeats, or no spread over queries is known.
+    """
+    both = table.repeat_sides(candidate)
+    sides = [side for side in both if side is not None]
+    if not sides:
+        return None
+    groups = number_by_appearance(table.keys)[0]
+    difference = paired_difference(table.values[candidate], table.values[table.baseline])
+    estimate = estimate_mean(difference, groups, alpha=alpha)
+    spreads = [measure_repeat_spread(side, groups) for side in sides]
+    return plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))

@@ -357,18 +357,6 @@ def shared_collections(change: ReportChange) -> tuple[CollectionChange, ...]:
     )
 
 
-def mount_views(page: Page, change: ReportChange) -> Page:
-    """The same page with a place for the views of each collection that has some."""
-    names = [each.name for each in shared_collections(change)]
-    sections = tuple(
-        replace(section, key=f"collection {names.index(section.title)}")
-        if section.title in names
-        else section
-        for section in page.sections
-    )
-    return replace(page, sections=sections)
-
-
 def _configuration(change: ReportChange) -> Section:
     table = setting_table(change)
     findings: list[Finding] = []

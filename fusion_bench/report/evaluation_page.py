@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.config.json_records import compute_once
+from fusion_bench.data.records import format_condition
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -36,7 +37,6 @@ from fusion_bench.report.evaluation_findings import (
     repeat_tables,
 )
 from fusion_bench.report.evaluation_tables import (
-    input_table,
     judged_notes,
     primary_table,
     secondary_table,
@@ -338,6 +338,36 @@ def describe_power(report: Report, collection: Collection) -> str:
         f"detectable difference (80 % power, all comparisons together at level {report.alpha:g}; "
         f"{least} to {most} by system)."
     )
+
+
+def input_table(collection: Collection) -> Table:
+    """The input lists: how each was read, and what was noticed."""
+    columns: tuple[Column[ListInfo], ...] = (
+        Column("list", lambda run: run.title, is_text=True),
+        Column("kind", _format_kind, is_text=True),
+        Column("roles", lambda run: ", ".join(run.roles), is_text=True),
+        Column("options", _format_read_options, is_text=True),
+        Column("unanswered", lambda run: f"{run.unanswered_queries:,}"),
+        Column("unjudged queries", lambda run: f"{run.unjudged_queries:,}"),
+        Column("duplicates", lambda run: f"{run.duplicate_rows:,}"),
+        Column("zero scores", lambda run: f"{run.zero_scores:,}"),
+    )
+    note = (
+        "Over the whole dataset. unanswered = judged queries without a result; they score 0. "
+        "Unjudged queries are ignored. Duplicates were dropped. Zero scores are usually padding."
+    )
+    return make_table("Input lists", columns, collection.runs, notes=(note,))
+
+
+def _format_kind(run: ListInfo) -> str:
+    return run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
+
+
+def _format_read_options(run: ListInfo) -> str:
+    options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
+    if run.on_queries is not None:
+        options += f", on for {run.on_queries:,} (when: {format_condition(run.when)})"
+    return options
 
 
 def _systems_table(report: Report, collection: Collection, notes: Sequence[str]) -> Table:

@@ -9,11 +9,11 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.checks.records import CompletionBounds, ListInfo
+from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, UnjudgedResult
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.data.records import format_condition, sort_field_values
+from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -273,36 +273,6 @@ def _unknown_ties(collection: Collection) -> tuple[str, ...]:
     if not unknown or len(unknown) == len(systems):
         return ()
     return (f"Source ties were not computed for {list_names(unknown)}: it would take too long.",)
-
-
-def input_table(collection: Collection) -> Table:
-    """The input lists: how each was read, and what was noticed."""
-    columns: tuple[Column[ListInfo], ...] = (
-        Column("list", lambda run: run.title, is_text=True),
-        Column("kind", _format_kind, is_text=True),
-        Column("roles", lambda run: ", ".join(run.roles), is_text=True),
-        Column("options", _format_read_options, is_text=True),
-        Column("unanswered", lambda run: f"{run.unanswered_queries:,}"),
-        Column("unjudged queries", lambda run: f"{run.unjudged_queries:,}"),
-        Column("duplicates", lambda run: f"{run.duplicate_rows:,}"),
-        Column("zero scores", lambda run: f"{run.zero_scores:,}"),
-    )
-    note = (
-        "Over the whole dataset. unanswered = judged queries without a result; they score 0. "
-        "Unjudged queries are ignored. Duplicates were dropped. Zero scores are usually padding."
-    )
-    return make_table("Input lists", columns, collection.runs, notes=(note,))
-
-
-def _format_kind(run: ListInfo) -> str:
-    return run.kind if run.score_space is None else f"{run.kind} ({run.score_space})"
-
-
-def _format_read_options(run: ListInfo) -> str:
-    options = ", ".join(f"{key}: {value}" for key, value in run.read_options.items())
-    if run.on_queries is not None:
-        options += f", on for {run.on_queries:,} (when: {format_condition(run.when)})"
-    return options
 
 
 def paired_difference(

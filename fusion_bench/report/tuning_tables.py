@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -28,7 +28,6 @@ from fusion_bench.report.tuning_texts import (
     format_paired,
     format_range,
     format_value,
-    format_values,
 )
 from fusion_bench.util.formatting import format_number, format_p_value, format_percent
 
@@ -334,6 +333,12 @@ def parameter_table(report: records.TuningReport) -> Table:
     shown = (*choices, *(note for note, is_shown in notes.items() if is_shown))
     table = make_table("Parameters", columns, report.parameters, notes=shown)
     return table.without_empty_columns()
+
+
+def format_values(values: Mapping[str, records.Value]) -> str:
+    """``k 12, weights.dense 0.7``: values of several parameters in one line."""
+    pairs = [f"{path} {format_value(value)}" for path, value in values.items()]
+    return ", ".join(pairs) or "nothing"
 
 
 def _format_spread(report: records.TuningReport, parameter: records.ParameterInfo) -> str:

@@ -8,7 +8,8 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.assessment import Assessment, assess_system, perfect_order_values
+from fusion_bench.evaluation.assessment import Assessment, assess_system
+from fusion_bench.evaluation.results import perfect_order_values
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 

@@ -13,10 +13,9 @@ from fusion_bench.evaluation.report_records import (
     SourceTieResult,
     TieResult,
 )
-from fusion_bench.report.evaluation_page import cost_table
+from fusion_bench.report.evaluation_page import cost_table, input_table
 from fusion_bench.report.evaluation_tables import (
     MAX_SYSTEMS,
-    input_table,
     paired_difference,
     primary_table,
     secondary_table,

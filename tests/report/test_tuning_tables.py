@@ -9,13 +9,14 @@ from fusion_bench.report.page import Table
 from fusion_bench.report.tuning_records import IntentGain, RerankerEffort, Value
 from fusion_bench.report.tuning_tables import (
     effort_sources,
+    format_values,
     gain_table,
     parameter_table,
     pareto_table,
     per_type_table,
     tuning_tables,
 )
-from fusion_bench.report.tuning_texts import format_value, format_values
+from fusion_bench.report.tuning_texts import format_value
 from tests.report.tuning_cases import (
     by_type_too,
     front,

@@ -77,11 +77,7 @@ from fusion_bench.evaluation.report_records import (
 )
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
-from fusion_bench.report.change_page import (
-    change_section,
-    mount_views,
-    shared_collections,
-)
+from fusion_bench.report.change_page import change_section, shared_collections
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.html.picture_texts import change_texts, picture_texts
 from fusion_bench.report.html.render import render_html
@@ -494,6 +490,18 @@ def evaluation_html(
     return render_html(page, data)
 
 
+def _mount_views(page: Page, change: ReportChange) -> Page:
+    """The same page with a place for the views of each collection that has some."""
+    names = [each.name for each in shared_collections(change)]
+    sections = tuple(
+        replace(section, key=f"collection {names.index(section.title)}")
+        if section.title in names
+        else section
+        for section in page.sections
+    )
+    return replace(page, sections=sections)
+
+
 def change_html(
     change: ReportChange, old: Report, new: Report, *, page: Page, tables: Sequence[Section] = ()
 ) -> str:
@@ -506,6 +514,6 @@ def change_html(
         page: From ``build_change_page``.
         tables: Sections to add at its end, such as systems against one baseline.
     """
-    page = mount_views(page, change)
+    page = _mount_views(page, change)
     page = replace(page, sections=(*page.sections, *tables))
     return render_html(page, change_data(change, old, new))

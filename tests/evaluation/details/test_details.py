@@ -18,7 +18,10 @@ from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.details.collector import (
     CollectionDetails,
     DetailsCollector,
+    QuerySizes,
     ReportDetails,
+    choose_queries,
+    estimate_sizes,
 )
 from fusion_bench.evaluation.details.relevant_ranks import (
     TOP,
@@ -33,12 +36,7 @@ from fusion_bench.evaluation.details.source_effects import (
     leave_sources_out,
     measure_depths,
 )
-from fusion_bench.evaluation.details.top_documents import (
-    QuerySizes,
-    choose_queries,
-    estimate_sizes,
-    list_top_documents,
-)
+from fusion_bench.evaluation.details.top_documents import list_top_documents
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.ranking.plain_systems import fit_system

@@ -21,11 +21,11 @@ from fusion_bench.checks.dataset_facts import (
 )
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation import results
-from fusion_bench.evaluation.assessment import describe_narrowing
 from fusion_bench.evaluation.compared_reports import compare_reports, match_repeat_lists
 from fusion_bench.evaluation.details.collector import CollectionDetails, DetailsCollector
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.results import describe_narrowing
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
