@@ -182,7 +182,7 @@ def generate_command(options: GenerateOptions) -> None:
     """
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.json_objects import load_documents, load_queries
-    from fusion_bench.judging.generated_queries import generate_queries, write_generated
+    from fusion_bench.judging.generated_queries import generate_queries
     from fusion_bench.models.endpoints import ChatSettings
 
     settings = base.parse_llm(ChatSettings, options.llm)
@@ -194,7 +194,6 @@ def generate_command(options: GenerateOptions) -> None:
             examples=[each.text for each in known.values() if each.text][:MOST_EXAMPLES],
             on_progress=lambda done, total: progress("writing queries", done, total),
         )
-    write_generated(result, options.out)
     if options.json:
         print_json({"result": result, "mean_overlap": result.mean_overlap})
         return

@@ -78,18 +78,12 @@ def _name_list(dataset: Path, written: WrittenList) -> list[str]:
 def _simulate(dataset: Path, options: CommandOptions) -> None:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.measures.aliases import list_renamed
-    from fusion_bench.models.rerank_run import safe_file_name
-    from fusion_bench.models.rerank_simulation import simulate_list, write_simulation
-    from fusion_bench.util.files import require_folder
+    from fusion_bench.models.rerank_simulation import simulate_list
 
-    title = dataset.parent.name
-    name = f"simulate-{safe_file_name(f'{title}-{options.system}')}"
-    folder = require_folder(options.out or Path("reports/rerank") / name)
     with progress_bar() as show:
-        result = simulate_list(
+        result, written = simulate_list(
             dataset, options, lambda done, total: show("simulating", done, total)
         )
-    written = write_simulation(result, folder, f"{options.system} on {title}")
     print_simulation(result, written, as_json=options.json)
     base.echo_notes(list_renamed([options.measure]))
 

@@ -67,32 +67,6 @@ def parse_regular_text(
         return None
 
 
-def parse_ranked_text(data: bytes, columns: Sequence[str]) -> RawTable | None:
-    """The rows of a run that has ranks and no scores, such as MS MARCO's.
-
-    Args:
-        data: The bytes of the text, with single blanks between the columns.
-        columns: Name of each column: ``query``, ``document`` and ``rank``.
-
-    Returns:
-        None if it has to be read line by line, if some query has no rank 1, or if the ranks fall
-        along every list.
-    """
-    table = parse_regular_text(data, columns, "rank", has_ranks=False)
-    if table is None or not isinstance(table.queries, CategoricalIds):
-        return None
-    ranks = np.asarray(table.values)
-    queries = np.unique(table.queries.codes[ranks == 1])
-    if ranks.min() < 1 or len(queries) < len(table.queries.vocabulary):
-        return None
-    by_query = np.argsort(table.queries.codes, kind="stable")
-    is_same = np.diff(table.queries.codes[by_query]) == 0
-    steps = np.diff(ranks[by_query])[is_same]
-    if len(steps) and (steps < 0).all():
-        return None
-    return replace(table, values=None, ranks=ranks)
-
-
 def tabulate_columns(columns: Mapping[str, Any]) -> RawTable | None:
     """The rows of columns that Arrow holds already, such as those of a Parquet table.
 

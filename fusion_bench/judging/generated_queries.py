@@ -14,7 +14,7 @@ part in the choice (leave one out), so that it is not too good.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import combinations
@@ -129,6 +129,7 @@ def generate_queries(
     documents: Mapping[str, Document],
     settings: ChatSettings,
     count: int,
+    out: Path,
     *,
     store: Path | None = None,
     seed: int = 0,
@@ -136,12 +137,13 @@ def generate_queries(
     examples: Sequence[str] = (),
     on_progress: Callable[[int, int], None] = lambda *_: None,
 ) -> GeneratedQueries:
-    """Draw documents, and ask for a query for each.
+    """Draw documents, ask for a query for each, and write the queries.
 
     Args:
         documents: By id.
         settings: The model.
         count: Documents to draw.
+        out: JSON Lines of the queries, each marked ``synthetic``.
         store: Keeps the answers, so that none is paid for twice.
         seed: Of the draw.
         context: Who asks, and what for.
@@ -151,6 +153,7 @@ def generate_queries(
     Raises:
         ConfigError: A count below 1, or no document is long enough.
         ProviderError: A call failed for good.
+        FusionBenchError: The file cannot be written.
     """
     if count < 1:
         raise ConfigError(f"at least 1 query is needed, not {count}")
@@ -174,6 +177,7 @@ def generate_queries(
             by_id[name] = {**query, "overlap": word_overlap(text, document.text)}
     short = len(documents) - len(long_enough)
     queries = tuple(by_id.values())
+    _write_queries(queries, settings.model, out)
     return GeneratedQueries(queries, settings.model, unread, repeated, short, usage)
 
 
@@ -205,24 +209,19 @@ def word_overlap(query: str, document: str) -> float:
     return len(words & set(normalize_text(document).split())) / len(words)
 
 
-def write_generated(result: GeneratedQueries, path: Path) -> Path:
-    """Write the queries as JSON Lines, each marked ``synthetic``.
-
-    Raises:
-        FusionBenchError: The file cannot be written.
-    """
+def _write_queries(queries: Iterable[Mapping[str, Any]], model: str, path: Path) -> None:
     rows = [
         {
             "id": query["id"],
             "text": query["text"],
             "synthetic": True,
-            "written_by": result.model,
+            "written_by": model,
             "written_from": query["document"],
             "overlap": round(query["overlap"], 4),
         }
-        for query in result.queries
+        for query in queries
     ]
-    return write_output(path, encode_json_lines(rows))
+    write_output(path, encode_json_lines(rows))
 
 
 def read_votes(path: Path, queries: Sequence[str]) -> dict[str, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -19,7 +19,6 @@ from fusion_bench.io.dataset_config import documents_of, read_spec
 from fusion_bench.io.held_out import read_everything, refuse_learning
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import fusions
-from fusion_bench.models.reranker_protocol import Candidate
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.ranking.system_ranking import SystemRanking
@@ -32,12 +31,13 @@ class QueryCandidates:
     Attributes:
         id: The query's id.
         text: Its text.
-        candidates: In fused order; over several repeats by the best rank in any of them.
+        candidates: Document → its text, in fused order; over several repeats by the best rank in
+            any of them.
     """
 
     id: str
     text: str
-    candidates: tuple[Candidate, ...]
+    candidates: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -144,13 +144,10 @@ def _collect_candidates(
         yield replace(several[0], candidates=_merge_candidates(lists))
 
 
-def _merge_candidates(lists: Sequence[Iterable[Candidate]]) -> tuple[Candidate, ...]:
+def _merge_candidates(lists: Sequence[Mapping[str, str]]) -> dict[str, str]:
     """The union of ranked lists: by the best rank in any; of equal ranks the earlier list's."""
-    union: dict[str, Candidate] = {}
-    for candidate in chain.from_iterable(zip_longest(*lists)):
-        if candidate is not None:
-            union.setdefault(candidate.id, candidate)
-    return tuple(union.values())
+    pairs = chain.from_iterable(zip_longest(*(each.items() for each in lists)))
+    return dict(pair for pair in pairs if pair is not None)
 
 
 def _rank_candidates(
@@ -171,14 +168,14 @@ def _rank_candidates(
                     f"{dataset.name}: query {query!r} has no 'text': give it one in the queries "
                     "file ('queries' of dataset.yaml)"
                 )
-            top = tuple(_top_candidates(dataset.name, ranking, q, texts))
+            top = dict(_top_candidates(dataset.name, ranking, q, texts))
             if top:
                 yield QueryCandidates(query, known.text, top)
 
 
 def _top_candidates(
     dataset: str, ranking: SystemRanking, q: int, texts: Mapping[str, Document]
-) -> Iterator[Candidate]:
+) -> Iterator[tuple[str, str]]:
     runs = ranking.runs
     rows = np.arange(runs.offsets[q], runs.offsets[q + 1])
     rows = rows[ranking.positions[rows] > 0]
@@ -189,4 +186,4 @@ def _top_candidates(
                 f"{dataset}: document {name!r}, a candidate of query {runs.queries[q]!r}, has "
                 "no text in 'documents' of dataset.yaml"
             )
-        yield Candidate(name, texts[name].text, float(ranking.scores[row]))
+        yield name, texts[name].text

@@ -158,7 +158,7 @@ async def _score_query(
     run: str,
 ) -> RerankAnswer:
     started = time.monotonic()
-    texts = [candidate.text for candidate in query.candidates]
+    texts = [*query.candidates.values()]
     answer = await chain.score_documents(query.text, texts, deadline)
     if answer.documents_asked or answer.failures:
         event = {
@@ -243,8 +243,8 @@ def build_list(
         providers[label] = (*providers.get(label, ()), query.id)
         if label != asked or answer.degraded_reason:
             degraded[query.id] = answer.degraded_reason or f"{label}, not {asked}"
-        for candidate, score in zip(query.candidates, answer.scores_in(space), strict=False):
-            row = {"query": query.id, "document": candidate.id, "score": score}
+        for document, score in zip(query.candidates, answer.scores_in(space), strict=False):
+            row = {"query": query.id, "document": document, "score": score}
             rows.append(f"{json.dumps(row, ensure_ascii=False)}\n")
     if not rows:
         why = next(iter(degraded.values()), "no query has candidates")
@@ -281,17 +281,10 @@ def _describe_unread(
     }
 
 
-@dataclass(frozen=True)
-class _CheckedRun:
-    """A run whose inputs and options were checked; nothing has been asked yet."""
-
-    path: Path
-    request: ScoringRequest
-    providers: list[Provider]
-    config: RerankConfig
-
-
-def _check_run(dataset: Path, options: RerankOptions) -> _CheckedRun:
+def _check_run(
+    dataset: Path, options: RerankOptions
+) -> tuple[Path, ScoringRequest, list[Provider], RerankConfig]:
+    """Check inputs and options: the file, what is scored by whom, and how; nobody is asked yet."""
     system = find_system(options.system, dataset, options.experiment)
     config = read_rerank_config(options.config)
     providers = select_providers(config, options.provider, options.fallbacks, options.overrides)
@@ -310,7 +303,7 @@ def _check_run(dataset: Path, options: RerankOptions) -> _CheckedRun:
             "--set price.per_1000_searches=… or price.per_million_tokens=…"
         )
     request = prepare_request(dataset, system, depth=options.depth, split=options.split)
-    return _CheckedRun(path, request, providers, config)
+    return path, request, providers, config
 
 
 def estimate_list(dataset: Path, options: RerankOptions) -> CostEstimate:
@@ -319,9 +312,9 @@ def estimate_list(dataset: Path, options: RerankOptions) -> CostEstimate:
     Raises:
         FusionBenchError: An input or an option breaks a rule.
     """
-    run = _check_run(dataset, options)
+    _, request, providers, _ = _check_run(dataset, options)
     with closing(ScoreStore(options.store)) as store:
-        return _estimate_cost(run.request, run.providers[0], store)
+        return _estimate_cost(request, providers[0], store)
 
 
 def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -> WrittenList:
@@ -338,40 +331,37 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
         FusionBenchError: An input or an option breaks a rule, no query could be scored, the price
             limit was reached, or the list cannot be written. Scores stay in the store.
     """
-    run = _check_run(dataset, options)
-    identities = [provider.model_identity for provider in run.providers]
+    path, request, providers, config = _check_run(dataset, options)
+    identities = [provider.model_identity for provider in providers]
     with lock_models(options.store, identities), closing(ScoreStore(options.store)) as store:
         scoring = score_queries(
-            run.request,
-            run.providers,
-            run.config.resolved_settings(),
+            request,
+            providers,
+            config.resolved_settings(),
             store,
             max_cost=options.max_cost,
             on_progress=on_progress,
         )
         chain, answers = asyncio.run(scoring)
-        events = store.read_events(_run_key(run.request, run.providers[0]))
-    data, meta = build_list(run.request, chain, answers, events, _settings_record(run, chain))
-    write_with_meta(run.path, data, meta)
-    whole, root = resolve_path(run.path), resolve_path(dataset.parent)
-    place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else run.path.name
-    entry = f"{run.path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
-    return WrittenList(run.path, meta, f"rerank:\n  {entry}", data.count(b"\n"))
+        events = store.read_events(_run_key(request, providers[0]))
+    record = {
+        "profile": config.profile,
+        "split": request.split,
+        "providers": [provider.model_dump(mode="json") for provider in providers],
+        "identities": [asdict(session.identity) for session in chain.sessions],
+        "settings": config.resolved_settings().model_dump(mode="json"),
+    }
+    data, meta = build_list(request, chain, answers, events, record)
+    write_with_meta(path, data, meta)
+    whole, root = resolve_path(path), resolve_path(dataset.parent)
+    place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else path.name
+    entry = f"{path.stem}: {{path: {place}, score_space: {meta.score_space}}}"
+    return WrittenList(path, meta, f"rerank:\n  {entry}", data.count(b"\n"))
 
 
 def safe_file_name(name: str) -> str:
     """A name as a part of a file's name."""
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
-
-
-def _settings_record(run: _CheckedRun, chain: ProviderChain) -> dict[str, object]:
-    return {
-        "profile": run.config.profile,
-        "split": run.request.split,
-        "providers": [provider.model_dump(mode="json") for provider in run.providers],
-        "identities": [asdict(session.identity) for session in chain.sessions],
-        "settings": run.config.resolved_settings().model_dump(mode="json"),
-    }
 
 
 def _estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
@@ -387,7 +377,7 @@ def _estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) 
     cut = provider.truncation
     pairs, stored, calls, usage = 0, 0, 0, Usage()
     for question in work.queries:
-        texts = [cut(candidate.text) for candidate in question.candidates]
+        texts = [cut(text) for text in question.candidates.values()]
         known = store.read_scores(identity, question.text, texts)
         missing = [text for text, score in zip(texts, known, strict=True) if score is None]
         pairs += len(texts)

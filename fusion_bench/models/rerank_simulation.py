@@ -36,8 +36,10 @@ from fusion_bench.models.rerank_config import (
     SimulationSettings,
     read_rerank_config,
 )
+from fusion_bench.models.rerank_run import safe_file_name
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.util.files import require_folder
 
 #: What a query may end with: rows of :attr:`Quality.values`.
 FIRST, SECOND, FUSED = 0, 1, 2
@@ -118,7 +120,7 @@ class SimulationResult:
     notes: tuple[str, ...]
 
 
-def write_simulation(result: SimulationResult, folder: Path, title: str) -> list[Path]:
+def _write_simulation(result: SimulationResult, folder: Path, title: str) -> list[Path]:
     """Write ``simulation.json`` and ``simulation.png``.
 
     Returns:
@@ -444,17 +446,24 @@ class _PointSimulation:
 
 def simulate_list(
     dataset: Path, options: RerankOptions, on_progress: Callable[[int, int], None]
-) -> SimulationResult:
-    """Replay a stored list under failures and deadlines.
+) -> tuple[SimulationResult, list[Path]]:
+    """Replay a stored list under failures and deadlines, and write what comes of it.
 
     Args:
         dataset: The ``dataset.yaml``.
         options: What is replayed.
         on_progress: Called with the points done and the points in all.
 
+    Returns:
+        The result, and the files: ``simulation.json`` and ``simulation.png``.
+
     Raises:
         ConfigError: An input breaks a rule.
+        FusionBenchError: The files cannot be written.
     """
+    title = dataset.parent.name
+    name = f"simulate-{safe_file_name(f'{title}-{options.system}')}"
+    folder = require_folder(options.out or Path("reports/rerank") / name)
     config = read_rerank_config(options.config)
     spec = config.override_simulation(options.overrides)
     outcomes = measure_outcomes(
@@ -464,4 +473,5 @@ def simulate_list(
         reranker=options.reranker,
         fallback=options.fallback_list,
     )
-    return run_simulation(outcomes, spec, config.simulated_settings(), on_progress)
+    result = run_simulation(outcomes, spec, config.simulated_settings(), on_progress)
+    return result, _write_simulation(result, folder, f"{options.system} on {title}")

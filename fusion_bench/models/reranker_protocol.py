@@ -200,15 +200,6 @@ def read_rows(rows: Any, count: int, score: str) -> dict[int, float]:  # noqa: A
     return scores
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """One fused document, with its text."""
-
-    id: str
-    text: str
-    score: float
-
-
 #: Scripts written without blanks have about one token per character.
 _WIDE = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 #: A wide character, up to four others of a word, or a mark.

@@ -12,12 +12,14 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from fusion_bench.data.document_rows import ID_ROLES, VALUE_ROLES
+from fusion_bench.data.grouped_rows import CategoricalIds
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import find_columns, match_columns, register_format
 from fusion_bench.io.raw_files import (
@@ -220,18 +222,39 @@ def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
     """The rows by pyarrow; None if the file has to be read line by line."""
     if data.startswith(b"#") or b"\n#" in data:
         return None  # a comment, or what may be one
-    from fusion_bench.io.arrow_text import parse_ranked_text, parse_regular_text
+    from fusion_bench.io.arrow_text import parse_regular_text
 
     if b" " not in data:
         data = data.replace(b"\t", b" ")
     names = _select_names(kind, len(data[: data.find(b"\n")].split()))
     if names == MS_MARCO:
-        ranked = parse_ranked_text(data, names)
+        ranked = _check_ranked(parse_regular_text(data, names, "rank", has_ranks=False))
         scored = None if ranked else parse_regular_text(data, SCORED, "score", has_ranks=False)
         if scored is None or not (np.asarray(scored.values) % 1).any():
             return ranked
         return scored
     return parse_regular_text(data, names, VALUE_ROLES[kind], has_ranks=has_ranks)
+
+
+def _check_ranked(table: RawTable | None) -> RawTable | None:
+    """The rows of a run that has ranks and no scores, such as MS MARCO's, with its ranks.
+
+    Returns:
+        None if it has to be read line by line, if some query has no rank 1, or if the ranks fall
+        along every list.
+    """
+    if table is None or not isinstance(table.queries, CategoricalIds):
+        return None
+    ranks = np.asarray(table.values)
+    queries = np.unique(table.queries.codes[ranks == 1])
+    if ranks.min() < 1 or len(queries) < len(table.queries.vocabulary):
+        return None
+    by_query = np.argsort(table.queries.codes, kind="stable")
+    is_same = np.diff(table.queries.codes[by_query]) == 0
+    steps = np.diff(ranks[by_query])[is_same]
+    if len(steps) and (steps < 0).all():
+        return None
+    return replace(table, values=None, ranks=ranks)
 
 
 DELIMITERS: Final = (",", ";", "\t", "|")

@@ -43,7 +43,7 @@ def add_texts(root: Path) -> None:
 
 def candidates(root: Path, depth: int) -> dict[str, list[str]]:
     request = prepare_request(root / DATASET, ALONE, depth=depth)
-    return {query.id: [each.id for each in query.candidates] for query in request.queries}
+    return {query.id: [*query.candidates] for query in request.queries}
 
 
 def test_candidates_are_those_of_every_trial(tmp_path: Path) -> None:
@@ -134,5 +134,7 @@ def test_a_fusion_of_unequal_numbers_has_the_trials_of_all_its_lists(tmp_path: P
         outcomes = measure_outcomes(path, ALONE, "RR@10")
         assert request.repeats == 2
         assert outcomes.first.endswith("mean over 2 trials")
-        found.append(([query.candidates for query in request.queries], outcomes.values.tolist()))
+        found.append(
+            ([[*query.candidates.items()] for query in request.queries], outcomes.values.tolist())
+        )
     assert found[0] == found[1]
