@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,13 +21,48 @@ from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import POWER
 from fusion_bench.stats.look_levels import look_level
 from fusion_bench.stats.power import (
-    DecisionRule,
     Spread,
-    assume_spread,
     estimate_spread,
     plan_rule,
     sidak_tail,
 )
+
+
+def assume_spread(
+    sd: float,
+    queries: int | None = None,
+    groups: int | None = None,
+    design_effect: float | None = None,
+) -> Spread:
+    """A spread that is assumed.
+
+    Args:
+        sd: Standard deviation of the differences over queries.
+        queries: Queries at hand; None = none.
+        groups: Groups among these queries, of equal size; None = every query alone.
+        design_effect: None = the worst that groups can do, queries ÷ groups: a group says no
+            more than one query.
+
+    Raises:
+        ConfigError: A number out of its range, or groups without queries.
+    """
+    if not (sd > 0 and math.isfinite(sd)):
+        raise ConfigError(f"sd: must be above 0, not {sd}")
+    if queries is not None and queries < 2:
+        raise ConfigError(f"queries: at least 2 are needed, not {queries}")
+    if groups is not None and queries is None:
+        raise ConfigError("groups: the number of queries is needed too")
+    if groups is not None and queries is not None and not 2 <= groups <= queries:
+        raise ConfigError(f"groups: from 2 to the number of queries, {queries}, not {groups}")
+    effect = design_effect
+    if effect is None:
+        effect = 1.0 if groups is None or queries is None else queries / groups
+    if not (effect > 0 and math.isfinite(effect)):
+        raise ConfigError(f"design_effect: must be above 0, not {effect}")
+    if queries is None:
+        return Spread(sd, design_effect=effect)
+    freedom = queries / effect - 1 if groups is None else groups - 1
+    return Spread(sd, queries, effect, max(freedom, 1.0), groups=groups)
 
 
 def _find_collection(report: Report, name: str | None) -> Collection:
@@ -147,16 +183,18 @@ def power(
         if stored is not None and level == record.alpha and systems in (None, family):
             critical = stored.critical_value
     count = family if systems is None else systems
-    rules = _list_rules(count, critical, checks, level)
-    plans = tuple(plan_rule(rule, spread, differences, power) for rule in rules)
+    plans = tuple(
+        plan_rule(name, tail, spread, differences, critical=known, power=power)
+        for name, tail, known in _list_rules(count, critical, checks, level)
+    )
     is_family = critical is not None
     return PowerPlan(comparison, count, checks, level, power, spread, plans, is_family, warnings)
 
 
 def _list_rules(
     systems: int, critical: float | None, checks: int, alpha: float
-) -> tuple[DecisionRule, ...]:
-    """The rules of eval, tune and gate.
+) -> tuple[tuple[str, float, float | None], ...]:
+    """The rules of eval, tune and gate: name, tail probability, and a family's critical value.
 
     Args:
         systems: Compared systems of the family.
@@ -168,10 +206,10 @@ def _list_rules(
         ConfigError: A level or count out of its range.
     """
     return (
-        DecisionRule("better or worse", sidak_tail(systems, alpha), critical),
-        DecisionRule("ship", look_level(1, alpha)),
-        DecisionRule("alarm", alpha / checks),
-        DecisionRule("pass on these queries", alpha),
+        ("better or worse", sidak_tail(systems, alpha), critical),
+        ("ship", look_level(1, alpha), None),
+        ("alarm", alpha / checks, None),
+        ("pass on these queries", alpha, None),
     )
 
 

@@ -17,7 +17,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json, print_result
 from fusion_bench.cli.application.exit_codes import ExitCode
-from fusion_bench.config.options import Argument, Folder, Name, Option
+from fusion_bench.config.options import Argument, Changes, Folder, Name, Option
 
 if TYPE_CHECKING:
     from fusion_bench.campaign.ask import Referee
@@ -150,7 +150,7 @@ class AskOptions(PlaceOptions):
 
     campaign: CampaignPlace
     candidate: Annotated[Path, Argument("CANDIDATE")] | None = None
-    changes: base.Overrides = ()
+    changes: Changes = ()
     explain: bool = False
     allow_lists: Annotated[bool, Option("--allow-lists")] = False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -181,9 +181,10 @@ def _print_verdict(
 
 
 def _update_baseline(options: GateOptions, path: Path) -> None:
-    from fusion_bench.cli.application.next_steps import after_update
+    from fusion_bench.gate.baseline_files import gate_command
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.update import update_baseline
+    from fusion_bench.report.page import NextStep
 
     with options.open() as opened:
         inputs = GateInputs(*opened)
@@ -202,7 +203,8 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
         for warning in warnings:
             console.echo(f"! {warning}")
         console.echo("Commit it together with the change.")
-        _print_steps(after_update(options, path))
+        check = gate_command(options.experiment, path, options.datasets)
+        _print_steps(NextStep(check, "check later changes against it"))
 
 
 def _list_update_warnings(inputs: GateInputs, new: Baseline) -> list[str]:
@@ -335,10 +337,10 @@ def _escape_property(text: str) -> str:
     return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
 
 
-def _print_steps(steps: Iterable[NextStep]) -> None:
+def _print_steps(*steps: NextStep) -> None:
     """Print the commands that follow, below output that is no page."""
     from fusion_bench.report.terminal import print_next_steps
 
     terminal = console.make_console()
     terminal.print()
-    print_next_steps(tuple(steps), terminal)
+    print_next_steps(steps, terminal)

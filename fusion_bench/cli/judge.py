@@ -13,7 +13,7 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.cli.application.progress import progress_bar
-from fusion_bench.config.options import Amount, Argument, File, Name, Option
+from fusion_bench.config.options import Amount, Argument, Changes, File, Name, Option
 from fusion_bench.judging.options import CombineName, JudgeOptions
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class JudgeCommand(JudgeOptions, base.DatasetOptions, base.PluginOptions):
     max_cost: Amount | None = None
     double_judged: Annotated[int, Option(min=0, metavar="N")] | None = None
     store: File | None = None
-    overrides: base.Overrides = ()
+    overrides: Changes = ()
 
     def check(self) -> None:
         """Refuse options that do not go together.

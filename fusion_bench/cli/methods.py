@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_json, print_tables
@@ -41,8 +41,9 @@ def command(options: MethodsOptions) -> None:
     from fusion_bench.engines.engine_settings import list_connectors
     from fusion_bench.experiment.method_table import list_aliases, list_methods
 
-    listed = Listed(list_methods(), list_aliases(), list_connectors())
-    methods, aliases, engines = listed if options.name is None else listed.select(options.name)
+    methods, aliases, engines = list_methods(), list_aliases(), list_connectors()
+    if options.name is not None:
+        methods, aliases, engines = _select_name(options.name, methods, aliases, engines)
     if options.json:
         print_json({**methods, "aliases": aliases, "connector": engines})
         return
@@ -51,40 +52,27 @@ def command(options: MethodsOptions) -> None:
     print_tables(*tables, *([build_connector_table(engines)] if engines else []))
 
 
-class Listed(NamedTuple):
-    """What the command lists.
+def _select_name(
+    name: str,
+    methods: Mapping[str, Sequence[MethodEntry]],
+    aliases: Mapping[str, dict[str, str]],
+    engines: Sequence[ConnectorEntry],
+) -> tuple[dict[str, list[MethodEntry]], dict[str, dict[str, str]], list[ConnectorEntry]]:
+    """Only what has a name, or the method that another name stands for.
 
-    Attributes:
-        methods: Entries by kind.
-        aliases: Other name of a fusion method → what it stands for.
-        engines: Those that ``pull`` asks.
+    Raises:
+        UnknownNameError: Nothing has it.
     """
-
-    methods: Mapping[str, Sequence[MethodEntry]]
-    aliases: Mapping[str, Mapping[str, str]]
-    engines: Sequence[ConnectorEntry]
-
-    def select(self, name: str) -> Listed:
-        """Only what has a name, or the method that another name stands for.
-
-        Raises:
-            UnknownNameError: Nothing has it.
-        """
-        method = self.aliases.get(name, {}).get("method", name)
-        names = {entry["method"] for entries in self.methods.values() for entry in entries}
-        known = {*names, *self.aliases, *(each["engine"] for each in self.engines)}
-        if name not in known:
-            raise UnknownNameError(
-                "method or engine", name, known, listed_by="fusion-bench methods"
-            )
-        return Listed(
-            {
-                k: [e for e in entries if e["method"] == method]
-                for k, entries in self.methods.items()
-            },
-            {other: meant for other, meant in self.aliases.items() if meant["method"] == method},
-            [each for each in self.engines if each["engine"] == method],
-        )
+    method = aliases.get(name, {}).get("method", name)
+    names = {entry["method"] for entries in methods.values() for entry in entries}
+    known = {*names, *aliases, *(each["engine"] for each in engines)}
+    if name not in known:
+        raise UnknownNameError("method or engine", name, known, listed_by="fusion-bench methods")
+    return (
+        {k: [e for e in entries if e["method"] == method] for k, entries in methods.items()},
+        {other: meant for other, meant in aliases.items() if meant["method"] == method},
+        [each for each in engines if each["engine"] == method],
+    )
 
 
 def build_connector_table(engines: Iterable[ConnectorEntry]) -> Table:

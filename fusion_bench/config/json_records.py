@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import re
@@ -18,6 +17,7 @@ from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import core_schema
 
 from fusion_bench.config.models import Location, Model, make_config_error
+from fusion_bench.config.options import read_attributes
 from fusion_bench.errors import DataError
 from fusion_bench.util.files import explain_error, read_regular_text
 from fusion_bench.util.json_text import refuse_repeated_keys
@@ -124,8 +124,6 @@ def _find_infinite(data: object, place: Location) -> Iterator[tuple[Location, fl
 
 #: In ``json_schema_extra`` of a field: what writes the record may leave it out.
 OPTIONAL: Final = "optional"
-#: One entry below ``Attributes:`` in a docstring, with the lines that continue it.
-ATTRIBUTE: Final = re.compile(r"^    (\w+): (.*(?:\n {8}.*)*)", re.MULTILINE)
 
 
 class WrittenRecord(GenerateJsonSchema):
@@ -143,8 +141,7 @@ class WrittenRecord(GenerateJsonSchema):
         """With what the bases' docstrings say of the fields that a record inherits."""
         record = super().model_schema(schema)
         for base in schema["cls"].__mro__[1:]:
-            text = inspect.cleandoc(base.__dict__.get("__doc__") or "")
-            meanings = dict(ATTRIBUTE.findall(text.partition("\n\nAttributes:\n")[2]))
+            meanings = read_attributes(base.__dict__.get("__doc__") or "")
             for name in meanings.keys() & record.get("properties", {}).keys():
                 meaning = _format_description(meanings[name])
                 record["properties"][name].setdefault("description", meaning)
@@ -167,12 +164,12 @@ def build_schema(model: type[BaseModel]) -> dict[str, Any]:
 
 def describe_properties(record: dict[str, Any]) -> None:
     """Move what the docstring says of each attribute to its property, in camelCase or not."""
-    text, _, attributes = record.get("description", "").partition("\n\nAttributes:\n")
-    record["description"] = _format_description(text)
+    documentation = record.get("description", "")
+    record["description"] = _format_description(documentation.partition("\n\nAttributes:\n")[0])
     for name, field in record.get("properties", {}).items():
         if field.pop(OPTIONAL, False):
             record["required"].remove(name)
-    for name, meaning in ATTRIBUTE.findall(attributes):
+    for name, meaning in read_attributes(documentation).items():
         key = name if name in record["properties"] else to_camel(name)
         record["properties"][key]["description"] = _format_description(meaning)
 

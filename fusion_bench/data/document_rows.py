@@ -1,4 +1,4 @@
-"""GivenRows of documents by query, made from files, dictionaries, data frames or named tuples.
+"""Rows of documents by query, made from files, dictionaries, data frames or named tuples.
 
 Objects of other packages are recognized by what they offer, so that none has to be imported:
 
@@ -299,7 +299,7 @@ class DocumentTable(TableView):
 
 
 def write_trec(lines: Iterator[tuple[object, ...]], path: Path | str | None) -> str:
-    """GivenRows as TREC writes them, and into a file if one is named.
+    """Rows as TREC writes them, and into a file if one is named.
 
     Raises:
         DataError: An id contains white space, which ends a column there.

@@ -52,8 +52,29 @@ from fusion_bench.gate.inputs import (
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.files import lock_folder, name_experiment, require_visible, write_atomic
+from fusion_bench.util.files import (
+    GITIGNORE,
+    lock_folder,
+    name_experiment,
+    resolve_path,
+    write_atomic,
+)
 from fusion_bench.util.formatting import is_encodable
+
+
+def require_visible(path: Path) -> None:
+    """Refuse a place below a folder of outputs, where git would not see a file.
+
+    Raises:
+        FusionBenchError: Names the ``.gitignore``.
+    """
+    for folder in resolve_path(path).parents:
+        file = folder / ".gitignore"
+        if file.is_file() and file.read_text(encoding="utf-8", errors="replace") == GITIGNORE:
+            raise FusionBenchError(
+                f"{path}: {file} keeps git from seeing it: choose another folder, or delete that "
+                ".gitignore"
+            )
 
 
 def update_baseline(

@@ -29,7 +29,7 @@ from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.power import DecisionRule, estimate_spread, plan_rule, sidak_tail
+from fusion_bench.stats.power import estimate_spread, plan_rule, sidak_tail
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import (
     Columns,
@@ -242,7 +242,7 @@ def _check_power(report: ReportCollection) -> DatasetFinding:
     if other is None:
         return DatasetFinding(check, "not checked", "No two systems differ, which tells no spread.")
     spread = estimate_spread(differences[other])
-    rule = plan_rule(DecisionRule("better or worse", sidak_tail(1)), spread, DIFFERENCES)
+    rule = plan_rule("better or worse", sidak_tail(1), spread, DIFFERENCES)
     if rule.detectable is None:
         return DatasetFinding(check, "not checked", f"{other} and {report.baseline} do not differ.")
     needs = ", ".join(

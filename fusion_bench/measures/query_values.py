@@ -25,7 +25,6 @@ from fusion_bench.measures.rankings import (
     Ranking,
     TiedLists,
     count_in_groups,
-    find_tied_lists,
     has_grade,
 )
 
@@ -180,11 +179,50 @@ def _reorder_ties(
     return cut_positions(positions, order.limit)
 
 
+def _find_tied_lists(
+    runs: AlignedRuns,
+    positions: IntArray,
+    firsts: IntArray,
+    queries: BoolArray,
+    *,
+    judged_only: bool,
+) -> TiedLists:
+    """The lists of some queries.
+
+    Args:
+        runs: The candidates.
+        positions: Shape (N,); 0 = not returned.
+        firsts: Shape (N,): position of the first member of each candidate's group.
+        queries: Shape (Q,): the queries to take.
+        judged_only: Take the unjudged documents out, which leaves smaller groups.
+    """
+    rows = np.flatnonzero((positions > 0) & queries[runs.query_index])
+    if judged_only:
+        rows = rows[has_grade(runs)[rows]]
+    slots = runs.offsets[runs.query_index[rows]] + positions[rows]
+    rows = rows[np.argsort(slots)]
+    query = runs.query_index[rows]
+    heads = runs.offsets[query] + firsts[rows]  # tells groups apart: distinct and never falling
+    position = count_in_groups(query) if judged_only else positions[rows]
+    starts = np.flatnonzero(np.diff(heads, prepend=-1) > 0)
+    return TiedLists(
+        runs=runs,
+        query=query,
+        position=position,
+        group=np.cumsum(np.diff(heads, prepend=-1) > 0) - 1,
+        grade=runs.grades[rows],
+        judged=runs.judged[rows],
+        owner=query[starts],
+        before=position[starts] - 1,
+        members=np.diff(np.append(starts, len(rows))),
+    )
+
+
 def _expected_values(measure: Measure, order: _TiedOrder, queries: BoolArray) -> FloatArray:
     """(Q,): expected value at these queries."""
-    lists = find_tied_lists(*order[:3], queries, judged_only=measure.judged_only)
+    lists = _find_tied_lists(*order[:3], queries, judged_only=measure.judged_only)
     if order.limit is not None and measure.judged_only:
-        returned = find_tied_lists(*order[:3], queries, judged_only=False)
+        returned = _find_tied_lists(*order[:3], queries, judged_only=False)
         return _expect_across_limit(measure, lists, returned, order.limit)
     depth = np.full(len(order.runs.queries), order.limit or np.iinfo(np.int64).max)
     return measure.expected_value(lists, measure.cut_depth(depth))

@@ -338,59 +338,6 @@ def estimate_spread(differences: FloatArray, groups: IntArray | None = None) -> 
     )
 
 
-def assume_spread(
-    sd: float,
-    queries: int | None = None,
-    groups: int | None = None,
-    design_effect: float | None = None,
-) -> Spread:
-    """A spread that is assumed.
-
-    Args:
-        sd: Standard deviation of the differences over queries.
-        queries: Queries at hand; None = none.
-        groups: Groups among these queries, of equal size; None = every query alone.
-        design_effect: None = the worst that groups can do, queries ÷ groups: a group says no
-            more than one query.
-
-    Raises:
-        ConfigError: A number out of its range, or groups without queries.
-    """
-    if not (sd > 0 and math.isfinite(sd)):
-        raise ConfigError(f"sd: must be above 0, not {sd}")
-    if queries is not None and queries < 2:
-        raise ConfigError(f"queries: at least 2 are needed, not {queries}")
-    if groups is not None and queries is None:
-        raise ConfigError("groups: the number of queries is needed too")
-    if groups is not None and queries is not None and not 2 <= groups <= queries:
-        raise ConfigError(f"groups: from 2 to the number of queries, {queries}, not {groups}")
-    effect = design_effect
-    if effect is None:
-        effect = 1.0 if groups is None or queries is None else queries / groups
-    if not (effect > 0 and math.isfinite(effect)):
-        raise ConfigError(f"design_effect: must be above 0, not {effect}")
-    if queries is None:
-        return Spread(sd, design_effect=effect)
-    freedom = queries / effect - 1 if groups is None else groups - 1
-    return Spread(sd, queries, effect, max(freedom, 1.0), groups=groups)
-
-
-@dataclass(frozen=True)
-class DecisionRule:
-    """A t test of one command.
-
-    Attributes:
-        name: What it decides.
-        tail: Upper tail probability of its critical value.
-        critical_value: At the queries at hand, where the tail probability does not give it: the
-            c of a family. None = Student's quantile.
-    """
-
-    name: str
-    tail: float
-    critical_value: float | None = None
-
-
 @dataclass(frozen=True)
 class DifferencePlan:
     """One true difference under one rule.
@@ -445,14 +392,23 @@ def sidak_tail(systems: int, alpha: float = 0.05) -> float:
 
 
 def plan_rule(
-    rule: DecisionRule, spread: Spread, differences: Sequence[float], power: float = POWER
+    name: str,
+    tail: float,
+    spread: Spread,
+    differences: Sequence[float],
+    *,
+    critical: float | None = None,
+    power: float = POWER,
 ) -> RulePlan:
-    """Queries that a rule needs, and what it shows on the queries at hand.
+    """Queries that a t test of one command needs, and what it shows on the queries at hand.
 
     Args:
-        rule: The rule.
+        name: What it decides.
+        tail: Upper tail probability of its critical value.
         spread: Of the differences.
         differences: True differences, each above 0.
+        critical: Critical value at the queries at hand, where the tail probability does not give
+            it: the c of a family. None = Student's quantile.
         power: Above .5 and below 1.
 
     Raises:
@@ -462,7 +418,6 @@ def plan_rule(
     if wrong or not differences:
         raise ConfigError(f"difference: must be above 0, not {wrong[0] if wrong else 'none'}")
     freedom, error = spread.freedom or NORMAL_FREEDOM, spread.standard_error
-    critical, tail = rule.critical_value, rule.tail
     if critical is None:
         critical = critical_value(tail, freedom)
     else:
@@ -479,7 +434,7 @@ def plan_rule(
     detectable = None
     if error is not None:
         detectable = detectable_difference(error, critical, freedom=freedom, power=power)
-    return RulePlan(rule.name, tail, critical, detectable, plans)
+    return RulePlan(name, tail, critical, detectable, plans)
 
 
 def power_by_queries(rule: RulePlan, spread: Spread, difference: float, queries: int) -> float:

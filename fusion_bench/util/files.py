@@ -99,21 +99,6 @@ def make_output_folder(folder: Path, *, committed: Sequence[Path] = ()) -> Path:
     return folder
 
 
-def require_visible(path: Path) -> None:
-    """Refuse a place below a folder of outputs, where git would not see a file.
-
-    Raises:
-        FusionBenchError: Names the ``.gitignore``.
-    """
-    for folder in resolve_path(path).parents:
-        file = folder / ".gitignore"
-        if file.is_file() and file.read_text(encoding="utf-8", errors="replace") == GITIGNORE:
-            raise FusionBenchError(
-                f"{path}: {file} keeps git from seeing it: choose another folder, or delete that "
-                ".gitignore"
-            )
-
-
 def is_untracked(folder: Path) -> bool:
     """Whether git says that it tracks nothing in a folder; False where it cannot be asked."""
     place = resolve_path(folder)

@@ -12,13 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kurtosis, nct, t
 
+from fusion_bench.api.power import assume_spread
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.power import (
-    DecisionRule,
     SampleSize,
-    assume_spread,
     compute_power,
     critical_value,
     detectable_difference,
@@ -239,7 +238,7 @@ def test_refuses_assumptions(sd: float, given: dict[str, Any]) -> None:
 # ── plans of queries: each number against the functions and formulas that it stands for
 
 
-RULE = DecisionRule("ship", 0.02)
+RULE = ("ship", 0.02)
 
 
 def test_sidak_is_student_for_one_and_grows() -> None:
@@ -254,7 +253,7 @@ def test_sidak_refuses(systems: int, alpha: float) -> None:
 
 
 def test_a_rule_on_queries_at_hand() -> None:
-    plan = plan_rule(RULE, assume_spread(0.2, 400), [0.02, 0.03])
+    plan = plan_rule(*RULE, assume_spread(0.2, 400), [0.02, 0.03])
     critical = t.ppf(0.98, 399)
     assert plan.critical_value == pytest.approx(critical)
     assert plan.tail == 0.02
@@ -269,14 +268,14 @@ def test_a_rule_on_queries_at_hand() -> None:
 
 
 def test_the_critical_value_of_a_family_replaces_the_tail() -> None:
-    rule = DecisionRule("better or worse", 0.025, critical_value=3.0)
-    plan = plan_rule(rule, assume_spread(0.2, 400), [0.02])
+    spread = assume_spread(0.2, 400)
+    plan = plan_rule("better or worse", 0.025, spread, [0.02], critical=3.0)
     assert plan.critical_value == 3.0
     assert plan.tail == pytest.approx(t.sf(3.0, 399))
 
 
 def test_without_queries_nothing_is_at_hand() -> None:
-    plan = plan_rule(RULE, assume_spread(0.2), [0.02])
+    plan = plan_rule(*RULE, assume_spread(0.2), [0.02])
     assert (plan.detectable, plan.differences[0].power) == (None, None)
     assert plan.differences[0].needed is not None
     assert plan.differences[0].needed.low is None
@@ -284,7 +283,7 @@ def test_without_queries_nothing_is_at_hand() -> None:
 
 def test_no_critical_value_shows_nothing() -> None:
     spread = estimate_spread(np.array([0.1, -0.2, 0.3, 0.0, 0.2]))
-    plan = plan_rule(DecisionRule("better or worse", 0.025, math.inf), spread, [0.02])
+    plan = plan_rule("better or worse", 0.025, spread, [0.02], critical=math.inf)
     assert (plan.detectable, plan.differences[0].needed) == (None, None)
     assert plan.differences[0].power == 0
     assert math.isnan(power_by_queries(plan, spread, 0.02, 100))
@@ -293,4 +292,4 @@ def test_no_critical_value_shows_nothing() -> None:
 @pytest.mark.parametrize("differences", [[], [0.0], [-0.1], [math.nan], [math.inf]])
 def test_refuses_differences(differences: list[float]) -> None:
     with pytest.raises(ConfigError, match="difference"):
-        plan_rule(RULE, assume_spread(0.2), differences)
+        plan_rule(*RULE, assume_spread(0.2), differences)

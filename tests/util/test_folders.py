@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.gate.update import require_visible
 from fusion_bench.util.files import (
     GITIGNORE,
     is_untracked,
@@ -20,7 +21,6 @@ from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,
     read_committed,
-    require_visible,
     take_lock,
 )
 from tests.git_project import commit_all, run_git

@@ -29,6 +29,7 @@ from fusion_bench.cli.application.exit_codes import ExitCode, describe_exit_code
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import (
     Argument,
+    Changes,
     File,
     Folder,
     Names,
@@ -56,7 +57,6 @@ ResultT = TypeVar("ResultT")
 ModelT = TypeVar("ModelT", bound=BaseModel)
 
 Folders: TypeAlias = Sequence[Folder]
-Overrides: TypeAlias = Annotated[Sequence[str], Option("--set", metavar="KEY=VALUE")]
 Systems: TypeAlias = Annotated[Names, Option("--system")]
 
 
@@ -383,7 +383,7 @@ class NamedExperimentOptions(DatasetOptions, PluginOptions):
     """
 
     experiment: ExperimentFile
-    overrides: Overrides = ()
+    overrides: Changes = ()
 
     @property
     def folders(self) -> list[Path]:

@@ -212,14 +212,6 @@ def next_judgments(
     return NextStep(command, "judge these first, as unjudged documents decide")
 
 
-def after_update(options: NamedExperimentOptions, baseline: Path) -> Iterator[NextStep]:
-    """Check later changes against a written baseline."""
-    from fusion_bench.gate.baseline_files import gate_command
-
-    command = gate_command(options.experiment, baseline, options.datasets)
-    yield NextStep(command, "check later changes against it")
-
-
 def after_try(report: Report, words: Sequence[object], saved: Path | None) -> Iterator[NextStep]:
     """Go on with what was saved, or the same command with ``--save``.
 
