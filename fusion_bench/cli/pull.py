@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated
 
@@ -9,11 +11,13 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.exit_codes import ExitCode
-from fusion_bench.config.models import MOST_WORKERS
+from fusion_bench.config.models import MOST_WORKERS, parse_model
 from fusion_bench.config.options import Argument, Changes, File, Option
 from fusion_bench.engines.options import PullOptions
 
 if TYPE_CHECKING:
+    from fusion_bench.config.models import Location
+    from fusion_bench.engines.connectors import Connector
     from fusion_bench.engines.pull import PulledDataset
     from fusion_bench.report.page import Table
 
@@ -55,12 +59,11 @@ def command(options: PullCommand) -> None:
     """
     from fusion_bench.cli.application.console import print_json
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.engines.engine_settings import read_connector
     from fusion_bench.engines.pull import pull_dataset
 
     limits = {name: getattr(options, name) for name in ("concurrency", "requests_per_minute")}
     set_limits = [f"{key}={value}" for key, value in limits.items() if value is not None]
-    connector = read_connector(options.engine, options.config, [*options.change, *set_limits])
+    connector = _read_connector(options.engine, options.config, [*options.change, *set_limits])
     with progress_bar() as show:
         pulled = pull_dataset(connector, options.queries, options, show)
     if options.json:
@@ -69,6 +72,48 @@ def command(options: PullCommand) -> None:
         _print_pulled(pulled)
     if pulled.record.is_degraded:
         raise typer.Exit(ExitCode.DEGRADED)
+
+
+def _read_connector(engine: str, config: Path | None, changes: Sequence[str]) -> Connector:
+    """The connector of an engine.
+
+    Args:
+        engine: Its name, or ``package.module:Class`` of an installed distribution.
+        config: YAML with the keys of the connector; None = only ``changes``.
+        changes: ``KEY=VALUE`` each, put into the configuration.
+
+    Raises:
+        UnknownNameError: There is no such engine; lists the known ones.
+        ConfigError: A key is missing or unknown, or a value breaks a rule; says where.
+    """
+    from fusion_bench.config.yaml_files import read_yaml
+    from fusion_bench.engines.connectors import connectors
+    from fusion_bench.errors import ConfigError
+    from fusion_bench.experiment.overrides import set_options
+
+    source = None if config is None else read_yaml(config)
+    given = {} if source is None else source.data
+    if not isinstance(given, Mapping):
+        raise ConfigError(f"{config}: a mapping with the keys of {engine} is needed")
+    data = set_options(given, changes, example="url=http://localhost:9200")
+    model = connectors.find_plugin(engine)
+    named = data.setdefault("method", engine)
+    if named != engine:
+        raise ConfigError(f"{config}: method: {named!r}, and the command says {engine!r}: keep one")
+
+    def locate(path: Location) -> str:
+        name = ".".join(map(str, path))
+        if source is not None and not _is_changed(name, changes):
+            return source.where(path)
+        return f"{engine}: {name} (--config FILE, or --set {name or 'KEY'}=VALUE)"
+
+    return parse_model(model, data, locate)
+
+
+def _is_changed(name: str, changes: Sequence[str]) -> bool:
+    """Whether ``--set`` put a value at a path or below."""
+    keys = [change.partition("=")[0].strip() for change in changes]
+    return bool(name) and any(f"{key}.".startswith(f"{name}.") or key == name for key in keys)
 
 
 def _print_pulled(pulled: PulledDataset) -> None:

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.config.options import Name, Option
+
+if TYPE_CHECKING:
+    from socket import socket
+
+    from fusion_bench.console.session import ConsoleSession
 
 
 class ServeOptions(base.ExperimentOptions):
@@ -44,7 +50,6 @@ def command(options: ServeOptions) -> None:
     from fusion_bench.checks.dataset_facts import describe_selection
     from fusion_bench.cli.application.progress import end_lines
     from fusion_bench.console.experiment_files import open_session
-    from fusion_bench.console.server import require_packages, serve_session
     from fusion_bench.util.loopback import open_socket
 
     def announce(address: str) -> None:
@@ -68,3 +73,47 @@ def command(options: ServeOptions) -> None:
             announce=announce,
             open_browser=options.open_browser,
         )
+
+
+def require_packages() -> None:
+    """Refuse before anything is read where the server's packages are not there.
+
+    Raises:
+        MissingExtraError: Names the extra.
+    """
+    from fusion_bench.util.optional_imports import import_optional
+
+    for package in ("starlette", "uvicorn"):
+        import_optional(package, extra="serve", purpose="fusion-bench serve")
+
+
+def serve_session(
+    session: ConsoleSession,
+    listener: socket,
+    *,
+    reports: Path,
+    announce: Callable[[str], None],
+    open_browser: bool,
+) -> None:
+    """Serve until Ctrl-C or SIGTERM, which end the command as they end every other.
+
+    Args:
+        session: What is served.
+        listener: A listening socket on 127.0.0.1.
+        reports: Folder of reports, for a ledger that cannot stand beside the dataset.
+        announce: Called with the address, once it answers.
+        open_browser: Whether to open it in a browser.
+    """
+    import threading
+    import webbrowser
+
+    from fusion_bench.console.application import create_application
+    from fusion_bench.util.loopback import Access, run_application
+
+    access = Access(listener.getsockname()[1])
+    application = create_application(session, access, reports)
+    announce(access.address)
+    if open_browser:
+        address = access.make_single_use_address()
+        threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
+    run_application(application, listener)

@@ -18,7 +18,6 @@ from fusion_bench.experiment.experiment import (
 )
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.live.query_lists import ListRules, Source
 from fusion_bench.live.rerankers import ChainConfig, RerankerLike
 from fusion_bench.methods.blend import Blend, RerankBlend
@@ -80,23 +79,6 @@ def _replace_blends(system: System, change: Callable[[Blend], Blend]) -> System:
         for name, part in system.class_configs.items()
     }
     return changed.model_copy(update={system.class_field: parts})
-
-
-def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRules:
-    """How a dataset's lists are read.
-
-    Args:
-        spec: What its ``dataset.yaml`` says.
-        names: The runs that are read.
-        ties: The tie rule.
-    """
-    runs = {name: spec.runs[name] for name in names}
-    return ListRules(
-        roles={name: frozenset(run.roles) for name, run in runs.items()},
-        options={name: facts.read_options for name, facts in {**runs, **spec.rerank}.items()},
-        ties=ties,
-        conditions={name: run.when for name, run in runs.items() if run.when is not None},
-    )
 
 
 @dataclass(frozen=True)

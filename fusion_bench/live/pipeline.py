@@ -26,13 +26,8 @@ from fusion_bench.experiment.experiment import Experiment, find_one_dataset, rea
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import find_folders, read_spec
-from fusion_bench.live.configuration import (
-    PipelineConfig,
-    apply_limit,
-    configure_pipeline,
-    make_rules,
-)
+from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
+from fusion_bench.live.configuration import PipelineConfig, apply_limit, configure_pipeline
 from fusion_bench.live.final_list import LiveDocument, LiveResult, judge_documents, rank_documents
 from fusion_bench.live.profiles import PROFILES
 from fusion_bench.live.query_lists import LIVE_QUERY, ListRules, Source, align_lists, gather_lists
@@ -404,6 +399,23 @@ def _load_tuned_system(
         aligned = loaded.aligned(system.base_runs, ties=experiment.ties)
         system = fit_system(system, aligned)
     return system, rules, spaces, experiment.crag
+
+
+def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRules:
+    """How a dataset's lists are read.
+
+    Args:
+        spec: What its ``dataset.yaml`` says.
+        names: The runs that are read.
+        ties: The tie rule.
+    """
+    runs = {name: spec.runs[name] for name in names}
+    return ListRules(
+        roles={name: frozenset(run.roles) for name, run in runs.items()},
+        options={name: facts.read_options for name, facts in {**runs, **spec.rerank}.items()},
+        ties=ties,
+        conditions={name: run.when for name, run in runs.items() if run.when is not None},
+    )
 
 
 def _select_system(experiment: Experiment, name: str | None, path: Path) -> System:

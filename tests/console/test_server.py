@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.console import server
+from fusion_bench.cli import serve
 from fusion_bench.console.session import ConsoleSession
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.local_requests import MOST_BYTES
@@ -307,5 +307,5 @@ def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals, code: int) -> 
 def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(Exception, match=r"rank-fusion-bench\[serve\]") as caught:
-        server.require_packages()
+        serve.require_packages()
     assert "\n" not in str(caught.value)

@@ -97,7 +97,7 @@ def test_the_console_names_the_judge(
     circular: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     """In the page, and in what the command says when it starts."""
-    from fusion_bench.console import server
+    from fusion_bench.cli import serve as serve_command
     from fusion_bench.util import loopback
 
     monkeypatch.chdir(circular)
@@ -107,7 +107,7 @@ def test_the_console_names_the_judge(
         notes.extend(session.describe()["notes"])
         announce("http://127.0.0.1:1/")
 
-    monkeypatch.setattr(server, "serve_session", serve)
+    monkeypatch.setattr(serve_command, "serve_session", serve)
     monkeypatch.setattr(loopback, "open_socket", lambda _: nullcontext())
     assert main(["serve", EXPERIMENT, "--no-open"]) == 0
     for shown in (" ".join(notes), " ".join(capsys.readouterr().err.split())):
