@@ -344,7 +344,7 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
         )
         chain, answers = asyncio.run(scoring)
         events = store.read_events(_run_key(request, providers[0]))
-    record = {
+    record: dict[str, object] = {
         "profile": config.profile,
         "split": request.split,
         "providers": [provider.model_dump(mode="json") for provider in providers],
