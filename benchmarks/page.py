@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING
 
 from benchmarks.cases import SIZES, Size, make_case
 from benchmarks.timing import Row
-from fusion_bench.evaluation.details.collector import DetailsCollector, ReportDetails
+from fusion_bench.evaluation.details.collector import DetailsCollector
+from fusion_bench.evaluation.details.report_details import ReportDetails
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment, run_on_datasets

@@ -19,7 +19,6 @@ from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
 from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
-from fusion_bench.evaluation.starter_systems import guess_score_space
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset, find_folders
@@ -365,6 +364,8 @@ def read_rerankers(
         DataError: A file or a row breaks a rule, or a score lies outside the space that is given.
     """
     if given is not None:
+        from fusion_bench.evaluation.starter_systems import guess_score_space  # late: seldom
+
         lists = read_runs(given)
         spaces = {name: guess_score_space(run).space for name, run in lists.items()}
     elif dataset is not None:

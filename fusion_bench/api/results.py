@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-    from fusion_bench.evaluation.details.collector import CollectionDetails
+    from fusion_bench.evaluation.details.report_details import CollectionDetails
     from fusion_bench.evaluation.report_changes import ReportChange
     from fusion_bench.gate.result import GateVerdict
     from fusion_bench.report.tuning_records import TuningReport

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusion_bench.api.results import find_record
 from fusion_bench.errors import DataError
-from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
+from fusion_bench.evaluation.details.report_details import CollectionDetails, ReportDetails
 from fusion_bench.evaluation.report_changes import ReportChange
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.gate.result import GateVerdict

@@ -462,7 +462,7 @@ def _reciprocal(place: IntArray) -> FloatArray:
 
 
 def _ndcg(measure: NDCG, top: TopCandidates, scale: Sequence[int]) -> LinearFractional:
-    grades = sorted({*scale, *np.unique(top.runs.ideal_grades).tolist()})
+    grades = sorted({*scale, *top.runs.ideal_grades.tolist()})
     thresholds = np.array([grade for grade in grades if grade > 0], dtype=np.int64)
     gains = thresholds.astype(np.float64)
     if measure.dcg == "exp-log2":

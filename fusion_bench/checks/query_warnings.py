@@ -164,4 +164,4 @@ def list_grades(qrels: Qrels, queries: Collection[str]) -> tuple[int, ...]:
     chosen = set(queries)
     is_chosen = np.array([query in chosen for query in qrels.queries], dtype=bool)
     grades = qrels.grades[np.repeat(is_chosen, np.diff(qrels.offsets))]
-    return tuple(np.unique(grades).tolist())
+    return tuple(sorted({*grades.tolist()}))

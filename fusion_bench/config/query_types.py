@@ -14,9 +14,9 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, RootModel, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field
 
-from fusion_bench.config.models import StrictNumbers, UniqueNames, Weight, refuse_repeats
+from fusion_bench.config.models import UniqueNames, Weight, refuse_repeats
 
 #: Fields that no two queries share.
 UNIQUE_FIELDS = frozenset({"id", "text"})
@@ -69,29 +69,33 @@ CONV_03_05: dict[str, ByRole] = {
 }
 
 
-class TypeWeights(StrictNumbers, RootModel[dict[str, ByRole]]):
-    """Query type → source name or role → weight; ``conv-03-05`` names the published table.
+def _find_table(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The published table of a name; anything else as it is."""
+    return CONV_03_05 if data == "conv-03-05" else data
 
-    Without a type for ``hybrid`` there is nothing for unsure queries, so it must be there.
+
+def _check_complete(table: dict[str, ByRole]) -> dict[str, ByRole]:
+    """The table.
+
+    Raises:
+        ValueError: There is nothing for unsure queries, or weights do not add up to 1.
     """
+    if UNSURE not in table:
+        raise ValueError(f"weights for type {UNSURE!r} are required: unsure queries use them")
+    for query_type, weights in table.items():
+        total = sum(weights.values())
+        if abs(total - 1) > SUM_TOLERANCE + 1e-9:
+            raise ValueError(
+                f"{query_type}: the weights add up to {total:g}, and must add up to 1 ± "
+                f"{SUM_TOLERANCE}"
+            )
+    return table
 
-    @model_validator(mode="before")
-    @classmethod
-    def _by_name(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        return CONV_03_05 if data == "conv-03-05" else data
 
-    @model_validator(mode="after")
-    def _check_complete(self) -> TypeWeights:
-        if UNSURE not in self.root:
-            raise ValueError(f"weights for type {UNSURE!r} are required: unsure queries use them")
-        for query_type, weights in self.root.items():
-            total = sum(weights.values())
-            if abs(total - 1) > SUM_TOLERANCE + 1e-9:
-                raise ValueError(
-                    f"{query_type}: the weights add up to {total:g}, and must add up to 1 ± "
-                    f"{SUM_TOLERANCE}"
-                )
-        return self
+#: Query type → source name or role → weight; ``conv-03-05`` names the published table.
+TypeWeights: TypeAlias = Annotated[
+    dict[str, ByRole], BeforeValidator(_find_table), AfterValidator(_check_complete)
+]
 
 
 def type_of(query_type: str | None, confidence: float | None, known: Collection[str]) -> str:

@@ -1,25 +1,21 @@
-"""YAML: read without its surprises, with the line of each value; written for people.
+"""YAML files: read with the line of each value; written for people.
 
-YAML 1.1 reads ``0_005`` as 5, ``010`` as 8, ``1:30`` as 90 and ``0x1`` as 1. Nobody who writes one
-of these into a configuration means that, so each is refused wherever it stands.
+The parser is imported where a text is read or written: a comparison of lists in memory needs none.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final
 
-import yaml
-
-from fusion_bench.config.models import RANK, Location
+from fusion_bench.config.models import Location
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.files import explain_error, open_regular_text
-from fusion_bench.util.formatting import GREATEST, is_decimal, is_encodable, parse_whole, pluralize
+from fusion_bench.util.formatting import pluralize
 
 #: Columns of a line, where a text has a blank to break it at.
 WIDTH: Final = 100
@@ -27,12 +23,16 @@ WIDTH: Final = 100
 
 def format_yaml(data: Any, *, width: int = WIDTH) -> str:  # noqa: ANN401 - whatever YAML has
     """The data as YAML, one key a line, with a line feed at the end."""
+    import yaml  # late, as above
+
     text: str = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=width)
     return text
 
 
 def format_compact_yaml(data: Mapping[str, Any]) -> str:
     """Plain data of JSON's kinds as YAML, with each innermost mapping or list on one line."""
+    import yaml  # late, as above
+
     separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
     text: str = yaml.safe_dump(
         separate, default_flow_style=None, sort_keys=False, allow_unicode=True, width=math.inf
@@ -40,85 +40,18 @@ def format_compact_yaml(data: Mapping[str, Any]) -> str:
     return text
 
 
-TAG: Final = "tag:yaml.org,2002:"
-MERGE: Final = f"{TAG}merge"
-NO_ZEROS: Final = re.compile(r"[+-]?(0|[1-9]\d*)", re.ASCII)
-#: Characters of a value that a message shows.
-MOST_SHOWN: Final = 40
-SPELLING: Final = "a number has plain digits, such as 12, 0.005 or 1e-3, and a text needs quotes"
+def format_flow_yaml(data: Any, *, sort_keys: bool = False) -> str:  # noqa: ANN401 - as above
+    """The data as YAML on one line, without a line feed."""
+    import yaml  # late, as above
+
+    text: str = yaml.safe_dump(
+        data, default_flow_style=True, sort_keys=sort_keys, allow_unicode=True, width=math.inf
+    )
+    return text.removesuffix("...\n").strip()
 
 
-class ValueProblem(yaml.MarkedYAMLError):
-    """Valid YAML that no configuration can mean."""
-
-
-class ValueLoader(yaml.SafeLoader):
-    """Loads plain values; a number is what :mod:`fusion_bench.util.formatting` says."""
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """The next node, which has no tag of its own but ``!!str``.
-
-        Raises:
-            ValueProblem: It has one.
-        """
-        event = self.peek_event()  # type: ignore[no-untyped-call]
-        tag = getattr(event, "tag", None)
-        if tag not in {None, "!", f"{TAG}str"}:
-            shown = str(tag).replace(TAG, "!!")
-            raise _problem(event, f"the tag {shown} is not allowed: write the value without it")
-        return super().compose_node(parent, index)
-
-    def read_whole(self, node: yaml.ScalarNode) -> int:
-        """A whole number of at most 64 bits."""
-        if NO_ZEROS.fullmatch(node.value) is None:
-            raise _refuse_number(node, SPELLING)
-        try:
-            return parse_whole(node.value)
-        except OverflowError:
-            raise _refuse_number(node, f"a whole number is at most {GREATEST}") from None
-
-    def read_real(self, node: yaml.ScalarNode) -> float:
-        """A finite number."""
-        if not is_decimal(node.value):
-            raise _refuse_number(node, SPELLING)
-        if math.isinf(value := float(node.value)):
-            raise _refuse_number(node, "a number is finite")
-        return value
-
-
-ValueLoader.add_constructor(f"{TAG}int", ValueLoader.read_whole)
-ValueLoader.add_constructor(f"{TAG}float", ValueLoader.read_real)
-
-
-def parse_yaml(text: str) -> Any:  # noqa: ANN401 - any YAML
-    """The value of a YAML text.
-
-    Raises:
-        yaml.YAMLError: It is none, or says what no configuration can mean.
-        ValueError: A date that is none.
-    """
-    return yaml.load(text, Loader=ValueLoader)  # noqa: S506 - a safe loader
-
-
-def _refuse_number(node: yaml.ScalarNode, rule: str) -> ValueProblem:
-    text = node.value if len(node.value) <= MOST_SHOWN else f"{node.value[:MOST_SHOWN]}…"
-    return _problem(node, f"{rule}, given {text}")
-
-
-def _problem(place: Any, text: str) -> ValueProblem:  # noqa: ANN401 - a node or an event
-    return ValueProblem(problem=text, problem_mark=place.start_mark)
-
-
-#: Limits of a YAML file, far above any that is written by hand.
-MOST_CHARACTERS, MOST_VALUES = 2_000_000, 100_000
-#: How the YAML parser's complaint begins → what to look for.
-PARSER_PROBLEMS: Final = {
-    r"found character '\t'": "a tab stands where a line is indented or a value begins: use spaces",
-    "expected <block end>": "check how this line and those above are indented",
-    "mapping values are not": "check how this line is indented, and quote a text that holds ': '",
-    "could not find expected ':'": "a key without ': ' and a value, here or in the line above",
-    "expected ',' or": "a bracket or brace is open, or a comma is missing, here or in a line above",
-}
+#: Characters of a YAML file, far above any that is written by hand.
+MOST_CHARACTERS: Final = 2_000_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,90 +125,13 @@ def read_yaml(path: Path) -> Source:
         raise ConfigError(
             f"{path}: longer than {MOST_CHARACTERS:,} characters: is it the right file?"
         )
-    try:
-        loader = ValueLoader(text)
-        node = loader.get_single_node()
-        lines: dict[Location, int] = {}
-        if node is not None:
-            _LineReader(path, loader, lines).read_node(node, ())
-        data = None if node is None else loader.construct_document(node)
-    except RecursionError:
-        raise ConfigError(f"{path}: nests too deeply, or an alias contains itself") from None
-    except (yaml.YAMLError, ValueError) as error:  # ValueError: a date or number that is none
-        raise ConfigError(f"{path}{_describe_yaml_error(error)}") from None
+    from fusion_bench.config.yaml_values import load_document  # late, as above
+
+    data, lines = load_document(path, text)
     if not isinstance(data, dict):
         given = "nothing" if data is None else f"a {type(data).__name__}"
         raise ConfigError(f"{path}: a mapping of keys to values is needed, given {given}")
     return Source(path, data, lines)
-
-
-@dataclass(frozen=True)
-class _LineReader:
-    """Notes where each value stands, and refuses keys that stand twice."""
-
-    path: Path
-    loader: ValueLoader
-    lines: dict[Location, int]
-
-    def read_node(self, node: yaml.Node, at: Location) -> None:
-        """Note the lines of the values in a node; ``at`` is its own path."""
-        if len(self.lines) > MOST_VALUES:  # a few lines of aliases can stand for any number
-            raise ConfigError(
-                f"{self.path}: stands for more than {MOST_VALUES:,} values: use fewer aliases"
-            )
-        if isinstance(node, yaml.MappingNode):
-            places: dict[object, Location] = {}
-            for key, value in node.value:
-                place = self._place_key(key, at, places)
-                self.lines[place] = key.start_mark.line + 1
-                self.read_node(value, place)
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                self.lines[(*at, index)] = value.start_mark.line + 1
-                self.read_node(value, (*at, index))
-        elif not is_encodable(node.value):
-            self._refuse_text(node, "holds half a character: write it whole")
-        elif "\0" in node.value:
-            self._refuse_text(node, "holds a null byte: remove it")
-
-    def _refuse_text(self, node: yaml.Node, problem: str) -> NoReturn:
-        line = node.start_mark.line + 1
-        raise ConfigError(f"{self.path}:{line}: {node.value!r} {problem}")
-
-    def _place_key(self, key: yaml.Node, at: Location, places: dict[object, Location]) -> Location:
-        """The path of a key; ``places`` holds those before it in its mapping, by value."""
-        line = key.start_mark.line + 1
-        if not isinstance(key, yaml.ScalarNode):
-            raise ConfigError(
-                f"{self.path}:{line}: a key must be plain text, not a list or mapping"
-            )
-        place = (*at, key.value)
-        first = place if place in self.lines else places.setdefault(self._read_key(key), place)
-        if place in self.lines or first != place:
-            is_same = "the key stands twice" if first == place else f"the same key as {first[-1]}"
-            raise ConfigError(
-                f"{self.path}:{line}: {'.'.join(map(str, place))}: {is_same} "
-                f"(first on line {self.lines[first]}): keep one"
-            )
-        return place
-
-    def _read_key(self, key: yaml.ScalarNode) -> object:
-        """What a key is: digits stand for a whole number, with quotes or without."""
-        if key.tag == MERGE:
-            return key.value
-        value = self.loader.construct_object(key)
-        return int(value) if isinstance(value, str) and RANK.fullmatch(value) else value
-
-
-def _describe_yaml_error(error: Exception) -> str:
-    """The line that the parser stopped at, if it says so, and what is wrong there."""
-    problem = str(getattr(error, "problem", None) or str(error).splitlines()[0])
-    mark = getattr(error, "problem_mark", None)
-    line = "" if mark is None else f":{mark.line + 1}"
-    if isinstance(error, ValueProblem):
-        return f"{line}: {problem}"
-    known = (words for start, words in PARSER_PROBLEMS.items() if problem.startswith(start))
-    return f"{line}: not valid YAML: {next(known, problem)}"
 
 
 def _suggest_file(path: Path) -> str:

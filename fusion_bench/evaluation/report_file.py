@@ -45,7 +45,7 @@ from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.details.collector import ReportDetails
+    from fusion_bench.evaluation.details.report_details import ReportDetails
 
 
 @dataclass

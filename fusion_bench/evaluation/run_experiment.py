@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 
 from fusion_bench import measures as measure
@@ -17,9 +17,8 @@ from fusion_bench.checks.dataset_facts import describe_first_repeat
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.assessment import assess_systems
+from fusion_bench.evaluation.assessment import Assessment, assess_systems
 from fusion_bench.evaluation.compared_reports import read_inference_settings
-from fusion_bench.evaluation.crag import absolute_rerankers, judge_lists
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
@@ -31,6 +30,7 @@ from fusion_bench.evaluation.prepared_dataset import (
 )
 from fusion_bench.evaluation.report_file import Provenance, Report
 from fusion_bench.evaluation.report_records import Collection as CollectionRecord
+from fusion_bench.evaluation.report_records import CragResult
 from fusion_bench.evaluation.results import (
     add_comparisons,
     compare_fusions,
@@ -104,6 +104,8 @@ def _load_for_crag(
     path: Path, systems: Collection[System], progress: Progress, *, cache: bool
 ) -> Dataset:
     """A dataset with every rerank list of absolute scores, and the lists of refined queries."""
+    from fusion_bench.evaluation.crag import absolute_rerankers  # late: few ask for verdicts
+
     spec, _ = read_spec(path)
     absolute = absolute_rerankers({n: each.score_space for n, each in spec.rerank.items()})
     load = partial(load_lists, path, systems, progress, cache=cache, rerankers=absolute)
@@ -178,11 +180,20 @@ def _collection(
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),
-        crag=judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()}),
+        crag=_judge_lists(task, assessed),
         first_trial=describe_first_repeat(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),
     )
+
+
+def _judge_lists(task: EvaluationSet, assessed: Mapping[str, Assessment]) -> tuple[CragResult, ...]:
+    """The verdicts on the lists, on the first repeat; none where nobody asks for them."""
+    if task.experiment.crag is None:
+        return ()
+    from fusion_bench.evaluation.crag import judge_lists  # late, as above
+
+    return judge_lists(task, {name: each.repeats[0, 0] for name, each in assessed.items()})
 
 
 def report_provenance(experiment: Experiment, source: Source) -> Provenance:
@@ -197,11 +208,20 @@ def report_provenance(experiment: Experiment, source: Source) -> Provenance:
             "rank-fusion-bench": __version__,
             "engine": str(ENGINE),
             "python": platform.python_version(),
-            **{name: version(name) for name in packages},
+            **{name: _read_version(name) for name in packages},
         },
         v2_enabled=experiment.v2_enabled,
         overrides=source.override_texts,
     )
+
+
+def _read_version(package: str) -> str:
+    """The version of an installed package, from a line of its metadata: a parser takes 2 ms."""
+    from importlib.metadata import distribution  # late, as it is slow
+
+    text = distribution(package).read_text("METADATA") or ""
+    line = re.search(r"^Version: (\S+)", text, re.MULTILINE)
+    return distribution(package).version if line is None else line[1]
 
 
 def select_systems(

@@ -12,8 +12,6 @@ from pydantic import (
     BeforeValidator,
     Field,
     PrivateAttr,
-    TypeAdapter,
-    ValidationError,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -50,6 +48,11 @@ log = logging.getLogger("fusion_bench.experiment")
 
 Config = TypeVar("Config", System, PerTypeConfig)
 V2_VARIABLE = "RAG_FUSION_V2_ENABLED"
+#: Its values, in any capitals → whether version 2 runs.
+SWITCH_VALUES: Final = {
+    **dict.fromkeys(("1", "true", "t", "yes", "y", "on"), True),
+    **dict.fromkeys(("0", "false", "f", "no", "n", "off"), False),
+}
 
 
 def is_v2_enabled() -> bool:
@@ -59,13 +62,13 @@ def is_v2_enabled() -> bool:
         ConfigError: It is neither true nor false.
     """
     value = os.environ.get(V2_VARIABLE, "").strip()
-    try:
-        return TypeAdapter(bool).validate_python(value or "true")
-    except ValidationError:
+    stated = SWITCH_VALUES.get((value or "true").lower())
+    if stated is None:
         raise ConfigError(
             f"{V2_VARIABLE}: {value!r} is neither true (1, true, yes, on) nor false (0, false, "
             "no, off)"
-        ) from None
+        )
+    return stated
 
 
 def apply_switch(system: System) -> System:

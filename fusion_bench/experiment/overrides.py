@@ -13,13 +13,12 @@ from functools import reduce
 from operator import getitem
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
-import yaml
 from pydantic import BaseModel
 
 from fusion_bench.config.models import Location
 from fusion_bench.config.query_types import CLASS_KEYS, find_class_key
 from fusion_bench.config.registry import MethodRegistry
-from fusion_bench.config.yaml_files import Source, ValueProblem, parse_yaml
+from fusion_bench.config.yaml_files import Source, format_flow_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Blend, blends
@@ -169,11 +168,15 @@ def parse_value(text: str, override: str) -> object:
     Raises:
         ConfigError: It is no YAML.
     """
+    from yaml import YAMLError  # late: only what is typed needs a parser
+
+    from fusion_bench.config.yaml_values import ValueProblem, parse_yaml  # as above
+
     try:
         value: object = parse_yaml(text)
     except ValueProblem as error:
         raise ConfigError(f"--set {override}: {error.problem}") from None
-    except (yaml.YAMLError, ValueError, RecursionError):
+    except (YAMLError, ValueError, RecursionError):
         raise ConfigError(f"--set {override}: {text!r} is not a value in YAML") from None
     return value
 
@@ -412,8 +415,7 @@ def _format_value(value: object) -> str:
         value = value["method"]
     if isinstance(value, str):
         return value
-    text = yaml.safe_dump(value, default_flow_style=True, width=10_000, allow_unicode=True)
-    return text.removesuffix("\n").removesuffix("\n...").strip()
+    return format_flow_yaml(value, sort_keys=True)
 
 
 def _copy_places(

@@ -356,7 +356,7 @@ class System(StrictModel):
         """The query types or intents with a configuration of their own; None = one for all."""
         if self.class_configs is not None:
             return tuple(self.class_configs)
-        return None if self.weights_by_type is None else tuple(self.weights_by_type.root)
+        return None if self.weights_by_type is None else tuple(self.weights_by_type)
 
     @property
     def resolved_config(self) -> dict[str, Any]:
@@ -435,7 +435,7 @@ class System(StrictModel):
                 f"system {self.name!r}: weights_by_type needs a fusion with weights, "
                 f"and {self.fusion.method!r} has none"
             )
-        weights = self.weights_by_type.root[name]
+        weights = self.weights_by_type[name]
         fusion = self.fusion.model_copy(update={"weights": weights})
         return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
 

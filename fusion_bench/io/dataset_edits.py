@@ -9,7 +9,8 @@ from typing import Any, Final
 import yaml
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.yaml_files import parse_yaml
+from fusion_bench.config.yaml_files import format_flow_yaml
+from fusion_bench.config.yaml_values import parse_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.util.files import write_atomic
@@ -20,14 +21,7 @@ SECTIONS: Final = frozenset({"judges", "rerank", "runs"})
 
 def format_entry(name: str, value: object) -> str:
     """An entry in one line."""
-    flow = yaml.safe_dump(
-        {name: value},
-        default_flow_style=True,
-        allow_unicode=True,
-        sort_keys=False,
-        width=10_000,
-    )
-    return flow.strip().removeprefix("{").removesuffix("}")
+    return format_flow_yaml({name: value}).removeprefix("{").removesuffix("}")
 
 
 def add_entries(path: Path, changes: Mapping[str, Any]) -> str | None:

@@ -309,7 +309,7 @@ def _undecided_pairs(
     sizes = np.diff(runs.offsets)[runs.query_index[relevant[counted]]]
     bounds = np.searchsorted(np.cumsum(sizes), np.arange(0, sizes.sum(), at_once))
     members, others = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
-    for chunk in np.split(counted, np.unique(bounds)):
+    for chunk in np.split(counted, sorted({*bounds.tolist()})):
         document = relevant[chunk]
         query = runs.query_index[document]
         offsets = to_offsets(np.diff(runs.offsets)[query])

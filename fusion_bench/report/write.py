@@ -21,7 +21,7 @@ from fusion_bench.report.record_rows import csv_files, record_rows
 from fusion_bench.util.files import show_path
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.details.collector import ReportDetails
+    from fusion_bench.evaluation.details.report_details import ReportDetails
     from fusion_bench.evaluation.report_file import Report
     from fusion_bench.report.tuning_records import ParetoFront, TuningReport
 

@@ -117,7 +117,7 @@ def _is_free(
 ) -> bool:
     """Whether scaling these weights changes no rank: the group has all of them."""
     if are_shares:
-        by_type = system.weights_by_type.root if system.weights_by_type is not None else {}
+        by_type = system.weights_by_type if system.weights_by_type is not None else {}
         return all(key in names for key, w in by_type.get(query_class, {}).items() if w > 0)
     if system.weights_by_type is not None:
         return False

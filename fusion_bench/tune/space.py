@@ -366,7 +366,7 @@ def _part_parameters(system: System, part: str, method: str) -> Iterator[Paramet
     if part == "blend":
         yield from (parameter.add_prefix(part) for parameter in with_blend(system, method).space())
         return
-    by_type = {} if system.weights_by_type is None else system.weights_by_type.root
+    by_type = {} if system.weights_by_type is None else system.weights_by_type
     for parameter in with_fusion(system, method).space(system.runs):
         if not by_type or not parameter.path.startswith("weights."):
             yield parameter.add_prefix(part)

@@ -274,7 +274,7 @@ def test_weights_by_type_add_up_to_one() -> None:
     assert read_parameter(start, path, ROLES) == 0.5
     found = apply_parameters(start, {path: 0.25}, ROLES).weights_by_type
     assert found is not None
-    assert found.root["hybrid"] == pytest.approx({"good": 1 / 3, "bad": 2 / 3})
+    assert found["hybrid"] == pytest.approx({"good": 1 / 3, "bad": 2 / 3})
     with pytest.raises(ConfigError, match=r"by_type\.hybrid: .* 0"):
         apply_parameters(start, {path: 0, "weights_by_type.hybrid.bad": 0}, ROLES)
 

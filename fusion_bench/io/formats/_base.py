@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-import yaml
-
 from fusion_bench.config.registry import Registry
+from fusion_bench.config.yaml_files import format_flow_yaml
 from fusion_bench.data.document_rows import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
 from fusion_bench.io.raw_files import NO_COLUMNS, ColumnNames, Kind, RawTable
@@ -210,7 +209,4 @@ def guess_columns(
 
 def format_columns(columns: ColumnNames) -> str:
     """A ``columns`` map as YAML of one line."""
-    text: str = yaml.safe_dump(
-        dict(columns), default_flow_style=True, sort_keys=False, allow_unicode=True, width=10**6
-    )
-    return text.strip()
+    return format_flow_yaml(dict(columns))

@@ -59,7 +59,7 @@ import numpy as np
 
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.evaluation.details.collector import CollectionDetails, ReportDetails
+from fusion_bench.evaluation.details.report_details import CollectionDetails, ReportDetails
 from fusion_bench.evaluation.details.top_documents import ShownDocuments
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_changes import (

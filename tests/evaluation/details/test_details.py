@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import UnknownKeyError, UnknownNameError
 from fusion_bench.evaluation.assessment import assess_system
-from fusion_bench.evaluation.details.collector import (
-    CollectionDetails,
-    DetailsCollector,
-    QuerySizes,
-    ReportDetails,
-    choose_queries,
-    estimate_sizes,
-)
+from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.details.relevant_ranks import (
     TOP,
     RankCollector,
@@ -30,6 +23,13 @@ from fusion_bench.evaluation.details.relevant_ranks import (
     list_relevant,
     make_relevant_ranks,
     measure_overlap,
+)
+from fusion_bench.evaluation.details.report_details import (
+    CollectionDetails,
+    QuerySizes,
+    ReportDetails,
+    choose_queries,
+    estimate_sizes,
 )
 from fusion_bench.evaluation.details.source_effects import (
     LeftOut,

@@ -22,7 +22,8 @@ from fusion_bench.checks.dataset_facts import (
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation import results
 from fusion_bench.evaluation.compared_reports import compare_reports, match_repeat_lists
-from fusion_bench.evaluation.details.collector import CollectionDetails, DetailsCollector
+from fusion_bench.evaluation.details.collector import DetailsCollector
+from fusion_bench.evaluation.details.report_details import CollectionDetails
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.results import describe_narrowing

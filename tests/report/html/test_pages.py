@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from fusion_bench.checks.records import LintFinding
-from fusion_bench.evaluation.details.collector import DetailsCollector, ReportDetails
+from fusion_bench.evaluation.details.collector import DetailsCollector
+from fusion_bench.evaluation.details.report_details import ReportDetails
 from fusion_bench.evaluation.report_changes import find_changes
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
