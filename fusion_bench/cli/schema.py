@@ -28,7 +28,7 @@ RECORDS: Final = {
     "campaign-status": "fusion_bench.campaign.records:CampaignStatus",
     "campaign-answer": "fusion_bench.campaign.records:CampaignAnswer",
     "campaign-report": "fusion_bench.campaign.records:CampaignReport",
-    "search": "fusion_bench.schema.result_records:build_search_schema",
+    "search": "fusion_bench.schema.search_records:build_search_schema",
 }
 
 

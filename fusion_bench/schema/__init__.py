@@ -6,16 +6,6 @@
 True
 """
 
-from fusion_bench.schema.query_records import (
-    DateRange,
-    QueryClassification,
-    RerankConfig,
-    RRFConfig,
-    SearchFilters,
-    SearchOptions,
-    SearchQuery,
-    SearchWeights,
-)
 from fusion_bench.schema.record_fields import (
     ChunkId,
     CommunityId,
@@ -27,16 +17,24 @@ from fusion_bench.schema.record_fields import (
     SearchStrategy,
     to_float32,
 )
-from fusion_bench.schema.result_records import (
+from fusion_bench.schema.search_records import (
     CRAGScore,
+    DateRange,
     Highlight,
     HighlightOffset,
+    QueryClassification,
     RelevanceScore,
+    RerankConfig,
+    RRFConfig,
+    SearchFilters,
+    SearchOptions,
+    SearchQuery,
     SearchResult,
     SearchResultContent,
     SearchResultItem,
     SearchResultSources,
     SearchStrategyMetrics,
+    SearchWeights,
     StrategyMetric,
     calculate_rrf_score,
     judge_relevance,

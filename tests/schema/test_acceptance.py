@@ -31,7 +31,7 @@ from fusion_bench.schema import (
     SearchWeights,
 )
 from fusion_bench.schema.record_fields import Vector
-from fusion_bench.schema.result_records import build_search_schema
+from fusion_bench.schema.search_records import build_search_schema
 from tests.schema import cases
 
 TYPES = (

@@ -37,7 +37,7 @@ from fusion_bench.schema import (
     normalize_scores,
     to_float32,
 )
-from fusion_bench.schema.result_records import judge_relevance
+from fusion_bench.schema.search_records import judge_relevance
 from tests.schema import cases
 from tests.shipped_schemas import check_record
 
