@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -16,19 +17,13 @@ from unittest.mock import patch
 
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
-from fusion_bench.importers.collection import (
-    DATASET_FILE,
-    DOCUMENTS_FILE,
-    FILES,
-    QRELS_FILE,
-    QUERIES_FILE,
-    AddedDataset,
+from fusion_bench.importers.collection_folders import (
+    FOLDER_READERS,
     CollectionDocument,
     CollectionJudgment,
     ImportedCollection,
     join_splits,
 )
-from fusion_bench.importers.collection_folders import FOLDER_READERS
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.util.files import (
     make_write_error,
@@ -37,7 +32,7 @@ from fusion_bench.util.files import (
     require_free,
     write_atomic,
 )
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.formatting import Columns, TableView, pluralize
 from fusion_bench.util.json_text import encode_json_lines
 from fusion_bench.util.optional_imports import import_optional
 
@@ -334,6 +329,44 @@ def _write_collection(
         notes=notes,
         files=tuple(paths),
     )
+
+
+DATASET_FILE, QRELS_FILE = "dataset.yaml", "qrels.txt"
+QUERIES_FILE, DOCUMENTS_FILE = "queries.jsonl", "documents.jsonl"
+FILES = (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE)
+
+
+@dataclass(frozen=True, repr=False)
+class AddedDataset(TableView):
+    """What was written of a collection.
+
+    Attributes:
+        name: The dataset's name.
+        license: Its terms; empty where nothing states them.
+        counts: ``queries`` (judged), ``judgments``, ``documents``, and ``unjudged_queries``.
+        compared: What was compared with the count that the collection's makers state.
+        differing: What of these differs.
+        notes: What a user should know.
+        files: What was written, the ``dataset.yaml`` first.
+    """
+
+    name: str
+    license: str
+    counts: Mapping[str, int]
+    compared: tuple[str, ...]
+    differing: tuple[str, ...]
+    notes: tuple[str, ...]
+    files: tuple[Path, ...]
+
+    def _summary(self) -> str:
+        return (
+            f"AddedDataset({self.name!r}, license {self.license or 'not stated'}: {self.files[0]})"
+        )
+
+    def _table_columns(self, limit: int | None = None) -> Columns:
+        """One row a kind of record."""
+        rows = [*self.counts.items()][:limit]
+        return {"records": [name for name, _ in rows], "count": [count for _, count in rows]}
 
 
 def _write_documents(
