@@ -367,7 +367,7 @@ def read_rerankers(
         from fusion_bench.evaluation.starter_systems import guess_score_space  # late: seldom
 
         lists = read_runs(given)
-        spaces = {name: guess_score_space(run).space for name, run in lists.items()}
+        spaces = {name: guess_score_space(run)[0] for name, run in lists.items()}
     elif dataset is not None:
         lists, spaces = dict(dataset.rerankers), dict(dataset.spaces)
     else:

@@ -132,10 +132,10 @@ def _plan_dataset(options: TryOptions) -> Compare:
     measures = options.measure or DEFAULT_MEASURES
 
     def compare(progress: Progress) -> tuple[StarterComparison | None, Save]:
-        given = read_starter_dataset(path, options.engine)
-        refuse_inputs(given.dataset.spec.file_paths(path.parent))
-        done = compare_starter_dataset(given, measures, progress)
-        return done, lambda done, folder: save_dataset_experiment(given, done, measures, folder)
+        dataset, starter = read_starter_dataset(path, options.engine)
+        refuse_inputs(dataset.spec.file_paths(path.parent))
+        done = compare_starter_dataset(dataset, starter, measures, progress)
+        return done, partial(save_dataset_experiment, path, starter, measures)
 
     return compare
 

@@ -38,24 +38,15 @@ class SystemGain(NamedTuple):
     share: tuple[float, float, float] | None = None
 
 
-class ListGain(NamedTuple):
-    """What a list is worth alone, and in the systems that read it.
-
-    Attributes:
-        name: Of the list.
-        systems: The list alone first.
-    """
-
-    name: str
-    systems: tuple[SystemGain, ...]
-
-
-def find_list_gain(old: Collection, new: Collection) -> ListGain | None:
-    """The gain of the one list that differs; None where there is no such list, or not alone.
+def find_list_gain(old: Collection, new: Collection) -> tuple[str, list[SystemGain]] | None:
+    """The one list that differs, and what each system gains by it, the list alone first.
 
     Args:
         old: A collection of the report before.
         new: The same collection now.
+
+    Returns:
+        None where no list differs, or none is a system alone.
     """
     parts = old.digests.keys() | new.digests.keys()
     changed = [part for part in parts if old.digests.get(part) != new.digests.get(part)]
@@ -75,7 +66,7 @@ def find_list_gain(old: Collection, new: Collection) -> ListGain | None:
     groups = np.asarray(number_by_appearance(new.groups)[0])
     others = [describe_gain(row, gains[row], gains[alone], groups) for row in gains if row != alone]
     first = SystemGain(alone, estimate_mean(gains[alone], groups))
-    return ListGain(name, (first, *others))
+    return name, [first, *others]
 
 
 def _gain_of(old: SystemResult | None, new: SystemResult, measure: str) -> FloatArray | None:

@@ -213,22 +213,8 @@ def _compare(
     return StarterComparison(report, dataset, source, starter.notes)
 
 
-class StarterDataset(NamedTuple):
-    """A dataset, and the systems that are worth trying on its lists.
-
-    Attributes:
-        path: Its ``dataset.yaml``.
-        dataset: What was read of it.
-        starter: The systems; an engine's last word is part of none.
-    """
-
-    path: Path
-    dataset: Dataset
-    starter: StarterSystems
-
-
-def read_starter_dataset(path: Path, engine: str | None = None) -> StarterDataset:
-    """Read a dataset, and build the starter systems over its lists.
+def read_starter_dataset(path: Path, engine: str | None = None) -> tuple[Dataset, StarterSystems]:
+    """Read a dataset, and build the starter systems over its lists but an engine's last word.
 
     Args:
         path: Its ``dataset.yaml``.
@@ -242,39 +228,45 @@ def read_starter_dataset(path: Path, engine: str | None = None) -> StarterDatase
     names = drop_final([*dataset.runs], [run.roles for run in dataset.runs.values()])
     runs = [dataset.runs[name] for name in names]
     starter = build_starter_systems(runs, [*dataset.rerankers.values()], engine)
-    return StarterDataset(path, dataset, starter)
+    return dataset, starter
 
 
 def compare_starter_dataset(
-    given: StarterDataset, measures: Sequence[str], progress: Progress = ignore_progress
+    dataset: Dataset,
+    starter: StarterSystems,
+    measures: Sequence[str],
+    progress: Progress = ignore_progress,
 ) -> StarterComparison | None:
     """Compare the starter systems on a dataset; None where nothing is judged.
 
     Args:
-        given: The dataset.
+        dataset: The dataset.
+        starter: The systems.
         measures: Measure names, the primary one first.
         progress: Called as the work goes on.
 
     Raises:
         ConfigError: A measure is unknown.
     """
-    if not given.dataset.is_judged:
+    if not dataset.is_judged:
         return None
-    return _compare(given.dataset, given.starter, measures, progress)
+    return _compare(dataset, starter, measures, progress)
 
 
 def save_dataset_experiment(
-    given: StarterDataset,
-    done: StarterComparison | None,
+    path: Path,
+    starter: StarterSystems,
     measures: Sequence[str],
+    done: StarterComparison | None,
     folder: Path,
 ) -> list[Path]:
     """Write an experiment of the starter systems that names the dataset where it is.
 
     Args:
-        given: The dataset.
-        done: The comparison; None = nothing was compared.
+        path: The ``dataset.yaml``.
+        starter: The systems.
         measures: Measure names, the primary one first.
+        done: The comparison; None = nothing was compared.
         folder: Where to; created if missing.
 
     Returns:
@@ -285,9 +277,8 @@ def save_dataset_experiment(
         FusionBenchError: The folder cannot be written to.
     """
     check_free(folder)
-    place = Path(os.path.relpath(resolve_path(given.path), resolve_path(folder))).as_posix()
+    place = Path(os.path.relpath(resolve_path(path), resolve_path(folder))).as_posix()
     if done is None:
-        starter = given.starter
         text = _uncompared_text(starter, starter.notes, measures, TRY.command, place)
     else:
         text = _experiment_text(done, TRY.command, place)

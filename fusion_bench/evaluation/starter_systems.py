@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -24,36 +24,24 @@ MAX_LOGIT: Final = 17.0
 SAME: Final = 1e-9
 
 
-class ScoreSpaceGuess(NamedTuple):
-    """A guess and the rule it rests on.
-
-    Attributes:
-        space: The score space.
-        reason: What is true of every score: ``"every score lies in [0, 1]"``.
-    """
-
-    space: ScoreSpace
-    reason: str
-
-
-def guess_score_space(run: Run) -> ScoreSpaceGuess:
-    """The score space of a rerank list; the first rule that fits.
+def guess_score_space(run: Run) -> tuple[ScoreSpace, str]:
+    """The score space of a rerank list, and what is true of every score; the first rule that fits.
 
     ``order``: the scores of a list of n count n, n−1 … 1, are 1, 1/2 … 1/n, or −1, −2 … −n.
     ``unit``: all lie in [0, 1]. ``log_prob``: none is above 0. ``logit``: both signs, and none
     beyond ±17. Anything else is ``unbounded``.
     """
     if _follow_ranks(run):
-        return ScoreSpaceGuess("order", "the scores only count the ranks")
+        return "order", "the scores only count the ranks"
     low, high = float(run.scores.min()), float(run.scores.max())
     if low >= 0 and high <= 1:
-        return ScoreSpaceGuess("unit", "every score lies in [0, 1]")
+        return "unit", "every score lies in [0, 1]"
     if high <= 0:
-        return ScoreSpaceGuess("log_prob", "no score is above 0")
+        return "log_prob", "no score is above 0"
     limits = f"the scores reach from {low:.4g} to {high:.4g}"
     if low < 0 and max(-low, high) <= MAX_LOGIT:
-        return ScoreSpaceGuess("logit", f"{limits}, both signs and none beyond ±{MAX_LOGIT:g}")
-    return ScoreSpaceGuess("unbounded", limits)
+        return "logit", f"{limits}, both signs and none beyond ±{MAX_LOGIT:g}"
+    return "unbounded", limits
 
 
 def _follow_ranks(run: Run) -> bool:

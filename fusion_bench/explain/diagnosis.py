@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -379,17 +379,9 @@ def _list_reasons(task: EvaluationSet, stages: StageRanks) -> dict[FailureKind, 
 PRIORITY: Final[tuple[FailureKind, ...]] = ("burial", "dilution", "inversion", "miss")
 
 
-class WorstFailure(NamedTuple):
-    """A failure, and whose it is."""
-
-    kind: FailureKind
-    system: str
-    failure: FailureRecord
-
-
 def find_worst_failure(
     collection: DiagnosedCollection, kind: FailureKind | None = None
-) -> WorstFailure | None:
+) -> tuple[FailureKind, str, FailureRecord] | None:
     """The worst failure of the system that has most of them; the baseline's where no other fails.
 
     A failure that the baseline has not goes before one that it has.
@@ -399,7 +391,7 @@ def find_worst_failure(
         kind: Their kind; None = the first of :data:`PRIORITY` that occurs.
 
     Returns:
-        None where nothing fails.
+        Its kind, the system, and the failure; None where nothing fails.
     """
     for known in PRIORITY if kind is None else (kind,):
         failing = [item for item in collection.systems if item.count(known).worst]
@@ -408,5 +400,5 @@ def find_worst_failure(
             system = max(others or failing, key=lambda item: item.count(known).failures)
             worst = system.count(known).worst
             first = next((failure for failure in worst if failure.is_caused), worst[0])
-            return WorstFailure(known, system.name, first)
+            return known, system.name, first
     return None

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.json_records import StoredRecord, read_stored
+from fusion_bench.config.json_records import read_stored
 from fusion_bench.errors import DataError
-from fusion_bench.leaderboard.evaluate import Material, evaluate_row, load_material
+from fusion_bench.leaderboard.evaluate import evaluate_row, load_material
 from fusion_bench.leaderboard.records import Cell, Leaderboard, StoredCollection
 
 #: Values that differ by more are different.
 TOLERANCE = 1e-12
 #: Cells that are computed again.
 VERIFIED = 20
-
-
-class VerifiedCell(StoredRecord):
-    """A cell that was computed again.
-
-    Attributes:
-        name: Of the row.
-        difference: The greatest between a stored value and the same computed here; infinite
-            differences are written as 1.
-    """
-
-    name: str
-    difference: float
-
-    @property
-    def is_equal(self) -> bool:
-        """Whether no value differs by more than :data:`TOLERANCE`."""
-        return self.difference <= TOLERANCE
 
 
 def read_leaderboard(path: Path) -> Leaderboard:
@@ -101,13 +83,17 @@ def _join(path: Path, first: StoredCollection, second: StoredCollection) -> Stor
     return StoredCollection(head=head, cells=tuple(cells[row] for row in rows))
 
 
-def verify(leaderboard: Leaderboard, dataset: Path, *, seed: int = 0) -> list[VerifiedCell]:
+def verify(leaderboard: Leaderboard, dataset: Path, *, seed: int = 0) -> dict[str, float]:
     """Compute random cells of a collection again.
 
     Args:
         leaderboard: As :func:`read_leaderboard` returns it.
         dataset: The ``dataset.yaml`` of one of its collections.
         seed: Of the choice of :data:`VERIFIED` cells.
+
+    Returns:
+        Row → the greatest difference between a stored value and the same computed here; 1 where
+        the values are not of the same measures or queries.
 
     Raises:
         DataError: No collection has the data of the dataset, or that has no values.
@@ -124,15 +110,12 @@ def verify(leaderboard: Leaderboard, dataset: Path, *, seed: int = 0) -> list[Ve
         raise DataError(f"{dataset}: its collection has no cell with values to compute again")
     count = min(VERIFIED, len(cells))
     chosen = np.random.default_rng(seed).choice(len(cells), count, replace=False)
-    return list(_recompute(material, found, [cells[number] for number in sorted(chosen)]))
-
-
-def _recompute(
-    material: Material, found: StoredCollection, cells: Sequence[Cell]
-) -> Iterator[VerifiedCell]:
-    for cell in cells:
-        again = evaluate_row(material, cell.row, found.head.budget)
-        yield VerifiedCell(name=cell.row.name, difference=_greatest_difference(cell, again))
+    return {
+        cells[number].row.name: _greatest_difference(
+            cells[number], evaluate_row(material, cells[number].row, found.head.budget)
+        )
+        for number in sorted(chosen)
+    }
 
 
 def _greatest_difference(stored: Cell, again: Cell) -> float:

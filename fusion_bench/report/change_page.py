@@ -13,7 +13,7 @@ from fusion_bench.checks.collection_warnings import (
     warn_v2,
 )
 from fusion_bench.evaluation.compared_reports import explain_untested
-from fusion_bench.evaluation.list_gain import ListGain, SystemGain, find_list_gain
+from fusion_bench.evaluation.list_gain import SystemGain, find_list_gain
 from fusion_bench.evaluation.report_changes import (
     CollectionChange,
     QueryChange,
@@ -382,11 +382,11 @@ def _collection_section(
     tables = [*value_tables(change, report.min_gain, alpha=report.alpha)]
     gain = None if old is None or new is None else find_list_gain(old, new)
     if gain is not None:
-        tables.append(list_gain_table(gain))
+        tables.append(list_gain_table(*gain))
     return Section(change.name, findings=tuple(findings), parts=tuple(tables))
 
 
-def list_gain_table(gain: ListGain) -> Table:
+def list_gain_table(name: str, gains: Sequence[SystemGain]) -> Table:
     """What the change of one list is worth alone, fused and reranked."""
     columns: list[Column[SystemGain]] = [
         Column("system", lambda row: row.system, is_text=True),
@@ -395,11 +395,11 @@ def list_gain_table(gain: ListGain) -> Table:
         Column("share of it", lambda row: _format_share(row.share)),
     ]
     note = (
-        f"gain = what a system gains by the new {gain.name}, {gain.name} alone first; intervals "
+        f"gain = what a system gains by the new {name}, {name} alone first; intervals "
         "are not adjusted. A share is given where the gain of the list alone is shown (Fieller)."
     )
-    title = f"What the new {gain.name} is worth"
-    return make_table(title, columns, gain.systems, notes=(note,)).without_empty_columns()
+    title = f"What the new {name} is worth"
+    return make_table(title, columns, gains, notes=(note,)).without_empty_columns()
 
 
 def _format_estimate(estimate: MeanEstimate | None) -> str:

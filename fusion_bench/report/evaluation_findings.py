@@ -7,8 +7,7 @@ claims no more than was tested.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
 from fusion_bench.evaluation.recommendation import find_hidden_difference
@@ -250,17 +249,10 @@ def _describe_pair(report: Report, result: FusionResult) -> str:
     )
 
 
-class BlendPair(NamedTuple):
-    """A reranked system, the same system without its blend, and their difference."""
-
-    reranked: SystemResult
-    fusion: SystemResult
-    difference: MeanEstimate
-
-
 def reranker_findings(report: Report, collection: Collection) -> Iterator[Finding]:
     """The rerankers that lower the mean of every fusion that is there with and without them."""
-    by_reranker: dict[str, list[BlendPair]] = {}
+    # Of each reranker: names of a system with it and without, and their difference.
+    by_reranker: dict[str, dict[tuple[str, str], MeanEstimate]] = {}
     for row in collection.ranked_systems:
         blend = (row.config or {}).get("blend") or {}
         plain = _find_without_blend(collection, row)
@@ -269,10 +261,10 @@ def reranker_findings(report: Report, collection: Collection) -> Iterator[Findin
             repeats = repeat_sides(collection, row, plain)
             estimate = paired_difference(report, collection, *sides, repeats=repeats)
             if estimate is not None:
-                pairs = by_reranker.setdefault(blend["reranker"], [])
-                pairs.append(BlendPair(row, plain, estimate))
+                pairs = by_reranker.setdefault(blend["reranker"], {})
+                pairs[row.name, plain.name] = estimate
     for reranker, pairs in by_reranker.items():
-        if all(pair.difference.mean < 0 for pair in pairs):
+        if all(difference.mean < 0 for difference in pairs.values()):
             yield _describe_lowering(report, collection, reranker, pairs)
 
 
@@ -287,22 +279,23 @@ def _find_without_blend(collection: Collection, row: SystemResult) -> SystemResu
 
 
 def _describe_lowering(
-    report: Report, collection: Collection, reranker: str, pairs: Sequence[BlendPair]
+    report: Report,
+    collection: Collection,
+    reranker: str,
+    pairs: Mapping[tuple[str, str], MeanEstimate],
 ) -> Finding:
     """That the reranker lowers every fusion where each interval says so, else that means do."""
-    shown = sum(pair.difference.high is not None and pair.difference.high < 0 for pair in pairs)
-    answers = (collection.comparison(p.reranked.name, collection.primary_measure) for p in pairs)
+    shown = sum(each.high is not None and each.high < 0 for each in pairs.values())
+    answers = (collection.comparison(name, collection.primary_measure) for name, _ in pairs)
     is_decided = any(each is not None and each.answer == "unjudged decide" for each in answers)
     is_shown = shown == len(pairs) and not is_decided
-    first = max(pairs, key=lambda pair: pair.difference.mean)
-    difference = first.difference
+    (reranked, fusion), difference = max(pairs.items(), key=lambda item: item[1].mean)
     claim = f"The reranker {reranker} lowers {collection.primary_measure} of every fusion"
     if not is_shown:
         claim = f"With the reranker {reranker} the mean of every fusion is lower"
     size = format_difference(difference.mean, difference.low, difference.high)
     text = (
-        f"{claim}{collection.condition}. Least in {first.reranked.name} against "
-        f"{first.fusion.name}: {size} "
+        f"{claim}{collection.condition}. Least in {reranked} against {fusion}: {size} "
         f"({format_coverage(report.alpha)} interval, unadjusted); shown in {shown:,} of "
         f"{pluralize(len(pairs), 'pair')} that differ only in the blend."
     )

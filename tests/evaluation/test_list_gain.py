@@ -31,21 +31,21 @@ def collection(gain: float, share: float, **digests: str) -> Collection:
 def test_the_gain_alone_and_what_fusion_keeps_of_it() -> None:
     gain = find_list_gain(collection(0, 0), collection(1, 0.4, **{"runs/a": "9"}))
     assert gain is not None
-    assert gain.name == "a"
-    alone, fused = gain.systems
+    name, (alone, fused) = gain
+    assert name == "a"
     assert (alone.system, alone.beyond, alone.share) == ("a", None, None)
     assert alone.gain.mean == pytest.approx(GAIN.mean())
     assert fused.system == "fused"
     assert fused.beyond is not None
     assert fused.beyond.mean == pytest.approx(-0.6 * GAIN.mean())
     assert fused.share == pytest.approx((0.4, 0.4, 0.4))
-    assert "40%" in list_gain_table(gain).rows[1].cells[-1]
+    assert "40%" in list_gain_table(*gain).rows[1].cells[-1]
 
 
 def test_no_share_where_the_list_alone_gains_nothing() -> None:
     gain = find_list_gain(collection(0, 0), collection(-1, 0.4, **{"runs/a": "9"}))
     assert gain is not None
-    assert gain.systems[1].share is None
+    assert gain[1][1].share is None
 
 
 @pytest.mark.parametrize(

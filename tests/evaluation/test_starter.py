@@ -101,4 +101,4 @@ def test_the_first_rule_that_fits_decides(lists: list[list[float]], space: str) 
         f"q{q}": {f"d{d}": float(score) for d, score in enumerate(scores)}
         for q, scores in enumerate(lists)
     }
-    assert guess_score_space(Run.from_dict("r", ranked)).space == space
+    assert guess_score_space(Run.from_dict("r", ranked))[0] == space

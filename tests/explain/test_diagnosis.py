@@ -617,12 +617,12 @@ def test_the_failure_to_look_at_first(diagnose: Diagnose) -> None:
     [collection] = diagnose().collections
     worst = find_worst_failure(collection)
     assert worst is not None
-    assert (worst.kind, worst.system, worst.failure.query) == ("burial", "buried", "q4")
+    assert (*worst[:2], worst[2].query) == ("burial", "buried", "q4")
     dilution = find_worst_failure(collection, "dilution")
     assert dilution is not None
-    assert dilution.system == "buried"
+    assert dilution[1] == "buried"
     [alone] = diagnose(systems=["question"]).collections
     worst = find_worst_failure(alone)
     assert worst is not None
-    assert (worst.kind, worst.system) == ("dilution", "plain")
+    assert worst[:2] == ("dilution", "plain")
     assert find_worst_failure(alone, "burial") is None

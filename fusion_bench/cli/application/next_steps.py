@@ -397,8 +397,8 @@ def after_diagnose(
     worst = find_worst_failure(diagnosis.collections[0], listed)
     if worst is None:
         return
+    kind, system, failure = worst
     # No list has a miss, so it has no score to explain.
-    document = () if worst.kind == "miss" else (worst.failure.document,)
-    words = (worst.failure.query, *document)
-    command = format_explain(*words, of=options, system=worst.system, dataset=dataset)
-    yield NextStep(command, f"the worst {worst.kind} of {worst.system}")
+    document = () if kind == "miss" else (failure.document,)
+    command = format_explain(failure.query, *document, of=options, system=system, dataset=dataset)
+    yield NextStep(command, f"the worst {kind} of {system}")

@@ -164,25 +164,13 @@ class DetailTables(NamedTuple):
         detailed: The detailed systems.
         relevant: Ranks of the relevant documents.
         top: The first documents of each detailed system.
-        sizes: How large they are, by query.
+        sizes: Shape (Q,): about how many bytes of JSON the details of each query have.
     """
 
     detailed: DetailedSet
     relevant: RelevantRanks
     top: tuple[ShownDocuments, ...]
-    sizes: QuerySizes
-
-
-class QuerySizes(NamedTuple):
-    """The Q queries of one collection.
-
-    Attributes:
-        sizes: Shape (Q,): about how many bytes of JSON the details of each have.
-        differences: Shape (Q,): how much the systems differ on each; see :func:`choose_queries`.
-    """
-
     sizes: IntArray
-    differences: FloatArray
 
 
 def estimate_sizes(
@@ -216,24 +204,25 @@ def _add_up(query: IntArray, names: Sequence[str], row: int, queries: int) -> In
     return totals.astype(np.int64)
 
 
-def choose_queries(collections: Sequence[QuerySizes], limit: int) -> list[BoolArray]:
+def choose_queries(
+    sizes: Sequence[IntArray], differences: Sequence[FloatArray], limit: int
+) -> list[BoolArray]:
     """For each collection, shape (Q,): the queries that keep their details.
 
     All of them where they fit into the limit together. Otherwise those with the greatest
     differences, over all collections, until the next one would not fit.
 
     Args:
-        collections: Sizes and differences.
+        sizes: Of each collection, shape (Q,): bytes of JSON by query.
+        differences: Of each collection, shape (Q,): how much the systems differ on each query.
         limit: Bytes.
     """
-    sizes = np.concatenate([each.sizes for each in collections])
-    keep = np.ones(len(sizes), dtype=bool)
-    if sizes.sum() > limit:
-        differences = np.concatenate([each.differences for each in collections])
-        order = np.argsort(-differences, kind="stable")
-        keep[order] = np.cumsum(sizes[order]) <= limit
-    bounds = np.cumsum([len(each.sizes) for each in collections])[:-1]
-    return np.split(keep, bounds)
+    size = np.concatenate(sizes)
+    keep = np.ones(len(size), dtype=bool)
+    if size.sum() > limit:
+        order = np.argsort(-np.concatenate(differences), kind="stable")
+        keep[order] = np.cumsum(size[order]) <= limit
+    return np.split(keep, np.cumsum([len(each) for each in sizes])[:-1])
 
 
 def make_report_details(
@@ -250,7 +239,8 @@ def make_report_details(
         _list_tables(lists, collection)
         for lists, collection in zip(collected, report.collections, strict=True)
     ]
-    keeps = choose_queries([table.sizes for table in tables], limit)
+    sizes = [table.sizes for table in tables]
+    keeps = choose_queries(sizes, [table.detailed.differences for table in tables], limit)
     return ReportDetails(
         report.name,
         tuple(
@@ -270,7 +260,7 @@ def _list_tables(lists: CollectedLists, collection: Collection) -> DetailTables:
     )
     excerpt = 0 if lists.documents is None else TEXT_LENGTH
     sizes = estimate_sizes(relevant, top, excerpt)
-    return DetailTables(detailed, relevant, top, QuerySizes(sizes, detailed.differences))
+    return DetailTables(detailed, relevant, top, sizes)
 
 
 def _detail_systems(lists: CollectedLists, collection: Collection) -> DetailedSet:

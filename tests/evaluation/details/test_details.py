@@ -26,7 +26,6 @@ from fusion_bench.evaluation.details.relevant_ranks import (
 )
 from fusion_bench.evaluation.details.report_details import (
     CollectionDetails,
-    QuerySizes,
     ReportDetails,
     choose_queries,
     estimate_sizes,
@@ -339,26 +338,21 @@ def _first(rows: dict[str, float], depth: int) -> dict[str, float]:
 # ── queries keep their details as long as they fit; those that differ most go first
 
 
-def sizes(*values: int, differences: list[float]) -> QuerySizes:
-    return QuerySizes(np.array(values), np.array(differences))
+def kept(sizes: list[list[int]], differences: list[list[float]], limit: int) -> list[list[bool]]:
+    chosen = choose_queries(list(map(np.array, sizes)), list(map(np.array, differences)), limit)
+    return [keep.tolist() for keep in chosen]
 
 
 def test_all_are_kept_where_they_fit() -> None:
-    first = sizes(4, 3, differences=[0.0, 0.5])
-    second = sizes(3, differences=[1.0])
-    assert [keep.tolist() for keep in choose_queries([first, second], 10)] == [[True, True], [True]]
+    assert kept([[4, 3], [3]], [[0.0, 0.5], [1.0]], 10) == [[True, True], [True]]
 
 
 def test_those_that_differ_most_are_kept() -> None:
-    first = sizes(4, 3, differences=[0.0, 0.5])
-    second = sizes(3, 2, differences=[1.0, 0.0])
-    kept = choose_queries([first, second], 11)
-    assert [keep.tolist() for keep in kept] == [[True, True], [True, False]]  # 4 before 2: equal
-    assert [keep.tolist() for keep in choose_queries([first, second], 9)] == [
-        [False, True],
-        [True, False],
-    ]
-    assert [keep.tolist() for keep in choose_queries([first, second], 2)] == [[False] * 2] * 2
+    sizes, differences = [[4, 3], [3, 2]], [[0.0, 0.5], [1.0, 0.0]]
+    # Of equal ones, the first goes before the others.
+    assert kept(sizes, differences, 11) == [[True, True], [True, False]]
+    assert kept(sizes, differences, 9) == [[False, True], [True, False]]
+    assert kept(sizes, differences, 2) == [[False] * 2] * 2
 
 
 def test_the_estimate_is_near_the_json() -> None:
