@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from fusion_bench.api.results import compare_reports as compare_reports
     from fusion_bench.api.results import page as page
     from fusion_bench.api.results import plot as plot
-    from fusion_bench.api.tables import tables as tables
+    from fusion_bench.api.results import tables as tables
     from fusion_bench.api.tune import TuningResult as TuningResult
     from fusion_bench.api.tune import export as export
     from fusion_bench.api.tune import gate as gate
@@ -141,7 +141,7 @@ _HOME = {
     "sample_log": "api.new_data",
     "sensitivity": "api.judging",
     "show_held_out": "io.held_out",
-    "tables": "api.tables",
+    "tables": "api.results",
     "tune": "api.tune",
     "weighted": "api.fuse",
 }

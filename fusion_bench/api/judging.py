@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -312,15 +311,15 @@ def estimate(
         FusionBenchError: The experiment or its data breaks a rule, a name is unknown, or people's
             queries are not declared as a random sample.
     """
-    with _open_experiment(experiment, measures, folders) as (parsed, source, places):
-        return estimate_experiment(
-            *(parsed, source),
-            people=people,
-            machine=machine,
-            folders=places,
-            systems=systems,
-            dataset=dataset,
-        )
+    parsed, source, places = _open_experiment(experiment, measures, folders)
+    return estimate_experiment(
+        *(parsed, source),
+        people=people,
+        machine=machine,
+        folders=places,
+        systems=systems,
+        dataset=dataset,
+    )
 
 
 def sensitivity(
@@ -346,10 +345,10 @@ def sensitivity(
         FusionBenchError: The experiment or its data breaks a rule, a name is unknown, or there are
             no two judges with a query in common.
     """
-    with _open_experiment(experiment, measures, folders) as (parsed, source, places):
-        return judge_experiment(
-            *(parsed, source), folders=places, judges=judges, systems=systems, dataset=dataset
-        )
+    parsed, source, places = _open_experiment(experiment, measures, folders)
+    return judge_experiment(
+        *(parsed, source), folders=places, judges=judges, systems=systems, dataset=dataset
+    )
 
 
 def draw_queries(
@@ -374,18 +373,17 @@ def draw_queries(
     Raises:
         FusionBenchError: A name is unknown, or there are not so many queries.
     """
-    with _open_experiment(experiment, None, folders) as (parsed, source, places):
-        return draw_sample(
-            *(parsed, source), machine=machine, count=n, seed=seed, folders=places, dataset=dataset
-        )
+    parsed, source, places = _open_experiment(experiment, None, folders)
+    return draw_sample(
+        *(parsed, source), machine=machine, count=n, seed=seed, folders=places, dataset=dataset
+    )
 
 
-@contextmanager
 def _open_experiment(
     experiment: PathLike, measures: object, folders: Collection[PathLike] | None
-) -> Iterator[tuple[Experiment, Source, list[Path]]]:
+) -> tuple[Experiment, Source, list[Path]]:
     """The experiment with these measures, its source, and the folders of named datasets."""
     path = Path(experiment)
     names = [] if measures is None else list_measures(measures)
     parsed, source = read_experiment(path, overrides=replace_measures(names))
-    yield parsed, source, find_folders(folders, path)
+    return parsed, source, find_folders(folders, path)

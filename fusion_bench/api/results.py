@@ -1,9 +1,9 @@
-"""What a comparison of systems found, its page for a browser, its plots."""
+"""What a comparison of systems found: its verdict, page, plots, tables."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure as Drawing
 
-    from fusion_bench.evaluation.details.report_details import CollectionDetails
+    from fusion_bench.evaluation.details.report_details import CollectionDetails, ReportDetails
     from fusion_bench.evaluation.report_changes import ReportChange
     from fusion_bench.gate.result import GateVerdict
     from fusion_bench.report.tuning_records import TuningReport
@@ -367,3 +367,113 @@ def plot(result: object, kind: str | None = None) -> Drawing:
     # A notebook shows it without any set-up of Matplotlib's backends.
     setattr(drawing, "_repr_png_", lambda: render_png(drawing))  # noqa: B010 - not of its class
     return drawing
+
+
+def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+    """A data frame; a key that a row lacks is missing there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return make_frame({name: [row.get(name) for row in rows] for name in names})
+
+
+def _report_tables(report: Report) -> dict[str, pd.DataFrame]:
+    """``systems``, ``differences``, ``values``, ``lists``, ``lint``, and those of the details."""
+    from fusion_bench.report.record_rows import report_rows
+
+    details = _details_tables(report.details()) if report.has_details else {}
+    return {**{name: _frame_of(rows) for name, rows in report_rows(report).items()}, **details}
+
+
+def _details_tables(details: ReportDetails) -> dict[str, pd.DataFrame]:
+    """``relevant``, ``top``, ``overlap``, ``leave_one_out``, ``depth_curve``, ``unjudged``."""
+    tables: dict[str, list[pd.DataFrame]] = {}
+    for each in details.collections:
+        for name, frame in _detail_frames(each):
+            frame.insert(0, "collection", each.name)
+            tables.setdefault(name, []).append(frame)
+    return {name: _join(frames) for name, frames in tables.items()}
+
+
+def _detail_frames(details: CollectionDetails) -> Iterator[tuple[str, pd.DataFrame]]:
+    for name in ("relevant", "overlap", "leave_one_out", "depth_curve"):
+        yield name, getattr(details, name).to_pandas()
+    for top in details.top:
+        frame = top.to_pandas()
+        if "system" not in frame:
+            frame.insert(0, "system", top.system)
+        yield "top", frame
+    rows = [
+        {"system": system, "query": query, "unjudged": int(count)}
+        for system, counts in details.unjudged.items()
+        for query, count in zip(details.queries, counts, strict=True)
+    ]
+    yield "unjudged", _frame_of(rows)
+
+
+def _join(frames: list[pd.DataFrame]) -> pd.DataFrame:
+    import pandas as pd
+
+    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+
+
+def _change_tables(change: ReportChange) -> dict[str, pd.DataFrame]:
+    """``settings``, ``systems``, ``queries``."""
+    changes = [("setting", each) for each in change.settings]
+    changes += [("version", each) for each in change.versions]
+    settings = [
+        {"of": kind, "path": each.path, "then": each.then, "now": each.now}
+        for kind, each in changes
+    ]
+    settings += [
+        {"collection": c.name, "of": row.name, "path": s.path, "then": s.then, "now": s.now}
+        for c in change.collections
+        for row in c.systems
+        for s in row.config
+    ]
+    queries = [
+        {"collection": c.name, "query": q.query, "system": q.system, "then": q.then, "now": q.now}
+        for c in change.collections
+        for q in c.queries.rows
+    ]
+    return {
+        "settings": _frame_of(settings),
+        "systems": change.to_pandas(),
+        "queries": _frame_of(queries),
+    }
+
+
+def tables(result: object) -> dict[str, pd.DataFrame]:
+    """Everything that a page shows, as data frames by name.
+
+    Args:
+        result: What ``compare``, ``run_experiment``, ``tune``, ``gate`` or ``compare_reports``
+            returned, a ``Report``, what ``.details()`` gave, or the path of a ``report.json``.
+
+    Returns:
+        The frames; docs/python.md lists them. One without rows has no columns, or is left out.
+
+    Raises:
+        DataError: It is nothing that has tables, or the file breaks a rule.
+    """
+    from fusion_bench.evaluation.details.report_details import CollectionDetails, ReportDetails
+    from fusion_bench.evaluation.report_changes import ReportChange
+    from fusion_bench.gate.result import GateVerdict
+    from fusion_bench.report.record_rows import record_rows
+    from fusion_bench.report.tuning_records import TuningReport
+
+    record = result
+    if not isinstance(result, ReportDetails | CollectionDetails | ReportChange):
+        record = find_record(result)
+    if isinstance(record, Report):
+        return _report_tables(record)
+    if isinstance(record, ReportChange):
+        return _change_tables(record)
+    if isinstance(record, CollectionDetails):
+        return _details_tables(ReportDetails("", (record,)))
+    if isinstance(record, ReportDetails):
+        return _details_tables(record)
+    if isinstance(record, TuningReport | GateVerdict):
+        return {name: _frame_of(rows) for name, rows in record_rows(record).items()}
+    raise DataError(
+        f"no tables of {type(result).__name__}: give what compare, run_experiment, tune, gate or "
+        "compare_reports returned, a Report, or the path of a report.json"
+    )

@@ -33,7 +33,7 @@ from fusion_bench.stats.comparison import (
     unjudged_decide,
 )
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
-from fusion_bench.stats.repeat_variance import mean_of_known, mean_of_repeats
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.util.formatting import format_difference, format_number, format_percent
 
 #: Why two of the three views are missing.
@@ -207,8 +207,14 @@ def mean_evidence(repeats: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
     return UnjudgedEvidence(
         share=mean_of_repeats([each.share for each in repeats]),
         judged_only=mean_of_repeats([each.judged_only for each in repeats]),
-        filled=mean_of_known([each.filled for each in repeats]),
+        filled=_mean_of_known([each.filled for each in repeats]),
     )
+
+
+def _mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
+    """The same; None where that of some repeat is not known."""
+    known = [each for each in repeats if each is not None]
+    return mean_of_repeats(known) if len(known) == len(repeats) else None
 
 
 def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:

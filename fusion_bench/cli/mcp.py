@@ -49,9 +49,8 @@ def command(options: McpOptions) -> None:
     for package in ("mcp", "uvicorn"):
         import_optional(package, extra="mcp", purpose="fusion-bench mcp")
     from fusion_bench.api.mcp.project import Project
-    from fusion_bench.api.mcp.server import serve_http, serve_stdio
+    from fusion_bench.api.mcp.server import serve
     from fusion_bench.cli.application.progress import end_lines
-    from fusion_bench.util.loopback import open_socket
 
     def announce(address: str, token: str | None) -> None:
         if options.json:
@@ -63,9 +62,4 @@ def command(options: McpOptions) -> None:
 
     end_lines()
     os.environ["FUSION_BENCH_CACHE"] = "0"  # a cache beside a dataset would be written
-    project = options.call(Project.open, options.root)
-    if options.http is None:
-        serve_stdio(project)
-        return
-    with open_socket(options.http, option="--http") as listener:
-        serve_http(project, listener, announce)
+    serve(options.call(Project.open, options.root), options.http, announce)

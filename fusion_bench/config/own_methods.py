@@ -47,7 +47,9 @@ def describe_source(given: Callable[..., Any]) -> str:
     The number tells it from others of the same source in this process.
     """
     source = read_source(given)
-    digest = "no source" if source is None else f"source sha256:{digest_source(source.encode())}"
+    digest = "no source"
+    if source is not None:
+        digest = f"source sha256:{hashlib.sha256(source.encode()).hexdigest()}"
     captured = sorted(set(_find_captured(given)))
     if source is not None and not captured:
         return digest
@@ -60,11 +62,6 @@ def locate_raise(error: BaseException, files: Collection[str]) -> str:
     steps = traceback.extract_tb(error.__traceback__)
     places = [f"{step.filename}:{step.lineno}: " for step in steps if step.filename in files]
     return places[-1] if places else ""
-
-
-def digest_source(source: bytes) -> str:
-    """SHA-256 in hexadecimal digits."""
-    return hashlib.sha256(source).hexdigest()
 
 
 def read_source(given: Callable[..., Any]) -> str | None:

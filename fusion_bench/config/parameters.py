@@ -9,7 +9,7 @@ first entry, ``tiers.1.ranks`` how many ranks it spans, so that limits never cro
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
@@ -176,29 +176,3 @@ def table(path: str, entries: int, greatest: float, deepest: int) -> tuple[Param
         parameters.append(real(f"{path}.{i}.value", 0.0, greatest))
         parameters.append(integer(f"{path}.{i}.ranks", 1, deepest))
     return tuple(parameters)
-
-
-def merge_parameters(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
-    """One parameter a path: equal ones under several values of a choice take part under each.
-
-    Parameters of one path and different ranges cannot be one dimension: the later ones get their
-    condition's value into their name, ``fusion(isr).k``, which stands for the same place.
-    """
-    by_path: dict[str, Parameter] = {}
-    for parameter in parameters:
-        path, when = parameter.path, parameter.when
-        if path in by_path and not _is_same_dimension(by_path[path], parameter):
-            head, _, rest = path.partition(".")
-            path = f"{head}({when[-1][1][0]}).{rest}" if when else path
-            if path in by_path or path == parameter.path:
-                raise ConfigError(f"{parameter.path}: two ranges for one parameter: keep one")
-        if path in by_path:
-            pairs = zip(by_path[path].when, when, strict=True)
-            when = tuple((other, tuple(dict.fromkeys(a + b))) for (other, a), (_, b) in pairs)
-        by_path[path] = replace(parameter, path=path, when=when)
-    return tuple(by_path.values())
-
-
-def _is_same_dimension(a: Parameter, b: Parameter) -> bool:
-    paths = [[path for path, _ in parameter.when] for parameter in (a, b)]
-    return replace(a, when=()) == replace(b, when=()) and paths[0] == paths[1]

@@ -8,6 +8,7 @@ anything else is refused before it runs.
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -17,7 +18,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
-from fusion_bench.config.own_methods import digest_source, locate_raise, required_arguments
+from fusion_bench.config.own_methods import locate_raise, required_arguments
 from fusion_bench.config.plugins import PLUGIN_MODULES, is_installed, record_origin
 from fusion_bench.config.registry import METHOD_REGISTRIES
 from fusion_bench.errors import ConfigError, FusionBenchError
@@ -36,9 +37,14 @@ class PluginFile(NamedTuple):
     data: bytes
 
     @property
+    def digest(self) -> str:
+        """SHA-256 of its bytes in hexadecimal digits."""
+        return hashlib.sha256(self.data).hexdigest()
+
+    @property
     def origin(self) -> str:
         """``NAME.py sha256:…``, as reports and baselines name it."""
-        return f"{self.path.name} sha256:{digest_source(self.data)}"
+        return f"{self.path.name} sha256:{self.digest}"
 
 
 class _ImportGuard:
@@ -129,7 +135,7 @@ def _execute_plugin(plugin: PluginFile) -> None:
     name = plugin.path.stem
     if name in PLUGIN_MODULES:
         raise ConfigError(f"--plugin {plugin.path}: two plugins are named {name!r}: rename one")
-    module = ModuleType(f"fusion_bench_plugin_{digest_source(plugin.data)[:16]}_{name}")
+    module = ModuleType(f"fusion_bench_plugin_{plugin.digest[:16]}_{name}")
     module.__file__ = str(plugin.path)
     sys.modules[module.__name__] = module
     PLUGIN_MODULES[name] = module, plugin.origin

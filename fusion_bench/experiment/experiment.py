@@ -29,7 +29,7 @@ from fusion_bench.experiment.settings import (
     TuneSettings,
     locate_check,
 )
-from fusion_bench.experiment.system import PerTypeConfig, System, name_stages, resolve_named_stages
+from fusion_bench.experiment.system import PerTypeConfig, System, resolve_named_stages
 from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, read_spec
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.measures._base import is_bounded
@@ -134,7 +134,7 @@ def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
             owner = repr(str([*data][i - 1])) if i else "a system"
             text = f"is `{name}:` indented too little? A key of a system belongs below {owner}"
             raise PydanticCustomError("unknown_key", "{text}", {"text": text, "key": name})
-    return name_stages(resolve_named_stages(data))
+    return resolve_named_stages(data)
 
 
 class LintSettings(StrictModel):

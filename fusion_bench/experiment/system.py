@@ -111,12 +111,14 @@ def source_roles(system: System, roles: Mapping[str, frozenset[str]]) -> dict[st
 
 
 def resolve_named_stages(systems: Mapping[str, Any]) -> dict[str, Any]:
-    """Systems as YAML says them, with copies of those that stages name.
+    """Systems as YAML says them, with copies of those that stages name, and each with its name.
 
     Raises:
         ValueError: A stage names no system, or a system is a stage of itself.
     """
-    return {name: _resolve_stages(name, spec, systems, ()) for name, spec in systems.items()}
+    copies = {name: _resolve_stages(name, spec, systems, ()) for name, spec in systems.items()}
+    named: dict[str, Any] = name_stages(copies)
+    return named
 
 
 def _resolve_stages(

@@ -44,7 +44,6 @@ from fusion_bench.ranking.plain_systems import (
     runs_with_stages,
 )
 from fusion_bench.ranking.system_ranking import SystemRanking, fused_list, rank_candidates
-from fusion_bench.util.formatting import format_apart
 
 
 @dataclass(frozen=True)
@@ -429,6 +428,12 @@ def _min_max(value: float, known: FloatArray) -> str:
         return f"all candidates have {value:.6g}, which becomes 1"
     least = f"{low:.6g}" if low >= 0 else f"({low:.6g})"
     return f"({value:.6g} − {least}) / ({high:.6g} − {least})"
+
+
+def format_apart(first: float, second: float) -> tuple[str, str]:
+    """Two numbers with four significant digits, or as many as it takes to tell them apart."""
+    pairs = ((f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 18))
+    return next((pair for pair in pairs if pair[0] != pair[1]), (f"{first:.4g}", f"{second:.4g}"))
 
 
 def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:

@@ -63,7 +63,8 @@ from fusion_bench.tune.cross_fitting import CrossFit, cross_fit
 from fusion_bench.tune.objective import TuningObjective, source_roles
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.space import build_search_space
-from fusion_bench.tune.trial_selection import assign_folds, evaluate_in_batches
+from fusion_bench.tune.splits import assign_folds
+from fusion_bench.tune.trial_selection import evaluate_in_batches
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: Each list is cut at this rank: some methods look at all pairs of candidates.

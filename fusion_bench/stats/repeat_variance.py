@@ -64,12 +64,6 @@ def mean_of_repeats(repeats: FloatArray | Sequence[FloatArray]) -> FloatArray:
     return mean
 
 
-def mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
-    """The same; None where that of some repeat is not known."""
-    known = [each for each in repeats if each is not None]
-    return mean_of_repeats(known) if len(known) == len(repeats) else None
-
-
 def paired_sides(
     first: FloatArray | None, second: FloatArray | None, *, is_shared: bool
 ) -> tuple[FloatArray | None, ...]:

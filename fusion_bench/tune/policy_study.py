@@ -51,7 +51,7 @@ from fusion_bench.stats.comparison import JudgmentKind
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, random_words
 from fusion_bench.tune.options import StudyLimits
 from fusion_bench.tune.sensitivity import sample_uniformly
-from fusion_bench.tune.trial_selection import assign_folds
+from fusion_bench.tune.splits import assign_folds
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 

@@ -16,7 +16,12 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.parameters import Parameter, Params, Value, merge_parameters, real
+from fusion_bench.config.parameters import (
+    Parameter,
+    Params,
+    Value,
+    real,
+)
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.settings import DECLARED, ParameterRange
@@ -260,6 +265,32 @@ def _join_tables(data: Any) -> Any:  # noqa: ANN401 - plain data
 
 #: Paths of what may also be set for one source, by its name behind a dot.
 FOR_ALL_SOURCES = re.compile(r"((by_query_type|by_intent)\.[^.]+\.)?(depth|fusion\.[^.]+)")
+
+
+def merge_parameters(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
+    """One parameter a path: equal ones under several values of a choice take part under each.
+
+    Parameters of one path and different ranges cannot be one dimension: the later ones get their
+    condition's value into their name, ``fusion(isr).k``, which stands for the same place.
+    """
+    by_path: dict[str, Parameter] = {}
+    for parameter in parameters:
+        path, when = parameter.path, parameter.when
+        if path in by_path and not _is_same_dimension(by_path[path], parameter):
+            head, _, rest = path.partition(".")
+            path = f"{head}({when[-1][1][0]}).{rest}" if when else path
+            if path in by_path or path == parameter.path:
+                raise ConfigError(f"{parameter.path}: two ranges for one parameter: keep one")
+        if path in by_path:
+            pairs = zip(by_path[path].when, when, strict=True)
+            when = tuple((other, tuple(dict.fromkeys(a + b))) for (other, a), (_, b) in pairs)
+        by_path[path] = replace(parameter, path=path, when=when)
+    return tuple(by_path.values())
+
+
+def _is_same_dimension(a: Parameter, b: Parameter) -> bool:
+    paths = [[path for path, _ in parameter.when] for parameter in (a, b)]
+    return replace(a, when=()) == replace(b, when=()) and paths[0] == paths[1]
 
 
 def declared_parameters(system: System) -> tuple[Parameter, ...]:

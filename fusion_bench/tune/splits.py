@@ -17,7 +17,7 @@ from typing import Final, Literal
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import TuneSettings
@@ -246,3 +246,35 @@ def _explain(
     if obstacle is not None:
         return f"{obstacle[0]} is set, and {obstacle[1]}"
     return f"{count:,} queries are fewer than {FEW_QUERIES}"
+
+
+def assign_folds(
+    groups: Sequence[str], types: Sequence[str | None], *, folds: int, split_seed: str
+) -> IntArray:
+    """Deal whole groups into folds, type by type, in the order of their hash.
+
+    Args:
+        groups: Shape (Q,): the group of each query.
+        types: Shape (Q,): its type or None.
+        folds: K, at least 2.
+        split_seed: Another one gives other folds.
+
+    Returns:
+        Shape (Q,): the fold of each query, 0 … K−1; no fold is empty.
+
+    Raises:
+        ConfigError: Fewer than two folds, or fewer groups than folds.
+    """
+    distinct = len(set(groups))
+    if not 2 <= folds <= distinct:
+        raise ConfigError(
+            f"folds: must be at least 2 and at most the number of groups to tune on, {distinct}, "
+            f"not {folds}"
+        )
+    fold: dict[str, int] = {}
+    for _, members in sorted(groups_by_type(groups, types).items(), key=lambda item: item[0] or ""):
+        for name in sort_by_hash(members, split_seed):
+            fold[name] = len(fold) % folds
+    codes = np.array([fold[group] for group in groups], dtype=np.int64)
+    make_readonly(codes)
+    return codes

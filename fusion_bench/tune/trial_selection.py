@@ -26,7 +26,7 @@ from fusion_bench.report.tuning_records import MEAN_NOISE, Gain, TuningVerdict
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
-from fusion_bench.tune.splits import QuerySplit, groups_by_type, sort_by_hash
+from fusion_bench.tune.splits import QuerySplit, assign_folds
 from fusion_bench.util.formatting import pluralize
 
 #: A smaller gain than this is not worth a change, in the unit of the measure.
@@ -395,35 +395,3 @@ def fit_default_folds(
     note = f"{distinct} folds instead of {tuning.folds}, as there are only {distinct} groups"
     lowered = tuning.model_copy(update={"folds": distinct})
     return lowered, replace(split, origin=f"{split.origin}; {note}")
-
-
-def assign_folds(
-    groups: Sequence[str], types: Sequence[str | None], *, folds: int, split_seed: str
-) -> IntArray:
-    """Deal whole groups into folds, type by type, in the order of their hash.
-
-    Args:
-        groups: Shape (Q,): the group of each query.
-        types: Shape (Q,): its type or None.
-        folds: K, at least 2.
-        split_seed: Another one gives other folds.
-
-    Returns:
-        Shape (Q,): the fold of each query, 0 … K−1; no fold is empty.
-
-    Raises:
-        ConfigError: Fewer than two folds, or fewer groups than folds.
-    """
-    distinct = len(set(groups))
-    if not 2 <= folds <= distinct:
-        raise ConfigError(
-            f"folds: must be at least 2 and at most the number of groups to tune on, {distinct}, "
-            f"not {folds}"
-        )
-    fold: dict[str, int] = {}
-    for _, members in sorted(groups_by_type(groups, types).items(), key=lambda item: item[0] or ""):
-        for name in sort_by_hash(members, split_seed):
-            fold[name] = len(fold) % folds
-    codes = np.array([fold[group] for group in groups], dtype=np.int64)
-    make_readonly(codes)
-    return codes

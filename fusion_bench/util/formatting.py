@@ -104,12 +104,6 @@ def format_number(value: float | None, *, signed: bool = False) -> str:
     return "0.0000"
 
 
-def format_apart(first: float, second: float) -> tuple[str, str]:
-    """Two numbers with four significant digits, or as many as it takes to tell them apart."""
-    pairs = ((f"{first:.{digits}g}", f"{second:.{digits}g}") for digits in range(4, 18))
-    return next((pair for pair in pairs if pair[0] != pair[1]), (f"{first:.4g}", f"{second:.4g}"))
-
-
 #: In place of [-1, +1].
 NO_INTERVAL = "[too few differing queries for an interval]"
 

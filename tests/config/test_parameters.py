@@ -5,8 +5,15 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.config.parameters import Parameter, choice, integer, merge_parameters, real, table
+from fusion_bench.config.parameters import (
+    Parameter,
+    choice,
+    integer,
+    real,
+    table,
+)
 from fusion_bench.errors import ConfigError
+from fusion_bench.tune.space import merge_parameters
 
 
 @pytest.mark.parametrize(

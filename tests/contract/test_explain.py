@@ -10,9 +10,13 @@ import pytest
 
 from fusion_bench.evaluation.details.top_documents import Contributions, list_contributions
 from fusion_bench.experiment.system import System
-from fusion_bench.explain.explanation import ScoreTrace, explain_order, explain_ranking
+from fusion_bench.explain.explanation import (
+    ScoreTrace,
+    explain_order,
+    explain_ranking,
+    format_apart,
+)
 from fusion_bench.ranking.system_ranking import rank_candidates
-from fusion_bench.util.formatting import format_apart
 from tests.contract.cases import (
     DATASETS,
     QUERIES,

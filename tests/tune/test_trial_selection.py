@@ -16,10 +16,9 @@ from scipy.stats import norm
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.report.tuning_records import Gain, TuningVerdict
-from fusion_bench.tune.splits import QuerySplit
+from fusion_bench.tune.splits import QuerySplit, assign_folds
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
-    assign_folds,
     decide_verdict,
     fit_default_folds,
     one_standard_error,

@@ -7,7 +7,6 @@ the client has cancelled it; the next heavy call begins when it has ended.
 from __future__ import annotations
 
 import logging
-import socket
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -32,6 +31,7 @@ from fusion_bench.report.markdown import render_summary
 from fusion_bench.util.files import explain_error
 from fusion_bench.util.formatting import Progress, checked_by
 from fusion_bench.util.local_requests import serve_guarded
+from fusion_bench.util.loopback import open_socket
 from fusion_bench.util.signals import handlers
 
 log = logging.getLogger("fusion_bench.mcp")
@@ -160,21 +160,25 @@ def _report_to(context: ServerRequestContext) -> Progress:
     return report
 
 
-def serve_stdio(project: Project) -> None:
-    """Serve whoever started this process, until its standard input ends."""
+def serve(project: Project, port: int | None, announce: Callable[[str, str | None], None]) -> None:
+    """Serve a project.
 
-    async def serve() -> None:
-        server = ToolServer(project).protocol
-        async with stdio_server() as (incoming, outgoing):
-            await server.run(incoming, outgoing, server.create_initialization_options())
+    Args:
+        project: What is served.
+        port: Of this machine, for clients of HTTP; None = whoever started this process, until its
+            standard input ends.
+        announce: As for :func:`fusion_bench.util.local_requests.serve_guarded`.
+    """
+    server = ToolServer(project).protocol
+    if port is None:
+        handlers.install()  # the thread that waits for standard input hears of no other end
+        anyio.run(_serve_stdio, server)
+        return
+    application = server.streamable_http_app(streamable_http_path=PATH)
+    with open_socket(port, option="--http") as listener:
+        serve_guarded(application, listener, announce, variable=TOKEN, path=PATH, has_lifespan=True)
 
-    handlers.install()  # the thread that waits for standard input hears of no other end
-    anyio.run(serve)
 
-
-def serve_http(
-    project: Project, listener: socket.socket, announce: Callable[[str, str | None], None]
-) -> None:
-    """Serve a project; see :func:`fusion_bench.util.local_requests.serve_guarded`."""
-    application = ToolServer(project).protocol.streamable_http_app(streamable_http_path=PATH)
-    serve_guarded(application, listener, announce, variable=TOKEN, path=PATH, has_lifespan=True)
+async def _serve_stdio(server: Server[dict[str, Any]]) -> None:
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
