@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import UnknownKeyError
-from fusion_bench.evaluation.details.collected_lists import CollectedLists
 from fusion_bench.evaluation.details.relevant_ranks import (
     PlainTable,
     RelevantRanks,
@@ -36,6 +35,9 @@ from fusion_bench.evaluation.recommendation import find_preference
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.util.formatting import Columns, TableView, pluralize
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.details.collector import CollectedLists
 
 FORMAT: Final = "fusion-bench-details"
 FORMAT_VERSION: Final = 1
