@@ -62,6 +62,8 @@ LINT: str = "lint "
 WHAT_TO_DO: str = "What to do"
 #: Rows that stay in a shortened table.
 LASTING_TONES: frozenset[Tone] = frozenset({"baseline", "reference", "failed", "inconclusive"})
+#: Columns that are shown where nobody asks for more.
+MAX_COLUMNS = 7
 
 
 #: What a row is made of.

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.report.brief import MAX_ROWS
+from fusion_bench.report.terminal import MAX_ROWS
 from tests.golden.test_pages import COLUMNS, MAX_LINES, MAX_PASSED, PIPE_COLUMNS
 
 ROOT = Path(__file__).parents[2]

@@ -9,9 +9,15 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from fusion_bench.report.brief import MAX_DETAILS, MAX_STEPS, shorten_page, shorten_table
 from fusion_bench.report.page import Column, Finding, NextStep, Page, Row, Section, Table
-from fusion_bench.report.terminal import Detail, print_page
+from fusion_bench.report.terminal import (
+    MAX_DETAILS,
+    MAX_STEPS,
+    Detail,
+    print_page,
+    shorten_page,
+    shorten_table,
+)
 from tests.report.cases import example_page
 
 

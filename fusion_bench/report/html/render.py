@@ -26,11 +26,11 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from fusion_bench.config.yaml_files import format_yaml
-from fusion_bench.report.brief import MAX_COLUMNS
 from fusion_bench.report.data_warnings import sort_by_severity
 from fusion_bench.report.glossary import TERMS
 from fusion_bench.report.page import (
     LINT,
+    MAX_COLUMNS,
     WHAT_TO_DO,
     Finding,
     Page,
