@@ -165,9 +165,8 @@ def detectable_gain(
     count: int | None = None,
     share: float,
     tails: Tails = "bounded",
-    power: float = POWER,
 ) -> float | None:
-    """The smallest true mean gain that ships with probability ``power``.
+    """The smallest true mean gain that ships with probability .8.
 
     Differences like these, shifted to the gain, are drawn anew for the held-out queries. Then the
     logarithm of each bet's capital is a sum of independent terms, close to normal. As all bets win
@@ -182,7 +181,6 @@ def detectable_gain(
         count: Held-out groups; None = as many as if they had the mean size of these.
         share: Level of the ask, see ``phase_share``.
         tails: ``bounded`` or ``t``, see ``run_held_out_test``.
-        power: Above .5 and below 1.
 
     Returns:
         None where the differences have no spread, where fewer than 20 groups would be held out,
@@ -197,17 +195,15 @@ def detectable_gain(
         estimate.sd / math.sqrt(held_out),
         -t_quantile(held_out - 1, share),
         freedom=held_out - 1,
-        power=power,
+        power=POWER,
     )
     if gain is None or tails == "t":
         return gain
-    by_bets = _gain_of_bets(values - estimate.mean, reach, held_out, share, power)
+    by_bets = _gain_of_bets(values - estimate.mean, reach, held_out, share)
     return None if by_bets is None else max(gain, by_bets)
 
 
-def _gain_of_bets(
-    values: FloatArray, reach: float, count: float, share: float, power: float
-) -> float | None:
+def _gain_of_bets(values: FloatArray, reach: float, count: float, share: float) -> float | None:
     """The smallest shift at which the capital's lower quantile reaches 1/share, by bisection.
 
     Args:
@@ -215,9 +211,8 @@ def _gain_of_bets(
         reach: No difference of a group can be below −reach.
         count: Held-out groups.
         share: Level of the ask.
-        power: Probability that the capital is above its quantile.
     """
-    width, limit = NormalDist().inv_cdf(power) * math.sqrt(count), -math.log(share)
+    width, limit = NormalDist().inv_cdf(POWER) * math.sqrt(count), -math.log(share)
 
     def is_found(gain: float) -> bool:
         returns = log_returns(values + gain, reach, 0.0)

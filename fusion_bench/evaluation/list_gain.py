@@ -19,6 +19,8 @@ from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 
 #: Of the parts of a dataset that are fused lists.
 RUNS = "runs/"
+#: 1 − coverage of intervals.
+ALPHA = 0.05
 
 
 class SystemGain(NamedTuple):
@@ -85,7 +87,7 @@ def _is_alone(config: dict[str, Any] | None, name: str) -> bool:
 
 
 def ratio_interval(
-    numerators: FloatArray, denominators: FloatArray, groups: IntArray, *, alpha: float = 0.05
+    numerators: FloatArray, denominators: FloatArray, groups: IntArray
 ) -> tuple[float, float, float] | None:
     """The ratio of two means over the same queries, and the ends of its interval.
 
@@ -93,7 +95,6 @@ def ratio_interval(
         numerators: Shape (Q,).
         denominators: Shape (Q,).
         groups: Shape (Q,), integer codes.
-        alpha: 1 − coverage.
 
     Returns:
         None where the interval of the denominators' mean holds 0: then no ratio can be excluded.
@@ -104,7 +105,7 @@ def ratio_interval(
     both = estimate_mean(numerators + denominators, groups)
     first, second = top.standard_error**2, bottom.standard_error**2
     shared = (both.standard_error**2 - first - second) / 2
-    square = t_quantile(bottom.freedom, 1 - alpha / 2) ** 2
+    square = t_quantile(bottom.freedom, 1 - ALPHA / 2) ** 2
     scale = bottom.mean**2 - square * second
     if scale <= 0:
         return None

@@ -409,11 +409,9 @@ def check_power(inputs: GateInputs) -> tuple[str, ...]:
     )
 
 
-def compare_two_systems(
-    inputs: GateInputs, against: str | None = None
-) -> tuple[list[Check], tuple[str, str]]:
+def compare_two_systems(inputs: GateInputs) -> tuple[list[Check], tuple[str, str]]:
     """Every check of a policy, and the names of the reference and of the gated system."""
-    reference = _choose_reference(inputs, against)
+    reference = _choose_reference(inputs, None)
     checks, _, _ = _compare_systems(inputs, reference)
     return checks, (reference.name, inputs.candidate.name)
 

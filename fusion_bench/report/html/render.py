@@ -80,10 +80,10 @@ def page_style() -> Asset:
 
 
 @cache
-def page_script(entry: str = "main") -> Asset:
-    """A module and all that it imports, as one script in strict mode."""
+def page_script() -> Asset:
+    """The main module and all that it imports, as one script in strict mode."""
     texts: dict[str, str] = {}
-    _add_module(entry, texts)
+    _add_module("main", texts)
     return Asset(f'(() => {{\n"use strict";\n{"".join(texts.values())}}})();\n')
 
 
