@@ -20,12 +20,7 @@ from fusion_bench.report.power_page import PlannedComparison, PowerPlan
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import POWER
 from fusion_bench.stats.look_levels import look_level
-from fusion_bench.stats.power import (
-    Spread,
-    estimate_spread,
-    plan_rule,
-    sidak_tail,
-)
+from fusion_bench.stats.power import Spread, estimate_spread, plan_rule, sidak_tail
 
 
 def assume_spread(

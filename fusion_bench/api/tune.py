@@ -10,12 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from fusion_bench.api.fuse import (
-    SystemLike,
-    build_system,
-    default_name,
-    warn_of_skipped_lists,
-)
+from fusion_bench.api.fuse import SystemLike, build_system, default_name, warn_of_skipped_lists
 from fusion_bench.api.inputs import (
     DATA_OPTIONS,
     dataset_folder,

@@ -30,12 +30,7 @@ from fusion_bench.report.page import (
     make_columns,
     make_table,
 )
-from fusion_bench.util.formatting import (
-    format_difference,
-    format_number,
-    format_p_value,
-    pluralize,
-)
+from fusion_bench.util.formatting import format_difference, format_number, format_p_value, pluralize
 
 #: Changed queries that a terminal shows.
 MOST_CHANGES: Final = 10

@@ -6,16 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fusion_bench.campaign.decision import (
-    HeldOutTest,
-    is_screened,
-    phase_share,
-    run_held_out_test,
-)
+from fusion_bench.campaign.decision import HeldOutTest, is_screened, phase_share, run_held_out_test
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
-from fusion_bench.campaign.records import (
-    CampaignRules,
-)
+from fusion_bench.campaign.records import CampaignRules
 from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.system import System

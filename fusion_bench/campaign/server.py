@@ -19,12 +19,7 @@ from fusion_bench.campaign.ask import CANDIDATE, AskedCandidate, Referee
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.util.local_requests import (
-    MOST_BYTES,
-    parse_body,
-    read_body,
-    refuse,
-)
+from fusion_bench.util.local_requests import MOST_BYTES, parse_body, read_body, refuse
 
 log = logging.getLogger(__name__)
 

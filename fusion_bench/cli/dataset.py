@@ -312,11 +312,7 @@ def check_command(options: CheckOptions) -> None:
         fusion-bench dataset check datasets/mine/dataset.yaml
         fusion-bench dataset check mine --write-groups datasets/mine/groups.jsonl
     """
-    from fusion_bench.checks.dataset_facts import (
-        dataset_notices,
-        describe_dataset,
-        unjudged_shares,
-    )
+    from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
     from fusion_bench.io.dataset import load_dataset
 
     path = options.find(options.name)

@@ -61,11 +61,7 @@ def agreement_command(options: AgreementOptions) -> None:
         fusion-bench grades agreement people=people.csv llm=llm.csv --human-judge people
         fusion-bench grades agreement a.qrels b.qrels c.qrels --binary-relevance 2
     """
-    from fusion_bench.judging.agreement import (
-        build_agreement_page,
-        measure_agreement,
-        read_judges,
-    )
+    from fusion_bench.judging.agreement import build_agreement_page, measure_agreement, read_judges
 
     judges = options.judges
     is_dataset = len(judges) == 1 and "=" not in judges[0] and not Path(judges[0]).is_file()

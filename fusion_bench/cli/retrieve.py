@@ -17,12 +17,7 @@ from typing import TYPE_CHECKING, Annotated
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json
 from fusion_bench.config.options import Changes, File, Name, Option
-from fusion_bench.models.options import (
-    GraphRules,
-    HybridSettings,
-    LexicalOptions,
-    RetrieveOptions,
-)
+from fusion_bench.models.options import GraphRules, HybridSettings, LexicalOptions, RetrieveOptions
 
 if TYPE_CHECKING:
     from fusion_bench.models.encoders import TextEncoder

@@ -13,9 +13,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from fusion_bench.data.grouped_rows import (
-    query_of_rows,
-)
+from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
 from fusion_bench.util.formatting import is_decimal, parse_whole

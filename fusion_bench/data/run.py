@@ -10,12 +10,7 @@ from typing import Any, Self, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.document_rows import (
-    DocumentTable,
-    name_row,
-    read_rows,
-    write_trec,
-)
+from fusion_bench.data.document_rows import DocumentTable, name_row, read_rows, write_trec
 from fusion_bench.data.grouped_rows import (
     CategoricalIds,
     GroupedRows,

@@ -9,11 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from fusion_bench import measures as measure
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-    find_bounds,
-    mean_bounds,
-)
+from fusion_bench.checks.completion_bounds import QueryBounds, find_bounds, mean_bounds
 from fusion_bench.checks.source_ties import SourceTies, find_source_ties
 from fusion_bench.checks.unjudged import RankedPart, UnjudgedEvidence, find_evidence, mean_evidence
 from fusion_bench.data.aligned_runs import AlignedRuns

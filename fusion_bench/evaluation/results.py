@@ -9,11 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
-from fusion_bench.checks.unjudged import (
-    UnjudgedDifference,
-    compare_unjudged,
-    measure_unjudged,
-)
+from fusion_bench.checks.unjudged import UnjudgedDifference, compare_unjudged, measure_unjudged
 from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
@@ -27,11 +23,7 @@ from fusion_bench.evaluation.compared_reports import (
     compare_rows,
     veto_answer,
 )
-from fusion_bench.evaluation.prepared_dataset import (
-    ALL_QUERIES,
-    EvaluationSet,
-    slice_values,
-)
+from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet, slice_values
 from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,

@@ -8,12 +8,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, TypeVar
 
-from pydantic import (
-    BeforeValidator,
-    Field,
-    PrivateAttr,
-    model_validator,
-)
+from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config.models import Location, StrictModel, UniqueNames, parse_model
@@ -23,12 +18,7 @@ from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.overrides import apply_overrides, expand_sweeps
-from fusion_bench.experiment.settings import (
-    CragSettings,
-    GatePolicy,
-    TuneSettings,
-    locate_check,
-)
+from fusion_bench.experiment.settings import CragSettings, GatePolicy, TuneSettings, locate_check
 from fusion_bench.experiment.system import PerTypeConfig, System, resolve_named_stages
 from fusion_bench.io.dataset_config import DatasetSpec, find_dataset, read_spec
 from fusion_bench.measures import Measure, parse_measure

@@ -23,11 +23,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
-from fusion_bench.evaluation.prepared_dataset import (
-    ALL_JUDGED,
-    find_task_warnings,
-    prepare_dataset,
-)
+from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, find_task_warnings, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_one_dataset
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset

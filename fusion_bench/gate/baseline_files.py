@@ -41,12 +41,7 @@ from fusion_bench.gate.baseline import (
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.digests import digest_line, find_gap, follow_lines
-from fusion_bench.util.files import (
-    append_whole,
-    baseline_path,
-    explain_error,
-    read_regular_text,
-)
+from fusion_bench.util.files import append_whole, baseline_path, explain_error, read_regular_text
 
 #: Parts that every collection is loaded from.
 REQUIRED_DIGESTS: Final = ("qrels",)

@@ -21,11 +21,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.prepared_dataset import (
-    EvaluationSet,
-    load_lists,
-    prepare_dataset,
-)
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice
 from fusion_bench.experiment.system import System

@@ -22,13 +22,7 @@ from pydantic import Field
 from fusion_bench.checks.records import DataWarning, LintFinding, NearDuplicates
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.gate.baseline import LedgerLine, ListChange, PolicyChange, QueryRegression
-from fusion_bench.gate.verdict import (
-    ACCEPTED,
-    CheckResult,
-    CheckStatus,
-    GoldenResult,
-    GuardResult,
-)
+from fusion_bench.gate.verdict import ACCEPTED, CheckResult, CheckStatus, GoldenResult, GuardResult
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 

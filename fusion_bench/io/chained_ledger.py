@@ -10,12 +10,7 @@ from typing import Generic, NoReturn, TypeVar
 from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
-from fusion_bench.util.digests import (
-    ChainedLine,
-    find_gap,
-    follow_line,
-    strip_line_digest,
-)
+from fusion_bench.util.digests import ChainedLine, find_gap, follow_line, strip_line_digest
 from fusion_bench.util.files import explain_error, read_regular_text
 
 Line = TypeVar("Line", bound=ChainedLine)

@@ -12,10 +12,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment.experiment import (
-    apply_switch,
-    is_v2_enabled,
-)
+from fusion_bench.experiment.experiment import apply_switch, is_v2_enabled
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.live.query_lists import ListRules, Source

@@ -29,11 +29,7 @@ from fusion_bench.models.provider_session import (
     RerankAnswer,
     connect_provider,
 )
-from fusion_bench.models.rerank_config import (
-    Deadline,
-    RerankConfig,
-    RerankSettings,
-)
+from fusion_bench.models.rerank_config import Deadline, RerankConfig, RerankSettings
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import HttpProvider, Provider
 from fusion_bench.ranking.plain_systems import plain_systems

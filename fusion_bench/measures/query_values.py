@@ -21,12 +21,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions, make_readonly
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.external_measures import ExternalMeasure, evaluate_externally
-from fusion_bench.measures.rankings import (
-    Ranking,
-    TiedLists,
-    count_in_groups,
-    has_grade,
-)
+from fusion_bench.measures.rankings import Ranking, TiedLists, count_in_groups, has_grade
 
 
 def compute_measures(

@@ -22,12 +22,7 @@ from fusion_bench.models.reranker_protocol import Identity, Reply, Usage, approx
 from fusion_bench.models.rerankers import ChatProvider
 from fusion_bench.schema import QueryType
 from fusion_bench.util.http_client import JsonClient, open_client
-from fusion_bench.util.json_text import (
-    malformed_error,
-    message_at,
-    parse_embedded_object,
-    text_at,
-)
+from fusion_bench.util.json_text import malformed_error, message_at, parse_embedded_object, text_at
 
 #: Changes with the prompt, so that stored answers to another prompt are not used.
 PROMPT_VERSION: Final = "classify/1"

@@ -5,16 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Literal, TypeAlias
 
-from fusion_bench.config.options import (
-    Amount,
-    Changes,
-    Depth,
-    File,
-    Name,
-    Names,
-    Option,
-    Options,
-)
+from fusion_bench.config.options import Amount, Changes, Depth, File, Name, Names, Option, Options
 
 
 class RerankOptions(Options):

@@ -15,12 +15,7 @@ from fusion_bench.data.grouped_rows import (
     query_of_rows,
     to_offsets,
 )
-from fusion_bench.data.ordering import (
-    FloatArray,
-    IntArray,
-    cut_positions,
-    make_arrays_readonly,
-)
+from fusion_bench.data.ordering import FloatArray, IntArray, cut_positions, make_arrays_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run

@@ -19,12 +19,7 @@ from fusion_bench.report.answer_texts import (
 )
 from fusion_bench.report.page import Finding
 from fusion_bench.stats.comparison import SHOWN
-from fusion_bench.util.formatting import (
-    format_change,
-    format_difference,
-    format_number,
-    pluralize,
-)
+from fusion_bench.util.formatting import format_change, format_difference, format_number, pluralize
 
 
 def answer_in_words(report: Report) -> str:

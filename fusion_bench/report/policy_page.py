@@ -8,11 +8,7 @@ from fusion_bench.checks.records import DataWarning
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.report.answer_texts import name_verdict
-from fusion_bench.report.data_warnings import (
-    JudgePlace,
-    format_pool_line,
-    warning_sections,
-)
+from fusion_bench.report.data_warnings import JudgePlace, format_pool_line, warning_sections
 from fusion_bench.report.page import Column, Finding, Page, Section, Tone, make_table
 from fusion_bench.stats.comparison import MeanDifference
 from fusion_bench.util.formatting import pluralize

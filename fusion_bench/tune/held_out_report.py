@@ -48,12 +48,7 @@ from fusion_bench.stats.comparison_family import ComparedValues, find_first_grou
 from fusion_bench.stats.repeat_variance import make_repeat_terms
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, widen_fit
-from fusion_bench.tune.gains import (
-    UntunedSystem,
-    compare_floor,
-    estimate_needed,
-    select_repeats,
-)
+from fusion_bench.tune.gains import UntunedSystem, compare_floor, estimate_needed, select_repeats
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial

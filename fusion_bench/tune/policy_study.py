@@ -28,11 +28,7 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.chance_oracle import find_chance
-from fusion_bench.evaluation.prepared_dataset import (
-    find_task_warnings,
-    load_lists,
-    prepare_dataset,
-)
+from fusion_bench.evaluation.prepared_dataset import find_task_warnings, load_lists, prepare_dataset
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System

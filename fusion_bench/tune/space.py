@@ -16,12 +16,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal
 
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.parameters import (
-    Parameter,
-    Params,
-    Value,
-    real,
-)
+from fusion_bench.config.parameters import Parameter, Params, Value, real
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.settings import DECLARED, ParameterRange

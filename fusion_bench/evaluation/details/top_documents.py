@@ -10,17 +10,8 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    make_arrays_readonly,
-)
-from fusion_bench.evaluation.details.relevant_ranks import (
-    SHARED,
-    PlainTable,
-    TopRows,
-)
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_arrays_readonly
+from fusion_bench.evaluation.details.relevant_ranks import SHARED, PlainTable, TopRows
 from fusion_bench.experiment.system import System
 from fusion_bench.io.json_objects import read_excerpts, shorten
 from fusion_bench.methods.blend import Fused, RerankBlend

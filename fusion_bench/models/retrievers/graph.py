@@ -24,12 +24,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
 from fusion_bench.io.json_objects import read_objects, require_text
 from fusion_bench.models.options import GraphRules
-from fusion_bench.models.retrieval import (
-    Ranking,
-    SearchContext,
-    SearchTexts,
-    score_chunks,
-)
+from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts, score_chunks
 from fusion_bench.models.retrievers.lexical import tokenize_texts
 
 
