@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import atexit
 import gc
+import importlib.metadata
 import os
 import shutil
 import signal
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from hypothesis import settings
@@ -61,6 +64,30 @@ def no_progress_lines() -> None:
     from fusion_bench.cli.application import progress
 
     progress.LINE_INTERVAL = 1e6
+
+
+@pytest.fixture(autouse=True, scope="session")
+def no_waits_for_disks() -> Iterator[None]:
+    """Files are written, but nothing waits for the disk: no test pulls the plug."""
+    with mock.patch("os.fsync"):
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def distributions_read_once() -> Iterator[None]:
+    """Each command asks what is installed: files that are read again when a folder changes."""
+    read = importlib.metadata.entry_points
+    known: dict[object, importlib.metadata.EntryPoints] = {}
+
+    def entry_points(*, group: str) -> importlib.metadata.EntryPoints:
+        folders = (Path(entry) for entry in sys.path)
+        changes = tuple((str(each), each.stat().st_mtime_ns) for each in folders if each.is_dir())
+        if (group, changes) not in known:
+            known[group, changes] = read(group=group)
+        return known[group, changes]
+
+    with mock.patch("importlib.metadata.entry_points", entry_points):
+        yield
 
 
 @pytest.fixture

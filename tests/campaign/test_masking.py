@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
@@ -168,16 +170,23 @@ def test_no_function_returns_held_out_queries(
     assert not NAMED.search(texts[0])
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The project with a baseline, a report, a tuning and judges of before the campaign."""
+    root = make_project(tmp_path_factory.mktemp("prepared"))
+    with chdir(root):
+        for words in ([*EVAL, "before"], [*UPDATE, "first"], TUNE):
+            assert main(words) == 0
+    open_campaign(root / FOLDER)
+    return root
+
+
+@pytest.fixture
+def project(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it for one test, which runs there."""
     monkeypatch.setenv("COLUMNS", "120")
-    make_project(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for words in ([*EVAL, "before"], [*UPDATE, "first"], TUNE):
-        assert main(words) == 0
-    open_campaign(FOLDER)
-    return tmp_path
+    monkeypatch.chdir(shutil.copytree(prepared, tmp_path / "project"))
+    return tmp_path / "project"
 
 
 EVAL = ["eval", EXPERIMENT, "--no-html", "--out"]
