@@ -31,7 +31,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -47,7 +47,7 @@ from fusion_bench.measures.binary_relevance import (
     Success,
 )
 from fusion_bench.measures.ndcg import MAX_EXPONENT, NDCG
-from fusion_bench.measures.rankings import divide_or_zero, relevant_counts
+from fusion_bench.measures.rankings import count_in_groups, divide_or_zero, relevant_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,15 +343,12 @@ class LinearFractional:
 
     def find_extremes(self) -> Extremes:
         """Exact."""
-        ends, grades = [], []
-        for sign in (-1.0, 1.0):
-            values, assigned = np.zeros(self.top.size), self.top.grade.copy()
-            for queries, rows in self._blocks():
-                best, chosen = self._maximize(queries, rows, sign)
-                values[queries], assigned[rows] = sign * best, chosen
-            ends.append(values)
-            grades.append(assigned)
-        return Extremes(ends[0], ends[1], grades[0], grades[1])
+        ends, grades = np.zeros((2, self.top.size)), np.tile(self.top.grade, (2, 1))
+        for queries, rows in self._blocks():
+            for end, sign in enumerate((-1.0, 1.0)):
+                best, grades[end, rows] = self._maximize(queries, rows, sign)
+                ends[end, queries] = sign * best
+        return Extremes(*ends, *grades)
 
     def _blocks(self) -> Iterator[tuple[IntArray, IntArray]]:
         """Queries, and the rows of their unjudged documents, few enough for one table."""
@@ -369,23 +366,42 @@ class LinearFractional:
     ) -> tuple[FloatArray, IntArray]:
         """(B,): the greatest ``sign`` · difference of each query; the grades of the rows then."""
         owner = self.top.query[rows] - queries[0]
-        order = np.lexsort((-sign * self.weights[rows], owner))
-        counts = np.bincount(owner, minlength=len(queries))
-        place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        width = int(counts.max(initial=0))
-        sums = np.zeros((len(queries), width + 1))
-        sums[owner[order], place + 1] = sign * self.weights[rows][order]
-        sums = np.cumsum(sums, axis=1)
-        known = self._known[queries]
-        numbers = np.arange(width + 1)
-        ideals = self.ideal(known[:, :, None] + numbers)  # (B, T, U+1)
-        base = sign * self._judged_part[queries]
+        place = count_in_groups(owner) - 1
+        width = int(place.max(initial=-1)) + 1
+        weights = np.full((len(queries), width), -np.inf)  # no sum reaches beyond the last document
+        weights[owner, place] = sign * self.weights[rows]
+        order = np.argsort(-weights, axis=1, kind="stable")
+        base, known = sign * self._judged_part[queries, None], self._known[queries]
+        ordered = np.take_along_axis(weights, order, axis=1)
+        first, alike = _find_distinct(np.hstack([base, known, ordered]))
+        value, best = self._climb(base[first, 0], known[first], ordered[first])
+        levels = np.empty_like(order)
+        counts = (best[:, :, None] > np.arange(width)).sum(axis=1)
+        np.put_along_axis(levels, order, counts[alike], axis=1)
+        return value[alike], np.concatenate([[0], self.thresholds])[levels[owner, place]]
+
+    def _climb(
+        self, base: FloatArray, known: IntArray, weights: FloatArray
+    ) -> tuple[FloatArray, IntArray]:
+        """Dinkelbach's method for some queries.
+
+        Args:
+            base: Shape (B,): the numerators where no unjudged document is relevant.
+            known: Shape (B, T): judged documents of each grade or better.
+            weights: Shape (B, U): of the unjudged documents, the greatest first; then −∞.
+
+        Returns:
+            (B,) the greatest values, and (B, T) how many unjudged documents of each grade or
+            better give them.
+        """
+        sums = np.cumsum(np.pad(weights, ((0, 0), (1, 0))), axis=1)
+        ideals = self.ideal(known[:, :, None] + np.arange(sums.shape[1]))  # (B, T, U+1)
         value = divide_or_zero(base, self._ideals(known))
         best = np.zeros(known.shape, dtype=np.int64)
-        beyond, rising = numbers > counts[:, None], np.arange(len(queries))
+        rising = np.arange(len(base))
         for _ in range(MOST_STEPS):  # what a step leaves as it is, the next one would too
             some = sums[rising]
-            chosen = self._best_counts(some, ideals[rising], value[rising], beyond[rising])
+            chosen = self._best_counts(some, ideals[rising], value[rising])
             picked = np.take_along_axis(some, chosen, axis=1) @ self.steps
             ratio = divide_or_zero(base[rising] + picked, self._ideals(known[rising] + chosen))
             improved = ratio > value[rising] + ROUNDING
@@ -393,21 +409,11 @@ class LinearFractional:
             if not len(rising):
                 break
             value[rising], best[rising] = ratio[improved], chosen[improved]
-        grades = np.zeros(len(rows), dtype=np.int64)
-        levels = (best[owner[order]] > place[:, None]).sum(axis=1)
-        grades[order] = np.concatenate([[0], self.thresholds])[levels]
-        return value, grades
+        return value, best
 
-    def _best_counts(
-        self,
-        sums: FloatArray,
-        ideals: FloatArray,
-        value: FloatArray,
-        beyond: np.typing.NDArray[np.bool_],
-    ) -> IntArray:
+    def _best_counts(self, sums: FloatArray, ideals: FloatArray, value: FloatArray) -> IntArray:
         """(B, T): how many unjudged documents get each grade or better, to maximize N − λI."""
         terms = self.steps[:, None] * (sums[:, None, :] - value[:, None, None] * ideals)
-        np.copyto(terms, -np.inf, where=beyond[:, None, :])
         totals = [terms[:, -1]]
         for t in range(terms.shape[1] - 2, -1, -1):
             totals.append(terms[:, t] + np.maximum.accumulate(totals[-1], axis=1))
@@ -419,6 +425,14 @@ class LinearFractional:
                 np.copyto(total, -np.inf, where=numbers > chosen[:, t - 1, None])
             chosen[:, t] = total.argmax(axis=1)
         return chosen
+
+
+def _find_distinct(rows: FloatArray) -> tuple[IntArray, IntArray]:
+    """Where each distinct row stands first, and which of the distinct ones each row is."""
+    numbers: dict[Any, int] = {}
+    whole = np.dtype((np.void, rows.itemsize * rows.shape[1]))
+    alike = [numbers.setdefault(row, len(numbers)) for row in rows.view(whole).ravel().tolist()]
+    return np.unique(alike, return_index=True)[1], np.array(alike, dtype=np.int64)
 
 
 #: The measures of which completions are known, for messages.

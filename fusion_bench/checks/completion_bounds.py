@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import Final
 
 import numpy as np
@@ -11,9 +12,12 @@ import numpy as np
 from fusion_bench.checks.completed_measures import build_model, has_model
 from fusion_bench.checks.completions import (
     Ends,
+    ListCounts,
     ListParts,
     TopCandidates,
     collect_list,
+    count_list,
+    find_counted_ends,
     find_list_ends,
 )
 from fusion_bench.checks.records import CompletionBounds
@@ -87,14 +91,13 @@ def find_bounds(
     if not measures or bool(runs.judged.all()):
         return (None,) * len(measures)
     pairs = [(_depth_to_read(measure), measure.cutoff or JUDGED_DEPTH) for measure in measures]
-    depths = {depth for pair in pairs for depth in pair}
-    known = [depth for depth in depths if depth is not None]
-    top = collect_list(runs, parts, cutoff=None if None in depths else max(known))
-    tops = {depth: top.within_cutoff(depth) for depth in depths}
-    shares = {depth: _judged_share(tops[depth]) for _, depth in pairs}
+    lists = [*parts]
+    count = cache(lambda depth: count_list(runs, lists, cutoff=depth))
+    collect = cache(lambda depth: collect_list(runs, lists, cutoff=depth))
     bounds = []
     for measure, (depth, shown) in zip(measures, pairs, strict=True):
-        bounds.append(QueryBounds(shares[shown], _find_ends(measure, tops[depth]), shown))
+        ends = _find_ends(measure, count(depth), partial(collect, depth))
+        bounds.append(QueryBounds(_judged_share(count(shown)), ends, shown))
     return tuple(bounds)
 
 
@@ -105,12 +108,16 @@ def _depth_to_read(measure: Measure) -> int | None:
     return measure.cutoff
 
 
-def _find_ends(measure: Measure, top: TopCandidates) -> Ends | None:
+def _find_ends(
+    measure: Measure, counts: ListCounts, collect: Callable[[], TopCandidates]
+) -> Ends | None:
     """The least and greatest values; None = completions are not known."""
     if not has_model(measure):
         return None
-    ends = find_list_ends(measure, top)
-    if ends is not None:
+    if (ends := find_counted_ends(measure, counts)) is not None:
+        return ends
+    top = collect()
+    if (ends := find_list_ends(measure, top)) is not None:
         return ends
     model = build_model(measure, top, sorted({*grade_scale(top.runs.qrels), 1}))
     if model is None:
@@ -119,11 +126,9 @@ def _find_ends(measure: Measure, top: TopCandidates) -> Ends | None:
     return extremes.low, extremes.high
 
 
-def _judged_share(top: TopCandidates) -> FloatArray:
+def _judged_share(counts: ListCounts) -> FloatArray:
     """(Q,): the share of judged documents; 0 for an empty list, as ir_measures has it."""
-    shown = np.bincount(top.query, minlength=top.size)
-    judged = np.bincount(top.query[top.judged], minlength=top.size)
-    return divide_or_zero(judged, shown)
+    return divide_or_zero(counts.judged, counts.shown)
 
 
 def find_system_bounds(

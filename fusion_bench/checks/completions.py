@@ -11,13 +11,15 @@ it has no such form: see :mod:`fusion_bench.checks.completed_measures`.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from typing import Protocol, TypeAlias
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.grouped_rows import count_by_query
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, rows_within
 from fusion_bench.measures import Measure
 from fusion_bench.measures.binary_relevance import (
     AveragePrecision,
@@ -26,7 +28,12 @@ from fusion_bench.measures.binary_relevance import (
     ReciprocalRank,
     Success,
 )
-from fusion_bench.measures.rankings import GradedDocuments, divide_or_zero, relevant_counts
+from fusion_bench.measures.rankings import (
+    GradedDocuments,
+    divide_or_zero,
+    judged_candidates,
+    relevant_counts,
+)
 
 #: For each part of the queries: their indices among the Q, a view, and positions in its lists.
 ListParts = Iterable[tuple[IntArray, AlignedRuns, IntArray]]
@@ -51,13 +58,48 @@ class TopCandidates(GradedDocuments):
         """Q."""
         return len(self.runs.queries)
 
-    def within_cutoff(self, cutoff: int | None) -> TopCandidates:
-        """Of one system's documents those at its first ``cutoff`` positions; None = all."""
-        if cutoff is None or not (self.first > cutoff).any():
-            return self
-        rows = np.flatnonzero(self.first <= cutoff)
-        names = ("query", "document", "first", "second", "grade", "judged")
-        return replace(self, **{name: getattr(self, name)[rows] for name in names})
+
+@dataclass(frozen=True, eq=False)
+class ListCounts:
+    """How many documents one system returns within a cutoff.
+
+    Attributes:
+        shown: (Q,): all of them.
+        judged: (Q,): the judged ones.
+        graded: The judged ones themselves, m in any order: query and grade, (m,) each.
+        runs: All Q queries.
+    """
+
+    runs: AlignedRuns
+    shown: IntArray
+    judged: IntArray
+    graded: tuple[IntArray, IntArray]
+
+    def relevant(self, rel: int) -> tuple[IntArray, IntArray]:
+        """(Q,) each: relevant ones where no unjudged one is relevant, and where all are."""
+        query, grade = self.graded
+        least = np.bincount(query[grade >= rel], minlength=len(self.shown))
+        return least, least + self.shown - self.judged
+
+
+def count_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> ListCounts:
+    """Count the first documents of one system, of which only judged ones are looked at.
+
+    Args:
+        runs: All Q queries.
+        parts: The parts of its lists.
+        cutoff: The greatest position that counts; None = all.
+    """
+    shown = np.zeros(len(runs.queries), dtype=np.int64)
+    graded = [(np.zeros(0, dtype=np.int64),) * 2]
+    for index, view, positions in parts:
+        lengths = count_by_query(positions > 0, view.offsets)
+        shown[index] = lengths if cutoff is None else np.minimum(lengths, cutoff)
+        judged = judged_candidates(view, judged_only=False)
+        within = rows_within(positions[judged.rows], cutoff)
+        graded.append((index[judged.query[within]], judged.grade[within]))
+    query, grade = (np.concatenate(column) for column in zip(*graded, strict=True))
+    return ListCounts(runs, shown, np.bincount(query, minlength=len(shown)), (query, grade))
 
 
 def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> TopCandidates:
@@ -69,7 +111,7 @@ def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> 
         cutoff: The greatest position that counts; None = all.
     """
     query, document, position, grade, judged = _collect_rows(parts, cutoff)
-    if (np.diff(query) < 0).any():
+    if (query[1:] < query[:-1]).any():
         order = np.argsort(query, kind="stable")
         columns = (query, document, position, grade, judged)
         query, document, position, grade, judged = (column[order] for column in columns)
@@ -80,7 +122,7 @@ def collect_list(runs: AlignedRuns, parts: ListParts, *, cutoff: int | None) -> 
         first=position,
         second=np.zeros(len(query), dtype=np.int64),
         grade=grade,
-        judged=judged.astype(bool),
+        judged=judged,
     )
 
 
@@ -118,27 +160,18 @@ def collect_top(
         first=places[0],
         second=places[1],
         grade=grade[index],
-        judged=judged[index].astype(bool),
+        judged=judged[index],
     )
 
 
-def _collect_rows(parts: ListParts, cutoff: int | None) -> tuple[IntArray, ...]:
+def _collect_rows(parts: ListParts, cutoff: int | None) -> tuple[NDArray[Any], ...]:
     """Query, document, position, grade and whether it is judged, of one system's documents."""
     nothing = np.zeros(0, dtype=np.int64)
-    columns: list[tuple[IntArray, ...]] = [(nothing,) * 5]
+    columns: list[tuple[NDArray[Any], ...]] = [(*(nothing,) * 4, nothing.astype(bool))]
     for index, view, positions in parts:
-        limit = len(positions) if cutoff is None else cutoff
-        rows = np.flatnonzero((positions > 0) & (positions <= limit))
-        query = index[view.query_index[rows]]
-        columns.append(
-            (
-                query,
-                view.documents[rows],
-                positions[rows],
-                view.grades[rows],
-                view.judged[rows].astype(np.int64),
-            )
-        )
+        rows = rows_within(positions, cutoff)
+        query, document = index[view.query_index[rows]], view.documents[rows]
+        columns.append((query, document, positions[rows], view.grades[rows], view.judged[rows]))
     if len(columns) == 2:  # the usual case: one part, which needs no copy
         return columns[1]
     return tuple(np.concatenate(column) for column in zip(*columns, strict=True))
@@ -185,8 +218,29 @@ class CompletionModel(Protocol):
 Ends: TypeAlias = tuple[FloatArray, FloatArray]
 
 
+def find_counted_ends(measure: Measure, counts: ListCounts) -> Ends | None:
+    """The ends of one list, where the number of its relevant documents decides.
+
+    Args:
+        measure: The measure.
+        counts: Of the list's documents within the measure's cutoff.
+
+    Returns:
+        None = more decides.
+    """
+    if not isinstance(measure, Recall | Precision | Success):
+        return None
+    least, most = counts.relevant(measure.rel)
+    if type(measure) is Recall:  # a new relevant one in the list never lowers the share
+        known = relevant_counts(counts.runs, measure.rel)
+        return divide_or_zero(least, known), divide_or_zero(most, known + most - least)
+    if type(measure) is Precision:
+        return least / (measure.cutoff or 1), most / (measure.cutoff or 1)
+    return (least > 0).astype(np.float64), (most > 0).astype(np.float64)
+
+
 def find_list_ends(measure: Measure, top: TopCandidates) -> Ends | None:
-    """The ends of one list.
+    """The ends of one list, where the places of its relevant documents decide.
 
     Args:
         measure: The measure.
@@ -195,37 +249,12 @@ def find_list_ends(measure: Measure, top: TopCandidates) -> Ends | None:
     Returns:
         None = there is no closed form.
     """
-    if type(measure) is Recall:
-        return _recall_ends(measure, top)
-    if type(measure) is Precision:
-        counts = _count_relevant(top, measure.rel)
-        return counts[0] / (measure.cutoff or 1), counts[1] / (measure.cutoff or 1)
-    if type(measure) is Success:
-        counts = _count_relevant(top, measure.rel)
-        return (counts[0] > 0).astype(np.float64), (counts[1] > 0).astype(np.float64)
     if type(measure) is ReciprocalRank:
         relevant = top.grade >= measure.rel
         return _reciprocal_ranks(top, relevant), _reciprocal_ranks(top, relevant | ~top.judged)
     if type(measure) is AveragePrecision:
         return _precision_ends(measure, top)
     return None
-
-
-def _count_relevant(top: TopCandidates, rel: int) -> tuple[IntArray, IntArray]:
-    """(Q,) each: relevant documents where no unjudged one is relevant, and where all are."""
-    relevant = top.grade >= rel
-    least, most = (
-        np.bincount(top.query[rows], minlength=top.size)
-        for rows in (relevant, relevant | ~top.judged)
-    )
-    return least, most
-
-
-def _recall_ends(measure: Recall, top: TopCandidates) -> Ends:
-    """A new relevant document in the list never lowers the share: its hits are at most all."""
-    least, most = _count_relevant(top, measure.rel)
-    known = relevant_counts(top.runs, measure.rel)
-    return divide_or_zero(least, known), divide_or_zero(most, known + most - least)
 
 
 def _reciprocal_ranks(top: TopCandidates, relevant: BoolArray) -> FloatArray:

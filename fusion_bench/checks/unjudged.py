@@ -16,7 +16,13 @@ import numpy as np
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions
+from fusion_bench.data.ordering import (
+    BoolArray,
+    FloatArray,
+    IntArray,
+    cut_positions,
+    rows_within,
+)
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -219,7 +225,7 @@ def _mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
 
 def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
     """(Q,): share of unjudged documents among the first 10 returned; 0 where nothing is."""
-    top = np.flatnonzero(cut_positions(positions, UNJUDGED_DEPTH))
+    top = rows_within(positions, UNJUDGED_DEPTH)
     query = runs.query_index[top]
     shown = np.bincount(query, minlength=len(runs.queries))
     unknown = np.bincount(query[~runs.judged[top]], minlength=len(runs.queries))

@@ -330,6 +330,13 @@ def count_within_queries(offsets: IntArray) -> IntArray:
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))
 
 
+def count_by_query(chosen: NDArray[np.bool_], offsets: IntArray) -> IntArray:
+    """(Q,): how many rows of each query are chosen, (N,)."""
+    padded = np.append(chosen, False)  # an empty query may begin behind the last row
+    counts = np.add.reduceat(padded, offsets[:-1], dtype=np.int64)
+    return np.where(np.diff(offsets) > 0, counts, 0)
+
+
 def query_slices(queries: tuple[str, ...], offsets: IntArray) -> Iterator[tuple[str, slice]]:
     """Each query with the slice of its rows."""
     for q, query in enumerate(queries):

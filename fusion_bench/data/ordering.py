@@ -199,6 +199,14 @@ def cut_positions(positions: IntArray, limit: int | None) -> IntArray:
     return positions if limit is None else np.where(positions > limit, 0, positions)
 
 
+def rows_within(positions: IntArray, limit: int | None) -> IntArray:
+    """The rows of the documents at positions from 1 to the limit; None = all returned ones."""
+    is_within = positions > 0
+    if limit is not None:
+        is_within &= positions <= limit
+    return np.flatnonzero(is_within)
+
+
 def tie_group_starts(
     placed: IntArray,
     scores: FloatArray,

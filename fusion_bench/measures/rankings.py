@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
-from fusion_bench.data.grouped_rows import query_of_rows
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, cut_positions
+from fusion_bench.data.grouped_rows import count_by_query, query_of_rows
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, rows_within
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,7 +87,7 @@ class Ranking:
     @cached_property
     def judged(self) -> Rows:
         """The returned documents that are judged."""
-        candidates = _judged_candidates(self.runs, self.judged_only)
+        candidates = judged_candidates(self.runs, judged_only=self.judged_only)
         rows = ranked_rows(self.runs, candidates, self.positions[candidates.rows])
         if not self.judged_only:
             return rows
@@ -98,8 +98,7 @@ class Ranking:
         """(Q,): length of each query's list."""
         if self.judged_only:
             return np.bincount(self.judged.query, minlength=self.size)
-        total = np.concatenate([[0], np.cumsum(self.positions > 0)])
-        return np.diff(total[self.runs.offsets])
+        return count_by_query(self.positions > 0, self.runs.offsets)
 
 
 class Candidates(NamedTuple):
@@ -176,7 +175,8 @@ def relevant_candidates(runs: AlignedRuns) -> Candidates:
 
 
 @cached_by_view()
-def _judged_candidates(runs: AlignedRuns, judged_only: bool) -> Candidates:
+def judged_candidates(runs: AlignedRuns, *, judged_only: bool) -> Candidates:
+    """The judged candidates, or those that stay in a list of judged documents only."""
     return _select_candidates(runs, has_grade(runs) if judged_only else runs.judged)
 
 
@@ -257,7 +257,7 @@ def collect_returned(
             has_grade(view)[rows],
         )
         for index, view, positions in parts
-        for rows in (np.flatnonzero(cut_positions(positions, cutoff)),)
+        for rows in (rows_within(positions, cutoff),)
     ]
     query, position, grade, judged = map(np.concatenate, zip(*columns, strict=True))
     return ReturnedDocuments(runs=runs, query=query, position=position, grade=grade, judged=judged)

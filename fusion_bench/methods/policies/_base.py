@@ -15,7 +15,7 @@ from fusion_bench.config.models import StrictModel, Weight
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, sum_terms
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, rows_within, sum_terms
 from fusion_bench.errors import AlignmentError
 from fusion_bench.methods.fuse import deal_folds, fusions
 
@@ -60,7 +60,7 @@ class QueryFeatures:
         """(Q, depth): scores of the fused list; NaN behind its end."""
         scores, positions, offsets = self.fuse()
         query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        rows = np.flatnonzero((positions > 0) & (positions <= depth))
+        rows = rows_within(positions, depth)
         top: FloatArray = np.full((len(offsets) - 1, depth), np.nan)
         top[query[rows], positions[rows] - 1] = scores[rows]
         return top
