@@ -244,7 +244,7 @@ def create_application(session: ConsoleSession, access: Access, reports: Path) -
     )
 
 
-def read_assets() -> dict[str, bytes]:
+def _read_assets() -> dict[str, bytes]:
     """The page's files by name, with those that it shares with ``report.html``."""
     folder = resources.files("fusion_bench.console") / "assets"
     assets = {
@@ -263,7 +263,7 @@ class ConsoleFiles:
     """
 
     access: Access
-    assets: dict[str, bytes] = field(default_factory=read_assets, repr=False)
+    assets: dict[str, bytes] = field(default_factory=_read_assets, repr=False)
 
     async def answer_page(self, request: Request) -> Response:
         """The page; an address with a token brings the cookie."""

@@ -194,7 +194,7 @@ def save_setting(
     folder = session.source.path.resolve().parent
     path = folder / f"{name}.yaml"
     system, _ = session.open_setting(setting)
-    text = format_experiment(session, system, name)
+    text = _format_experiment(session, system, name)
     if write:
         _write(session, path, text, overwrite=overwrite)
     shown = session.source.path.parent / path.name
@@ -212,7 +212,7 @@ def _format_command(name: str, file: Path, session: ConsoleSession) -> str:
     return shlex.join(["fusion-bench", name, str(file), *options])
 
 
-def format_experiment(session: ConsoleSession, system: System, name: str) -> str:
+def _format_experiment(session: ConsoleSession, system: System, name: str) -> str:
     """The baseline and a system side by side, as YAML that :class:`Experiment` accepts."""
     experiment, baseline = session.experiment, session.baseline
     title = name if name != baseline.name else f"{name} console"

@@ -134,7 +134,7 @@ def rank_lists(system: System, runs: AlignedRuns, top: int) -> ScoredLists:
 TOP = 10
 
 
-def replay_system(
+def _replay_system(
     experiment: Experiment,
     source: Source,
     dataset: Dataset,
@@ -350,7 +350,7 @@ def export_system(
     if not_replayed is None and data.load is not None:
         exported = read_back(dialect, configuration, f"{system.name} in {dialect.title}")
         replays = tuple(
-            replay_system(selected, source, dataset, system, exported, dialect)
+            _replay_system(selected, source, dataset, system, exported, dialect)
             for dataset in data.load((system, exported))
             for selected in [_select_queries(experiment, dataset, options)]
         )
@@ -494,14 +494,14 @@ def export_experiment(
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    chosen = choose_system(experiment, options.system)
+    chosen = _choose_system(experiment, options.system)
     changed = {"systems": {chosen.name: chosen}, "baseline": chosen.name}
     alone = experiment.model_copy(update=changed)
     data = _find_data(alone, source, folders, options.dataset, progress)
     return export_system(alone, source, chosen, data, options)
 
 
-def choose_system(experiment: Experiment, name: str | None) -> System:
+def _choose_system(experiment: Experiment, name: str | None) -> System:
     """The system of that name; else the only one, or that of a ``tuned.yaml``.
 
     Raises:

@@ -174,7 +174,7 @@ class PullWork:
         """
         async with AsyncExitStack() as stack:
             connection = stack.enter_async_context(self.connector.connect())
-            session = await limit_call(connection, max(self.connector.timeout, CONNECTING_SECONDS))
+            session = await _limit_call(connection, max(self.connector.timeout, CONNECTING_SECONDS))
             self.fingerprint = await _read_fingerprint(session, self.connector)
             self._check_identity()
             known = self.store.find_answers([question.key for question in self.questions])
@@ -260,7 +260,7 @@ class PullWork:
             calls += 1
             async with self._limiter.acquire_slot():
                 started = time.monotonic()
-                hits = await limit_call(self._read_list(session, question), connector.timeout)
+                hits = await _limit_call(self._read_list(session, question), connector.timeout)
                 seconds.append(time.monotonic() - started)
             checked = check_hits(hits, question.plan.depth)
             surplus.append(len(hits) - len(checked))
@@ -316,7 +316,7 @@ def _name_question(question: Question, error: FusionBenchError) -> FusionBenchEr
     )
 
 
-async def limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN401 - of the call
+async def _limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN401 - of the call
     """What a call of a session returns within a time; whatever it raises becomes our error.
 
     Raises:
@@ -339,7 +339,9 @@ async def _call_patiently(call: Callable[[], Awaitable[Any]], connector: Connect
     rules = RetryRules(
         attempts=connector.attempts, wait_initial=connector.wait, failure_kinds=REPEATED
     )
-    return await call_with_retries(lambda: limit_call(call(), connector.timeout), rules.choose_wait)
+    return await call_with_retries(
+        lambda: _limit_call(call(), connector.timeout), rules.choose_wait
+    )
 
 
 async def _read_fingerprint(session: EngineSession, connector: Connector) -> dict[str, Any]:

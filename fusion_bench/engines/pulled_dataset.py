@@ -51,7 +51,7 @@ WRITTEN_BY: Final = "# Written by: fusion-bench pull\n"
 STAGED: Final = ".pull-new"
 
 
-def read_dataset_file(folder: Path) -> dict[str, Any]:
+def _read_dataset_file(folder: Path) -> dict[str, Any]:
     """The keys of the ``dataset.yaml``; empty where there is none.
 
     Raises:
@@ -61,7 +61,7 @@ def read_dataset_file(folder: Path) -> dict[str, Any]:
     return dict(read_yaml(path).data) if path.exists() else {}
 
 
-def write_dataset_file(folder: Path, data: Mapping[str, Any]) -> Path:
+def _write_dataset_file(folder: Path, data: Mapping[str, Any]) -> Path:
     """Write the ``dataset.yaml``, with what to do where nothing is judged.
 
     Raises:
@@ -84,7 +84,7 @@ def finish_replacement(folder: Path) -> None:
     staged = folder / STAGED
     if not staged.is_dir():
         return
-    data = read_dataset_file(folder)
+    data = _read_dataset_file(folder)
     final = _remove_prefix(data)
     if final != data:
         try:
@@ -93,7 +93,7 @@ def finish_replacement(folder: Path) -> None:
                     _place_file(file, folder / file.relative_to(staged))
         except OSError as error:
             raise make_write_error(folder, error) from error
-        write_dataset_file(folder, final)
+        _write_dataset_file(folder, final)
     shutil.rmtree(staged, ignore_errors=True)
 
 
@@ -274,14 +274,14 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     if (folder / DATASET_FILE).exists():
         finish_replacement(folder)
         _write_files(folder / STAGED, lists, contents)
-        write_dataset_file(folder, _dataset_keys(folder, pulled, suffix, f"{STAGED}/"))
+        _write_dataset_file(folder, _dataset_keys(folder, pulled, suffix, f"{STAGED}/"))
         finish_replacement(folder)
     else:
         with remove_on_failure() as new:
             names = (*lists, *contents, DATASET_FILE)
             new += [path for name in names if not (path := folder / name).exists()]
             _write_files(folder, lists, contents)
-            write_dataset_file(folder, _dataset_keys(folder, pulled, suffix))
+            _write_dataset_file(folder, _dataset_keys(folder, pulled, suffix))
     return [folder / name for name in (*lists, *contents, DATASET_FILE)]
 
 
@@ -330,7 +330,7 @@ def _dataset_keys(
         suffix: Of their files.
         place: What stands before the names of all new files.
     """
-    old, options = read_dataset_file(folder), pulled.options
+    old, options = _read_dataset_file(folder), pulled.options
     runs = {plan.name: _run_entry(plan, pulled, suffix, place) for plan in pulled.plans}
     dropped = pulled.record.dropped
     kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}

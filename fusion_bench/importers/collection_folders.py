@@ -107,7 +107,7 @@ def join_splits(
 MOST_LINE_CHARACTERS = 64_000_000
 
 
-def iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+def _iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each object of a JSON Lines file, gzip or not, with its place; blank lines are skipped.
 
     Unlike :func:`~fusion_bench.io.json_objects.read_objects` it holds one line at a time.
@@ -165,7 +165,7 @@ def _parse_text(item: Mapping[str, Any], what: str, where: str) -> tuple[str, st
     return require_text(given, "_id", where), require_text(text, "text", where)
 
 
-def collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
+def _collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, str]:
     """Id → text of the queries of BEIR or MTEB.
 
     Args:
@@ -271,12 +271,12 @@ def _read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedColle
     Raises:
         DataError: A part is missing, or a file breaks a rule.
     """
-    corpus, queries = find_json_lines(folder, "corpus"), find_json_lines(folder, "queries")
+    corpus, queries = _find_json_lines(folder, "corpus"), _find_json_lines(folder, "queries")
     files = _find_beir_qrels(folder / "qrels")
     chosen = _choose_splits(str(folder / "qrels"), list(files), splits)
-    texts = collect_texts(iterate_objects(queries))
+    texts = _collect_texts(_iterate_objects(queries))
     qrels = {name: [files[name]] for name in chosen}
-    return _import_parts(folder, qrels, texts, lambda: _read_documents(iterate_objects(corpus)))
+    return _import_parts(folder, qrels, texts, lambda: _read_documents(_iterate_objects(corpus)))
 
 
 def _choose_splits(where: str, known: Sequence[str], wanted: Sequence[str]) -> list[str]:
@@ -325,7 +325,7 @@ def _import_parts(
     )
 
 
-def find_json_lines(folder: Path, name: str) -> Path:
+def _find_json_lines(folder: Path, name: str) -> Path:
     """``NAME.jsonl`` of a folder, packed or not.
 
     Raises:
@@ -383,13 +383,13 @@ def _read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedColle
     Raises:
         DataError: A part is missing, or a file breaks a rule.
     """
-    root = find_snapshot(folder)
+    root = _find_snapshot(folder)
     if not (root / "corpus").is_dir():
         return _read_beir_folder(root, splits)
     corpus, queries = _list_parquet(root / "corpus"), _list_parquet(root / "queries")
     files = _find_mteb_qrels(root)
     chosen = _choose_splits(str(root), list(files), splits)
-    texts = collect_texts(_iterate_rows(queries))
+    texts = _collect_texts(_iterate_rows(queries))
     qrels = {name: files[name] for name in chosen}
     read = _import_parts(root, qrels, texts, lambda: _read_documents(_iterate_rows(corpus)))
     name = resolve_path(folder).name
@@ -397,7 +397,7 @@ def _read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedColle
     return replace(read, name=name if match is None else match["name"], origin=str(folder))
 
 
-def find_snapshot(folder: Path) -> Path:
+def _find_snapshot(folder: Path) -> Path:
     """The folder with the files: of the hub's cache, the revision that ``refs/main`` names.
 
     Raises:

@@ -77,7 +77,7 @@ class ReplayCheck:
     same_scores: int
 
 
-def count_same_scores(
+def _count_same_scores(
     queries: Sequence[LoggedQuery], lists: Mapping[str, RunRows], config: RRFConfig
 ) -> int:
     """How many queries have the combined scores that reciprocal rank fusion gives these lists."""
@@ -342,7 +342,7 @@ def _choose_scale(
 ) -> tuple[RRFConfig, int]:
     """Whether fused scores are normalized, by the logged ones, and how many queries say so."""
     choices = [RRFConfig(k=k, normalize_scores=normalizes) for normalizes in (True, False)]
-    counts = [count_same_scores(queries, lists, config) for config in choices]
+    counts = [_count_same_scores(queries, lists, config) for config in choices]
     best = max(range(len(choices)), key=counts.__getitem__)
     return choices[best], counts[best]
 

@@ -67,7 +67,7 @@ class DatasetFinding:
     advice: str = ""
 
 
-def find_in_dataset(
+def _find_in_dataset(
     dataset: Dataset, documents: Mapping[str, str] | None, report: ReportCollection
 ) -> list[DatasetFinding]:
     """Every check's finding, in the order in which a user should read them.
@@ -83,8 +83,8 @@ def find_in_dataset(
     return [
         *_check_coverage(dataset, runs),
         _check_duplicate_queries(groups),
-        check_duplicate_documents(documents),
-        check_dead_ids(_list_vocabularies(dataset), documents),
+        _check_duplicate_documents(documents),
+        _check_dead_ids(_list_vocabularies(dataset), documents),
         _check_leaks(dataset, groups),
         _check_power(report),
     ]
@@ -141,7 +141,7 @@ def _check_duplicate_queries(groups: QueryGroups) -> DatasetFinding:
     )
 
 
-def check_duplicate_documents(documents: Mapping[str, str] | None) -> DatasetFinding:
+def _check_duplicate_documents(documents: Mapping[str, str] | None) -> DatasetFinding:
     """Texts that two documents share.
 
     Args:
@@ -173,7 +173,7 @@ def _list_vocabularies(dataset: Dataset) -> dict[str, Collection[str]]:
     return {"judgments": dataset.qrels.vocabulary, **vocabularies}
 
 
-def check_dead_ids(
+def _check_dead_ids(
     vocabularies: Mapping[str, Collection[str]], documents: Collection[str] | None
 ) -> DatasetFinding:
     """Ids in judgments or lists that no document has.
@@ -259,7 +259,7 @@ def _check_power(report: ReportCollection) -> DatasetFinding:
     return DatasetFinding(check, "look" if is_small else "ok", text, advice)
 
 
-def find_in_lists(
+def _find_in_lists(
     runs: Mapping[str, Run],
     rerankers: Mapping[str, Run],
     queries: Collection[str] | None,
@@ -276,8 +276,8 @@ def find_in_lists(
     vocabularies = {name: run.vocabulary for name, run in {**runs, **rerankers}.items()}
     return [
         *_check_queries(runs, queries),
-        check_duplicate_documents(documents),
-        check_dead_ids(vocabularies, documents),
+        _check_duplicate_documents(documents),
+        _check_dead_ids(vocabularies, documents),
     ]
 
 
@@ -373,10 +373,10 @@ def make_new_dataset(
         documents = {name: document.text for name, document in known.items()}
     if given.qrels is None:
         return _make_unjudged(given, documents, folder, progress)
-    given = replace(given, name=name_folder(folder))
+    given = replace(given, name=_name_folder(folder))
     done = compare_starter_systems(given, progress, samples_ties=False)
     progress("checking the dataset", 0, 1)
-    findings = find_in_dataset(done.dataset, documents, done.report.collections[0])
+    findings = _find_in_dataset(done.dataset, documents, done.report.collections[0])
     files = save_starter(given, done, folder, COMMAND)
     return NewDataset(done.dataset.name, tuple(findings), done.notes, tuple(files), is_judged=True)
 
@@ -390,8 +390,8 @@ def _make_unjudged(
     lists = read_starter_lists(given, progress)
     queries = None if given.queries is None else load_queries(given.queries)
     progress("checking the dataset", 0, 1)
-    findings = find_in_lists(lists.runs, lists.rerankers, queries, documents)
-    name = name_folder(folder)
+    findings = _find_in_lists(lists.runs, lists.rerankers, queries, documents)
+    name = _name_folder(folder)
     files = save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, tuple(findings), lists.notes, tuple(files), is_judged=False)
 
@@ -402,11 +402,11 @@ def _make_unchecked(
     lists = read_starter_lists(given, progress)
     if given.qrels is not None:
         load_qrels(given.qrels, layout=given.qrels_layout)
-    name, is_judged = name_folder(folder), given.qrels is not None
+    name, is_judged = _name_folder(folder), given.qrels is not None
     files = save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, (), lists.notes, tuple(files), is_judged)
 
 
-def name_folder(folder: Path) -> str:
+def _name_folder(folder: Path) -> str:
     """A dataset's name from that of its folder: other characters become dashes."""
     return make_dataset_name(resolve_path(folder).name, "dataset")

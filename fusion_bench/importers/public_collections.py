@@ -44,7 +44,7 @@ class NotCachedError(Exception):
     """The library wanted to download something."""
 
 
-def read_ir_dataset(
+def _read_ir_dataset(
     name: str, splits: Sequence[str] = (), *, download: bool = False
 ) -> ImportedCollection:
     """Read the queries and judgments of a dataset.
@@ -192,7 +192,7 @@ def read_collection(
     if kind not in (LIBRARY, *FOLDER_READERS) or not rest:
         raise ConfigError(f"{place!r} names no collection: write {', '.join(KINDS)}")
     if kind == LIBRARY:
-        return read_ir_dataset(rest, splits, download=download)
+        return _read_ir_dataset(rest, splits, download=download)
     folder = Path(rest)
     if not folder.is_dir():
         raise ConfigError(f"{place}: no such folder: name one that holds the collection")

@@ -122,7 +122,7 @@ def _unseal(path: Path) -> Any:  # noqa: ANN401 - JSON
     return json.loads(text)
 
 
-def hash_contents(path: Path) -> str:
+def _hash_contents(path: Path) -> str:
     """SHA-256 of a file's bytes; of a folder, of the names and bytes of its files.
 
     Raises:
@@ -130,7 +130,7 @@ def hash_contents(path: Path) -> str:
     """
     if path.is_dir():
         files = sorted(file for file in path.iterdir() if file.is_file())
-        contents = [[file.name, hash_contents(file)] for file in files]
+        contents = [[file.name, _hash_contents(file)] for file in files]
         return hashlib.sha256(json.dumps(contents).encode()).hexdigest()
     with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -172,7 +172,7 @@ def write_arrays(
     with make_draft(folder.parent, is_folder=True) as draft:
         for name, array in arrays.items():
             np.save(draft / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
-        hashes = {path.stem: hash_contents(path) for path in draft.iterdir()}
+        hashes = {path.stem: _hash_contents(path) for path in draft.iterdir()}
         contents = {**_versions(), "key": key, "facts": dict(facts), "arrays": hashes}
         (draft / CONTENTS).write_bytes(_seal(contents))
         _replace_folder(draft, folder)
@@ -206,7 +206,7 @@ def check_arrays(folder: Path, key: str) -> None:
         ValueError: It is not what was written.
     """
     for name, known in _read_contents(folder, key)["arrays"].items():
-        if hash_contents(folder / f"{name}.npy") != known:
+        if _hash_contents(folder / f"{name}.npy") != known:
             raise ValueError(f"array {name!r} does not agree with its checksum")
 
 
@@ -281,7 +281,7 @@ class Cache:
     ) -> str | None:
         """The key of what is read from a file; None where there is no file."""
         try:
-            content = self.stamps.lookup(path, hash_contents)
+            content = self.stamps.lookup(path, _hash_contents)
         except OSError:
             return None  # reading it says why
         options = None if read_options is None else asdict(read_options)

@@ -147,7 +147,7 @@ WILDCARDS: Final = frozenset("*?[")
 SIDECAR: Final = ".meta.json"
 
 
-def is_pattern(folder: Path, given: str) -> bool:
+def _is_pattern(folder: Path, given: str) -> bool:
     """Whether a path names several files rather than one.
 
     Args:
@@ -162,7 +162,7 @@ def is_pattern(folder: Path, given: str) -> bool:
         return False  # opening it says why
 
 
-def is_supported(pattern: str) -> bool:
+def _is_supported(pattern: str) -> bool:
     """Whether a pattern is relative, and searches folders of a stated depth only."""
     return not Path(pattern).is_absolute() and "**" not in pattern
 
@@ -176,13 +176,13 @@ def expand_path(folder: Path, given: str) -> tuple[Path, ...]:
         folder: Of the dataset.
         given: As the ``dataset.yaml`` names it.
     """
-    if not (is_pattern(folder, given) and is_supported(given)):
+    if not (_is_pattern(folder, given) and _is_supported(given)):
         return (folder / given,)
     try:
         names = [path.relative_to(folder) for path in folder.glob(given)]
     except (OSError, ValueError):
         return (folder / given,)
-    repeats = sorted(filter(_is_list, names), key=lambda name: natural_key(name.as_posix()))
+    repeats = sorted(filter(_is_list, names), key=lambda name: _natural_key(name.as_posix()))
     return tuple(folder / name for name in repeats)
 
 
@@ -194,7 +194,7 @@ def would_match(folder: Path, given: str, path: Path) -> bool:
         given: As the ``dataset.yaml`` names it.
         path: Any, as ``folder`` is written.
     """
-    if not is_pattern(folder, given) or not path.is_relative_to(folder):
+    if not _is_pattern(folder, given) or not path.is_relative_to(folder):
         return False
     name, patterns = path.relative_to(folder), Path(given).parts
     if not _is_list(name) or len(name.parts) != len(patterns):
@@ -208,7 +208,7 @@ def _is_list(name: Path) -> bool:
     return not is_hidden and not name.name.endswith(SIDECAR)
 
 
-def natural_key(name: str) -> tuple[list[tuple[str, int]], str]:
+def _natural_key(name: str) -> tuple[list[tuple[str, int]], str]:
     """Orders names as people number them: numbers by value, so that ``a-9`` precedes ``a-10``.
 
     Args:
@@ -526,9 +526,9 @@ class DatasetPaths:
             ConfigError: One is none, or outside; or the pattern is refused.
             DataError: There is none.
         """
-        if not is_pattern(self.folder, given):
+        if not _is_pattern(self.folder, given):
             return (self.existing(given, *location),)
-        if not is_supported(given):
+        if not _is_supported(given):
             raise ConfigError(
                 f"{self.source.where(location)}: {given!r} is no pattern of a list's trials: write "
                 "it relative to the dataset's folder, and with '*' in place of '**'"

@@ -156,7 +156,7 @@ def list_open_campaigns(events: Iterable[CampaignEvent]) -> dict[str, HeldOutDig
     return campaigns
 
 
-def describe_campaign(campaign: str) -> str:
+def _describe_campaign(campaign: str) -> str:
     """That a campaign hides queries, and what to do."""
     return (
         f"campaign {campaign} is open, and the queries that it holds out are not read "
@@ -227,7 +227,7 @@ class HeldOut:
     @property
     def reason(self) -> str:
         """Why they are not read."""
-        return describe_campaign(min(self.counts))
+        return _describe_campaign(min(self.counts))
 
     def drop_from(self, table: Table) -> Table:
         """Judgments or a list without the queries that are held out.
@@ -271,7 +271,7 @@ def refuse_copy(path: Path) -> None:
     """
     for campaign in find_open_campaigns([path]):
         raise ConfigError(
-            f"{path} has queries that cannot be written: {describe_campaign(campaign)}"
+            f"{path} has queries that cannot be written: {_describe_campaign(campaign)}"
         )
 
 
@@ -288,7 +288,7 @@ def refuse_learning(path: Path, system: str) -> None:
     for campaign in find_open_campaigns([path]):
         raise ConfigError(
             f"system {system!r} is trained, and would learn from queries that are held out: "
-            f"{describe_campaign(campaign)}: name a system that is not trained"
+            f"{_describe_campaign(campaign)}: name a system that is not trained"
         )
 
 

@@ -351,7 +351,7 @@ def build_agreement_page(report: AgreementReport) -> Page:
     return Page("Agreement of judges", tuple(sections), Finding(first, details=tuple(others)))
 
 
-def format_kappa(result: KappaResult) -> str:
+def _format_kappa(result: KappaResult) -> str:
     """κ and its interval, such as ``.301 [.262, .340]``."""
     if result.kappa is None:
         return "not defined"
@@ -364,7 +364,7 @@ def _describe(report: AgreementReport, comparison: PairAgreement) -> str:
     if not comparison.pairs:
         return f"{names} graded no document in common."
     return (
-        f"{names}: κ {format_kappa(comparison.graded)} graded, {format_kappa(comparison.binary)} "
+        f"{names}: κ {_format_kappa(comparison.graded)} graded, {_format_kappa(comparison.binary)} "
         f"relevant from grade {report.binary_relevance}, over "
         f"{pluralize(comparison.pairs, 'pair')} of {pluralize(comparison.queries, 'query')}."
     )
@@ -372,15 +372,15 @@ def _describe(report: AgreementReport, comparison: PairAgreement) -> str:
 
 def _build_table(report: AgreementReport) -> Table:
     is_weighted = report.weighting != "none"
-    weighted = Column[KappaResult](f"κ {report.weighting}", format_kappa)
+    weighted = Column[KappaResult](f"κ {report.weighting}", _format_kappa)
     columns: list[Column[PairAgreement]] = [
         Column("reference", lambda each: each.reference, is_text=True, is_name=True),
         Column("judge", lambda each: each.judge, is_text=True, is_name=True),
         Column("pairs", lambda each: f"{each.pairs:,}"),
         Column("queries", lambda each: f"{each.queries:,}"),
-        Column("κ graded", lambda each: format_kappa(each.graded)),
+        Column("κ graded", lambda each: _format_kappa(each.graded)),
         *([weighted.of(lambda each: each.weighted)] if is_weighted else ()),
-        Column(f"κ from grade {report.binary_relevance}", lambda e: format_kappa(e.binary)),
+        Column(f"κ from grade {report.binary_relevance}", lambda e: _format_kappa(e.binary)),
         Column("equal", lambda each: format_percent(each.equal)),
         Column(
             "difference", lambda e: format_number(e.mean_difference, signed=True), is_optional=True

@@ -216,7 +216,7 @@ def estimate_differences(
     Raises:
         ConfigError: People graded queries that the machine did not, or too few.
     """
-    sampled = find_positions(people, machine)
+    sampled = _find_positions(people, machine)
     groups = number_by_appearance(machine.groups)[0]
     candidates = [name for name in machine.values if name != baseline]
     for m, measure in enumerate(machine.measures):
@@ -234,14 +234,14 @@ def estimate_differences(
                 raise ConfigError(f"--human-judge {people.judge}: {error}") from None
             if is_bounded(measure):
                 estimate = estimate.clip(-1, 1)
-            differing = count_differing(of_people, of_machine[sampled])
+            differing = _count_differing(of_people, of_machine[sampled])
             family = None if m else len(candidates)
             yield _describe(
                 estimate, name, measure, differing, family=family, alpha=level, min_gain=min_gain
             )
 
 
-def count_differing(people: FloatArray, machine: FloatArray) -> int:
+def _count_differing(people: FloatArray, machine: FloatArray) -> int:
     """Queries that show how far the machine is off.
 
     A measure that looks deep, such as AP, differs a little on nearly every query. Such differences
@@ -254,7 +254,7 @@ def count_differing(people: FloatArray, machine: FloatArray) -> int:
     return int((np.abs(people - machine) >= LEAST_DIFFERENCE).sum())
 
 
-def find_positions(people: JudgeValues, machine: JudgeValues) -> IntArray:
+def _find_positions(people: JudgeValues, machine: JudgeValues) -> IntArray:
     """The position of each query of people among the machine's.
 
     Raises:
@@ -364,13 +364,13 @@ def estimate_experiment(
     chosen, loaded = load_graded_dataset(
         experiment, source, folders=folders, systems=systems, dataset=dataset, progress=progress
     )
-    check_judges(loaded, people, machine)
+    _check_judges(loaded, people, machine)
     grades = {name: load_judge(loaded, name) for name in (people, machine)}
     progress(f"{loaded.name}: {people}", 0, 2)
     by_people = measure_systems(chosen, source, loaded, people, grades[people])
     progress(f"{loaded.name}: {machine}", 1, 2)
     by_machine = measure_systems(chosen, source, loaded, machine, grades[machine])
-    refuse_missing_grades(by_people, by_machine)
+    _refuse_missing_grades(by_people, by_machine)
     differences = estimate_differences(
         by_people, by_machine, chosen.baseline, alpha=chosen.alpha, min_gain=chosen.min_gain
     )
@@ -397,7 +397,7 @@ def estimate_experiment(
     )
 
 
-def refuse_missing_grades(people: JudgeValues, machine: JudgeValues) -> None:
+def _refuse_missing_grades(people: JudgeValues, machine: JudgeValues) -> None:
     """Refuse people who graded far less of what the systems return than the machine did.
 
     Documents that few grades reach, as those of ``judge --next``, would count as not relevant to
@@ -419,7 +419,7 @@ def refuse_missing_grades(people: JudgeValues, machine: JudgeValues) -> None:
         )
 
 
-def check_judges(dataset: Dataset, people: str, machine: str) -> None:
+def _check_judges(dataset: Dataset, people: str, machine: str) -> None:
     """Refuse judges whose grades allow no estimate.
 
     Raises:

@@ -41,7 +41,7 @@ from fusion_bench.util.json_text import encode_json_lines, parse_embedded_object
 MOST_QUOTED = 6_000
 
 
-def ask_model(
+def _ask_model(
     settings: ChatSettings,
     prompts: Sequence[str],
     store: Path | None,
@@ -163,7 +163,7 @@ def generate_queries(
     order = np.random.default_rng(seed).permutation(len(long_enough))[:count]
     drawn = [long_enough[i] for i in order.tolist()]
     prompts = [fill_prompt(document.text, context, examples) for document in drawn]
-    answers, usage = ask_model(settings, prompts, store, on_progress)
+    answers, usage = _ask_model(settings, prompts, store, on_progress)
     by_id: dict[str, dict[str, Any]] = {}
     unread = repeated = 0
     for document, answer in zip(drawn, answers, strict=True):
@@ -351,7 +351,7 @@ def _check_queries(
         )
         for row in rows.values()
     ]
-    answers, _ = ask_model(settings, prompts, store, on_progress)
+    answers, _ = _ask_model(settings, prompts, store, on_progress)
     return {name: _read_check(answer) for name, answer in zip(rows, answers, strict=True)}
 
 

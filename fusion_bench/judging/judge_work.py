@@ -114,7 +114,7 @@ def _find_top_grade(
     return greatest
 
 
-def open_task(
+def _open_task(
     judged: JudgedSystems,
     pool: Sequence[PooledDocument],
     options: JudgeOptions,
@@ -228,7 +228,7 @@ def open_work(
     pool = build_pool(judged, options.depth)
     if queries is not None:
         pool = keep_queries(pool, frozenset(queries))
-    task = open_task(judged, pool, options, asks_again=queries is not None)
+    task = _open_task(judged, pool, options, asks_again=queries is not None)
     if options.budget is None:
         return JudgeWork(judged, options, task)
     grades = {pair: each.grade for pair, each in task.file.judgments.items()}
@@ -252,7 +252,7 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
     lists = judged.dataset.runs.values()
     longest = max((int(run.ranks.max(initial=1)) for run in lists), default=1)
     pool = build_pool(judged, depth=max(options.depth, longest))
-    task = open_task(judged, pool, options)
+    task = _open_task(judged, pool, options)
     documents = {
         query: {each.document for each in group} for query, group in _group_by_query(pool).items()
     }

@@ -183,7 +183,9 @@ def _run_key(dataset: str, model: JudgeModel) -> str:
     return run_key(model.model_identity, "judge", dataset)
 
 
-def estimate_grading(request: GradingRequest, model: JudgeModel, store: ScoreStore) -> CostEstimate:
+def _estimate_grading(
+    request: GradingRequest, model: JudgeModel, store: ScoreStore
+) -> CostEstimate:
     """What the first attempts of all samples that are not stored would cost.
 
     Args:
@@ -208,7 +210,7 @@ def estimate_grading(request: GradingRequest, model: JudgeModel, store: ScoreSto
     return CostEstimate(identity.label, queries, answers, stored, answers - stored, usage, cost)
 
 
-async def grade_all(
+async def _grade_all(
     request: GradingRequest,
     model: JudgeModel,
     store: ScoreStore,
@@ -329,7 +331,7 @@ def estimate_judges(request: GradingRequest, store: Path) -> dict[str, CostEstim
     """What each judge would ask for and cost; asks nobody."""
     with closing(ScoreStore(store)) as opened:
         return {
-            name: estimate_grading(request, model, opened)
+            name: _estimate_grading(request, model, opened)
             for name, model in request.config.judges.items()
         }
 
@@ -365,7 +367,7 @@ def run_judges(
     for name, model in judges.items():
         with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
             budget = Budget(max_cost, _sum_costs(request, model, opened))
-            grading = grade_all(request, model, opened, budget, on_progress)
+            grading = _grade_all(request, model, opened, budget, on_progress)
             grades = asyncio.run(grading)
             written.append(_write(request, name, grades, opened))
     return written

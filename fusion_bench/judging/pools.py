@@ -101,7 +101,7 @@ def read_judged_systems(
     return JudgedSystems(path, loaded, kept, source)
 
 
-def align_for_judging(
+def _align_for_judging(
     judged: JudgedSystems, dataset: Dataset
 ) -> tuple[AlignedRuns, dict[str, System]]:
     """Every query that a list answers, judged or not, and the systems, fitted.
@@ -200,7 +200,7 @@ def build_pool(judged: JudgedSystems, depth: int) -> tuple[PooledDocument, ...]:
     ranks: dict[Pair, list[int]] = {}
     queries: dict[str, None] = {}
     for number, dataset in enumerate(judged.dataset.repeats, 1):
-        runs, systems = align_for_judging(judged, dataset)
+        runs, systems = _align_for_judging(judged, dataset)
         queries |= dict.fromkeys(runs.queries)
         for s, system in enumerate(systems.values()):
             if number > judged.dataset.count_repeats(system.list_keys):

@@ -188,7 +188,7 @@ class JudgeSensitivity(TableView, ReportRecord):
 TIE_PLACES = 12
 
 
-def compare_systems(
+def _compare_systems(
     collections: Mapping[str, CollectionRecord], *, alpha: float
 ) -> Iterator[SystemSensitivity]:
     """Every system under every judge.
@@ -316,8 +316,8 @@ def judge_experiment(
     chosen, loaded = load_graded_dataset(
         experiment, source, folders=folders, systems=systems, dataset=dataset, progress=progress
     )
-    grades = {name: load_judge(loaded, name) for name in choose_judges(loaded, judges)}
-    common = find_common_queries(loaded.name, grades)
+    grades = {name: load_judge(loaded, name) for name in _choose_judges(loaded, judges)}
+    common = _find_common_queries(loaded.name, grades)
     collections: dict[str, CollectionRecord] = {}
     for done, (name, qrels) in enumerate(grades.items()):
         progress(f"{loaded.name}: {name}", done, len(grades))
@@ -333,7 +333,7 @@ def judge_experiment(
         min_gain=chosen.min_gain,
         queries=len(reference.queries),
         judges=tuple(_describe_judges(loaded, grades, collections, chosen.systems.values())),
-        systems=tuple(compare_systems(collections, alpha=chosen.alpha)),
+        systems=tuple(_compare_systems(collections, alpha=chosen.alpha)),
         orders=tuple(compare_orders(collections)),
         data_warnings=(
             *find_scale_warnings(grades),
@@ -343,7 +343,7 @@ def judge_experiment(
     )
 
 
-def choose_judges(dataset: Dataset, names: Sequence[str]) -> tuple[str, ...]:
+def _choose_judges(dataset: Dataset, names: Sequence[str]) -> tuple[str, ...]:
     """The judges to compare, the reference first.
 
     Args:
@@ -367,7 +367,7 @@ def choose_judges(dataset: Dataset, names: Sequence[str]) -> tuple[str, ...]:
     return chosen
 
 
-def find_common_queries(dataset: str, grades: Mapping[str, Qrels]) -> frozenset[str]:
+def _find_common_queries(dataset: str, grades: Mapping[str, Qrels]) -> frozenset[str]:
     """The queries that every judge graded.
 
     Raises:

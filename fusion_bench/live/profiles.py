@@ -202,7 +202,7 @@ def nablarch(
     Raises:
         ConfigError: A key or value breaks a rule.
     """
-    read = read_rerank_section(config)
+    read = _read_rerank_section(config)
     options = {"settings": read.settings, "enabled": read.enabled, **options}
     if read.enabled:
         options.setdefault("rerankers", {NABLARCH_RERANKER: read.list_providers()})
@@ -224,7 +224,7 @@ def nablarch(
     return {"system": system, "ties": "first_seen", **options}
 
 
-def read_rerank_section(
+def _read_rerank_section(
     config: Mapping[str, Any] | str | os.PathLike[str] | None,
 ) -> NablarchRerank:
     """The settings below ``nablarch.rag.rerank``; argument as for :func:`nablarch`.

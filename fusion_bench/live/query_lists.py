@@ -74,7 +74,7 @@ def read_hits(given: object, source: str) -> list[QueryHit]:
     return [_read_hit(item, source, i) for i, item in enumerate(items, 1)]
 
 
-def check_scores(hits: Iterable[QueryHit], source: str, space: ScoreSpace) -> None:
+def _check_scores(hits: Iterable[QueryHit], source: str, space: ScoreSpace) -> None:
     """Check that the scores of a rerank list lie where their score space says.
 
     Args:
@@ -336,7 +336,7 @@ async def gather_lists(
 def _read_list(given: object, name: str, spaces: Mapping[str, ScoreSpace]) -> list[QueryHit]:
     hits = read_hits(given, name)
     if name in spaces:
-        check_scores(hits, name, spaces[name])
+        _check_scores(hits, name, spaces[name])
     return hits
 
 

@@ -56,7 +56,7 @@ async def open_chains(
     store: RecentScores,
     spaces: Mapping[str, ScoreSpace],
 ) -> dict[str, ProviderChain]:
-    """Connect the providers of all chains; see :func:`open_chain`.
+    """Connect the providers of all chains; see :func:`_open_chain`.
 
     Args:
         configs: By name of the rerank list.
@@ -66,7 +66,7 @@ async def open_chains(
     """
     chains = {}
     for name, config in configs.items():
-        chains[name] = chain = await open_chain(name, config, stack, store)
+        chains[name] = chain = await _open_chain(name, config, stack, store)
         if chain.score_space != spaces.get(name, chain.score_space):
             log.warning(
                 "reranker %r: its scores are %r, and those of the stored list %r: a blend that was "
@@ -78,7 +78,7 @@ async def open_chains(
     return chains
 
 
-async def open_chain(
+async def _open_chain(
     name: str, config: ChainConfig, stack: AsyncExitStack, store: RecentScores
 ) -> ProviderChain:
     """Connect the providers of a chain.

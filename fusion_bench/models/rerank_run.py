@@ -61,7 +61,7 @@ def _run_key(work: ScoringRequest, provider: Provider) -> str:
     return run_key(provider.model_identity, *facts)
 
 
-async def score_queries(
+async def _score_queries(
     work: ScoringRequest,
     providers: Sequence[Provider],
     settings: RerankSettings,
@@ -209,7 +209,7 @@ class WrittenList(TableView):
         return {"provider": [n for n, _ in rows], "queries": [len(ids) for _, ids in rows]}
 
 
-def build_list(
+def _build_list(
     request: ScoringRequest,
     chain: ProviderChain,
     answers: Mapping[str, RerankAnswer],
@@ -334,7 +334,7 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
     path, request, providers, config = _check_run(dataset, options)
     identities = [provider.model_identity for provider in providers]
     with lock_models(options.store, identities), closing(ScoreStore(options.store)) as store:
-        scoring = score_queries(
+        scoring = _score_queries(
             request,
             providers,
             config.resolved_settings(),
@@ -351,7 +351,7 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
         "identities": [asdict(session.identity) for session in chain.sessions],
         "settings": config.resolved_settings().model_dump(mode="json"),
     }
-    data, meta = build_list(request, chain, answers, events, record)
+    data, meta = _build_list(request, chain, answers, events, record)
     write_with_meta(path, data, meta)
     whole, root = resolve_path(path), resolve_path(dataset.parent)
     place = whole.relative_to(root).as_posix() if whole.is_relative_to(root) else path.name

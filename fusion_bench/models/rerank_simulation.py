@@ -191,7 +191,7 @@ TYPICAL_FAILURE_RATE = 0.1
 ROUNDING = 1e-9
 
 
-def describe_deadline(
+def _describe_deadline(
     measure: str, chosen: SimulationPoint, unlimited: SimulationPoint, gain: float
 ) -> str:
     """What the deadline costs and saves.
@@ -215,7 +215,7 @@ def describe_deadline(
     )
 
 
-def describe_breaker(
+def _describe_breaker(
     outcomes: SimulationInput,
     points: Sequence[SimulationPoint],
     spec: SimulationSettings,
@@ -320,8 +320,8 @@ def run_simulation(
         fused,
         by_failure,
         by_deadline,
-        answer=describe_deadline(quality.measure, points[-1], by_deadline[-1], reranked - fused),
-        notes=tuple(describe_breaker(quality, by_failure, spec, settings)),
+        answer=_describe_deadline(quality.measure, points[-1], by_deadline[-1], reranked - fused),
+        notes=tuple(_describe_breaker(quality, by_failure, spec, settings)),
     )
 
 

@@ -62,7 +62,7 @@ def score_chunks(index: Index, queries: Sequence[str]) -> Iterator[FloatArray]:
         yield index.scores(queries[start : start + CHUNK])
 
 
-def rank_chunks(
+def _rank_chunks(
     ids: Sequence[str],
     chunks: Iterable[FloatArray],
     *,
@@ -198,7 +198,7 @@ def read_texts(dataset: Path | None, options: RetrieveOptions | None = None) -> 
     documents, queries, judged = options.documents, options.queries, None
     inputs: list[Path] = []
     if dataset is not None:
-        spec, source = read_planned_spec(dataset, {})
+        spec, source = _read_planned_spec(dataset, {})
         paths = DatasetPaths(source)
         inputs = [dataset, *spec.file_paths(dataset.parent)]
         if documents is None and spec.documents is not None:
@@ -242,7 +242,7 @@ def _choose_queries(
     return chosen
 
 
-def read_planned_spec(path: Path, entry: Mapping[str, object]) -> tuple[DatasetSpec, Source]:
+def _read_planned_spec(path: Path, entry: Mapping[str, object]) -> tuple[DatasetSpec, Source]:
     """A ``dataset.yaml`` as it will be with one more run; it may have none before.
 
     Args:
@@ -290,9 +290,9 @@ class SearchContext:
         depth: int,
         above: float | None = None,
     ) -> dict[str, Ranking]:
-        """The best documents of each query; arguments as for :func:`rank_chunks`."""
+        """The best documents of each query; arguments as for :func:`_rank_chunks`."""
         done = self.report_queries(len(texts.queries))
-        rankings = rank_chunks(ids, chunks, depth=depth, above=above, on_progress=done)
+        rankings = _rank_chunks(ids, chunks, depth=depth, above=above, on_progress=done)
         return dict(zip(texts.queries, rankings, strict=True))
 
 
@@ -405,7 +405,7 @@ def check_target(target: RunTarget, texts: SearchTexts) -> None:
     _check_ids(target.name, encode, texts)
     if path.is_dir():
         raise ConfigError(f"--out {path}: a folder: name a file")
-    present = read_run_path(target)
+    present = _read_run_path(target)
     if resolve_path(path) in {
         resolve_path(file) for file in texts.inputs if resolve_path(file) != present
     }:
@@ -417,11 +417,11 @@ def check_target(target: RunTarget, texts: SearchTexts) -> None:
         _edit_entries(target.dataset, target)
 
 
-def read_run_path(target: RunTarget) -> Path | None:
+def _read_run_path(target: RunTarget) -> Path | None:
     """The file of the run in the ``dataset.yaml`` that has the name now; None = there is none."""
     if target.dataset is None:
         return None
-    known = read_planned_spec(target.dataset, {})[0].runs.get(target.name)
+    known = _read_planned_spec(target.dataset, {})[0].runs.get(target.name)
     return None if known is None else resolve_path(target.dataset.parent / known.path)
 
 
@@ -463,7 +463,7 @@ def _edit_entries(path: Path, target: RunTarget) -> str | None:
     Raises:
         ConfigError: Another file has the run's name, or the line has no place.
     """
-    _, source = read_planned_spec(path, {target.name: target.entry})
+    _, source = _read_planned_spec(path, {target.name: target.entry})
     runs = source.data.get("runs") or {}
     known = runs.get(target.name)
     if known is not None:

@@ -30,7 +30,7 @@ UNKNOWN_KEY = "extra_forbidden"
 SHOWN = 80
 
 
-def format_first_error(error: ValidationError, model: type[BaseModel]) -> str:
+def _format_first_error(error: ValidationError, model: type[BaseModel]) -> str:
     """``results.0.score: input should be …, given 1.5``.
 
     Args:
@@ -144,7 +144,7 @@ class Record(BaseModel):
             return cls.model_validate_json(text, context=context)
         except ValidationError as error:
             prefix = f"{where}: " if where else ""
-            raise DataError(f"{prefix}{format_first_error(error, cls)}") from None
+            raise DataError(f"{prefix}{_format_first_error(error, cls)}") from None
 
     def to_json(self) -> str:
         """The record as one line of JSON with the documents' keys; ``from_json`` reads it back."""

@@ -144,7 +144,7 @@ def signed_score(score: object, sign: int) -> object:
     return 0.0 - score if is_number and sign < 0 else score  # type: ignore[operator]
 
 
-def field_at(fields: Any, name: str) -> Any:  # noqa: ANN401 - JSON
+def _field_at(fields: Any, name: str) -> Any:  # noqa: ANN401 - JSON
     """The field of a document, also where a name with dots is nested; None if there is none."""
     value = value_at(fields, name)
     return value if value is not None else value_at(fields, *name.split("."))
@@ -472,8 +472,8 @@ class Session(ABC):
     def _read_document(self, row: Mapping[str, Any], *, texts: bool) -> tuple[object, object]:
         id_field, text_field = self._connector.id_field, self._connector.text_field
         known = value_at(row, *self.fields)
-        document = self._read_id(row) if id_field is None else field_at(known, id_field)
-        return document, field_at(known, text_field) if texts and text_field else None
+        document = self._read_id(row) if id_field is None else _field_at(known, id_field)
+        return document, _field_at(known, text_field) if texts and text_field else None
 
     def _read_id(self, row: Mapping[str, Any]) -> object:
         return value_at(row, *self.own_id)

@@ -72,12 +72,12 @@ class ChromaSession(HttpSession):
             keys = [SCORE, *([DOCUMENT] if texts else [])]
             body = {"searches": [{**body, "select": {"keys": keys}}]}
         else:
-            body = {**body, "include": list_included(texts=texts)}
+            body = {**body, "include": _list_included(texts=texts)}
         path = self._collections_path(self._collection_id, action)
         extra = self._connector.answer_bytes(depth, texts=texts)
         data = await self._client.post_json(path, body, extra_bytes=extra)
         refuse_error(self._client, data)
-        return read_columns(data, scores, texts=texts)
+        return _read_columns(data, scores, texts=texts)
 
     async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
         """A page of the collection."""
@@ -109,12 +109,12 @@ class ChromaSession(HttpSession):
         return f"{PREFIX}{place}"
 
 
-def list_included(*, texts: bool) -> list[str]:
+def _list_included(*, texts: bool) -> list[str]:
     """The columns beside the ids of the answer to a query."""
     return ["distances", *(["documents"] if texts else [])]
 
 
-def read_columns(data: Any, scores: str, *, texts: bool) -> list[Hit]:  # noqa: ANN401 - JSON
+def _read_columns(data: Any, scores: str, *, texts: bool) -> list[Hit]:  # noqa: ANN401 - JSON
     """The hits of the first and only query of an answer in columns.
 
     Raises:
@@ -172,9 +172,9 @@ class LocalSession(LibrarySession):
     async def _search(
         self, body: dict[str, Any], _source: str, _depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        include = list_included(texts=texts)
+        include = _list_included(texts=texts)
         data = await self._call(lambda: self._collection.query(**body, include=include))
-        return read_columns(dict(data), "distances", texts=texts)
+        return _read_columns(dict(data), "distances", texts=texts)
 
     async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
         """A page of the collection."""

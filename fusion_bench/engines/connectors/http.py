@@ -45,7 +45,7 @@ def check_pointer(pointer: str) -> str:
     return pointer
 
 
-def follow_pointer(data: Any, pointer: str) -> Any:  # noqa: ANN401 - JSON
+def _follow_pointer(data: Any, pointer: str) -> Any:  # noqa: ANN401 - JSON
     """The value that a JSON pointer leads to; None if it leads to nothing."""
     for part in pointer.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
@@ -153,7 +153,7 @@ class GenericHttpSession(HttpSession):
             body["body"],
             extra_bytes=self._connector.answer_bytes(depth, texts=texts),
         )
-        hits = follow_pointer(data, request.hits)
+        hits = _follow_pointer(data, request.hits)
         if not isinstance(hits, list):
             raise malformed_error(f"there is no list of hits at {request.hits!r}")
         rows = [_read_row(hit, request) for hit in hits]
@@ -165,7 +165,7 @@ class GenericHttpSession(HttpSession):
         if request is None:
             return {}
         data = await self._client.request_json(request.request, request.path, request.body)
-        value = follow_pointer(data, request.value)
+        value = _follow_pointer(data, request.value)
         if value is None:
             raise malformed_error(f"fingerprint: there is nothing at {request.value!r}")
         is_plain = isinstance(value, str | int | float) and len(str(value)) < 200
@@ -244,7 +244,7 @@ def _read_row(hit: Any, request: HttpRequest) -> tuple[object, object, object]: 
         ProviderError: Kind ``malformed``: it has no score, and one is configured.
     """
     pointers = (request.id, request.score, request.text)
-    document, score, text = (None if p is None else follow_pointer(hit, p) for p in pointers)
+    document, score, text = (None if p is None else _follow_pointer(hit, p) for p in pointers)
     if request.score is not None and score is None:
         raise malformed_error(f"a hit has no score at {request.score!r}")
     return document, score, text

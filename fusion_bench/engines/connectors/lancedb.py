@@ -155,7 +155,7 @@ class LanceSession(LibrarySession):
     async def _search(
         self, body: dict[str, Any], source: str, depth: int, *, texts: bool
     ) -> Sequence[Hit]:
-        connector, score = self._connector, score_column(self._connector, source)
+        connector, score = self._connector, _score_column(self._connector, source)
         columns = connector.read_fields(texts=texts)
 
         def read_rows() -> list[dict[str, Any]]:
@@ -193,7 +193,7 @@ class LanceSession(LibrarySession):
         return search.distance_type(body["metric"]) if body["metric"] else search
 
     def _read_score(self, row: Mapping[str, Any], source: str) -> object:
-        score = score_column(self._connector, source)
+        score = _score_column(self._connector, source)
         return signed_score(row[score], -1 if score == DISTANCE else 1)
 
     def _describe(self) -> Mapping[str, JsonValue]:
@@ -210,7 +210,7 @@ class LanceSession(LibrarySession):
         }
 
 
-def score_column(connector: LanceDBConnector, source: str) -> str:
+def _score_column(connector: LanceDBConnector, source: str) -> str:
     """The column with the scores of a source, or of the hybrid search."""
     if not source:
         return FUSED_SCORE

@@ -68,9 +68,10 @@ def fused_statement(connector: PgvectorConnector, depth: int) -> str:
     return statement
 
 
-def count_statement(connector: PgvectorConnector, source: str, most: int) -> str:
+def _count_statement(connector: PgvectorConnector, source: str, most: int) -> str:
     """How many documents a search for near vectors could give, up to ``most``."""
-    table, field = quote_table(connector.table), quote_name(connector.legs[source].field or source)
+    table = _quote_table(connector.table)
+    field = _quote_name(connector.legs[source].field or source)
     rows = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {most}"  # noqa: S608 - names are quoted
     return f"SELECT COUNT(*) FROM ({rows}) AS vectors"  # noqa: S608 - names are quoted
 
@@ -80,8 +81,8 @@ def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
     settings = connector.legs[source]
     if settings.sql is not None:
         return settings.sql.rstrip().rstrip(";").replace("%(depth)s", str(depth))
-    table, document = quote_table(connector.table), quote_name(connector.id_field)
-    field = quote_name(settings.field or source)
+    table, document = _quote_table(connector.table), _quote_name(connector.id_field)
+    field = _quote_name(settings.field or source)
     if settings.search == "text":
         return (
             f"SELECT {document}::text AS id, {settings.rank}({field}, query) AS score "  # noqa: S608 - names are quoted
@@ -104,22 +105,22 @@ def _text_query(settings: PostgresSource) -> str:
 
 def add_texts(connector: PgvectorConnector, hits: str) -> str:
     """The statement of hits with the texts of their documents."""
-    table, document = quote_table(connector.table), quote_name(connector.id_field)
-    text = quote_name(connector.text_field or "")
+    table, document = _quote_table(connector.table), _quote_name(connector.id_field)
+    text = _quote_name(connector.text_field or "")
     return (
         f"SELECT hits.id, hits.score, texts.{text}::text FROM ({hits}) AS hits "  # noqa: S608 - names are quoted
         f"LEFT JOIN {table} AS texts ON texts.{document}::text = hits.id {BEST_FIRST}"
     )
 
 
-def quote_name(name: str) -> str:
+def _quote_name(name: str) -> str:
     """An identifier of SQL; psycopg2 takes a single % for a parameter."""
     return '"{}"'.format(name.replace('"', '""').replace("%", "%%"))
 
 
-def quote_table(name: str) -> str:
+def _quote_table(name: str) -> str:
     """The name of a table, with that of its schema if it has one."""
-    return ".".join(map(quote_name, name.split(".")))
+    return ".".join(map(_quote_name, name.split(".")))
 
 
 COLUMNS = """\
@@ -236,17 +237,17 @@ class PostgresSession(Session):
     async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
         """Every row of the table."""
         connector = self._connector
-        text = quote_name(require_text_field(connector.text_field, texts=True) or "")
+        text = _quote_name(require_text_field(connector.text_field, texts=True) or "")
         statement = (
-            f"SELECT {quote_name(connector.id_field)}::text, 0, {text}::text "  # noqa: S608 - names are quoted
-            f"FROM {quote_table(connector.table)}"
+            f"SELECT {_quote_name(connector.id_field)}::text, 0, {text}::text "  # noqa: S608 - names are quoted
+            f"FROM {_quote_table(connector.table)}"
         )
         return [make_hit(*row) for row in await self._read_rows(statement, {})], None
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Versions of server and pgvector, count of rows, digest of columns and indexes."""
-        parameters = {"table": quote_table(self._connector.table).replace("%%", "%")}
-        count = f"SELECT COUNT(*) FROM {quote_table(self._connector.table)}"  # noqa: S608 - quoted
+        parameters = {"table": _quote_table(self._connector.table).replace("%%", "%")}
+        count = f"SELECT COUNT(*) FROM {_quote_table(self._connector.table)}"  # noqa: S608 - quoted
         statements = ("SHOW server_version", EXTENSIONS, count, COLUMNS, INDEXES)
         answers = [await self._read_rows(statement, parameters) for statement in statements]
         versions, extensions, counts, columns, indexes = answers
@@ -276,7 +277,7 @@ class PostgresSession(Session):
         settings = self._connector.legs[source]
         if settings.search != "vector" or settings.sql is not None:
             return
-        rows = await self._read_rows(count_statement(self._connector, source, depth), {})
+        rows = await self._read_rows(_count_statement(self._connector, source, depth), {})
         if rows[0][0] > length:
             raise ProviderError(
                 f"legs.{source}: an index gave {length} of {rows[0][0]} hits: raise its limit, "

@@ -68,7 +68,7 @@ class SearchApiSession(HttpSession):
 
     def _check(self, data: Any) -> None:  # noqa: ANN401 - JSON
         super()._check(data)
-        check_complete(data)
+        _check_complete(data)
 
     async def read_documents(self, place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
         """A page of a scroll over the index, which ends by itself after a while."""
@@ -90,7 +90,7 @@ class SearchApiSession(HttpSession):
         index = self._connector.index
         root = await self._get_permitted("/")
         count = await self._client.get_json(path_of(index, "_count"))
-        check_complete(count)
+        _check_complete(count)
         mapping = await self._get_permitted(path_of(index, "_mapping"))
         settings = await self._get_permitted(path_of(index, "_settings"))
         return {
@@ -101,7 +101,7 @@ class SearchApiSession(HttpSession):
         }
 
 
-def check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
+def _check_complete(data: Any) -> None:  # noqa: ANN401 - JSON
     """Refuse an answer to which a shard or a cluster gave nothing, or that came too late.
 
     Raises:

@@ -351,8 +351,8 @@ class RetrieverConnector(ObjectConnector):
         metadata = getattr(document, self.metadata, {})
         score = None if own_score is None else getattr(document, own_score, None)
         return (
-            choose_field(metadata, settings.id_field, getattr(document, own_id, None)),
-            choose_field(metadata, settings.score_field, score),
+            _choose_field(metadata, settings.id_field, getattr(document, own_id, None)),
+            _choose_field(metadata, settings.score_field, score),
             getattr(document, self.own[2], None) if texts else None,
         )
 
@@ -364,7 +364,7 @@ class RetrieverConnector(ObjectConnector):
             return {self.package: None}
 
 
-def choose_field(metadata: object, field: str | None, default: object) -> object:
+def _choose_field(metadata: object, field: str | None, default: object) -> object:
     """The value of a field of the metadata; the default where no field is configured."""
     if field is None:
         return default

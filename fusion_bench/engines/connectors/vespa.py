@@ -157,7 +157,7 @@ class VespaConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
         return {
             **settings.parameters,
             **self._tensors((source,), query),
-            "yql": write_depth(settings.yql, depth),
+            "yql": _write_depth(settings.yql, depth),
             "query": query.text,
             "ranking": settings.ranking,
             "hits": depth,
@@ -173,7 +173,7 @@ class VespaConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
             **parameters,
             **exported,
             **self._tensors(self.legs, query),
-            "yql": write_depth(self.fused_yql or "", self.window or depth),
+            "yql": _write_depth(self.fused_yql or "", self.window or depth),
             "query": query.text,
             "ranking": self.fused_ranking,
         }
@@ -186,6 +186,6 @@ class VespaConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
         }
 
 
-def write_depth(yql: str, depth: int) -> str:
+def _write_depth(yql: str, depth: int) -> str:
     """A YQL query with the number of documents in it."""
     return re.sub(rf"\b{DEPTH}\b", str(depth), yql)

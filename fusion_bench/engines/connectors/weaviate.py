@@ -61,12 +61,12 @@ Boosted: TypeAlias = Annotated[str, AfterValidator(_check_boosted)]
 CollectionName: TypeAlias = Annotated[str, AfterValidator(_check_collection)]
 
 
-def write_literal(value: object) -> str:
+def _write_literal(value: object) -> str:
     """A value of GraphQL: texts have the escapes of JSON, and all else is written alike."""
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def parse_number(value: object) -> object:
+def _parse_number(value: object) -> object:
     """A score, which Weaviate writes as a text; what is no number stays."""
     try:
         return float(value) if isinstance(value, str) else value
@@ -91,7 +91,7 @@ class WeaviateSession(HttpSession):
 
     def _read_score(self, row: Mapping[str, Any], source: str) -> object:
         name = self._connector.score_of(source)
-        number = parse_number(value_at(row, "_additional", name))
+        number = _parse_number(value_at(row, "_additional", name))
         return signed_score(number, -1 if name == "distance" else 1)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
@@ -99,7 +99,7 @@ class WeaviateSession(HttpSession):
         name, tenant = self._connector.collection, self._connector.tenant
         meta = await self._get_permitted("/v1/meta")
         schema = await self._get_permitted(f"/v1{path_of('schema', name)}")
-        place = "" if tenant is None else f"(tenant: {write_literal(tenant)})"
+        place = "" if tenant is None else f"(tenant: {_write_literal(tenant)})"
         query = f"{{ Aggregate {{ {name}{place} {{ meta {{ count }} }} }} }}"
         data = await self._post(GRAPHQL_PATH, {"query": query})
         (row,) = rows_at(data, "data", "Aggregate", name)[:1] or [{}]
@@ -207,12 +207,12 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
     def _source_arguments(self, source: str, query: PullQuery) -> str:
         settings = self.legs[source]
         if settings.vector is None:
-            properties = write_literal(list(settings.properties))
-            return f"bm25: {{query: {write_literal(query.text)}, properties: {properties}}}"
+            properties = _write_literal(list(settings.properties))
+            return f"bm25: {{query: {_write_literal(query.text)}, properties: {properties}}}"
         target = self._write_target(source)
         if settings.vectorized:
-            return f"nearText: {{concepts: {write_literal([query.text])}{target}}}"
-        return f"nearVector: {{vector: {write_literal(vector_of(query, source))}{target}}}"
+            return f"nearText: {{concepts: {_write_literal([query.text])}{target}}}"
+        return f"nearVector: {{vector: {_write_literal(vector_of(query, source))}{target}}}"
 
     def fused_request(self, query: PullQuery, depth: int) -> dict[str, Any]:
         """The hybrid search as an argument of GraphQL."""
@@ -220,13 +220,13 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
         (vector,) = (name for name, source in self.legs.items() if source.vector is not None)
         (keyword,) = (name for name in self.legs if name != vector)
         parts = [
-            f"query: {write_literal(query.text)}",
-            f"alpha: {write_literal(fusion['alpha'])}",
+            f"query: {_write_literal(query.text)}",
+            f"alpha: {_write_literal(fusion['alpha'])}",
             f"fusionType: {fusion['method']}",
-            f"properties: {write_literal(list(self.legs[keyword].properties))}",
+            f"properties: {_write_literal(list(self.legs[keyword].properties))}",
         ]
         if not self.legs[vector].vectorized:
-            parts.append(f"vector: {write_literal(vector_of(query, vector))}")
+            parts.append(f"vector: {_write_literal(vector_of(query, vector))}")
         arguments = f"hybrid: {{{', '.join(parts)}{self._write_target(vector)}}}"
         return {"arguments": arguments, "depth": depth, "score": self.score_of("")}
 
@@ -237,11 +237,11 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
             request: The search, how many objects are wanted, and which score.
             fields: The properties that are read.
         """
-        tenant = "" if self.tenant is None else f", tenant: {write_literal(self.tenant)}"
+        tenant = "" if self.tenant is None else f", tenant: {_write_literal(self.tenant)}"
         values = f"_additional {{ id {request['score']} }} {' '.join(fields)}"
         search = f"limit: {request['depth']}{tenant}, {request['arguments']}"
         return f"{{ Get {{ {self.collection}({search}) {{ {values} }} }} }}"
 
     def _write_target(self, source: str) -> str:
         vector = self.legs[source].vector
-        return "" if vector in {None, "default"} else f", targetVectors: {write_literal([vector])}"
+        return "" if vector in {None, "default"} else f", targetVectors: {_write_literal([vector])}"

@@ -210,7 +210,7 @@ class Conv0705(EngineDialect):
             if not blend.always_rerank:
                 draft.lose(f"blend.skip_limit: {limit} instead of {blend.skip_limit}, as top_k")
             draft.blend = blend.model_copy(update={"skip_limit": limit})
-        strategies = assign_strategies(draft.sources, draft.roles)
+        strategies = _assign_strategies(draft.sources, draft.roles)
         return draft.finish({**fusion, "strategies": strategies}, **windows)
 
     @classmethod
@@ -220,7 +220,7 @@ class Conv0705(EngineDialect):
         values = super().list_values(system, roles)
         given = values.get("strategies") or {}
         known = {name: frozenset({strategy}) for name, strategy in given.items()}
-        slots = assign_strategies(system.runs, known)
+        slots = _assign_strategies(system.runs, known)
         if len(slots) < len(system.runs):
             raise ConfigError(f"system {system.name!r}: runs: at most {len(STRATEGIES)} lists")
         weights = {slots[each["name"]]: each["weight"] for each in values["sources"]}
@@ -255,7 +255,7 @@ class Conv0705(EngineDialect):
         return system
 
 
-def assign_strategies(
+def _assign_strategies(
     sources: Sequence[str], roles: Mapping[str, frozenset[str]]
 ) -> dict[str, str]:
     """Source → the strategy of its role, or one that is free; without sources beyond three.

@@ -120,7 +120,7 @@ def has_question(draft: Draft) -> bool:
     return any("question" in draft.roles[name] for name in draft.sources)
 
 
-def find_bonus_sum(draft: Draft) -> dict[str, Any]:
+def _find_bonus_sum(draft: Draft) -> dict[str, Any]:
     """``k``, ``weights`` and ``bonus`` of a sum of reciprocal ranks.
 
     What is lost: a k of its own for each list, a bonus that is not that of the best rank, and a
@@ -198,7 +198,7 @@ class Qmd(BonusDialect):
         """Sums of reciprocal ranks; a bonus that is not qmd's is lost."""
         if not has_question(draft):
             draft.refuse("runs: a list of the original query, of role 'question', is needed")
-        fusion = find_bonus_sum(draft)
+        fusion = _find_bonus_sum(draft)
         if fusion["bonus"] != QMD_BONUS:
             draft.lose("bonus: 0.05 at the best rank 1, 0.02 at 2 and 3, in the code of qmd")
         return {"method": name_of(cls.methods[0]), **fusion, "bonus": QMD_BONUS}
@@ -260,7 +260,7 @@ class Adr005(BonusDialect):
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
         """``rrf`` for reciprocal ranks of equal weights without a blend, else ``rrf_v2``."""
-        fusion = find_bonus_sum(draft)
+        fusion = _find_bonus_sum(draft)
         is_plain = len(set(fusion["weights"].values())) == 1 and not fusion["bonus"]
         if is_plain and not isinstance(draft.blend, PositionAware | Linear):
             return {"method": "rrf", "k": fusion["k"]}

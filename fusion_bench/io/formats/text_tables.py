@@ -142,7 +142,7 @@ def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
 COMMENT: Final = "#"
 
 
-def split_trec_lines(path: Path, kind: Kind, text: str) -> Iterator[tuple[int, list[str]]]:
+def _split_trec_lines(path: Path, kind: Kind, text: str) -> Iterator[tuple[int, list[str]]]:
     """The number and the cells of each row; blank lines and comments are skipped.
 
     A line that starts with ``#`` is a comment. The tag of a run may hold blanks: it is whatever
@@ -192,7 +192,7 @@ def looks_like_trec(path: Path, kind: Kind, lines: Sequence[str]) -> bool:
         kind: What the file should hold.
         lines: Its first lines.
     """
-    rows = [cells for _, cells in split_trec_lines(path, kind, "\n".join(lines))]
+    rows = [cells for _, cells in _split_trec_lines(path, kind, "\n".join(lines))]
     return bool(rows) and all(_fits_columns(cells, kind) for cells in rows)
 
 
@@ -214,7 +214,7 @@ def read_trec(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) 
         table = _read_large(data, kind, has_ranks=has_ranks)
         if table is not None:
             return table
-    lines = [*split_trec_lines(path, kind, decode_text(path, data))]
+    lines = [*_split_trec_lines(path, kind, decode_text(path, data))]
     return _tabulate_cells(path, kind, lines)
 
 

@@ -74,7 +74,7 @@ class LocalEncoder(TextEncoder):
     @asynccontextmanager
     async def open_model(self) -> AsyncIterator[Model]:
         """Load the model."""
-        identity = identify(self.method, self.model, self.weights_digest)
+        identity = _identify(self.method, self.model, self.weights_digest)
         yield _LocalModel(identity, self.batch, await asyncio.to_thread(self.load_encoder))
 
 
@@ -95,7 +95,7 @@ class _LocalModel:
             raise
         except Exception as error:  # noqa: BLE001 - each runtime has its own exceptions
             raise ProviderError(f"the model failed: {error}", kind="server") from None
-        return Answers(pack_vectors(vectors, len(texts)))
+        return Answers(_pack_vectors(vectors, len(texts)))
 
 
 class HttpEncoder(RepeatedServer, TextEncoder):
@@ -118,7 +118,7 @@ class HttpEncoder(RepeatedServer, TextEncoder):
         """Connect."""
         async with open_client(self.base_url, self) as remote:
             model = remote.read_name(await self.resolve_model(remote)) or self.model
-            yield _RemoteModel(self, remote, identify(self.method, model, self.endpoint))
+            yield _RemoteModel(self, remote, _identify(self.method, model, self.endpoint))
 
     @property
     def endpoint(self) -> str:
@@ -144,15 +144,15 @@ class _RemoteModel:
                 vectors = np.array(rows, dtype=np.float32)
         except (TypeError, ValueError, OverflowError, RecursionError):
             raise malformed_error("the vectors are no lists of numbers of one length") from None
-        return Answers(pack_vectors(vectors, len(texts)), tokens)
+        return Answers(_pack_vectors(vectors, len(texts)), tokens)
 
 
-def identify(method: str, model: str, endpoint: str) -> str:
+def _identify(method: str, model: str, endpoint: str) -> str:
     """All that a vector depends on besides its text."""
     return json.dumps([method, model, endpoint])
 
 
-def pack_vectors(vectors: Vectors, count: int) -> tuple[bytes, ...]:
+def _pack_vectors(vectors: Vectors, count: int) -> tuple[bytes, ...]:
     """Each vector as bytes.
 
     Raises:

@@ -58,8 +58,8 @@ class Encoder:
     ) -> None:
         ort = import_extra("onnxruntime", purpose="dense retrieval")
         tokenizers = import_extra("tokenizers", purpose="dense retrieval")
-        check_digest(model, model_sha256)
-        check_digest(tokenizer, tokenizer_sha256)
+        _check_digest(model, model_sha256)
+        _check_digest(tokenizer, tokenizer_sha256)
         self._batch = batch
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(max_length=max_tokens)
@@ -137,7 +137,7 @@ class DenseIndex:
         return np.asarray(vectors.astype(np.float64) @ self._vectors.T, dtype=np.float64)
 
 
-def check_digest(path: Path, expected: str) -> None:
+def _check_digest(path: Path, expected: str) -> None:
     """Refuse a file whose SHA-256 is not ``expected``.
 
     Raises:

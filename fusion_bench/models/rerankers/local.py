@@ -84,7 +84,7 @@ class LocalReranker:
         return Reply(tuple(float(score) for score in scores))
 
 
-def hash_files(files: Sequence[Path]) -> str:
+def _hash_files(files: Sequence[Path]) -> str:
     """SHA-256 over the files of a model.
 
     Raises:
@@ -139,7 +139,7 @@ class OnnxCrossEncoder(LocalProvider):
     @property
     def weights_digest(self) -> str:
         """Digest of model and tokenizer."""
-        return hash_files(self._model_files())
+        return _hash_files(self._model_files())
 
     def _model_files(self) -> tuple[Path, Path]:
         inside = self.folder / "onnx/model.onnx"
@@ -262,7 +262,7 @@ class SentenceTransformers(LocalProvider):
         """Digest of the weights in a local folder; empty for a model of the hub."""
         folder = Path(self.model)
         files = sorted(folder.glob("*.safetensors")) + sorted(folder.glob("*.bin"))
-        return hash_files(files) if files else ""
+        return _hash_files(files) if files else ""
 
     def load_scorer(self) -> PairScorer:
         """Load the model."""

@@ -67,10 +67,10 @@ def embed_texts(
     vectors = np.zeros((len(texts), widths.pop() if widths else 0))
     if rows:
         vectors[rows] = [np.frombuffer(value, dtype="<f4") for value in values]
-    return normalize_rows(vectors), usage
+    return _normalize_rows(vectors), usage
 
 
-def normalize_rows(vectors: FloatArray) -> FloatArray:
+def _normalize_rows(vectors: FloatArray) -> FloatArray:
     """Each row scaled to length one, a row of zeros as it is; shape (N, H), float64."""
     wide = np.asarray(vectors, dtype=np.float64)
     norms = np.linalg.norm(wide, axis=1, keepdims=True)
@@ -134,7 +134,7 @@ def _read_table(
 ) -> dict[str, FloatArray]:
     """Id → vector of length one."""
     rows = _read_rows(path, arrays, ids, vectors)
-    normalized = normalize_rows(np.array([*rows.values()])) if rows else ()
+    normalized = _normalize_rows(np.array([*rows.values()])) if rows else ()
     return dict(zip(rows, normalized, strict=True))
 
 
