@@ -12,6 +12,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import check_paper_options, paper_files, print_result
+from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import (
     Argument,
     Count,
@@ -119,7 +120,6 @@ def _compare_runs(
 ) -> None:
     """Run files against the first of them, with the page of ``eval``."""
     from fusion_bench.cli.application.next_steps import after_compare
-    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.in_memory import compare_files
     from fusion_bench.io.outputs import refuse_inputs
@@ -181,8 +181,6 @@ def _compare_reports(options: CompareOptions) -> ComparedReports:
         DataError: A file that is no report.
         FusionBenchError: The systems cannot be compared.
     """
-    from fusion_bench.cli.application.progress import progress_bar
-
     paths = [file_options.report_file(Path(name)) for name in options.files]
     with progress_bar() as progress:
         progress(f"reading {pluralize(len(paths), 'report')}", 0, 1)

@@ -30,11 +30,12 @@ from fusion_bench.cli.application.console import (
     print_result,
     print_tables,
 )
+from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Argument, Depth, File, Folder, Name, Names, Option
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.importers.options import LogOptions
 from fusion_bench.util.files import resolve_path
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.formatting import escape_control_chars, pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.importers.new_dataset import NewDataset
@@ -78,7 +79,6 @@ def add_command(options: AddOptions) -> None:
         fusion-bench dataset add mteb:~/.cache/huggingface/hub/datasets--mteb--scifact
             --out datasets/scifact
     """
-    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.importers.public_collections import add_dataset
 
     with progress_bar() as progress:
@@ -132,7 +132,6 @@ def new_command(options: NewOptions) -> None:
         fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv
             --queries queries.jsonl --documents documents.jsonl
     """
-    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.evaluation.starter import StarterInput, check_free
     from fusion_bench.importers.new_dataset import COMMAND, make_new_dataset
 
@@ -386,7 +385,6 @@ def unjudged_command(options: UnjudgedOptions) -> None:
         fusion-bench dataset unjudged experiments/mine.yaml --system rrf --depth 5 --json
     """
     from fusion_bench.explain.documents_to_judge import list_unjudged_documents
-    from fusion_bench.util.formatting import escape_control_chars
 
     documents = options.run(list_unjudged_documents)
     if options.json:

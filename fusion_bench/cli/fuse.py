@@ -13,6 +13,7 @@ from fusion_bench.api.fuse import fuse_experiment, fuse_files, make_run_rows
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import echo, print_json
 from fusion_bench.config.options import Argument, Changes, File, Name, Number
+from fusion_bench.io.outputs import refuse_inputs, write_output
 
 if TYPE_CHECKING:
     from fusion_bench.ranking.final_lists import FinalLists
@@ -61,7 +62,6 @@ def command(options: FuseOptions) -> None:
         fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.csv --split test --sources
         fusion-bench fuse bm25=a.jsonl dense=b.jsonl --method rrf --set k=20 --out rrf.trec
     """
-    from fusion_bench.io.outputs import write_output
     from fusion_bench.io.write_run import encode_run, find_writer
 
     out, inputs = options.out, options.inputs
@@ -93,7 +93,6 @@ def _fuse_experiment(options: FuseOptions) -> FinalLists:
 
 def _fuse_files(options: FuseOptions) -> FinalLists:
     from fusion_bench.experiment.method_table import describe_fusion_alias
-    from fusion_bench.io.outputs import refuse_inputs
 
     of_experiments = ("system", "dataset", "split", "datasets", "trial")
     base.refuse(options, "does not go with run files", *of_experiments)

@@ -15,6 +15,8 @@ from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Amount, Argument, Changes, File, Name, Option
 from fusion_bench.judging.options import CombineName, JudgeOptions
+from fusion_bench.util.files import read_regular, resolve_path
+from fusion_bench.util.formatting import escape_control_chars, list_names, pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.judging.judge_work import JudgeWork
@@ -195,7 +197,6 @@ def _judge_or_show(judged: JudgedSystems, options: JudgeCommand, progress: Progr
 def _describe_plan(work: JudgeWork) -> list[str]:
     """What could still change the comparison, in sentences; none where none was named."""
     from fusion_bench.judging.next_documents import describe_ends, describe_rest
-    from fusion_bench.util.formatting import pluralize
 
     plan = work.plan
     if plan is None:
@@ -246,7 +247,6 @@ def _export_sheet(work: JudgeWork, path: Path, *, as_json: bool) -> None:
     """
     from fusion_bench.io.outputs import write_output
     from fusion_bench.judging.judge_files import render_sheet
-    from fusion_bench.util.formatting import pluralize
 
     documents, known = work.documents(), work.task.file.judgments
     sheet = render_sheet(documents, work.query_texts(), work.document_texts(), known)
@@ -270,8 +270,6 @@ def _show_import(
     """Read a spreadsheet into the judge's file."""
     from fusion_bench.io.outputs import record_output
     from fusion_bench.judging.judge_work import import_sheet, open_work
-    from fusion_bench.util.files import read_regular
-    from fusion_bench.util.formatting import pluralize
 
     file, count = import_sheet(judged, path, options)
     record_output(path, read_regular(path))  # its grades are kept
@@ -296,7 +294,6 @@ def _show_import(
 def _print_list(work: JudgeWork) -> None:
     """Tab-separated values; what they decide goes to standard error."""
     from fusion_bench.judging.judge_work import list_effects
-    from fusion_bench.util.formatting import escape_control_chars
 
     documents, effects = work.documents(), list_effects(work)
     columns = ["query", "document", "best_rank"]
@@ -314,7 +311,6 @@ def _judge(work: JudgeWork) -> None:
     """A sitting at the terminal, and what comes next."""
     from fusion_bench.judging.judge_work import open_work
     from fusion_bench.judging.terminal import judge_in_terminal
-    from fusion_bench.util.formatting import pluralize
 
     documents = work.documents()
     for line in _describe_plan(work):
@@ -343,8 +339,6 @@ def _judge(work: JudgeWork) -> None:
 def _show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json: bool) -> None:
     """Write the grades of all judges as qrels."""
     from fusion_bench.judging.judge_work import write_qrels
-    from fusion_bench.util.files import resolve_path
-    from fusion_bench.util.formatting import pluralize
 
     counts, judges = write_qrels(judged, path, how)
     if as_json:
@@ -367,8 +361,6 @@ def _show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json:
 
 
 def _list_judges(judges: Sequence[str]) -> str:
-    from fusion_bench.util.formatting import list_names, pluralize
-
     return f"{pluralize(len(judges), 'judge')} ({list_names(judges)})"
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli.application.commands as base
+from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
 from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.models import MOST_WORKERS, parse_model
 from fusion_bench.config.options import Argument, Changes, File, Option
@@ -57,7 +58,6 @@ def command(options: PullCommand) -> None:
         fusion-bench pull python --queries queries.jsonl --out datasets/mine --set
             legs.mine.function=my_search:search
     """
-    from fusion_bench.cli.application.console import print_json
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.engines.pull import pull_dataset
 
@@ -118,7 +118,6 @@ def _is_changed(name: str, changes: Sequence[str]) -> bool:
 
 def _print_pulled(pulled: PulledDataset) -> None:
     """Print what was pulled, what is worth knowing, and what to do next."""
-    from fusion_bench.cli.application.console import echo, echo_written, print_tables
     from fusion_bench.util.formatting import pluralize
 
     record = pulled.record

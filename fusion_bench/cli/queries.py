@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
+from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Argument, File, Name, Option, Seed
 
 if TYPE_CHECKING:
@@ -180,7 +181,6 @@ def generate_command(options: GenerateOptions) -> None:
             --llm base_url=http://127.0.0.1:8000/v1 --llm key=null
             --context 'technicians on site' --examples real.jsonl --out generated.jsonl
     """
-    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.json_objects import load_documents, load_queries
     from fusion_bench.judging.generated_queries import generate_queries
     from fusion_bench.models.endpoints import ChatSettings
@@ -322,7 +322,6 @@ def filter_command(options: FilterOptions) -> None:
         fusion-bench queries filter generated.jsonl --documents docs.jsonl
             --llm model=gpt-5-mini --out queries.jsonl
     """
-    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.judging.generated_queries import filter_file
     from fusion_bench.models.endpoints import ChatSettings

@@ -11,6 +11,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
 from fusion_bench.cli.application.exit_codes import ExitCode
+from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.models.options import RerankOptions
 from fusion_bench.util.formatting import pluralize
 
@@ -40,7 +41,6 @@ def command(options: CommandOptions) -> None:
         fusion-bench rerank --dataset mine --system rrf --config rerank.yaml --max-cost 5
         fusion-bench rerank --dataset mine --system rrf --simulate --out reports/down
     """
-    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.dataset_config import find_dataset
     from fusion_bench.models import rerank_run
 
@@ -76,7 +76,6 @@ def _name_list(dataset: Path, written: WrittenList) -> list[str]:
 
 
 def _simulate(dataset: Path, options: CommandOptions) -> None:
-    from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.models.rerank_simulation import simulate_list
 

@@ -20,10 +20,11 @@ from fusion_bench.cli.application.console import (
     print_json,
     print_result,
 )
-from fusion_bench.cli.application.next_steps import format_command
+from fusion_bench.cli.application.next_steps import after_try, format_command
 from fusion_bench.config.options import Argument, Folder, Name, PaperOptions, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
-from fusion_bench.util.files import resolve_path
+from fusion_bench.io.outputs import refuse_inputs
+from fusion_bench.util.files import require_folder, resolve_path
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter import StarterComparison, StarterInput
@@ -110,7 +111,6 @@ def command(options: TryOptions) -> None:
 def _plan_files(options: TryOptions) -> Compare:
     """Compare the lists of files, which are saved with a dataset."""
     from fusion_bench.evaluation.starter import compare_starter_systems, save_starter
-    from fusion_bench.io.outputs import refuse_inputs
 
     given = _read_options(options)
     refuse_inputs([*given.runs.values(), *(each.path for each in given.rerankers.values())])
@@ -124,7 +124,6 @@ def _plan_dataset(options: TryOptions) -> Compare:
         read_starter_dataset,
         save_dataset_experiment,
     )
-    from fusion_bench.io.outputs import refuse_inputs
 
     rest = ("lists", "qrels", "queries", "rerank", "binary_relevance")
     base.refuse(options, "does not go with --dataset", *rest, "qrels_columns", "run_columns")
@@ -202,7 +201,6 @@ def _check_folders(save: Path | None, out: Path) -> None:
         typer.BadParameter: It lies among the outputs.
     """
     from fusion_bench.evaluation.starter import check_free
-    from fusion_bench.util.files import require_folder
 
     require_folder(out)
     if save is None:
@@ -217,7 +215,6 @@ def _check_folders(save: Path | None, out: Path) -> None:
 
 def _build_page(done: StarterComparison, options: TryOptions) -> Page:
     """The page of the comparison, and the commands that may follow: the same, with ``--save``."""
-    from fusion_bench.cli.application.next_steps import after_try
     from fusion_bench.report.evaluation_page import build_starter_page
 
     repeated = ("queries", "rerank", "measure", "binary_relevance", "qrels_columns", "run_columns")

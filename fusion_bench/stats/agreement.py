@@ -116,13 +116,12 @@ def make_weights(grades: tuple[int, ...], weighting: Weighting) -> FloatArray:
     return np.asarray(scaled if weighting == "linear" else scaled**2)
 
 
-def measure_kappa(counts: IntArray, weights: FloatArray, *, alpha: float = 0.05) -> Kappa:
-    """Cohen's kappa with its 1 − ``alpha`` interval.
+def measure_kappa(counts: IntArray, weights: FloatArray) -> Kappa:
+    """Cohen's kappa with its 95 % interval.
 
     Args:
         counts: Shape (Q, K, K): pairs by query, grade of the first judge, grade of the second.
         weights: Shape (K, K): the disagreement of two grades, 0 on the diagonal.
-        alpha: 1 − coverage.
     """
     total = counts.sum(axis=0)
     value = float(kappa_of_counts(total, weights))
@@ -131,7 +130,7 @@ def measure_kappa(counts: IntArray, weights: FloatArray, *, alpha: float = 0.05)
     queries = len(counts)
     if queries > 1 and np.isfinite(value) and np.isfinite(without).all():
         error = math.sqrt((queries - 1) / queries * float(((without - without.mean()) ** 2).sum()))
-        half_width = t_quantile(queries - 1, 1 - alpha / 2) * error
+        half_width = t_quantile(queries - 1, 0.975) * error
         low, high = max(-1.0, value - half_width), min(1.0, value + half_width)
     return Kappa(value, low, high, without)
 

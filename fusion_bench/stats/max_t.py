@@ -136,8 +136,8 @@ def max_t(
         raise ConfigError(f"resamples: must be from 1 to {most_draws:,}, not {first_draws:,}")
     parts = _prepare_parts(rows)
     shares = np.zeros(len(rows))
-    for part in parts:
-        shares[part.rows] = part.statistics.observe()[part.places]
+    for statistics, indices, places in parts:
+        shares[indices] = statistics.observe()[places]
     size = _count_distinct(rows)
     candidates = [
         _prepare_candidate(row, share, alpha, size)
@@ -152,7 +152,7 @@ def max_t(
         )
 
     flipped = flip_family(
-        [part.statistics for part in parts], is_clear, seed, (first_draws, most_draws)
+        [statistics for statistics, _, _ in parts], is_clear, seed, (first_draws, most_draws)
     )
     critical = flipped.critical(alpha)
     return FamilyResult(
@@ -179,20 +179,6 @@ def estimate_row(
     return _decide_row(candidate, flipped, flipped.critical(alpha), alpha)
 
 
-class _Part(NamedTuple):
-    """The rows of the same queries.
-
-    Attributes:
-        statistics: One line for each distinct row.
-        rows: Indices of the rows.
-        places: The line of each of them.
-    """
-
-    statistics: FlippedStatistics
-    rows: list[int]
-    places: list[int]
-
-
 class _Candidate(NamedTuple):
     """A row before the flips.
 
@@ -217,7 +203,10 @@ class _Candidate(NamedTuple):
     flip_freedom: float
 
 
-def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
+def _prepare_parts(
+    rows: Sequence[FamilyRow],
+) -> list[tuple[FlippedStatistics, list[int], list[int]]]:
+    """The rows of the same queries: a line for each distinct one, their indices, their lines."""
     by_keys: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
         by_keys.setdefault(row.keys, []).append(i)
@@ -227,7 +216,7 @@ def _prepare_parts(rows: Sequence[FamilyRow]) -> list[_Part]:
         first = dict(zip(contents, indices, strict=True))
         lines = {content: line for line, content in enumerate(first)}
         statistics = prepare_flips([rows[i].difference for i in first.values()], keys)
-        parts.append(_Part(statistics, indices, [lines[content] for content in contents]))
+        parts.append((statistics, indices, [lines[content] for content in contents]))
     return parts
 
 

@@ -24,7 +24,6 @@ from fusion_bench.experiment.settings import CragFitSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report import tuning_records as model
-from fusion_bench.report.tuning_records import Gain, TuningVerdict
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.splits import QuerySplit
 
@@ -166,7 +165,7 @@ class FittedThresholds:
         """Shape (held-out queries,): :func:`threshold_utility`."""
         return threshold_utility(*self._held_out, thresholds, self.crag.credit)
 
-    def to_report(self, gain: Gain, verdict: TuningVerdict) -> model.ThresholdReport:
+    def to_report(self, gain: model.Gain, verdict: model.TuningVerdict) -> model.ThresholdReport:
         """The record of the list.
 
         Args:

@@ -35,15 +35,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
-from fusion_bench.report.tuning_records import (
-    DataFacts,
-    Gain,
-    IntentGain,
-    ParetoFront,
-    ParetoPoint,
-    SplitChoice,
-    TypeGain,
-)
 from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
 from fusion_bench.stats.repeat_variance import make_repeat_terms
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
@@ -82,7 +73,7 @@ class SearchOutcome:
     chosen: Trial
     cross: CrossValidation | None = None
     per_type: ClassTuning | None = None
-    front: ParetoFront | None = None
+    front: model.ParetoFront | None = None
 
     @property
     def tests_a_change(self) -> bool:
@@ -195,7 +186,7 @@ class HeldOutGains:
         return fit_lists(lists, self.evaluation.split, crag)
 
     @cached_property
-    def family(self) -> tuple[Gain, Gain | None, list[Gain]]:
+    def family(self) -> tuple[model.Gain, model.Gain | None, list[model.Gain]]:
         """Tuned − default, by class − one set for all (None = not asked for), and thresholds.
 
         All verdicts of the run are one family.
@@ -256,7 +247,7 @@ class HeldOutGains:
         return evidence
 
 
-def _build_system(point: ParetoPoint) -> System:
+def _build_system(point: model.ParetoPoint) -> System:
     return parse_model(System, {**point.config, "name": "point"})
 
 
@@ -281,7 +272,7 @@ class HeldOutReport(HeldOutGains):
     """
 
     untuned: Sequence[UntunedSystem] = ()
-    split_choice: SplitChoice | None = None
+    split_choice: model.SplitChoice | None = None
 
     def make_record(self, name: str, provenance: Provenance) -> model.TuningReport:
         """The report.
@@ -309,7 +300,7 @@ class HeldOutReport(HeldOutGains):
             provenance=provenance,
         )
 
-    def _check_front(self) -> ParetoFront | None:
+    def _check_front(self) -> model.ParetoFront | None:
         """The front, with what is judged, and what the rest could change in its best gain."""
         front = self.outcome.front
         if front is None:
@@ -326,7 +317,7 @@ class HeldOutReport(HeldOutGains):
             update={"unjudged": unjudged.record, "is_contradicted": is_contradicted}
         )
 
-    def _with_bounds(self, point: ParetoPoint) -> ParetoPoint:
+    def _with_bounds(self, point: model.ParetoPoint) -> model.ParetoPoint:
         """A point with what is judged of it, where it is shown."""
         if not point.is_shown:
             return point
@@ -479,8 +470,8 @@ class HeldOutReport(HeldOutGains):
                 tuned_repeats=select_repeats(self.tuned_by_repeat, mask),
             ),
             "first_group": self._find_first_group(),
-            "by_type": tuple(TypeGain(**each) for each in self._gains_by("type")),
-            "by_intent": tuple(IntentGain(**each) for each in self._gains_by("intent")),
+            "by_type": tuple(model.TypeGain(**each) for each in self._gains_by("type")),
+            "by_intent": tuple(model.IntentGain(**each) for each in self._gains_by("intent")),
             "data": self._measure_facts(),
             "grouping": self.dataset.spec.grouping,
             "near_duplicates": evaluation.near_duplicates,
@@ -489,7 +480,7 @@ class HeldOutReport(HeldOutGains):
             ),
         }
 
-    def _measure_facts(self) -> DataFacts:
+    def _measure_facts(self) -> model.DataFacts:
         """Facts of the default and the tuned system on the held-out queries, first trial."""
         objective, dataset = self._objective, self.dataset
         runs, measures = objective.runs.repeats[0], [objective.measure]
@@ -505,7 +496,7 @@ class HeldOutReport(HeldOutGains):
             seed=self.evaluation.tuning.seed,
         )
         infos = tuple(list_infos([*zip(dataset.repeats, objective.runs.repeats, strict=False)]))
-        return DataFacts(
+        return model.DataFacts(
             runs=infos,
             warnings=tuple(self._find_warnings(infos, part.queries)),
             judgments=dataset.spec.judgments,

@@ -36,12 +36,6 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.tune import search
 from fusion_bench.tune.distribution import find_database_file, show_address, show_reason
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import (
-    SearchResult,
-    Trial,
-    optuna_distribution,
-    silence_experimental_warnings,
-)
 from fusion_bench.util.optional_imports import import_optional
 
 #: How often a trial whose process is killed is repeated.
@@ -247,7 +241,7 @@ def search_shared_study(
     part, interrupted = search.select_queries(objective, keep), False
     search.check_sampler(part.parameters, settings.sampler)
     default = part.default_params
-    first = Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
+    first = search.Trial(0, default, float(part.evaluate_params([default]).mean()), "default")
     with open_storage(url, heartbeat) as storage:
         with explain_damage(url):
             study = _join_study(part, settings, storage)
@@ -264,7 +258,7 @@ def _run_trials(
     study: optuna.Study,
     objective: TuningObjective,
     settings: SearchSettings,
-    best: Trial,
+    best: search.Trial,
     on_trial: search.TrialCallback,
 ) -> None:
     """Start trials until all processes together have finished enough, or the time is over."""
@@ -277,9 +271,9 @@ def _run_trials(
             on_trial(trial, best)
 
 
-def _run_trial(study: optuna.Study, objective: TuningObjective) -> Trial | None:
+def _run_trial(study: optuna.Study, objective: TuningObjective) -> search.Trial | None:
     """One trial; None = this process was suspended, and another one failed its trial."""
-    done: list[Trial] = []
+    done: list[search.Trial] = []
     is_lost = False
 
     def evaluate(trial: optuna.Trial) -> float:
@@ -291,7 +285,9 @@ def _run_trial(study: optuna.Study, objective: TuningObjective) -> Trial | None:
             raise
         params = objective.normalize_weights(suggested)
         value = float(objective.evaluate_params([params]).mean())
-        done.append(Trial(trial.number, params, value, trial.user_attrs.get(ORIGIN, "sampler")))
+        done.append(
+            search.Trial(trial.number, params, value, trial.user_attrs.get(ORIGIN, "sampler"))
+        )
         if math.isnan(value):
             raise optuna.TrialPruned
         return value
@@ -355,7 +351,7 @@ def _log_other_study(storage: RDBStorage, identity: Fingerprint) -> None:
         log.warning("storage: a new study begins; not as in an earlier one: %s", changes)
 
 
-def _read_trials(study: optuna.Study, objective: TuningObjective) -> list[Trial]:
+def _read_trials(study: optuna.Study, objective: TuningObjective) -> list[search.Trial]:
     """The finished trials of the database, counted from 1, their parameters as they were done."""
     known = {parameter.path: parameter for parameter in objective.parameters}
     trials = []
@@ -365,11 +361,13 @@ def _read_trials(study: optuna.Study, objective: TuningObjective) -> list[Trial]
         params = {path: known[path].round_value(value) for path, value in trial.params.items()}
         value = math.nan if trial.value is None else trial.value
         origin = trial.user_attrs.get(ORIGIN, "sampler")
-        trials.append(Trial(number, objective.normalize_weights(params), value, origin))
+        trials.append(search.Trial(number, objective.normalize_weights(params), value, origin))
     return trials
 
 
-def export_search(result: SearchResult, objective: TuningObjective, url: str, name: str) -> int:
+def export_search(
+    result: search.SearchResult, objective: TuningObjective, url: str, name: str
+) -> int:
     """Write a finished search to an Optuna storage, all trials at once.
 
     Args:
@@ -407,7 +405,7 @@ def _is_same(stored: FrozenTrial, trial: FrozenTrial) -> bool:
     return all(getattr(stored, name) == getattr(trial, name) for name in fields)
 
 
-def build_study(trials: Iterable[Trial], objective: TuningObjective, name: str) -> Study:
+def build_study(trials: Iterable[search.Trial], objective: TuningObjective, name: str) -> Study:
     """A finished search as a study of Optuna in memory.
 
     Args:
@@ -415,21 +413,23 @@ def build_study(trials: Iterable[Trial], objective: TuningObjective, name: str) 
         objective: What was tuned.
         name: Of the study.
     """
-    with silence_experimental_warnings():
+    with search.silence_experimental_warnings():
         storage = optuna.storages.InMemoryStorage()
         study = optuna.create_study(storage=storage, study_name=name, direction="maximize")
         study.add_trials([_frozen_trial(trial, objective) for trial in trials])
     return study
 
 
-def _frozen_trial(trial: Trial, objective: TuningObjective) -> FrozenTrial:
+def _frozen_trial(trial: search.Trial, objective: TuningObjective) -> FrozenTrial:
     """A finished trial as Optuna keeps it, with the whole configuration beside its parameters."""
     ranges = {
         parameter.path: _range_around(parameter, trial.params[parameter.path])
         for parameter in objective.parameters
         if parameter.path in trial.params
     }
-    distributions = {path: optuna_distribution(p) for path, p in ranges.items() if p is not None}
+    distributions = {
+        path: search.optuna_distribution(p) for path, p in ranges.items() if p is not None
+    }
     attributes: dict[str, object] = {"origin": trial.origin, "number": trial.number}
     with contextlib.suppress(FusionBenchError):  # where its method refuses these values
         attributes["config"] = objective.build_system(trial.params).resolved_config

@@ -38,7 +38,14 @@ from fusion_bench.config.options import (
     Options,
     list_options,
 )
-from fusion_bench.util.files import resolve_path
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.files import (
+    IrregularFileError,
+    check_regular,
+    name_experiment,
+    require_folder,
+    resolve_path,
+)
 
 if TYPE_CHECKING:
     from fusion_bench.config.yaml_files import Source
@@ -169,9 +176,6 @@ def _plain_value(value: Any) -> Any:  # noqa: ANN401 - an option's value
 
 def _require_file(path: Path | None) -> Path | None:
     """A file to write; what is no file is refused before the work begins."""
-    from fusion_bench.errors import ConfigError
-    from fusion_bench.util.files import IrregularFileError, check_regular
-
     if path is not None and path.is_dir():
         raise ConfigError(f"--markdown {path}: a folder, and a file is needed")
     try:
@@ -328,7 +332,6 @@ def find_experiment(path: Path | None) -> Path | None:
     _refuse_others(path)
     if not path.is_dir() and path.name != DATASET_FILE:
         return path
-    from fusion_bench.errors import ConfigError
     from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 
     beside = (path if path.is_dir() else path.parent) / EXPERIMENT_FILE
@@ -353,8 +356,6 @@ def _refuse_others(path: Path) -> None:
     Raises:
         ConfigError: Says what to name instead.
     """
-    from fusion_bench.errors import ConfigError
-
     if path == DEFAULT and not path.exists():
         raise ConfigError(
             f"no EXPERIMENT is named, and {path} is not there: name a file, or write one with "
@@ -460,8 +461,6 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
     Raises:
         ConfigError: A file is in the way.
     """
-    from fusion_bench.util.files import name_experiment, require_folder
-
     beside, place = experiment.parent, Path("reports")
     if (beside / "tuning.json").exists():
         place = beside.parent if beside.name == "tuning" else beside

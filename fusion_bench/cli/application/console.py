@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 COMMAND: Final = re.compile(r"^(?P<blank>\s*):(?=:)|#(?=#\[)", re.MULTILINE)
 
 
-def is_on_github(environment: Mapping[str, str] = os.environ) -> bool:
+def is_on_github() -> bool:
     """Whether this is a job of GitHub Actions."""
-    return environment.get("GITHUB_ACTIONS") == "true"
+    return os.environ.get("GITHUB_ACTIONS") == "true"
 
 
 def disarm_commands(text: str) -> str:

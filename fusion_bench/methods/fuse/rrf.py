@@ -7,7 +7,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar, Final, Literal, NamedTuple
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -422,8 +422,8 @@ class SoftmaxRRF(WeightedFusion, SourceSumFusion):
         )
         terms: FloatArray = np.zeros(runs.ranks.shape)
         for s, name in enumerate(runs.sources):
-            lists = _rows_by_list(runs, s)
-            ranks, scores = runs.ranks[s, lists.rows], runs.scores[s, lists.rows]
+            rows, starts, owner = _rows_by_list(runs, s)
+            ranks, scores = runs.ranks[s, rows], runs.scores[s, rows]
             with np.errstate(over="ignore"):
                 exponents = scores / temperature[s] - decay[s] * ranks
             if not np.isfinite(exponents).all():
@@ -431,7 +431,7 @@ class SoftmaxRRF(WeightedFusion, SourceSumFusion):
                     f"run {name!r} has scores up to {np.abs(scores).max():g}, too large for the "
                     f"temperature {temperature[s]:g} of softmax_rrf: raise it"
                 )
-            terms[s, lists.rows] = weights[s] * _softmax(exponents, lists) / (k[s] + ranks)
+            terms[s, rows] = weights[s] * _softmax(exponents, starts, owner) / (k[s] + ranks)
         return terms
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
@@ -441,37 +441,29 @@ class SoftmaxRRF(WeightedFusion, SourceSumFusion):
         return np.full(len(runs.queries), float(sum_terms(greatest[:, None])[0]))
 
 
-class _ListRows(NamedTuple):
+@cached_by_view()
+def _rows_by_list(runs: AlignedRuns, s: int) -> tuple[IntArray, IntArray, IntArray]:
     """The candidates that one source returned, list by list.
 
-    Attributes:
-        rows: (n,): where they stand among the N, best first in each list.
-        starts: (L,): where each list begins.
-        owner: (n,): the list of each.
+    Returns:
+        (n,): where they stand among the N, best first in each list; (L,): where each list begins;
+        (n,): the list of each.
     """
-
-    rows: IntArray
-    starts: IntArray
-    owner: IntArray
-
-
-@cached_by_view()
-def _rows_by_list(runs: AlignedRuns, s: int) -> _ListRows:
     rows = np.flatnonzero(runs.ranks[s] > 0)
     rows = rows[np.lexsort((runs.ranks[s, rows], runs.query_index[rows]))]
     is_start = np.diff(runs.query_index[rows], prepend=-1) != 0
-    return _ListRows(rows, np.flatnonzero(is_start), np.cumsum(is_start) - 1)
+    return rows, np.flatnonzero(is_start), np.cumsum(is_start) - 1
 
 
-def _softmax(exponents: FloatArray, lists: _ListRows) -> FloatArray:
+def _softmax(exponents: FloatArray, starts: IntArray, owner: IntArray) -> FloatArray:
     """(n,): the softmax within each list; summed best first, whatever the order of the sources."""
     if not len(exponents):
         return exponents
-    greatest = np.maximum.reduceat(exponents, lists.starts)[lists.owner]
+    greatest = np.maximum.reduceat(exponents, starts)[owner]
     with np.errstate(over="ignore"):  # -inf: far enough below
         powers = np.exp(np.maximum(exponents - greatest, LEAST_EXPONENT))
-    totals = np.bincount(lists.owner, weights=powers)  # adds one after another
-    return np.asarray(powers / totals[lists.owner])
+    totals = np.bincount(owner, weights=powers)  # adds one after another
+    return np.asarray(powers / totals[owner])
 
 
 class InverseSquareRank(WeightedFusion, SourceSumFusion):
