@@ -392,10 +392,7 @@ def plan_comparison(
 
 
 def _describe(
-    plan: ContrastPlan,
-    comparisons: Sequence[Comparison],
-    settings: Mapping[str, Any],
-    family: int,
+    plan: ContrastPlan, comparisons: Sequence[Comparison], settings: Mapping[str, Any], family: int
 ) -> CollectionComparison:
     """What was asked for, by measure; an answer that unjudged documents decide says so."""
     left, wanted, unjudged = plan.left, [], {}

@@ -303,12 +303,7 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
     order = "all candidates of all sources in the order of their grades; nothing can pass it"
     bounds = find_system_bounds(alone[chosen], task.runs, task.measures)
     rows: list[tuple[str, Literal["floor", "ceiling"], str, FloatArray]] = [
-        (
-            f"best source (chosen on {where})",
-            "floor",
-            alone[chosen].name,
-            scores[chosen].repeats,
-        ),
+        (f"best source (chosen on {where})", "floor", alone[chosen].name, scores[chosen].repeats),
         ("best source per query (oracle)", "ceiling", oracle, best[None]),
         ("perfect order", "ceiling", order, _perfect_order(task)[None]),
     ]

@@ -199,11 +199,7 @@ def run_checks(
         _describe(check)
         if estimates is None
         else _build_result(
-            check,
-            estimates,
-            {name: float(p[i]) for name, p in p_values.items()},
-            power[i],
-            rule,
+            check, estimates, {name: float(p[i]) for name, p in p_values.items()}, power[i], rule
         )
         for i, (check, estimates, rule) in enumerate(zip(checks, statistics, rules, strict=True))
     )

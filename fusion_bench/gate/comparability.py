@@ -117,11 +117,7 @@ def find_list_changes(
         for part in old.lists:
             for change, (before, after) in _compare_lists(old, new, part):
                 yield ListChange(
-                    collection=new.collection,
-                    part=part,
-                    change=change,
-                    before=before,
-                    after=after,
+                    collection=new.collection, part=part, change=change, before=before, after=after
                 )
 
 
@@ -215,10 +211,7 @@ def _compare_slices(
 
 
 def _compare_bounds(
-    path: str,
-    old: Sequence[Bound],
-    new: Sequence[Bound],
-    is_kept: Callable[[Bound, Bound], bool],
+    path: str, old: Sequence[Bound], new: Sequence[Bound], is_kept: Callable[[Bound, Bound], bool]
 ) -> Iterator[PolicyChange]:
     """Bounds on single queries: each old one must be kept by a new one that is as strict."""
     gone = [bound for bound in old if not any(is_kept(bound, other) for other in new)]

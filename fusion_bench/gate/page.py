@@ -331,10 +331,7 @@ def _describe_unreproduced(verdict: GateVerdict) -> Iterator[Finding]:
 def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
-    warnings = (
-        *verdict.data_warnings,
-        *warn_v2({**baseline, "the candidate": verdict.v2_enabled}),
-    )
+    warnings = (*verdict.data_warnings, *warn_v2({**baseline, "the candidate": verdict.v2_enabled}))
     yield from list_findings(warnings)
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:

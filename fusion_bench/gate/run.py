@@ -192,10 +192,7 @@ class _HeldCandidate:
         return [*find_unreachable_limits(self.inputs, pairs)]
 
     def _find_irreproducible_values(
-        self,
-        reference: System,
-        collections: Sequence[EvaluationSet],
-        changes: Sequence[ListChange],
+        self, reference: System, collections: Sequence[EvaluationSet], changes: Sequence[ListChange]
     ) -> Iterator[str]:
         """Committed values that differ now; new lists cannot reproduce old values, so they may."""
         changed = {change.collection for change in changes}

@@ -158,11 +158,7 @@ ENOUGH_SEEN = 300
 
 
 def answer_findings(
-    rows: Sequence[ComparedRow],
-    first_group: Sequence[str],
-    systems: int,
-    queries: int,
-    groups: int,
+    rows: Sequence[ComparedRow], first_group: Sequence[str], systems: int, queries: int, groups: int
 ) -> Iterator[Finding]:
     """The first group of three systems or more, then what qualifies the answers.
 

@@ -46,10 +46,7 @@ def _title_collection(collection: Collection) -> str:
     return {
         "judge first": f"{JUDGE_FIRST.capitalize()}: documents without a grade decide on {name}",
         "more queries": f"Keep {baseline} on {name} for now: too few queries to show a gain",
-    }.get(
-        choose_action(collection),
-        f"Keep {baseline}: no system is shown to be better on {name}",
-    )
+    }.get(choose_action(collection), f"Keep {baseline}: no system is shown to be better on {name}")
 
 
 def list_advice(report: Report) -> Iterator[str]:

@@ -110,18 +110,12 @@ TERMS: tuple[Term, ...] = (
         "documents at its rank are on average. Keys and JSON call it filled.",
         ("filled",),
     ),
-    Term(
-        "judged only",
-        "The difference where unjudged documents are taken out of both lists.",
-    ),
+    Term("judged only", "The difference where unjudged documents are taken out of both lists."),
     Term(
         "baseline",
         "The system that every other one is compared with: usually the one that runs today.",
     ),
-    Term(
-        "difference",
-        "The system's mean minus the baseline's, over the same queries.",
-    ),
+    Term("difference", "The system's mean minus the baseline's, over the same queries."),
     Term(
         "interval",
         "A range for the true difference on queries like these, computed so that in 95 of 100 "

@@ -168,10 +168,7 @@ def _list_findings(plan: PowerPlan) -> Iterator[Finding]:
 def _build_needs_table(plan: PowerPlan) -> Table:
     """Queries needed, one row a rule, one column a difference."""
     sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
-    columns: list[Column[RulePlan]] = [
-        *RULE_COLUMNS,
-        *make_columns(sizes, _format_needed),
-    ]
+    columns: list[Column[RulePlan]] = [*RULE_COLUMNS, *make_columns(sizes, _format_needed)]
     interval = (
         "In brackets: 95 % interval of the number, from the variance of the differences."
         if plan.spread.changed is not None

@@ -199,7 +199,7 @@ def gain_table(report: records.TuningReport) -> Table:
     notes = [
         f"Difference = tuned - default, paired by query{by_group * is_grouped}. p: "
         "two-sided sign-flip test by query or group, never below Student's t. w/t/l = queries "
-        "won, tied and lost by the tuned system.",
+        "won, tied and lost by the tuned system."
     ]
     if report.nested is not None:
         gains.append(("nested cross-validation", report.nested))

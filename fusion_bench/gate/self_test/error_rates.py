@@ -326,12 +326,7 @@ class _Simulation:
             yield self._build_rate("power", check.name, drop, count, stated)
 
     def _build_rate(
-        self,
-        kind: str,
-        check: str,
-        drop: float | None,
-        count: int,
-        stated: float,
+        self, kind: str, check: str, drop: float | None, count: int, stated: float
     ) -> ErrorRate:
         is_upper_bound = drop is None
         rates = 1 + len(self.checks) * (2 + len(DROP_MULTIPLES))

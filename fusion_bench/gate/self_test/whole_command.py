@@ -257,11 +257,7 @@ def _final_lists(task: EvaluationSet, inputs: GateInputs) -> Lists:
 
 
 def _write_lists(
-    folder: Path,
-    task: EvaluationSet,
-    lists: Lists,
-    groups: Mapping[str, str],
-    damaged: set[str],
+    folder: Path, task: EvaluationSet, lists: Lists, groups: Mapping[str, str], damaged: set[str]
 ) -> None:
     """Write the dataset with the whole lists and the damaged ones."""
     grades = task.dataset.qrels.to_dict()

@@ -227,10 +227,7 @@ def _collection_data(
 
 
 def head_data(
-    collection: Collection,
-    measures: Sequence[str],
-    best: str,
-    queries: Sequence[int] | None = None,
+    collection: Collection, measures: Sequence[str], best: str, queries: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """What a page says of a collection beside its systems.
 
