@@ -504,6 +504,12 @@ class Collection(TableView, CollectionFacts):
         return tuple(sorted(systems, key=sort_key, reverse=True))
 
     @property
+    def repeated_systems(self) -> list[tuple[SystemResult, RepeatsResult]]:
+        """The systems of several repeats, the best first."""
+        rows = ((row, row.trials) for row in self.ranked_systems)
+        return [(row, repeats) for row, repeats in rows if repeats is not None]
+
+    @property
     def ranked_comparisons(self) -> tuple[ComparisonResult, ...]:
         """The comparisons on the primary measure, of the best system first."""
         pairs = (self.comparison(row.name, self.primary_measure) for row in self.ranked_systems)

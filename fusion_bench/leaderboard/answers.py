@@ -9,7 +9,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fusion_bench.leaderboard.results import CollectionResults, compare_over_collections
+from fusion_bench.experiment.dialect import dialects
+from fusion_bench.leaderboard.results import CollectionResults, adjust_for_choice
 from fusion_bench.leaderboard.rows import (
     ALL_LISTS,
     BASELINE,
@@ -24,13 +25,12 @@ from fusion_bench.leaderboard.rows import (
     TUNED_PAIR,
     UNION,
     against_source,
-    engine_constants,
     k_name,
     reranked_name,
     tuned_name,
 )
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
-from fusion_bench.stats.comparison_family import FusionVerdict, decide_fusion
+from fusion_bench.stats.comparison_family import FusionVerdict, compare_family, decide_fusion
 from fusion_bench.stats.random_effects import PooledEffect, join_clusters, pool_effects
 
 #: A reranked row counts where the reranker scored at least this share of what it orders.
@@ -84,6 +84,33 @@ def pool(
         return None
     means, variances = zip(*joined, strict=True)
     return pool_effects(means, variances, family=family)
+
+
+def _compare_over_collections(
+    results: Sequence[CollectionResults], row: str
+) -> dict[str, Comparison]:
+    """A row that is a difference, on every collection that has it: one family."""
+    known = {each: table for each in results if (table := each.table([row])) is not None}
+    rows = [compared for (compared,) in compare_family(list(known.values()))] if known else []
+    nulls = [each.cells[row].null for each in known]
+    if all(nulls):
+        rows = adjust_for_choice(rows, nulls)
+    return {each.head.name: compared for each, compared in zip(known, rows, strict=True)}
+
+
+def engine_constants() -> dict[int, list[str]]:
+    """Each k of our ``rrf`` that is an engine's default, and these engines in order.
+
+    It can differ from the engine's own number: Qdrant counts ranks from 0, and its 2 is our 1. Of
+    an engine's methods the first one counts.
+    """
+    found: dict[int, list[str]] = {}
+    for name, dialect in dialects.load_all().items():
+        built = (method.model_validate({}) for method in dialect.methods)
+        known = (getattr(each, "constant", getattr(each, "k", None)) for each in built)
+        if (k := next((each for each in known if each is not None), None)) is not None:
+            found.setdefault(int(k), []).append(name)
+    return found
 
 
 def format_difference(row: Comparison | None) -> str:
@@ -145,8 +172,8 @@ def _number(value: float | None) -> float:
 def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Does fusion beat the best single list?"""
     scored = [each for each in results if each.is_scored]
-    tuned = compare_over_collections(results, against_source(BASELINE))
-    convex = compare_over_collections(scored, against_source(CONVEX))
+    tuned = _compare_over_collections(results, against_source(BASELINE))
+    convex = _compare_over_collections(scored, against_source(CONVEX))
     if not tuned:
         return QuestionAnswer("No collection has the rows yet.")
     better, worse = _count(tuned.values())
@@ -248,7 +275,7 @@ def _greatest_share(params: Mapping[str, object]) -> float:
 
 def answer_convex(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Does tuned convex fusion beat tuned RRF?"""
-    compared = compare_over_collections([each for each in results if each.is_scored], TUNED_PAIR)
+    compared = _compare_over_collections([each for each in results if each.is_scored], TUNED_PAIR)
     if not compared:
         return QuestionAnswer("No collection whose lists have scores has both rows yet.")
     better, worse = _count(compared.values())

@@ -202,18 +202,6 @@ class CollectionResults:
         return number_by_appearance(self.head.groups)[0]
 
 
-def compare_over_collections(
-    results: Sequence[CollectionResults], row: str
-) -> dict[str, Comparison]:
-    """A row that is a difference, on every collection that has it: one family."""
-    known = {each: table for each in results if (table := each.table([row])) is not None}
-    rows = [compared for (compared,) in compare_family(list(known.values()))] if known else []
-    nulls = [each.cells[row].null for each in known]
-    if all(nulls):
-        rows = adjust_for_choice(rows, nulls)
-    return {each.head.name: compared for each, compared in zip(known, rows, strict=True)}
-
-
 def collect_cells(folder: Path, clusters: Mapping[str, str]) -> Leaderboard:
     """The finished cells below a folder that are of the present data, code and budget.
 

@@ -156,21 +156,6 @@ def dialect_systems(lists: Lists, *, whole_lists: bool = False) -> dict[str, Key
     return _keep_fitting(lists, systems)
 
 
-def engine_constants() -> dict[int, list[str]]:
-    """Each k of our ``rrf`` that is an engine's default, and these engines in order.
-
-    It can differ from the engine's own number: Qdrant counts ranks from 0, and its 2 is our 1. Of
-    an engine's methods the first one counts.
-    """
-    found: dict[int, list[str]] = {}
-    for name, dialect in dialects.load_all().items():
-        built = (method.model_validate({}) for method in dialect.methods)
-        known = (getattr(each, "constant", getattr(each, "k", None)) for each in built)
-        if (k := next((each for each in known if each is not None), None)) is not None:
-            found.setdefault(int(k), []).append(name)
-    return found
-
-
 def blend_systems(lists: Lists) -> dict[str, Keys]:
     """Each blend of the first rerank list over the baseline; empty without one."""
     if not lists.rerankers:

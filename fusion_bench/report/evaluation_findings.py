@@ -16,7 +16,6 @@ from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
     FusionResult,
-    RepeatsResult,
     SystemResult,
 )
 from fusion_bench.evaluation.results import has_idle_reranker
@@ -31,7 +30,7 @@ from fusion_bench.report.data_warnings import (
 )
 from fusion_bench.report.evaluation_answer import describe_answer
 from fusion_bench.report.evaluation_tables import paired_difference, repeat_sides
-from fusion_bench.report.page import Column, Finding, Table, Tone, columns_of, make_table
+from fusion_bench.report.page import Finding, Tone
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS, NarrowingPlan
 from fusion_bench.util.formatting import (
@@ -40,7 +39,6 @@ from fusion_bench.util.formatting import (
     format_number,
     format_p_value,
     format_percent,
-    format_rounded,
     is_known,
     list_names,
     pluralize,
@@ -54,7 +52,7 @@ MOST_NAMED = 3
 
 def repeat_findings(collection: Collection) -> Iterator[Finding]:
     """Which systems have repeats, how they disagree, and what narrows the first comparison."""
-    rows = _repeated_rows(collection)
+    rows = collection.repeated_systems
     if not rows:
         return
     queries, measure = len(collection.queries), collection.primary_measure
@@ -110,83 +108,6 @@ def _advise_narrowing(item: ComparisonResult, plan: NarrowingPlan) -> Finding:
         text = f"{queries} narrow it by {others}, one more trial of each by {repeat}"
     name = f"{item.candidate} - {item.baseline}"
     return Finding(f"To narrow the interval of {name}: {text}.", key="narrowing")
-
-
-def repeat_tables(collection: Collection) -> Iterator[Table]:
-    """A table of the systems of several repeats, and one of their comparisons."""
-    if rows := _repeated_rows(collection):
-        yield _spread_table(collection, rows)
-    if comparisons := [item for item in collection.ranked_comparisons if item.narrowing]:
-        yield _narrowing_table(comparisons)
-
-
-def _repeated_rows(collection: Collection) -> list[tuple[SystemResult, RepeatsResult]]:
-    """The systems of several repeats, the best first."""
-    rows = ((row, row.trials) for row in collection.ranked_systems)
-    return [(row, repeats) for row, repeats in rows if repeats is not None]
-
-
-def _format_share(share: float | None) -> str:
-    return format_rounded(None if share is None else 100 * share)
-
-
-SPREAD_COLUMNS: tuple[Column[RepeatsResult], ...] = (
-    Column("trials", lambda repeats: f"{len(repeats.means):,}×"),
-    Column("lowest", lambda repeats: format_number(min(repeats.means))),
-    Column("highest", lambda repeats: format_number(max(repeats.means))),
-    Column("sd of means", lambda repeats: format_number(repeats.sd)),
-    Column("% queries", lambda repeats: _format_share(repeats.query_share)),
-    Column("% trials", lambda repeats: _format_share(repeats.trial_share)),
-    Column("% both", lambda repeats: _format_share(repeats.residual_share)),
-    Column("disagree (1, 2)", lambda repeats: f"{repeats.disagreeing_pair:,}"),
-    Column("disagree (any)", lambda repeats: f"{repeats.disagreeing:,}"),
-)
-
-
-def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, RepeatsResult]]) -> Table:
-    columns: list[Column[tuple[SystemResult, RepeatsResult]]] = [
-        Column("system", lambda pair: pair[0].name, is_text=True),
-        *columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
-    ]
-    measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
-    notes = (
-        f"lowest, highest, sd of means = {measure} of each trial over all queries.",
-        "% = parts of the variance of one value: queries differ (queries), a trial differs on all "
-        "queries together (trials), a trial differs on one query (both). Crossed random effects.",
-        f"disagree = of {count}, those whose value differs between trials 1 and 2, and between any "
-        "two.",
-    )
-    return make_table("Repeated trials", columns, pairs, notes=notes)
-
-
-def _format_width(width: float) -> str:
-    return format_number(width) if width else ""
-
-
-NARROWING_COLUMNS: tuple[Column[NarrowingPlan], ...] = (
-    Column("± now", lambda plan: format_number(plan.now)),
-    Column("± 1 more trial", lambda plan: format_number(plan.one_trial)),
-    Column("queries", lambda plan: f"+{plan.added_queries:,}"),
-    Column("± more queries", lambda plan: _format_width(plan.more_queries)),
-    Column("± any trials", lambda plan: _format_width(plan.all_trials), is_optional=True),
-    Column("± any queries", lambda plan: _format_width(plan.all_queries), is_optional=True),
-)
-
-
-def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
-    columns: list[Column[ComparisonResult]] = [
-        Column("difference", lambda item: f"{item.candidate} - {item.baseline}", is_text=True),
-        Column("% from trials", lambda item: _format_share(item.trial_share)),
-        *columns_of(NARROWING_COLUMNS, lambda item: item.narrowing),
-    ]
-    notes = (
-        "% from trials = part of the variance that trials of all queries together cause; 0 = the "
-        "plain paired test of means over trials is right.",
-        "± = expected half width of this interval alone: now, with one more trial of each system "
-        "of several, with so many more queries (as many answers), with any number of either. "
-        "Blank = 0.",
-    )
-    return make_table("What narrows the differences", columns, comparisons, notes=notes)
 
 
 FUSION_TONES: dict[str, Tone] = {

@@ -16,8 +16,10 @@ from fusion_bench.data.records import format_condition
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
+    ComparisonResult,
     CragResult,
     RefinedResult,
+    RepeatsResult,
     SystemResult,
     VerdictCount,
     format_scope,
@@ -31,11 +33,7 @@ from fusion_bench.report.data_warnings import (
     warning_sections,
 )
 from fusion_bench.report.evaluation_answer import answer_in_words, decision_finding, list_advice
-from fusion_bench.report.evaluation_findings import (
-    collection_findings,
-    compared_findings,
-    repeat_tables,
-)
+from fusion_bench.report.evaluation_findings import collection_findings, compared_findings
 from fusion_bench.report.evaluation_tables import (
     judged_notes,
     primary_table,
@@ -54,6 +52,7 @@ from fusion_bench.report.page import (
     join_decisions,
     make_table,
 )
+from fusion_bench.stats.repeat_variance import NarrowingPlan
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_interval,
@@ -208,6 +207,77 @@ def _refined_table(report: Report, collection: Collection) -> Table:
 
 #: Settings that decide the numbers of a page.
 SHOWN_SETTINGS = ("ties", "alpha", "correction", "min_gain", "resamples", "seed")
+
+
+def repeat_tables(collection: Collection) -> Iterator[Table]:
+    """A table of the systems of several repeats, and one of their comparisons."""
+    if rows := collection.repeated_systems:
+        yield _spread_table(collection, rows)
+    if comparisons := [item for item in collection.ranked_comparisons if item.narrowing]:
+        yield _narrowing_table(comparisons)
+
+
+def _format_share(share: float | None) -> str:
+    return format_rounded(None if share is None else 100 * share)
+
+
+SPREAD_COLUMNS: tuple[Column[RepeatsResult], ...] = (
+    Column("trials", lambda repeats: f"{len(repeats.means):,}×"),
+    Column("lowest", lambda repeats: format_number(min(repeats.means))),
+    Column("highest", lambda repeats: format_number(max(repeats.means))),
+    Column("sd of means", lambda repeats: format_number(repeats.sd)),
+    Column("% queries", lambda repeats: _format_share(repeats.query_share)),
+    Column("% trials", lambda repeats: _format_share(repeats.trial_share)),
+    Column("% both", lambda repeats: _format_share(repeats.residual_share)),
+    Column("disagree (1, 2)", lambda repeats: f"{repeats.disagreeing_pair:,}"),
+    Column("disagree (any)", lambda repeats: f"{repeats.disagreeing:,}"),
+)
+
+
+def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, RepeatsResult]]) -> Table:
+    columns: list[Column[tuple[SystemResult, RepeatsResult]]] = [
+        Column("system", lambda pair: pair[0].name, is_text=True),
+        *columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
+    ]
+    measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
+    notes = (
+        f"lowest, highest, sd of means = {measure} of each trial over all queries.",
+        "% = parts of the variance of one value: queries differ (queries), a trial differs on all "
+        "queries together (trials), a trial differs on one query (both). Crossed random effects.",
+        f"disagree = of {count}, those whose value differs between trials 1 and 2, and between any "
+        "two.",
+    )
+    return make_table("Repeated trials", columns, pairs, notes=notes)
+
+
+def _format_width(width: float) -> str:
+    return format_number(width) if width else ""
+
+
+NARROWING_COLUMNS: tuple[Column[NarrowingPlan], ...] = (
+    Column("± now", lambda plan: format_number(plan.now)),
+    Column("± 1 more trial", lambda plan: format_number(plan.one_trial)),
+    Column("queries", lambda plan: f"+{plan.added_queries:,}"),
+    Column("± more queries", lambda plan: _format_width(plan.more_queries)),
+    Column("± any trials", lambda plan: _format_width(plan.all_trials), is_optional=True),
+    Column("± any queries", lambda plan: _format_width(plan.all_queries), is_optional=True),
+)
+
+
+def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
+    columns: list[Column[ComparisonResult]] = [
+        Column("difference", lambda item: f"{item.candidate} - {item.baseline}", is_text=True),
+        Column("% from trials", lambda item: _format_share(item.trial_share)),
+        *columns_of(NARROWING_COLUMNS, lambda item: item.narrowing),
+    ]
+    notes = (
+        "% from trials = part of the variance that trials of all queries together cause; 0 = the "
+        "plain paired test of means over trials is right.",
+        "± = expected half width of this interval alone: now, with one more trial of each system "
+        "of several, with so many more queries (as many answers), with any number of either. "
+        "Blank = 0.",
+    )
+    return make_table("What narrows the differences", columns, comparisons, notes=notes)
 
 
 @compute_once

@@ -10,8 +10,8 @@ import pytest
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.report.evaluation_findings import repeat_findings, repeat_tables
-from fusion_bench.report.evaluation_page import build_page
+from fusion_bench.report.evaluation_findings import repeat_findings
+from fusion_bench.report.evaluation_page import build_page, repeat_tables
 from fusion_bench.report.evaluation_tables import slice_table
 from fusion_bench.report.page import Table
 from tests.report.finding_cases import describe_cases
