@@ -136,7 +136,7 @@ def merge_command(options: MergeOptions) -> None:
         fusion-bench leaderboard merge a/leaderboard.json b/leaderboard.json --out both
     """
     from fusion_bench.io.outputs import refuse_inputs
-    from fusion_bench.leaderboard.exchange import merge
+    from fusion_bench.leaderboard.records import merge
 
     refuse_inputs(options.files)
     leaderboard = merge(options.files)
@@ -165,7 +165,8 @@ def verify_command(options: VerifyOptions) -> None:
     Examples:
         fusion-bench leaderboard verify a/leaderboard.json mine
     """
-    from fusion_bench.leaderboard.exchange import TOLERANCE, read_leaderboard, verify
+    from fusion_bench.leaderboard.evaluate import TOLERANCE, verify
+    from fusion_bench.leaderboard.records import read_leaderboard
 
     cells = verify(read_leaderboard(options.file), options.find(options.dataset), seed=options.seed)
     wrong = {name: size for name, size in cells.items() if size > TOLERANCE}

@@ -21,9 +21,8 @@ from benchmarks.studies.choice_rules.run import NULL, OURS, UNSEEN
 from benchmarks.studies.choice_rules.table import CAPTION, tally
 from benchmarks.studies.leaderboard.catalog import find_collections
 from benchmarks.studies.leaderboard.methods import ROOT
-from fusion_bench.leaderboard.exchange import read_leaderboard
 from fusion_bench.leaderboard.page import PAGE, TABLES
-from fusion_bench.leaderboard.records import FILE, Leaderboard
+from fusion_bench.leaderboard.records import FILE, Leaderboard, read_leaderboard
 from fusion_bench.util.files import write_atomic
 
 FOLDER = ROOT / "reports" / "leaderboard"

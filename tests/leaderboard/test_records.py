@@ -11,9 +11,9 @@ from typer.testing import CliRunner
 from fusion_bench.cli.application.app import app
 from fusion_bench.errors import DataError
 from fusion_bench.leaderboard import evaluate as evaluate_module
-from fusion_bench.leaderboard.exchange import merge, read_leaderboard, verify
+from fusion_bench.leaderboard.evaluate import verify
 from fusion_bench.leaderboard.page import render_pages
-from fusion_bench.leaderboard.records import FILE, SystemRow
+from fusion_bench.leaderboard.records import FILE, SystemRow, merge, read_leaderboard
 from fusion_bench.leaderboard.rows import TUNED_PAIR, Lists, Methods, list_rows
 from tests.tiny import DATASET, make
 
