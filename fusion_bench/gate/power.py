@@ -320,7 +320,7 @@ def compute_power(
     """
     codes, count = group_codes(groups, differences.shape[1])
     changed = (differences != 0).any(axis=1)
-    if count < 2:
+    if count < 2 or not changed.any():
         return [RulePower() for _ in max_drops]
     freedom = bell_mccaffrey_freedom(np.bincount(codes))
     levels = RuleLevels(bound_level, level, t_quantile(freedom, 1 - bound_level))
