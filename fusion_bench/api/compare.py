@@ -8,15 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from fusion_bench.api import inputs
 from fusion_bench.api.fuse import name_systems, skips_lists_unasked
-from fusion_bench.api.inputs import (
-    DATA_OPTIONS,
-    list_measures,
-    read_dataset,
-    read_qrels,
-    read_queries,
-    read_runs,
-)
 from fusion_bench.api.results import Comparisons
 from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
@@ -65,10 +58,10 @@ def align_runs(
     AlignedRuns(1 query, 2 candidates, sources: run1, run2)
     """
     return align(
-        read_qrels(qrels),
-        list(read_runs(runs).values()),
-        rerankers=[] if rerankers is None else list(read_runs(rerankers).values()),
-        queries=read_queries(queries),
+        inputs.read_qrels(qrels),
+        list(inputs.read_runs(runs).values()),
+        rerankers=[] if rerankers is None else list(inputs.read_runs(rerankers).values()),
+        queries=inputs.read_queries(queries),
         ties=ties,
         complete=complete,
     )
@@ -88,7 +81,7 @@ def parse_measure(measure: object, *, binary_relevance: int = 1) -> Measure:
     >>> parse_measure("RR@10").name
     'RR@10'
     """
-    [name] = list_measures(measure)
+    [name] = inputs.list_measures(measure)
     return parse_name(name, binary_relevance=binary_relevance)
 
 
@@ -237,8 +230,8 @@ def compare(
     0    rrf   1.00        0.25
     1   bm25   0.75         NaN
     """
-    data = {key: options.pop(key) for key in DATA_OPTIONS & set(options)}
-    dataset = read_dataset(
+    data = {key: options.pop(key) for key in inputs.DATA_OPTIONS & set(options)}
+    dataset = inputs.read_dataset(
         qrels, runs, rerankers=rerankers, score_spaces=score_spaces, queries=queries, **data
     )
     experiment, source = make_experiment(
@@ -246,7 +239,7 @@ def compare(
         name_systems(systems, dataset.runs),
         dataset=dataset.name,
         baseline=baseline,
-        measures=list_measures(DEFAULT_MEASURES if measures is None else measures),
+        measures=inputs.list_measures(DEFAULT_MEASURES if measures is None else measures),
         **options,
     )
     roles = {name: run.roles for name, run in dataset.runs.items()}

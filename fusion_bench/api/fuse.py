@@ -10,14 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from fusion_bench.api.inputs import (
-    open_dataset,
-    read_dataset,
-    read_queries,
-    read_rerankers,
-    read_runs,
-    require_judgments,
-)
+from fusion_bench.api import inputs
 from fusion_bench.checks.dataset_facts import select_repeat
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import is_own, name_own
@@ -261,15 +254,18 @@ def fuse(
     """
     if parameters:
         system = _add_parameters(system, parameters)
-    opened = open_dataset(runs)
+    opened = inputs.open_dataset(runs)
     if opened is not None:
-        dataset = read_dataset(
+        dataset = inputs.read_dataset(
             opened, rerankers=rerankers, score_spaces=score_spaces, needs_judgments=False
         )
         tables, lists, spaces = dict(dataset.runs), dict(dataset.rerankers), dict(dataset.spaces)
         known = dataset.queries
     else:
-        tables, (lists, spaces) = read_runs(runs), read_rerankers(rerankers, score_spaces)
+        tables, (lists, spaces) = (
+            inputs.read_runs(runs),
+            inputs.read_rerankers(rerankers, score_spaces),
+        )
         known = {}
     label = name or default_name(system)
     built = build_system(label, system, tables)
@@ -280,11 +276,11 @@ def fuse(
     aligned = align_all_queries(
         list(tables.values()),
         rerankers=list(lists.values()),
-        queries=read_queries(queries) or known,
+        queries=inputs.read_queries(queries) or known,
         spaces=spaces,
     )
     if opened is not None and needs_fitting(built):
-        require_judgments(dataset)
+        inputs.require_judgments(dataset)
         built = fit_system(built, dataset.aligned(built.base_runs))
     return make_final_lists(built, aligned).to_run()
 

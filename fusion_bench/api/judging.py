@@ -14,6 +14,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import find_folders
+from fusion_bench.judging import judge_work, pools
 from fusion_bench.judging.agreement import (
     AgreementReport,
     JudgeGrades,
@@ -23,22 +24,8 @@ from fusion_bench.judging.agreement import (
 from fusion_bench.judging.estimate import GradeEstimate, estimate_experiment
 from fusion_bench.judging.judge_files import render_sheet
 from fusion_bench.judging.judge_values import draw_sample, replace_measures
-from fusion_bench.judging.judge_work import (
-    JudgeWork,
-    describe_work,
-    import_sheet,
-    list_effects,
-    open_work,
-)
 from fusion_bench.judging.next_documents import JudgingPlan, describe_ends, describe_rest
 from fusion_bench.judging.options import JudgeOptions, OrderName
-from fusion_bench.judging.pools import (
-    ORDERS,
-    JudgedSystems,
-    PooledDocument,
-    is_experiment,
-    read_judged_systems,
-)
 from fusion_bench.judging.sensitivity import JudgeSensitivity, judge_experiment
 from fusion_bench.stats.agreement import Weighting
 from fusion_bench.util.files import write_atomic
@@ -53,10 +40,10 @@ class DocumentsToJudge(TableView):
         work: Systems, options and the judge's task.
     """
 
-    work: JudgeWork
+    work: judge_work.JudgeWork
 
     @cached_property
-    def documents(self) -> tuple[PooledDocument, ...]:
+    def documents(self) -> tuple[pools.PooledDocument, ...]:
         """The documents; those that the judge has judged are left out."""
         return tuple(self.work.documents())
 
@@ -82,7 +69,7 @@ class DocumentsToJudge(TableView):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as ``fusion-bench judge --json`` prints it."""
-        return describe_work(self.work)
+        return judge_work.describe_work(self.work)
 
     def _summary(self) -> str:
         count = pluralize(len(self.documents), "document")
@@ -96,7 +83,7 @@ class DocumentsToJudge(TableView):
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a document."""
-        rows, effects = self.documents[:limit], list_effects(self.work)
+        rows, effects = self.documents[:limit], judge_work.list_effects(self.work)
         columns: dict[str, list[Any]] = {
             "query": [each.query for each in rows],
             "document": [each.document for each in rows],
@@ -152,7 +139,9 @@ def documents_to_judge(
         candidate=candidate,
         max_grade=max_grade,
     )
-    return DocumentsToJudge(open_work(_read_systems(target, systems, dataset, folders), options))
+    return DocumentsToJudge(
+        judge_work.open_work(_read_systems(target, systems, dataset, folders), options)
+    )
 
 
 def pool(
@@ -187,11 +176,11 @@ def pool(
         FusionBenchError: A file breaks a rule, or a name is unknown.
     """
     _require_positive("depth", depth)
-    if order not in ORDERS:
-        raise ConfigError(f"order: {order!r} is none of {', '.join(ORDERS)}")
+    if order not in pools.ORDERS:
+        raise ConfigError(f"order: {order!r} is none of {', '.join(pools.ORDERS)}")
     judged = _read_systems(target, systems, dataset, folders)
     options = JudgeOptions(judge=judge, depth=depth, order=order, seed=seed, max_grade=max_grade)
-    return DocumentsToJudge(open_work(judged, options, queries=queries))
+    return DocumentsToJudge(judge_work.open_work(judged, options, queries=queries))
 
 
 def import_grades(
@@ -226,7 +215,7 @@ def import_grades(
     """
     options = JudgeOptions(judge=judge, depth=depth, max_grade=max_grade)
     judged = _read_systems(target, systems, dataset, folders)
-    return import_sheet(judged, Path(spreadsheet), options)[1]
+    return judge_work.import_sheet(judged, Path(spreadsheet), options)[1]
 
 
 def _require_positive(name: str, number: int) -> None:
@@ -239,10 +228,10 @@ def _read_systems(
     systems: Sequence[str],
     dataset: str | None,
     folders: Collection[PathLike] | None,
-) -> JudgedSystems:
+) -> pools.JudgedSystems:
     path = Path(target)
-    places = find_folders(folders, path if is_experiment(path) else None)
-    return read_judged_systems(path, folders=places, systems=systems, dataset=dataset)
+    places = find_folders(folders, path if pools.is_experiment(path) else None)
+    return pools.read_judged_systems(path, folders=places, systems=systems, dataset=dataset)
 
 
 def agreement(

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import fusion_bench.cli.application.commands as base
-from fusion_bench.cli.application.console import (
-    echo,
-    echo_error,
-    make_console,
-    print_json,
-    print_result,
-)
+from fusion_bench.cli.application import console
 from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.options import Folder
 from fusion_bench.engines.options import ExportOptions
@@ -63,7 +57,7 @@ def command(options: ExportCommand) -> None:
         _refuse(report, as_json=options.json)
     written = [] if options.out is None else report.write(options.out, force=True)  # it decides
     if options.json or options.out is not None:
-        print_result(report, build_export_page(report), options, written)
+        console.print_result(report, build_export_page(report), options, written)
         return
     _print_raw(report)
 
@@ -71,11 +65,13 @@ def command(options: ExportCommand) -> None:
 def _refuse(report: ExportReport, *, as_json: bool) -> None:
     """Say why nothing can be written, and end."""
     if as_json:
-        print_json(report)
+        console.print_json(report)
     else:
         decisive, *others = report.reasons
         reasons = decisive + (f" (also lost: {'; '.join(others)})" if others else "")
-        echo_error(f"system {report.system!r} cannot be written for {report.title}: {reasons}")
+        console.echo_error(
+            f"system {report.system!r} cannot be written for {report.title}: {reasons}"
+        )
     raise typer.Exit(ExitCode.FAILED)
 
 
@@ -87,8 +83,8 @@ def _print_raw(report: ExportReport) -> None:
     from fusion_bench.report.terminal import print_page
 
     is_terminal = sys.stdout.isatty()
-    console = make_console() if is_terminal else Console(stderr=True, highlight=False)
-    print_page(build_export_page(report), console)
+    terminal = console.make_console() if is_terminal else Console(stderr=True, highlight=False)
+    print_page(build_export_page(report), terminal)
     if is_terminal:
         typer.echo()
     print_files(report.files, as_they_are=not is_terminal)
@@ -105,9 +101,9 @@ def print_files(files: Mapping[str, str], *, as_they_are: bool) -> None:
         if n:
             typer.echo()
         if len(files) > 1:
-            echo(f"==> {name} <==")
+            console.echo(f"==> {name} <==")
         if as_they_are:
             typer.echo(text, nl=False)
             continue
         for line in text.splitlines():
-            echo(line)
+            console.echo(line)

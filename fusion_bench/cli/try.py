@@ -11,15 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import fusion_bench.cli.application.commands as base
-from fusion_bench.cli.application import file_options
-from fusion_bench.cli.application.console import (
-    check_paper_options,
-    echo,
-    echo_written,
-    paper_files,
-    print_json,
-    print_result,
-)
+from fusion_bench.cli.application import console, file_options
 from fusion_bench.cli.application.next_steps import after_try, format_command
 from fusion_bench.config.options import Argument, Folder, Name, PaperOptions, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
@@ -84,7 +76,7 @@ def command(options: TryOptions) -> None:
     from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
 
-    check_paper_options(options, options.measure or DEFAULT_MEASURES)
+    console.check_paper_options(options, options.measure or DEFAULT_MEASURES)
     compare = _plan_files(options) if options.dataset is None else _plan_dataset(options)
     _check_folders(options.save, options.out)
     with progress_bar() as progress:
@@ -99,11 +91,11 @@ def command(options: TryOptions) -> None:
             *(done.report, options.out, options),
             max_figures=1,
             next_steps=page.next_steps,
-            tables=paper_files(options, "report", done.report),
+            tables=console.paper_files(options, "report", done.report),
         )
         if options.save is not None:
             written += save(done, options.save)
-    print_result(_to_record(done, page), page, options, written)
+    console.print_result(_to_record(done, page), page, options, written)
     left_out = done.notes[:1] if options.engine and not options.json else ()
     base.echo_notes([*list_renamed(options.measure), *left_out])
 
@@ -152,12 +144,12 @@ def _print_unjudged(options: TryOptions, save: Save) -> None:
         )
     written = save(None, options.save)
     if options.json:
-        print_json({"verdict": None, "written": written})
+        console.print_json({"verdict": None, "written": written})
         return
-    echo("Nothing is judged, so the starter systems were not compared.")
-    echo_written(written)
+    console.echo("Nothing is judged, so the starter systems were not compared.")
+    console.echo_written(written)
     judge = format_command("judge", Path(str(options.dataset)))
-    echo(f"Next: {judge}, then {format_command('eval', written[0])}")
+    console.echo(f"Next: {judge}, then {format_command('eval', written[0])}")
 
 
 def _read_options(options: TryOptions) -> StarterInput:

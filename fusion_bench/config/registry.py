@@ -21,17 +21,10 @@ from pydantic import (
     model_validator,
 )
 
+from fusion_bench.config import plugins
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.own_methods import describe_source, is_own, is_own_origin, make_model
 from fusion_bench.config.parameters import Params
-from fusion_bench.config.plugins import (
-    PLUGIN_MODULES,
-    distribution_of,
-    is_reference,
-    load_reference,
-    read_entry_points,
-    record_origin,
-)
 from fusion_bench.errors import ConfigError, UnknownNameError
 
 P = TypeVar("P")
@@ -86,7 +79,7 @@ class Registry(Generic[P]):
 
     def load_all(self) -> Mapping[str, P]:
         """Every plugin, in order of name; the folder's wins over an entry point of its name."""
-        references = read_entry_points(self.group)
+        references = plugins.read_entry_points(self.group)
         external = {name: self._load_external(references[name], name) for name in references}
         return dict(sorted({**external, **self.load_built_in()}.items()))
 
@@ -97,24 +90,24 @@ class Registry(Generic[P]):
             UnknownNameError: There is none.
             ConfigError: The module belongs to no installed distribution, or holds no such plugin.
         """
-        if is_reference(name):
+        if plugins.is_reference(name):
             return self._load_external(name, name)
         if self.is_loaded(name):
             return self._plugins[name]
         built_in = self.load_built_in()
         if name in built_in:
             return built_in[name]
-        references = read_entry_points(self.group)
+        references = plugins.read_entry_points(self.group)
         if name not in references:
             known = {*built_in, *references, *self.aliases}
             raise UnknownNameError(self.kind, name, known, listed_by=self.listed_by)
         return self._load_external(references[name], name)
 
     def _load_external(self, reference: str, name: str) -> P:
-        plugin: P = load_reference(reference)
+        plugin: P = plugins.load_reference(reference)
         self._check_plugin(plugin, name)
-        if distribution_of(plugin) is None:
-            record_origin(plugin, describe_source(plugin))  # type: ignore[arg-type] # a class
+        if plugins.distribution_of(plugin) is None:
+            plugins.record_origin(plugin, describe_source(plugin))  # type: ignore[arg-type] # a class
         return plugin
 
     def _check_plugin(self, plugin: P, name: str) -> None:
@@ -145,7 +138,7 @@ class Method(StrictModel):
         given = data.get("distribution") if isinstance(data, Mapping) else None
         if given is None or "distribution" in cls.model_fields:
             return data
-        known = distribution_of(cls)
+        known = plugins.distribution_of(cls)
         if given != known:
             raise ValueError(
                 f"{data.get('method')}: made with {given}, and {known} is installed: install that "
@@ -157,7 +150,7 @@ class Method(StrictModel):
     @classmethod
     def _check_name(cls, value: str) -> str:
         default = cls.model_fields["method"].default
-        if isinstance(default, str) and value != default and not is_reference(value):
+        if isinstance(default, str) and value != default and not plugins.is_reference(value):
             raise ValueError(f"the name of {cls.__name__} is {default!r}")
         return value
 
@@ -171,7 +164,7 @@ class Method(StrictModel):
         for key in self.hidden_if_none:
             if data.get(key) is None:
                 data.pop(key, None)
-        distribution = distribution_of(type(self))
+        distribution = plugins.distribution_of(type(self))
         return data if distribution is None else {**data, "distribution": distribution}
 
 
@@ -240,11 +233,11 @@ class MethodRegistry(Registry[type[M]]):
                     f"{given.__name__}: a {self.kind} needs a name of its own, given {name!r}: "
                     f"rename it, or set method: str = 'NAME' in the class"
                 )
-            record_origin(model, describe_source(given) if origin is None else origin)
+            plugins.record_origin(model, describe_source(given) if origin is None else origin)
             self._made[id(given)] = (given, model)
         made = self._made[id(given)][1]
         known = self._own.setdefault(made.model_fields["method"].default, {})
-        known.pop(text := distribution_of(made) or "", None)
+        known.pop(text := plugins.distribution_of(made) or "", None)
         known[text] = made
         return made
 
@@ -255,7 +248,7 @@ class MethodRegistry(Registry[type[M]]):
 
     def list_file_methods(self) -> dict[str, type[M]]:
         """Name → class of the methods that the files of ``--plugin`` hold."""
-        origins = [origin for _, origin in PLUGIN_MODULES.values()]
+        origins = [origin for _, origin in plugins.PLUGIN_MODULES.values()]
         return {name: known[o] for name, known in self._own.items() for o in origins if o in known}
 
     def forget_own(self, origin: str) -> None:
@@ -283,14 +276,14 @@ class MethodRegistry(Registry[type[M]]):
 
         Names with other capitals or hyphens are found too; a plugin's name wins over an alias.
         """
-        if is_reference(name):
+        if plugins.is_reference(name):
             return None
         plain = name.lower().replace("-", "_")
         if self.is_loaded(name) or name in (built_in := self.load_built_in()):
             return None
         if not (plain in self.aliases or plain in built_in):
             return None
-        if name in read_entry_points(self.group):
+        if name in plugins.read_entry_points(self.group):
             return None
         return self.aliases.get(plain) or {"method": plain}
 
@@ -337,7 +330,7 @@ class MethodRegistry(Registry[type[M]]):
         if is_own(method):
             model = self.add_own(method)
             return model, {**data, "method": model.model_fields["method"].default}
-        if is_own_origin(origin) and not is_reference(str(method)):
+        if is_own_origin(origin) and not plugins.is_reference(str(method)):
             return self._find_origin(str(method), str(origin)), data
         return self.find_plugin(str(method)), data
 
@@ -357,7 +350,7 @@ class MethodRegistry(Registry[type[M]]):
         if not is_method:
             raise ConfigError(f"{name!r} is no {self.kind}: derive it from {self.base.__name__}")
         default = plugin.model_fields["method"].default
-        if not is_reference(name) and isinstance(default, str) and default != name:
+        if not plugins.is_reference(name) and isinstance(default, str) and default != name:
             raise ConfigError(
                 f"entry point {name!r} of {self.group} names a class whose method is {default!r}: "
                 "use one name"

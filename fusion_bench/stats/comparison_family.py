@@ -19,6 +19,7 @@ from fusion_bench.config.json_records import OptionalFloat
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.stats import sign_flips
 from fusion_bench.stats.comparison import (
     NOISE,
     Comparison,
@@ -44,13 +45,6 @@ from fusion_bench.stats.repeat_variance import (
     add_repeat_variance,
     make_repeat_terms,
     paired_sides,
-)
-from fusion_bench.stats.sign_flips import (
-    BLOCK_NUMBERS,
-    FlippedShares,
-    FlippedStatistics,
-    draw_flips,
-    prepare_flips,
 )
 
 #: A smaller difference is not worth a change, unless an experiment says otherwise.
@@ -440,7 +434,7 @@ def _list_superior(
 ) -> Iterator[Iterator[str]]:
     """For each system the names of those that it is shown to be worse than, the clearest first."""
     names = tuple(table.values)
-    statistics = prepare_flips([table.values[name] for name in names], table.keys)
+    statistics = sign_flips.prepare_flips([table.values[name] for name in names], table.keys)
     if len(names) < 2 or not statistics.ids:
         yield from (iter(()) for _ in names)
         return
@@ -451,7 +445,7 @@ def _list_superior(
     draws = min(draws, max(LEAST_DRAWS, MOST_NUMBERS // len(first)))
     drawn = _flip_pairs(statistics, squares, statistics.keys(seed), draws)
     largest = np.append(drawn, observed.max())
-    flipped = FlippedShares(largest, largest, is_exact=False)
+    flipped = sign_flips.FlippedShares(largest, largest, is_exact=False)
     shares = np.zeros((len(names), len(names)))
     shares[first, second] = np.where(means < 0, observed, 0.0)  # that the first is worse
     shares[second, first] = np.where(means > 0, observed, 0.0)
@@ -491,14 +485,17 @@ def _pair_squares(values: FloatArray, keys: tuple[str, ...]) -> FloatArray:
 
 
 def _flip_pairs(
-    statistics: FlippedStatistics, squares: FloatArray, keys: NDArray[np.uint64], draws: int
+    statistics: sign_flips.FlippedStatistics,
+    squares: FloatArray,
+    keys: NDArray[np.uint64],
+    draws: int,
 ) -> FloatArray:
     """(draws,): the largest t² / (1 + t²) of the residuals of all pairs after each flip."""
     first, second = np.triu_indices(len(statistics.means), 1)
-    step = max(64, BLOCK_NUMBERS // (len(keys) + 8 * len(first)) // 64 * 64)
+    step = max(64, sign_flips.BLOCK_NUMBERS // (len(keys) + 8 * len(first)) // 64 * 64)
     values = []
     for start in range(0, draws, step):
-        flips = draw_flips(keys, start, min(start + step, draws))
+        flips = sign_flips.draw_flips(keys, start, min(start + step, draws))
         means, weighted = (sums[first] - sums[second] for sums in statistics.flip_residuals(flips))
         values.append(statistics.to_shares(means, weighted, squares).max(axis=0))
     return np.concatenate(values)

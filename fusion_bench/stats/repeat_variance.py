@@ -38,15 +38,7 @@ import numpy as np
 from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.intervals import (
-    MeanEstimate,
-    bell_mccaffrey_freedom,
-    check_values,
-    cr2_standard_error,
-    exact_mean,
-    group_codes,
-    t_quantile,
-)
+from fusion_bench.stats import intervals
 
 
 def mean_of_repeats(repeats: FloatArray | Sequence[FloatArray]) -> FloatArray:
@@ -133,12 +125,12 @@ def measure_repeat_spread(values: FloatArray, groups: IntArray | None = None) ->
         ConfigError: One repeat, or groups of another shape.
         DataError: No query, or a value that is not finite.
     """
-    check_values(values, dimensions=2)
+    intervals.check_values(values, dimensions=2)
     repeats, queries = values.shape
     if repeats < 2:
         raise ConfigError(f"trials: a spread needs at least 2, not {repeats}")
-    codes, count = group_codes(groups, queries)
-    means = np.array([exact_mean(row) for row in values])
+    codes, count = intervals.group_codes(groups, queries)
+    means = np.array([intervals.exact_mean(row) for row in values])
     residuals = values - values[0]  # exactly 0 where repeats are equal
     residuals -= residuals.mean(axis=0)
     residuals -= residuals.mean(axis=1, keepdims=True)
@@ -146,13 +138,13 @@ def measure_repeat_spread(values: FloatArray, groups: IntArray | None = None) ->
     sums = np.stack(
         [np.bincount(codes, weights=row, minlength=count).astype(np.float64) for row in residuals]
     )
-    within = float((cr2_standard_error(sums, sizes) ** 2).sum() / (repeats - 1))
+    within = float((intervals.cr2_standard_error(sums, sizes) ** 2).sum() / (repeats - 1))
     return RepeatSpread(
         repeats=repeats,
         means=tuple(means.tolist()),
         between=0.0 if (means == means[0]).all() else float(means.var(ddof=1)),
         within=within,
-        within_freedom=(repeats - 1) * bell_mccaffrey_freedom(sizes),
+        within_freedom=(repeats - 1) * intervals.bell_mccaffrey_freedom(sizes),
     )
 
 
@@ -238,8 +230,8 @@ def make_repeat_terms(
 
 
 def add_repeat_variance(
-    estimate: MeanEstimate, terms: Sequence[RepeatTerm], *, alpha: float = 0.05
-) -> MeanEstimate:
+    estimate: intervals.MeanEstimate, terms: Sequence[RepeatTerm], *, alpha: float = 0.05
+) -> intervals.MeanEstimate:
     """An estimate that holds for new queries and for new repeats.
 
     The variance is V = V_q + Σ f·σ²_τ, with V_q over queries and f of each term. Its degrees of
@@ -269,7 +261,7 @@ def add_repeat_variance(
         least = min(estimate.freedom, *(term.spread.repeats - 1 for term in terms))
         freedom = max(variance**2 / squares, least)
     error = math.sqrt(variance)
-    half_width = t_quantile(freedom, 1 - alpha / 2) * error
+    half_width = intervals.t_quantile(freedom, 1 - alpha / 2) * error
     return replace(
         estimate,
         low=estimate.mean - half_width,
@@ -336,7 +328,9 @@ def split_variance(
     residuals -= residuals.mean(axis=0)
     residuals -= residuals.mean(axis=1, keepdims=True)
     residual = float((residuals**2).sum() / ((repeats - 1) * (queries - 1)))
-    between_queries = float(((by_query - exact_mean(by_query)) ** 2).sum() / (queries - 1))
+    between_queries = float(
+        ((by_query - intervals.exact_mean(by_query)) ** 2).sum() / (queries - 1)
+    )
     return VarianceComponents(
         queries=max(between_queries - residual / repeats, 0.0),
         repeats=spread.variance,
@@ -384,7 +378,7 @@ class NarrowingPlan(ReportRecord):
 
 
 def plan_narrowing(
-    estimate: MeanEstimate,
+    estimate: intervals.MeanEstimate,
     spreads: Sequence[RepeatSpread],
     *,
     alpha: float = 0.05,
@@ -425,7 +419,7 @@ def plan_narrowing(
 
 
 def _plan_half_width(
-    estimate: MeanEstimate,
+    estimate: intervals.MeanEstimate,
     spreads: Sequence[RepeatSpread],
     repeats: float,
     queries: float,
@@ -459,4 +453,4 @@ def _plan_half_width(
     if not variance > 0:
         return 0.0
     freedom = variance**2 / squares if squares else math.inf
-    return t_quantile(freedom, 1 - alpha / 2) * math.sqrt(variance)
+    return intervals.t_quantile(freedom, 1 - alpha / 2) * math.sqrt(variance)

@@ -37,18 +37,13 @@ from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
 from fusion_bench.stats.repeat_variance import make_repeat_terms
+from fusion_bench.tune import sensitivity
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, widen_fit
 from fusion_bench.tune.gains import UntunedSystem, compare_floor, estimate_needed, select_repeats
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
-from fusion_bench.tune.sensitivity import (
-    fold_records,
-    parameter_importances,
-    parameter_records,
-    plateau_record,
-)
 from fusion_bench.tune.trial_selection import (
     CrossValidation,
     describe_choice,
@@ -387,7 +382,7 @@ class HeldOutReport(HeldOutGains):
             "split_seed": split.split_seed,
             "split_choice": self.split_choice,
             "settings": {**settings, "sampler": search.sampler, "alpha": self.evaluation.alpha},
-            "parameters": parameter_records(objective, split, chosen),
+            "parameters": sensitivity.parameter_records(objective, split, chosen),
             "default": objective.system.resolved_config,
             "choice": model.ChosenTrial(
                 rule=tuning.choose,
@@ -395,9 +390,11 @@ class HeldOutReport(HeldOutGains):
                 params=dict(chosen.params),
                 config=self.system.resolved_config,
             ),
-            "folds": fold_records(objective, outcome.cross, self.default),
-            "plateau": plateau_record(objective, split, self.chosen, tuning.seed),
-            "importances": parameter_importances(objective.parameters, outcome.result.trials),
+            "folds": sensitivity.fold_records(objective, outcome.cross, self.default),
+            "plateau": sensitivity.plateau_record(objective, split, self.chosen, tuning.seed),
+            "importances": sensitivity.parameter_importances(
+                objective.parameters, outcome.result.trials
+            ),
         }
 
     def _verdict_fields(self) -> dict[str, Any]:

@@ -35,20 +35,7 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.tune.space import (
-    ABSENT,
-    CLASS_PATH,
-    SOURCE_WEIGHT,
-    TYPE_WEIGHT,
-    SourceRoles,
-    apply_parameters,
-    build_search_space,
-    preset_params,
-    read_parameter,
-    stage_roles,
-    strip_conditions,
-    with_fusion,
-)
+from fusion_bench.tune import space
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import pluralize
 
@@ -78,7 +65,7 @@ def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set
     return normalized
 
 
-def find_free_weights(system: System, params: Params, roles: SourceRoles) -> frozenset[str]:
+def find_free_weights(system: System, params: Params, roles: space.SourceRoles) -> frozenset[str]:
     """The paths of the weights of which only the ratio counts.
 
     Args:
@@ -101,19 +88,19 @@ def _weight_groups(params: Params) -> dict[tuple[str, bool], dict[str, str]]:
     """
     groups: dict[tuple[str, bool], dict[str, str]] = {}
     for path in params:
-        plain, name = strip_conditions(path), ""
-        if share := TYPE_WEIGHT.fullmatch(plain):
+        plain, name = space.strip_conditions(path), ""
+        if share := space.TYPE_WEIGHT.fullmatch(plain):
             groups.setdefault((share[1], True), {})[path] = share[2]
             continue
-        if match := CLASS_PATH.fullmatch(plain):
+        if match := space.CLASS_PATH.fullmatch(plain):
             name, plain = match[2], match[3]
-        if weight := SOURCE_WEIGHT.fullmatch(plain):
+        if weight := space.SOURCE_WEIGHT.fullmatch(plain):
             groups.setdefault((name, False), {})[path] = weight[1]
     return groups
 
 
 def _is_free(
-    system: System, query_class: str, are_shares: bool, names: Set[str], roles: SourceRoles
+    system: System, query_class: str, are_shares: bool, names: Set[str], roles: space.SourceRoles
 ) -> bool:
     """Whether scaling these weights changes no rank: the group has all of them."""
     if are_shares:
@@ -221,7 +208,7 @@ def _engine_ranges(
 def _is_complete(system: System, method: str) -> bool:
     """Whether the method needs nothing that a user has to name."""
     try:
-        with_fusion(system, method).check_sources(
+        space.with_fusion(system, method).check_sources(
             system.runs, [frozenset[str]() for _ in system.runs]
         )
     except FusionBenchError:
@@ -229,11 +216,11 @@ def _is_complete(system: System, method: str) -> bool:
     return True
 
 
-def source_roles(system: System, runs: AlignedRuns) -> SourceRoles:
+def source_roles(system: System, runs: AlignedRuns) -> space.SourceRoles:
     """Roles of the system's sources, and of the runs that its stages read."""
     names = system.base_runs
     base = {name: runs.roles[i] for name, i in zip(names, runs.rows(names), strict=True)}
-    return stage_roles(system, base)
+    return space.stage_roles(system, base)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -264,7 +251,7 @@ class TuningObjective:
         )
 
     @cached_property
-    def source_roles(self) -> SourceRoles:
+    def source_roles(self) -> space.SourceRoles:
         """Roles of the system's sources."""
         return source_roles(self.system, self.runs)
 
@@ -273,15 +260,15 @@ class TuningObjective:
         """The values of the active parameters in the default system."""
         params: dict[str, Value] = {}
         for parameter in self.parameters:
-            value = read_parameter(self.system, parameter.path, self.source_roles)
-            if value is not ABSENT and parameter.is_active(params):
+            value = space.read_parameter(self.system, parameter.path, self.source_roles)
+            if value is not space.ABSENT and parameter.is_active(params):
                 params[parameter.path] = value
         return params
 
     @cached_property
     def preset_params(self) -> tuple[Params, ...]:
         """The default with each preset of its methods."""
-        return preset_params(self.system, self.parameters, self.default_params)
+        return space.preset_params(self.system, self.parameters, self.default_params)
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
@@ -345,7 +332,7 @@ class TuningObjective:
         if key not in self._systems:
             if len(self._systems) >= MOST_SYSTEMS:
                 self._systems.clear()
-            self._systems[key] = apply_parameters(self.system, params, self.source_roles)
+            self._systems[key] = space.apply_parameters(self.system, params, self.source_roles)
         return self._systems[key]
 
     @cached_property
@@ -500,7 +487,7 @@ def create_objective(
         )
     roles = source_roles(system, task.runs)
     try:
-        parameters = build_search_space(system, _engine_ranges(system, tuning), roles)
+        parameters = space.build_search_space(system, _engine_ranges(system, tuning), roles)
     except ConfigError as error:
         raise ConfigError(f"{source.where(('tune', 'parameters'))}: {error}") from None
     return TuningObjective(

@@ -21,6 +21,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.report import tuning_records as model
+from fusion_bench.tune import search
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.rerank_cost import (
@@ -29,14 +30,6 @@ from fusion_bench.tune.rerank_cost import (
     SystemCost,
     reranker_costs,
     system_cost,
-)
-from fusion_bench.tune.search import (
-    OptunaProposer,
-    SearchResult,
-    Trial,
-    TrialLog,
-    open_trial_log,
-    optuna_sampler,
 )
 from fusion_bench.tune.space import strip_conditions
 from fusion_bench.tune.trial_selection import evaluate_in_batches
@@ -185,13 +178,13 @@ class EvaluatedPoints:
         objective: TuningObjective,
         costs: Mapping[str, RerankerCost],
         *,
-        log: TrialLog | None = None,
+        log: search.TrialLog | None = None,
         on_progress: Callable[[int], None] = lambda _done: None,
     ) -> None:
         self.objective = objective
         self.points: list[EvaluatedPoint] = []
         self._costs, self._on_progress = costs, on_progress
-        self._log = TrialLog() if log is None else log
+        self._log = search.TrialLog() if log is None else log
 
     @property
     def evaluations(self) -> int:
@@ -231,8 +224,8 @@ def front_points(
     evaluation: HeldOutEvaluation,
     points: Sequence[EvaluatedPoint],
     axes: Sequence[EffortAxis],
-    default: Trial,
-    chosen: Trial,
+    default: search.Trial,
+    chosen: search.Trial,
 ) -> tuple[model.ParetoPoint, ...]:
     """The best at each depth of each reranker, the default and the choice, by effort.
 
@@ -279,7 +272,7 @@ def front_points(
 
 
 def _best_per_depth(
-    points: Sequence[EvaluatedPoint], always: Sequence[Trial]
+    points: Sequence[EvaluatedPoint], always: Sequence[search.Trial]
 ) -> list[EvaluatedPoint]:
     """One point a depth and reranker, of equally good ones the first; and what is always shown."""
     best: dict[tuple[str, int], EvaluatedPoint] = {}
@@ -348,7 +341,7 @@ class ParetoSearch:
     log: Path | None = None
     on_progress: Callable[[int, int], None] = lambda _done, _total: None
 
-    def run(self, result: SearchResult, chosen: Trial) -> model.ParetoFront | None:
+    def run(self, result: search.SearchResult, chosen: search.Trial) -> model.ParetoFront | None:
         """The front of a search.
 
         Args:
@@ -377,8 +370,8 @@ class ParetoSearch:
 
     def _evaluate_points(
         self,
-        result: SearchResult,
-        chosen: Trial,
+        result: search.SearchResult,
+        chosen: search.Trial,
         costs: Mapping[str, RerankerCost],
         axes: Sequence[EffortAxis],
     ) -> tuple[EvaluatedPoints, bool]:
@@ -392,7 +385,7 @@ class ParetoSearch:
         params = list(params_at_depths(objective, candidates, ladder, tuple(costs)))
         more = 0 if tuning.front.method == "depths" else tuning.front.trials
         total = len(params) + more
-        log = open_trial_log(self.log, objective, tuning.search_settings())
+        log = search.open_trial_log(self.log, objective, tuning.search_settings())
         evaluated = EvaluatedPoints(
             objective, costs, log=log, on_progress=lambda done: self.on_progress(done, total)
         )
@@ -408,7 +401,7 @@ class ParetoSearch:
 
 
 def candidate_params(
-    objective: TuningObjective, result: SearchResult, chosen: Trial
+    objective: TuningObjective, result: search.SearchResult, chosen: search.Trial
 ) -> list[Params]:
     """Parameter sets to try at every depth: default, choice, the best, and some of the others."""
     ordered = sorted(result.computed_trials, key=lambda trial: (-trial.value, trial.number))
@@ -460,8 +453,8 @@ def search_all_depths(
     objective = evaluated.objective
     space = [parameter for parameter in objective.parameters if not is_depth_path(parameter.path)]
     space.append(integer(DEPTH, 0, len(ladder) - 1))
-    sampler = optuna_sampler(tuning.front.method, tuning.seed)
-    proposer = OptunaProposer(space, sampler, ["maximize", "minimize"])
+    sampler = search.optuna_sampler(tuning.front.method, tuning.seed)
+    proposer = search.OptunaProposer(space, sampler, ["maximize", "minimize"])
     for start in range(0, trials, tuning.batch):
         resolved: list[Params] = []
         for asked in proposer.ask(min(tuning.batch, trials - start)):

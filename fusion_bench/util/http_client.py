@@ -24,15 +24,7 @@ from http.cookiejar import CookieJar
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from fusion_bench.errors import ConfigError, FailureKind, ProviderError
-from fusion_bench.util.api_keys import (
-    MARK,
-    NOT_KEPT,
-    NOT_SHOWN,
-    ApiKey,
-    LogGuard,
-    hide_key,
-    show_text,
-)
+from fusion_bench.util import api_keys
 from fusion_bench.util.json_text import parse_strict_json
 from fusion_bench.util.optional_imports import import_optional
 
@@ -91,7 +83,7 @@ class KeyHeader:
     prefix: str = ""
     is_base64: bool = False
 
-    def format_key(self, key: ApiKey) -> str:
+    def format_key(self, key: api_keys.ApiKey) -> str:
         """The header's value."""
         text = key.reveal_key()
         return self.prefix + (b64encode(text.encode()).decode() if self.is_base64 else text)
@@ -256,7 +248,7 @@ class JsonClient:
         self,
         base_url: str,
         *,
-        key: ApiKey | None,
+        key: api_keys.ApiKey | None,
         timeout: float,
         connections: int = 100,
         key_header: KeyHeader = BEARER,
@@ -284,7 +276,7 @@ class JsonClient:
             verify=url.scheme != "http",  # loading certificates is slow
             trust_env=False,  # no proxy and no .netrc may see the key
         )
-        self._guard = LogGuard(key)
+        self._guard = api_keys.LogGuard(key)
         self._guard.install()
 
     async def post_json(self, path: str, body: dict[str, Any], *, extra_bytes: int = 0) -> Any:  # noqa: ANN401 - JSON
@@ -322,7 +314,7 @@ class JsonClient:
         if not 200 <= answer.status < 300:
             raise self._status_error(where, answer)
         try:
-            return hide_key(parse_strict_json(answer.body), self._key)
+            return api_keys.hide_key(parse_strict_json(answer.body), self._key)
         except RecursionError:
             message = f"{where}: the response shows the API key, in brackets that are too deep"
         except ValueError as error:
@@ -340,20 +332,24 @@ class JsonClient:
 
         None where it states none, or where the name resembles the API key.
         """
-        return show_text(text, self._key) if text else None
+        return api_keys.show_text(text, self._key) if text else None
 
     def quote_text(self, text: str) -> str:
         """A server's text as an error may show it."""
-        shown = show_text(text, self._key)
+        shown = api_keys.show_text(text, self._key)
         if shown is None:
-            return NOT_KEPT if self._key is not None and self._key.is_short else NOT_SHOWN
+            return (
+                api_keys.NOT_KEPT
+                if self._key is not None and self._key.is_short
+                else api_keys.NOT_SHOWN
+            )
         return repr(shown)
 
     def redact_text(self, text: str) -> str:
         """A passage or another text that a model wrote, as it may be stored: without the key."""
         plain = text.encode(errors="replace").decode()  # without halves of surrogate pairs
         shown = plain if self._key is None else self._key.matcher.redact_text(plain)
-        return shown.replace(MARK, "")
+        return shown.replace(api_keys.MARK, "")
 
     async def _exchange(
         self, method: str, where: str, limit: int, content: bytes | None
@@ -432,7 +428,7 @@ async def open_client(
         ConfigError: The key is missing, or would be sent in clear; or the base URL is not valid.
         MissingExtraError: httpx is not installed.
     """
-    key = None if settings.key is None else ApiKey.from_environment(settings.key)
+    key = None if settings.key is None else api_keys.ApiKey.from_environment(settings.key)
     await _import_transport()
     client = JsonClient(
         base_url,
@@ -464,7 +460,7 @@ class _NoCookies(CookieJar):
         """Do nothing."""
 
 
-def _make_auth(key: ApiKey, header: KeyHeader) -> httpx.Auth:
+def _make_auth(key: api_keys.ApiKey, header: KeyHeader) -> httpx.Auth:
     """An authenticator, so that no local variable holds the key."""
     base: type[httpx.Auth] = _import_httpx().Auth
 
