@@ -170,17 +170,20 @@ def assess_systems(
     """
     systems, dataset = task.experiment.systems, task.dataset
     fitted: dict[str, list[tuple[System, AlignedRuns]]] = {}
-    assessed = {}
+    assessed, observed = {}, {}
     observe = observers(details, task)
-    for done, (name, system) in enumerate(systems.items()):
-        progress(f"{dataset.name}: {name}", done, len(systems))
+    for name, system in systems.items():
         fitted[name] = [*fit_repeats(system, task.runs, task.training)]
-        observer = observe(fitted[name][0][0])
-        assessed[name] = _assess_fitted(fitted[name], task.measures, observer)
+        observed[name] = observe(fitted[name][0][0])
+    # One after another, systems that differ only in their blend share the fused lists.
+    by_fusion = sorted(systems, key=lambda name: str(systems[name].fusion))
+    for done, name in enumerate(by_fusion):
+        progress(f"{dataset.name}: {name}", done, len(systems))
+        assessed[name] = _assess_fitted(fitted[name], task.measures, observed[name])
     progress(f"{dataset.name}: ties", len(systems), len(systems))
     ties: dict[str, list[SourceTies]] = {name: [] for name in systems}
     for number, repeat in enumerate(dataset.repeats):
-        present = {n: each[number][0] for n, each in fitted.items() if number < len(each)}
+        present = {n: fitted[n][number][0] for n in systems if number < len(fitted[n])}
         of_repeat = find_source_ties(
             present,
             {name: assessed[name].repeats[number] for name in present},
@@ -193,7 +196,7 @@ def assess_systems(
         for name, each in of_repeat.items():
             ties[name].append(each)
     means = {name: _mean_source_ties(each) for name, each in ties.items()}
-    return {name: replace(each, source_ties=means[name]) for name, each in assessed.items()}
+    return {name: replace(assessed[name], source_ties=means[name]) for name in systems}
 
 
 def _mean_source_ties(repeats: Sequence[SourceTies]) -> SourceTies:

@@ -11,7 +11,9 @@ they leave the place of a relevant document open is blended again from exact one
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +22,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, ViewCache, cached_by_vie
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, score_keys
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.methods.blend import BlendWeights, RerankBlend, fixed_scale
-from fusion_bench.ranking.quantized_scores import TopDocuments
+from fusion_bench.ranking.quantized_scores import TopDocuments, true_by_row
 from fusion_bench.ranking.term_sums import KEY_STEP
 
 
@@ -33,7 +35,7 @@ class RerankWindow:
         queries: (m,): which queries.
         candidates: (m, D): padding repeats a document of the list.
         valid: (m, D): what is not padding.
-        fused: (m, D): scores as the fusion reports them.
+        fused: Computes their scores, (m, D), as the fusion reports them.
         error: (m, 1): by how much these may be off; 0 = exact.
         cache: What blends make of them alike.
     """
@@ -42,9 +44,14 @@ class RerankWindow:
     queries: IntArray
     candidates: IntArray
     is_candidate: BoolArray
-    fused_scores: FloatArray
+    fused: Callable[[], FloatArray]
     error: FloatArray
     cache: ViewCache = field(default_factory=ViewCache)
+
+    @cached_property
+    def fused_scores(self) -> FloatArray:
+        """(m, D): the scores, which few blends read."""
+        return self.fused()
 
 
 class FinalScores(NamedTuple):
@@ -77,11 +84,11 @@ class FinalScores(NamedTuple):
         margin = 2 * self.error[row] + np.abs(score) * KEY_STEP
         above = list_scores > score + margin
         near = (list_scores >= score - margin) & ~above
-        crowded = np.flatnonzero(near.sum(axis=1) > 1)
+        crowded = np.flatnonzero(true_by_row(near) > 1)
         place, other = np.nonzero(near[crowded])
         pair = crowded[place]
         others = other != slot[pair]
-        return above.sum(axis=1), pair[others], other[others]
+        return true_by_row(above), pair[others], other[others]
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,10 +166,10 @@ class BlendFormula:
 
     def _retrieval_term(self, heads: RerankWindow) -> tuple[FloatArray, FloatArray]:
         """(m, D) the retrieval term, and (m, 1) by how much it may be off."""
-        fused = heads.fused_scores
         if self.mixture.retrieval == "reciprocal_rank":
-            reciprocals = 1 / np.arange(1, fused.shape[1] + 1)
-            return np.broadcast_to(reciprocals, fused.shape), np.zeros_like(heads.error)
+            reciprocals = 1 / np.arange(1, heads.candidates.shape[1] + 1)
+            return np.broadcast_to(reciprocals, heads.candidates.shape), np.zeros_like(heads.error)
+        fused = heads.fused_scores
         if self.mixture.retrieval == "fused_min_max":
             term = _min_max(np.where(heads.is_candidate, fused, np.nan))
             spread = np.ptp(np.where(heads.is_candidate, fused, fused[:, :1]), axis=1)[:, None]
@@ -183,13 +190,15 @@ def rerank_window(tops: TopDocuments, rows: IntArray, depth: int, *, exact: bool
     sizes = tops.lists.sizes[rows, None]
     place = np.minimum(tops.best[rows, :depth], sizes - 1)
     candidates = tops.lists.starts[rows, None] + place
-    if exact:
-        fused = tops.trial.scores(tops.runs, candidates.ravel()).reshape(candidates.shape)
-        error: FloatArray = np.zeros((len(rows), 1))
-    else:
-        fused, error = tops.rough_scores(rows, depth)
+    error: FloatArray = np.zeros((len(rows), 1)) if exact else tops.rough_error(rows)
+
+    def fused() -> FloatArray:
+        if not exact:
+            return np.minimum(tops.rough_scores(rows, depth), tops.trial.ceiling)
+        scores = tops.trial.scores(tops.runs, candidates.ravel()).reshape(candidates.shape)
+        return np.minimum(scores, tops.trial.ceiling)
+
     valid = np.arange(candidates.shape[1]) < sizes
-    fused = np.minimum(fused, tops.trial.ceiling)
     return RerankWindow(rows, tops.lists.queries[rows], candidates, valid, fused, error)
 
 
@@ -319,6 +328,9 @@ class BlendCounter:
             rough = mixed.error[row[some], 0][pair] > 0
             is_open[row[some][pair[rough]]] = True
             pair, other = pair[~rough], other[~rough]
+            ranks[member[some]] = 1 + above
+            if not len(pair):
+                continue
             own_row, own_slot = row[some][pair], slot[some][pair]
             keys = score_keys(mixed.scores[[own_row, own_row], [own_slot, other]])
             is_earlier = other < own_slot
@@ -326,7 +338,7 @@ class BlendCounter:
                 candidates = mixed.window.candidates
                 is_earlier = candidates[own_row, other] < candidates[own_row, own_slot]
             wins = (keys[1] > keys[0]) | ((keys[1] == keys[0]) & is_earlier)
-            ranks[member[some]] = 1 + above + np.bincount(pair[wins], minlength=len(above))
+            ranks[member[some]] += np.bincount(pair[wins], minlength=len(above))
         return is_open
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, greatest_size
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, greatest_size, score_keys
 from fusion_bench.measures.rankings import relevant_candidates
 from fusion_bench.methods.fuse import CandidateScores, EngineForm, RankSum, WeightedMean
 from fusion_bench.ranking.term_sums import (
@@ -28,7 +28,6 @@ from fusion_bench.ranking.term_sums import (
     BatchLimits,
     Columns,
     RankScorer,
-    exact_keys,
     is_above,
     join_columns,
     merged_columns,
@@ -426,11 +425,14 @@ class TopDocuments:
         self._members: list[IntArray] = []  # of pairs in doubt
         self._others: list[IntArray] = []
 
-    def rough_scores(self, rows: IntArray, depth: int) -> tuple[FloatArray, FloatArray]:
-        """(m, D) what the fusion decides on, roughly, and (m, 1) by how much it may be off."""
-        unit, base = self._unit[rows], self._base[rows]
+    def rough_scores(self, rows: IntArray, depth: int) -> FloatArray:
+        """(m, D): what the fusion decides on, roughly."""
+        return self._base[rows] - self._scores[rows, :depth] * self._unit[rows]
+
+    def rough_error(self, rows: IntArray) -> FloatArray:
+        """(m, 1): by how much rough scores may be off."""
         # One more unit than the error covers the rounding of these very numbers.
-        return base - self._scores[rows, :depth] * unit, unit * (self.maker.error + 1)
+        return self._unit[rows] * (self.maker.error + 1)
 
     def sort_block(self, number: int) -> None:
         """Sort one block, keep the first of each list and place its relevant documents."""
@@ -492,7 +494,7 @@ class TopDocuments:
         place = np.flatnonzero(crowd)
         best, scores = self.best.ravel(), self._scores.ravel()
         candidate = self.lists.starts[place // width] + best[place]
-        keys = exact_keys(self.runs, self.trial, candidate)
+        keys = score_keys(self.trial.scores(self.runs, candidate))
         at = np.searchsorted(place, pairs)
         upper, lower = keys[at], keys[at + 1]
         wrong = (upper < lower) | ((upper == lower) & (candidate[at] > candidate[at + 1]))
@@ -534,7 +536,7 @@ def _count_smaller(
     if len(owner) <= most_compared * len(keys):
         list_keys = keys[owner]
         for bound in bounds:
-            yield _true_by_row(list_keys < bound[:, None])
+            yield true_by_row(list_keys < bound[:, None])
         return
     ends = np.searchsorted(owner, np.arange(len(keys) + 1))
     for bound in bounds:
@@ -542,7 +544,7 @@ def _count_smaller(
         yield np.concatenate([row.searchsorted(bound[a:b]) for row, a, b in parts])
 
 
-def _true_by_row(table: NDArray[np.bool_]) -> IntArray:
+def true_by_row(table: NDArray[np.bool_]) -> IntArray:
     """(m,): how many of (m, w) are true."""
     as_bytes = table.view(np.uint8)
     total = np.zeros(len(table), dtype=np.int64)

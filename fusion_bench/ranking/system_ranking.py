@@ -91,7 +91,7 @@ class _FusedLists:
         valid = np.arange(depth) < sizes
         exact = np.zeros((len(queries), 1))
         return RerankWindow(
-            queries, queries, self.candidates[slots], valid, self.scores[slots], exact
+            queries, queries, self.candidates[slots], valid, lambda: self.scores[slots], exact
         )
 
 
@@ -221,14 +221,13 @@ def _window_order(runs: AlignedRuns, keys: FloatArray, candidates: IntArray) -> 
     Equal keys keep the fused order under ``first_seen`` ties, and documents without a score do so
     always: their key is −∞.
     """
-    order = np.argsort(-keys, axis=1, kind="stable")
-    if runs.ties == "trec":
-        ordered = np.take_along_axis(keys, order, axis=1)
-        equal = (ordered[:, 1:] == ordered[:, :-1]) & np.isfinite(ordered[:, 1:])
-        rows = np.flatnonzero(equal.any(axis=1))
-        column = np.broadcast_to(np.arange(keys.shape[1]), (len(rows), keys.shape[1]))
-        later = np.where(np.isfinite(keys[rows]), candidates[rows], column)
-        order[rows] = np.lexsort((later, -keys[rows]), axis=1)
+    order = np.argsort(-keys, axis=1)
+    ordered = np.take_along_axis(keys, order, axis=1)
+    rows = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    column = np.broadcast_to(np.arange(keys.shape[1]), (len(rows), keys.shape[1]))
+    is_by_document = np.isfinite(keys[rows]) & (runs.ties == "trec")
+    later = np.where(is_by_document, candidates[rows], column)
+    order[rows] = np.lexsort((later, -keys[rows]), axis=1)
     return order
 
 

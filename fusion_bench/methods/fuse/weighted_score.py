@@ -149,10 +149,9 @@ def _list_extremes(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> Flo
         scores: (S, N); NaN where a source did not return the document.
         keep: ``np.fmin`` or ``np.fmax``.
     """
-    out: FloatArray = np.full((len(scores), len(runs.queries)), np.nan)
-    for s, row in enumerate(scores):
-        keep.at(out[s], runs.query_index, row)
-    return out
+    nothing = np.full((len(scores), 1), np.nan)  # an empty list may begin behind the last one
+    found = keep.reduceat(np.hstack([scores, nothing]), runs.offsets[:-1], axis=1)
+    return np.where(np.diff(runs.offsets) > 0, found, np.nan)
 
 
 def _fill_missing(runs: AlignedRuns, scores: FloatArray, missing: str) -> FloatArray:

@@ -14,11 +14,13 @@ from pydantic import BeforeValidator, Field, SerializeAsAny
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly, sum_terms
 from fusion_bench.errors import AlignmentError
 
 #: Greater scores cannot be weighed and added without an overflow.
 HUGE = 1e300
+#: Lists that would fill less than one part in so many of a table are summed one by one.
+PADDING = 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +70,13 @@ class ScoreLists:
 
     def list_sum(self, values: FloatArray) -> FloatArray:
         """(n,): correctly rounded sum of ``values`` over the row's list, hence free of order."""
-        parts = np.split(values, self.starts[1:])
-        return np.array([math.fsum(part.tolist()) for part in parts])[self.owner]
+        lengths = np.diff(self.starts, append=len(values))
+        if lengths.max() * len(lengths) > PADDING * len(values):
+            parts = np.split(values, self.starts[1:])
+            return np.array([math.fsum(part.tolist()) for part in parts])[self.owner]
+        table = np.zeros((lengths.max(), len(lengths)))
+        table[np.arange(len(values)) - self.starts[self.owner], self.owner] = values
+        return sum_terms(table)[self.owner]
 
 
 class Normalizer(Method):
