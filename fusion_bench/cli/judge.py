@@ -14,8 +14,14 @@ from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Amount, Argument, Changes, File, Name, Option
+from fusion_bench.errors import DataError
 from fusion_bench.judging.options import CombineName, JudgeOptions
-from fusion_bench.util.files import read_regular, resolve_path
+from fusion_bench.util.files import (
+    explain_error,
+    read_regular,
+    read_regular_text,
+    resolve_path,
+)
 from fusion_bench.util.formatting import escape_control_chars, list_names, pluralize
 
 if TYPE_CHECKING:
@@ -177,10 +183,9 @@ def _judge_or_show(judged: JudgedSystems, options: JudgeCommand, progress: Progr
         FusionBenchError: The data break a rule, or there is no terminal.
     """
     from fusion_bench.judging.judge_work import describe_work, open_work
-    from fusion_bench.judging.pools import read_query_ids
     from fusion_bench.judging.terminal import require_terminal
 
-    queries = None if options.queries is None else read_query_ids(options.queries)
+    queries = None if options.queries is None else _read_query_ids(options.queries)
     if not (options.listed or options.json or options.export is not None):
         require_terminal()
     work = open_work(judged, options, progress, queries=queries)
@@ -192,6 +197,22 @@ def _judge_or_show(judged: JudgedSystems, options: JudgeCommand, progress: Progr
         _print_list(work)
     else:
         _judge(work)
+
+
+def _read_query_ids(path: Path) -> frozenset[str]:
+    """Ids of queries, one a line; empty lines count for nothing.
+
+    Raises:
+        DataError: The file cannot be read, or holds no id.
+    """
+    try:
+        text = read_regular_text(path)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{path}: {explain_error(error)}") from None
+    ids = frozenset(line.strip() for line in text.splitlines()) - {""}
+    if not ids:
+        raise DataError(f"{path}: no query: name the id of one on each line")
+    return ids
 
 
 def _describe_plan(work: JudgeWork) -> list[str]:

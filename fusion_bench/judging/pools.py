@@ -19,7 +19,7 @@ from fusion_bench.checks.completions import TopCandidates, collect_top
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -27,7 +27,6 @@ from fusion_bench.io.dataset_config import find_dataset, read_spec
 from fusion_bench.judging.options import OrderName
 from fusion_bench.ranking.final_lists import align_all_queries, list_parts
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
-from fusion_bench.util.files import explain_error, read_regular_text
 from fusion_bench.util.formatting import list_names, pluralize
 
 
@@ -305,22 +304,6 @@ def _draw(seed: int, *names: str) -> bytes:
     """The same for one more or one less document beside it."""
     text = "\0".join((str(seed), *names))
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
-
-
-def read_query_ids(path: Path) -> frozenset[str]:
-    """Ids of queries, one a line; empty lines count for nothing.
-
-    Raises:
-        DataError: The file cannot be read, or holds no id.
-    """
-    try:
-        text = read_regular_text(path)
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: {explain_error(error)}") from None
-    ids = frozenset(line.strip() for line in text.splitlines()) - {""}
-    if not ids:
-        raise DataError(f"{path}: no query: name the id of one on each line")
-    return ids
 
 
 def keep_queries(

@@ -109,19 +109,6 @@ def vector_of(query: PullQuery, source: str) -> list[float]:
     return list(query.vectors[source])
 
 
-def sparse_vector_of(query: PullQuery, source: str) -> Mapping[int, float]:
-    """The sparse vector that a source searches by.
-
-    Raises:
-        ConfigError: The query has none.
-    """
-    if source not in query.sparse_vectors:
-        raise ConfigError(
-            f"query {query.id!r} has no sparse vector for leg {source!r}: see --vectors"
-        )
-    return query.sparse_vectors[source]
-
-
 def require_text_field(name: str | None, *, texts: bool) -> str | None:
     """The field with the text of a document where texts are wanted, else None.
 
@@ -399,7 +386,11 @@ def json_sparse(query: PullQuery, source: str) -> dict[str, list[Any]]:
     Raises:
         ConfigError: The query has none.
     """
-    weights = sorted(sparse_vector_of(query, source).items())
+    if source not in query.sparse_vectors:
+        raise ConfigError(
+            f"query {query.id!r} has no sparse vector for leg {source!r}: see --vectors"
+        )
+    weights = sorted(query.sparse_vectors[source].items())
     return {
         "indices": [dimension for dimension, _ in weights],
         "values": [weight for _, weight in weights],

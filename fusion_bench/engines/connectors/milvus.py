@@ -29,9 +29,9 @@ from fusion_bench.engines.connectors._sessions import (
     LockedSession,
     ServerOrFolder,
     digest_of,
+    json_sparse,
     number_at,
     rows_at,
-    sparse_vector_of,
     value_at,
     vector_of,
     wrap_errors,
@@ -326,8 +326,8 @@ class MilvusConnector(DocumentFields, ServerOrFolder):
         if form == "vector":
             data = vector_of(query, source)
         elif form == "sparse_vector":
-            weights = sorted(sparse_vector_of(query, source).items())
-            data = {str(dimension): weight for dimension, weight in weights}
+            sparse = json_sparse(query, source)
+            data = dict(zip(map(str, sparse["indices"]), sparse["values"], strict=True))
         search = {"data": [data], "annsField": self.field_of(source), "limit": depth}
         return search if self.filter is None else {**search, "filter": self.filter}
 
