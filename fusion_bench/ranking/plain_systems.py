@@ -23,7 +23,7 @@ from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.measures import Measure, compute_measures, parse_measure
 from fusion_bench.methods.fuse import CrossFitted, Fusion, Trainable
-from fusion_bench.methods.normalize.linear import BySource
+from fusion_bench.methods.normalize import Normalizer
 from fusion_bench.methods.policies import (
     Choice,
     CrossFittedPolicy,
@@ -187,9 +187,8 @@ def _keep_numbers(
         if isinstance(numbers, Mapping):
             changed[name] = {key: value for key, value in numbers.items() if key in present}
     scale = getattr(fusion, "normalize", None)
-    if isinstance(scale, BySource):
-        scales = {key: value for key, value in scale.sources.items() if key in present}
-        changed["normalize"] = scale.model_copy(update={"sources": scales})
+    if isinstance(scale, Normalizer) and (rest := scale.keep_sources(present)) is not scale:
+        changed["normalize"] = rest
     if "weights" in type(fusion).model_fields and getattr(fusion, "alpha", None) is not None:
         changed |= {"alpha": None, "weights": {name: weights[name] for name in kept}}
     return fusion.model_copy(update=changed) if changed else fusion

@@ -18,7 +18,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, positions, sum_terms
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
-from fusion_bench.methods.normalize.squash import sigmoid
+from fusion_bench.methods.normalize._base import sigmoid
 
 #: Documents of a lower tier rank above all those of a higher one; DROPPED ones are not returned.
 BLENDED, UNSCORED, TAIL, DROPPED = 0, 1, 2, -1

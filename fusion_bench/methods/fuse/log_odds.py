@@ -15,7 +15,8 @@ from fusion_bench.errors import AlignmentError
 from fusion_bench.methods.fuse._base import ScoreTerms, WeightedFusion, fusions
 from fusion_bench.methods.fuse.weighted_score import WeightedScoreFusion, returned_by
 from fusion_bench.methods.normalize import AnyNormalizer
-from fusion_bench.methods.normalize.squash import Logistic, sigmoid
+from fusion_bench.methods.normalize._base import sigmoid
+from fusion_bench.methods.normalize.squash import Logistic
 
 #: Probabilities are kept this far from 0 and 1, as in Lucene.
 CLAMP = 1e-7

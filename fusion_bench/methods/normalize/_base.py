@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, TypeAlias
 
@@ -79,6 +80,12 @@ class ScoreLists:
         return sum_terms(table)[self.owner]
 
 
+def sigmoid(values: FloatArray) -> FloatArray:
+    """1 / (1 + e^−x), without a warning where e^−x overflows and the result is 0."""
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / (1 + np.exp(-values)))
+
+
 class Normalizer(Method):
     """Puts the scores of one list of one query on a common scale.
 
@@ -116,6 +123,14 @@ class Normalizer(Method):
     def space(self) -> tuple[Parameter, ...]:
         """What can be tuned, with paths relative to the normalizer."""
         return ()
+
+    def keep_sources(self, names: Collection[str]) -> Normalizer:  # noqa: ARG002 - of some
+        """The normalizer of fewer sources: itself, where it knows none.
+
+        Args:
+            names: Their names and roles.
+        """
+        return self
 
     @abstractmethod
     def scale_lists(self, lists: ScoreLists) -> FloatArray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 from pydantic import Field, model_validator
 
@@ -250,6 +252,11 @@ class BySource(Normalizer):
         if self.constant != type(self).model_fields["constant"].default:
             raise ValueError("constant belongs into each normalizer of 'sources', and 'default'")
         return self
+
+    def keep_sources(self, names: Collection[str]) -> BySource:
+        """Without the normalizers of other sources."""
+        sources = {key: scale for key, scale in self.sources.items() if key in names}
+        return self.model_copy(update={"sources": sources})
 
     @property
     def keeps_order(self) -> bool:

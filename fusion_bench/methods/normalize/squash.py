@@ -8,13 +8,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.methods.normalize._base import Normalizer, ScoreLists, normalizers
-
-
-def sigmoid(values: FloatArray) -> FloatArray:
-    """1 / (1 + e^−x), without a warning where e^−x overflows and the result is 0."""
-    with np.errstate(over="ignore"):
-        return np.asarray(1 / (1 + np.exp(-values)))
+from fusion_bench.methods.normalize._base import Normalizer, ScoreLists, normalizers, sigmoid
 
 
 @normalizers.register
