@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from fusion_bench.checks.records import MIN_PAIRS, DataWarning, JudgeInfo, ListInfo
 from fusion_bench.data.qrels import Qrels
@@ -12,8 +12,10 @@ from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.load_records import load_judge
-from fusion_bench.stats.agreement import GradePairs, make_weights, measure_kappa, pair_grades
 from fusion_bench.util.formatting import format_interval, format_number, list_names, pluralize
+
+if TYPE_CHECKING:
+    from fusion_bench.stats.agreement import GradePairs
 
 
 @dataclass(frozen=True)
@@ -176,6 +178,8 @@ def describe_judge(dataset: Dataset, systems: Iterable[System] = ()) -> JudgeInf
         "related_systems": find_related_systems(systems, spec.qrels.family),
         "is_accepted": spec.qrels.unmeasured == "accept",
     }
+    from fusion_bench.stats.agreement import pair_grades  # late: most grades are people's
+
     pairs = {
         name: pair_grades(load_judge(dataset, name), dataset.qrels)
         for name, judge in spec.judges.items()
@@ -188,6 +192,8 @@ def describe_judge(dataset: Dataset, systems: Iterable[System] = ()) -> JudgeInf
 
 
 def _measure(pairs: GradePairs, binary_relevance: int) -> JudgeInfo:
+    from fusion_bench.stats.agreement import make_weights, measure_kappa  # as above
+
     graded = measure_kappa(pairs.counts, make_weights(pairs.grades, "none"))
     binary = measure_kappa(pairs.binary_counts(binary_relevance), make_weights((0, 1), "none"))
     return JudgeInfo(

@@ -76,7 +76,7 @@ def render_schema(record: str) -> str:
     from importlib import import_module
     from json import dumps
 
-    from fusion_bench.config.json_records import build_schema
+    from fusion_bench.config.record_schemas import build_schema
 
     module, _, name = RECORDS[record].partition(":")
     source: type[BaseModel] | Callable[[], dict[str, Any]] = getattr(import_module(module), name)

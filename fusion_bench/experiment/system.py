@@ -36,7 +36,6 @@ from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.experiment.dialect import dialects, parse_dialect
 from fusion_bench.io.dataset_config import Family
 from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -48,11 +47,11 @@ from fusion_bench.methods.policies import Policy, Variant, policies
 def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - anything may stand in YAML
     """The fusion that YAML describes, in the terms of the system's dialect."""
     name = info.data.get("dialect")
-    return (
-        fusions.validate_field(data)
-        if name is None
-        else dialects.find_plugin(name).build_fusion(data)
-    )
+    if name is None:
+        return fusions.validate_field(data)
+    from fusion_bench.experiment.dialect import dialects  # late: few systems have one
+
+    return dialects.find_plugin(name).build_fusion(data)
 
 
 def _build_policy(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -256,6 +255,8 @@ class System(StrictModel):
         data = split_by_class(data, ("fusion", "blend"))
         if not isinstance(data, Mapping) or data.get("dialect") is None:
             return data
+        from fusion_bench.experiment.dialect import parse_dialect  # late, as above
+
         try:
             return parse_dialect(data["dialect"]).fill_defaults(data)
         except ConfigError as error:
@@ -333,7 +334,11 @@ class System(StrictModel):
     @property
     def fusions(self) -> MethodRegistry[Fusion]:
         """The fusion methods that it may use, by name."""
-        return fusions if self.dialect is None else dialects.find_plugin(self.dialect).fusions()
+        if self.dialect is None:
+            return fusions
+        from fusion_bench.experiment.dialect import dialects  # late, as above
+
+        return dialects.find_plugin(self.dialect).fusions()
 
     @property
     def class_key(self) -> ClassKey | None:
