@@ -46,13 +46,10 @@ def test_one_system_needs_no_list(systems: object) -> None:
     assert len(fb.compare(QRELS, RUNS, systems).collection.ranked_systems) == 1
 
 
-def test_builders_name_themselves() -> None:
+def test_builders_and_lists_of_values_name_themselves() -> None:
     found = fb.compare(QRELS, RUNS, [fb.rrf(10), fb.rrf(60), fb.weighted()])
     names = {row.name for row in found.collection.ranked_systems}
     assert names == {"rrf k=10", "rrf k=60", "weighted_score"}
-
-
-def test_a_list_of_values_makes_a_system_of_each() -> None:
     found = fb.compare(QRELS, RUNS, {"bm25": "bm25", "rrf": ("rrf", {"k": [10, 60]})})
     assert set(found.to_dict()["systems"]) == {"bm25", "rrf k=10", "rrf k=60"}
 
@@ -144,12 +141,15 @@ def test_one_source_has_no_rows_that_repeat_it() -> None:
     assert references(["bm25", "rrf"], RUNS) == both
 
 
-def test_an_unknown_system_is_a_key_error_that_lists_the_known() -> None:
+def test_known_names_and_files_are_compared(tmp_path: Path) -> None:
     found = fb.compare(QRELS, RUNS, measures="RR@10")
     with pytest.raises(KeyError, match="mean 'bm25'") as caught:
         found["bm52"]
     assert isinstance(caught.value, fb.FusionBenchError)
     assert str(caught.value).startswith("unknown system")
+    folder = tiny.make(tmp_path) / "datasets/tiny"
+    found = fb.compare(str(folder / "qrels.txt"), [folder / "a.trec", str(folder / "b.trec")])
+    assert {row.name for row in found.collection.ranked_systems} == {"a", "b"}
 
 
 def test_a_dataset_by_name_path_or_object(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -166,12 +166,6 @@ def test_a_dataset_by_name_path_or_object(tmp_path: Path, monkeypatch: pytest.Mo
     blend = {"method": "linear", "reranker": "r", "missing": "below"}
     assert fb.compare("tiny", systems=fb.rrf(blend=blend)).best
     assert fb.compare("tiny", {"mine": "datasets/tiny/a.trec"}).best == "mine"
-
-
-def test_files_by_path(tmp_path: Path) -> None:
-    folder = tiny.make(tmp_path) / "datasets/tiny"
-    found = fb.compare(str(folder / "qrels.txt"), [folder / "a.trec", str(folder / "b.trec")])
-    assert {row.name for row in found.collection.ranked_systems} == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -220,15 +214,12 @@ def test_options_go_with_the_names_of_a_dataset_s_lists(
         fb.compare("tiny", None, systems, score_spaces={"r": "log_prob"}, **given)
 
 
-def test_details_are_computed_once() -> None:
+def test_details_are_computed_once_for_known_names() -> None:
     found = fb.compare(QRELS, RUNS, ["bm25", "rrf"], "RR@10", detail=["rrf"])
     details = found.details()
     assert found.details() is details
     assert details.detailed == ("bm25", "rrf")
     assert details.relevant.to_pandas().columns.tolist()[-2:] == ["bm25 (system)", "rrf"]
-
-
-def test_a_wrong_name_is_an_error() -> None:
     with pytest.raises(fb.FusionBenchError, match="unknown system 'rrff'"):
         fb.compare(QRELS, RUNS, ["bm25", "rrf"], "RR@10", detail=["rrff"])
 

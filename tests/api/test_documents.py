@@ -42,7 +42,7 @@ def test_documents_that_could_change_the_answer(capsys: Capture) -> None:
     assert result._repr_html_().startswith("<p>")
 
 
-def test_pool_goes_out_and_its_grades_come_back(capsys: Capture, project: Path) -> None:
+def test_pools_go_out_and_their_grades_come_back(capsys: Capture, project: Path) -> None:
     result = fb.pool("tiny", order="pool", judge="ann")
     assert result.to_dict() == read_json(capsys, "tiny", "--order", "pool", "--judge", "ann")
     assert (result.plan, result.is_decided) == (None, None)
@@ -54,9 +54,6 @@ def test_pool_goes_out_and_its_grades_come_back(capsys: Capture, project: Path) 
     assert fb.import_grades("tiny", sheet, judge="ann") == 2
     left = fb.pool("tiny", order="pool", judge="ann").to_pandas()
     assert set(left["document"]) == {"d9", "d5"}
-
-
-def test_pool_of_some_queries() -> None:
     assert set(fb.pool("tiny", queries=["q2"]).to_pandas()["query"]) == {"q2"}
 
 

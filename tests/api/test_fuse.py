@@ -20,10 +20,12 @@ FRAME = pd.DataFrame(
 )
 
 
-def test_reciprocal_rank_fusion_by_hand() -> None:
+def test_reciprocal_rank_fusion_by_hand_over_queries_of_any_run() -> None:
     fused = fb.fuse(RUNS, "rrf", k=60)
     assert fused.to_dict()["q1"] == {"d1": 1 / 62 + 1 / 61, "d2": 1 / 61, "d3": 1 / 62}
     assert fused.name == "rrf"
+    fused = fb.fuse([{"q1": {"d": 1.0}}, {7: {8: 1.0}}])
+    assert fused.to_dict().keys() == {"q1", "7"}
 
 
 SYSTEMS: list[Any] = [
@@ -74,11 +76,6 @@ def test_a_dataset_is_fused_with_its_rerankers(
     assert by_name.to_dict() == by_object.to_dict()
     assert list(by_name.to_dict()["q3"]) == ["d1", "d9"]
     assert fb.fuse("datasets/tiny/a.trec").to_dict().keys() == by_name.to_dict().keys()
-
-
-def test_queries_of_any_run_are_fused() -> None:
-    fused = fb.fuse([{"q1": {"d": 1.0}}, {7: {8: 1.0}}])
-    assert fused.to_dict().keys() == {"q1", "7"}
 
 
 @pytest.mark.parametrize(

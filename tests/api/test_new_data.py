@@ -66,21 +66,16 @@ class Overlap:
     }
 
 
-def test_a_list_is_scored(scorer: dict[str, Any]) -> None:
+def test_a_list_is_scored_by_a_known_provider(scorer: dict[str, Any]) -> None:
     written = fb.rerank("tiny", "a", "python", **scorer)
     assert written.path.name == "a-python.jsonl"
     assert not written.meta.degraded
     assert len(fb.load_run(written.path)) == 4
 
-
-def test_a_list_is_scored_inside_an_event_loop(scorer: dict[str, Any]) -> None:
     async def cell() -> Path:
         return fb.rerank("tiny", "a", "python", **scorer).path
 
     assert asyncio.run(cell()).exists()
-
-
-def test_an_unknown_provider_is_named(scorer: dict[str, Any]) -> None:
     with pytest.raises(FusionBenchError, match="cohre"):
         fb.rerank("tiny", "a", "cohre", store=scorer["store"])
 

@@ -104,10 +104,12 @@ def test_space_says_what_is_searched() -> None:
         fb.tune(qrels, runs, my_rrf, space={"x": (1, 2)}, trials=4, folds=0)
 
 
-def test_fuse_takes_a_function_with_parameters() -> None:
+def test_own_functions_need_names_and_take_parameters() -> None:
     own, known = fb.fuse(RUNS, my_rrf, k=3.0), fb.fuse(RUNS, "rrf", k=3)
     assert own.name == "my_rrf"
     assert own.to_dict() == known.to_dict()
+    with pytest.raises(ConfigError, match="stands for AP"):
+        fb.compare(QRELS, RUNS, measures=[map])
 
 
 def fails(lists: Mapping[str, Scores]) -> Scores:
@@ -142,8 +144,3 @@ def test_an_exception_is_an_error_that_names_the_query() -> None:
 
 def map(grades: Sequence[int | None], ideal: Sequence[int]) -> float:  # noqa: A001 - as users may
     return len(grades) / len(ideal)
-
-
-def test_a_measure_needs_a_name_of_its_own() -> None:
-    with pytest.raises(ConfigError, match="stands for AP"):
-        fb.compare(QRELS, RUNS, measures=[map])

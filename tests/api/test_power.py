@@ -47,13 +47,10 @@ def test_a_report_gives_spread_and_family(report: fb.Report) -> None:
     assert plan.rules[1].critical_value < plan.rules[0].critical_value
 
 
-def test_more_systems_than_the_report_has_take_the_upper_bound(report: fb.Report) -> None:
+def test_more_systems_or_another_level_take_the_upper_bound(report: fb.Report) -> None:
     plan = fb.power(report, systems=20)
     assert not plan.is_family
     assert plan.rules[0].critical_value > fb.power(report).rules[0].critical_value
-
-
-def test_another_level_than_the_reports_takes_the_upper_bound(report: fb.Report) -> None:
     assert fb.power(report, alpha=0.05).is_family
     plan = fb.power(report, alpha=0.1)
     assert not plan.is_family

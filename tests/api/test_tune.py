@@ -46,11 +46,15 @@ def test_parameters_without_a_shown_gain_say_so(verdict: str) -> None:
         assert "no gain" in repr(found)
 
 
-def test_the_study_is_that_of_optuna() -> None:
+def test_the_study_and_its_trials_are_those_of_optuna() -> None:
     found = tuned()
     assert len(found.study.trials) == len(found.report.trials) == 12
     assert found.study.best_value == max(trial.value or 0.0 for trial in found.report.trials)
     assert found.study.trials[0].user_attrs["origin"] == "default"
+    frame = tuned().to_pandas()
+    assert len(frame) == 12
+    assert "fusion.k" in frame.columns
+    assert tuned().to_dict()["format"] == "fusion-bench-tuning"
 
 
 def test_the_tuned_system_fuses_and_is_compared() -> None:
@@ -59,13 +63,6 @@ def test_the_tuned_system_fuses_and_is_compared() -> None:
     assert fb.fuse(runs, found.system).name == "rrf tuned"
     compared = fb.compare(qrels, runs, {"rrf": "rrf", "tuned": found.system}, "nDCG@10")
     assert compared["tuned"] is not None
-
-
-def test_trials_as_a_data_frame() -> None:
-    frame = tuned().to_pandas()
-    assert len(frame) == 12
-    assert "fusion.k" in frame.columns
-    assert tuned().to_dict()["format"] == "fusion-bench-tuning"
 
 
 def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,14 +72,11 @@ def test_a_description_by_hand(tmp_path: Path) -> None:
     ]
 
 
-def test_without_queries_there_is_nothing_to_count(tmp_path: Path) -> None:
+def test_what_is_not_there_is_described_as_nothing(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "queries: queries.jsonl\n", "")
     facts = describe_dataset(load_dataset(root / DATASET))
     assert (facts["splits"], facts["types"], facts["groups"]) == ({}, {}, 0)
-
-
-def test_a_list_of_which_nothing_is_left_is_described(tmp_path: Path) -> None:
     root = tiny.make(tmp_path, a="q1 Q0 d1 1 0 a\n")
     edit(root, DATASET, "roles: [keyword]", "drop_zero_scores: true")
     runs = describe_dataset(load_dataset(root / DATASET))["runs"]
@@ -88,11 +85,8 @@ def test_a_list_of_which_nothing_is_left_is_described(tmp_path: Path) -> None:
     assert runs[0]["median_depth"] == 0
 
 
-def test_a_clean_dataset_needs_no_notice(tmp_path: Path) -> None:
+def test_near_duplicate_queries_alone_are_noticed_in_a_clean_dataset(tmp_path: Path) -> None:
     assert found(tiny.make(tmp_path)) == []
-
-
-def test_near_duplicate_queries_are_noticed(tmp_path: Path) -> None:
     [notice] = dataset_notices(load_dataset(tiny.make(tmp_path) / DATASET))
     assert notice.startswith("3 of 4 queries ")
 
@@ -125,16 +119,13 @@ def test_what_is_allowed_but_worth_knowing(tmp_path: Path) -> None:
         assert part in notice
 
 
-def test_the_unjudged_share_by_hand(tmp_path: Path) -> None:
+def test_shares_and_relevance_are_what_the_dataset_says(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     # of a: d8 and d5, of b: d4 (for q2) and d9
     shares = unjudged_shares(load_dataset(root / DATASET))
     assert shares == {"a": pytest.approx(2 / 7), "b": pytest.approx(2 / 6)}
     edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
     assert unjudged_shares(load_dataset(root / DATASET)) == {"a": 0, "b": 0}
-
-
-def test_relevant_is_what_the_dataset_calls_relevant(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "name: tiny\n", "name: tiny\nbinary_relevance: 2\n")
     [note] = found(root)
@@ -148,23 +139,16 @@ def test_a_list_of_another_dataset_is_refused(name: str, tmp_path: Path) -> None
         found(root)
 
 
-def test_document_ids_of_two_kinds_are_pointed_out(tmp_path: Path) -> None:
+def test_doubtful_ids_scores_and_records_are_pointed_out(tmp_path: Path) -> None:
     root = tiny.make(tmp_path, b="q1 Q0 D1 1 0.9 b\n", r="q1 Q0 x1 1 0.9 r\n")
     found = dataset_notices(load_dataset(root / DATASET))
     assert " of b is judged" in " ".join(found)
     assert " of r is in " in " ".join(found)
-
-
-def test_probabilities_declared_logits_are_pointed_out(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     edit(root, DATASET, "score_space: unit", "score_space: logit")
-    [found] = [n for n in dataset_notices(load_dataset(root / DATASET)) if "logit" in n]
-    assert found.endswith("score_space: unit.")
-
-
-def test_a_degraded_list_is_noticed(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
-    beside(root)
+    [notice] = [n for n in dataset_notices(load_dataset(root / DATASET)) if "logit" in n]
+    assert notice.endswith("score_space: unit.")
+    beside(tiny.make(tmp_path))
     [notice] = [
         text for text in dataset_notices(load_dataset(root / DATASET)) if "degraded" in text
     ]
@@ -314,7 +298,7 @@ def test_copies_are_counted(tmp_path: Path) -> None:
     assert [each.key for each in warnings] == ["near-duplicate queries"]
 
 
-def test_lists_without_a_dataset_yaml_are_not_taken_for_one_of_that_name(tmp_path: Path) -> None:
+def test_large_groups_and_lists_without_a_file_get_other_advice(tmp_path: Path) -> None:
     dataset = replace(load_dataset(write_dataset(tmp_path)), has_file=False)
     record = find_near_duplicates(dataset)
     assert record is not None
@@ -322,9 +306,6 @@ def test_lists_without_a_dataset_yaml_are_not_taken_for_one_of_that_name(tmp_pat
     text = describe_near_duplicates(record)
     assert "--save DIR" in text
     assert "check tiny" not in text
-
-
-def test_a_large_group_is_said_and_auto_is_not_advised(tmp_path: Path) -> None:
     record = find_near_duplicates(load_dataset(write_dataset(tmp_path, copies=4)))
     assert record is not None
     assert record.is_too_large
@@ -355,22 +336,21 @@ def test_from_a_tenth_of_the_queries_on_nothing_is_shipped(
     assert not record.withholds
 
 
-def test_the_file_of_groups_has_identical_queries_too(tmp_path: Path) -> None:
+def test_only_the_evaluated_queries_are_searched_and_identical_ones_are_in_the_file(
+    tmp_path: Path,
+) -> None:
     dataset = load_dataset(write_dataset(tmp_path, queries=40))
     assert find_near_duplicates(dataset) is None
     assert write_found_groups(dataset, tmp_path / "groups.jsonl")["queries"] == 2
+    dataset = load_dataset(write_dataset(tmp_path))
+    assert find_near_duplicates(dataset, [f"q{i}" for i in range(1, 12)]) is None
+    assert find_near_duplicates(dataset, min_share=0.2) is None
 
 
 @pytest.mark.parametrize("groups", ["auto", "none", "declared"])
 def test_a_dataset_that_settled_its_groups_is_not_searched(tmp_path: Path, groups: str) -> None:
     dataset = load_dataset(write_dataset(tmp_path, f"groups: {groups}"))
     assert find_near_duplicates(dataset) is None
-
-
-def test_only_the_evaluated_queries_are_searched(tmp_path: Path) -> None:
-    dataset = load_dataset(write_dataset(tmp_path))
-    assert find_near_duplicates(dataset, [f"q{i}" for i in range(1, 12)]) is None
-    assert find_near_duplicates(dataset, min_share=0.2) is None
 
 
 def test_the_groups_that_are_written_are_those_of_auto(tmp_path: Path) -> None:

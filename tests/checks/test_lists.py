@@ -75,7 +75,7 @@ def test_float32_changes_what_sorting_as_trec_eval_does_changes(
     assert count_changed_by_float32(Run.from_dict("a", ranked), JUDGED) == expected
 
 
-def test_a_rank_column_is_nothing_that_trec_eval_reads() -> None:
+def test_a_rank_column_changes_neither_float32_nor_the_lowest_score() -> None:
     run = Run.from_rows(
         "a",
         ["q1", "q1"],
@@ -85,9 +85,6 @@ def test_a_rank_column_is_nothing_that_trec_eval_reads() -> None:
         read_options=ReadOptions(rank_from="column"),
     )
     assert count_changed_by_float32(run, JUDGED) == 0
-
-
-def test_the_lowest_score() -> None:
     assert lowest_score(Run.from_dict("a", {"q1": {"a": 1.0, "b": -2.5}})) == -2.5
 
 
@@ -123,19 +120,13 @@ def test_ranks_and_scores(
     assert compare_rank_column(path, DEFAULT_LAYOUT) == expected
 
 
-def test_a_packed_file_and_a_format_by_name(tmp_path: Path) -> None:
+def test_rank_columns_of_packed_large_and_missing_files(tmp_path: Path) -> None:
     path = tmp_path / "a.bm25.gz"
     path.write_bytes(gzip.compress(OPPOSED.encode()))
     assert compare_rank_column(path, FileLayout("trec", {})) == (1, 1)
-
-
-def test_only_the_beginning_of_a_large_file_is_read(tmp_path: Path) -> None:
     path = tmp_path / "a.trec"
     path.write_text(SAME + "".join(f"x{n} Q0 a 1 0.1 t\n" for n in range(20_000)) + OPPOSED)
     assert compare_rank_column(path, DEFAULT_LAYOUT) == (1, 0)
-
-
-def test_a_folder_has_no_rank_column(tmp_path: Path) -> None:
     assert compare_rank_column(tmp_path, DEFAULT_LAYOUT) is None
 
 
@@ -172,16 +163,13 @@ def test_only_a_list_that_is_better_from_its_end_is_reversed(
     assert both.is_reversed is is_reversed
 
 
-def test_both_means() -> None:
+def test_both_means_of_enough_queries() -> None:
     good, bad = measured(1.0), measured(-1.0)
     assert good is not None
     assert bad is not None
     assert good.as_read == pytest.approx(1.0)
     assert bad.backwards == pytest.approx(1.0)
     assert (good.backwards, bad.as_read) == (0.0, 0.0)
-
-
-def test_few_queries_show_nothing() -> None:
     assert measured(-1.0, queries=4) is None
     assert measured(-1.0, queries=5) is not None
 
@@ -210,7 +198,7 @@ def looked_at(scores: Scores, space: ScoreSpace, source: Scores) -> RerankListCh
     return check_rerank_list(rerank, space, align(qrels, [run], rerankers=[rerank]), {"first": run})
 
 
-def test_a_plain_list_raises_no_word() -> None:
+def test_lists_in_which_nothing_is_found() -> None:
     first = made(flip=True, shift=3, scale=5)
     found = looked_at(made(), "unit", first)
     assert list(describe_problems(found)) == []
@@ -219,9 +207,18 @@ def test_a_plain_list_raises_no_word() -> None:
     assert found.reused_run is None
     assert not found.is_bad
     assert not found.is_squeezed
+    lonely = {query: {f"x{query}": 0.3} for query in QUERIES}
+    found = looked_at(lonely, "unbounded", made())
+    assert found.ndcg_difference == {}
+    assert not found.is_bad
+    assert list(describe_problems(found)) == []
+    # A list that skips documents of the run: places are counted among those of both.
+    thinned = {q: {d: s for d, s in docs.items() if d != "d1"} for q, docs in made().items()}
+    found = looked_at(thinned, "unit", made(shift=5))
+    assert found.ndcg_difference["first"][0] == 0
 
 
-def test_scores_of_the_first_stage_dealt_out_again() -> None:
+def test_scores_of_the_first_stage_dealt_out_again_and_constant_ones() -> None:
     found = looked_at(made(), "unbounded", made(flip=True))
     assert (found.reused_run, found.reused_share) == ("first", 1.0)
     (text,) = describe_problems(found)
@@ -229,9 +226,6 @@ def test_scores_of_the_first_stage_dealt_out_again() -> None:
     assert text.endswith("score_space: order")
     (text,) = describe_problems(looked_at(made(), "order", made(flip=True)))
     assert text.endswith("score_space: order says")
-
-
-def test_a_constant_list_is_not_dealt_out() -> None:
     constant = {query: dict.fromkeys(DOCUMENTS, 0.5) for query in QUERIES}
     found = looked_at(constant, "unbounded", constant)
     assert found.reused_run is None
@@ -280,21 +274,6 @@ def test_saturated_scores(space: ScoreSpace, top: float, saturated: bool) -> Non
 def test_probabilities_that_are_declared_logits() -> None:
     texts = list(describe_problems(looked_at(made(), "logit", made(shift=5))))
     assert any("score_space: unit" in text for text in texts)
-
-
-def test_a_list_of_nothing_that_can_be_compared() -> None:
-    lonely = {query: {f"x{query}": 0.3} for query in QUERIES}
-    found = looked_at(lonely, "unbounded", made())
-    assert found.ndcg_difference == {}
-    assert not found.is_bad
-    assert list(describe_problems(found)) == []
-
-
-def test_ranks_with_gaps_are_placed_among_the_kept() -> None:
-    """A list that skips documents of the run: places are counted among those of both."""
-    thinned = {q: {d: s for d, s in docs.items() if d != "d1"} for q, docs in made().items()}
-    found = looked_at(thinned, "unit", made(shift=5))
-    assert found.ndcg_difference["first"][0] == 0
 
 
 # ── the real ones

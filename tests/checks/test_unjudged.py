@@ -49,22 +49,16 @@ def measured(*names: str, **options: object) -> tuple[UnjudgedEvidence, ...]:
     return measure_unjudged(system, align(QRELS, [RUN]), measures)
 
 
-def test_by_hand() -> None:
+def test_by_hand_at_depths_that_nobody_judged_or_returned() -> None:
     values, judged = measured("P@2", "Judged@10")
     assert values.share == pytest.approx([1 / 3, 2 / 3, 2 / 3])
     assert values.judged_only == pytest.approx([1 / 2, 1 / 2, 1 / 2])
     # Rank 1: c is relevant, x and d (of q3) are unjudged, so both gain 1. Rank 2: a is relevant.
     assert values.filled == pytest.approx([1, 1, 1])
     assert judged.filled is None
-
-
-def test_ranks_without_a_judged_document_take_the_nearest_that_has_one() -> None:
     [values] = measured("P@3")
     # Rank 3: b is not relevant, e is: z gains one half.
     assert values.filled == pytest.approx([2 / 3, 2.5 / 3, 3 / 3])
-
-
-def test_a_cut_list_is_filled_as_far_as_it_is_returned() -> None:
     [values] = measured("P@3", top_k=1)
     assert values.filled == pytest.approx([1 / 3, 1 / 3, 1 / 3])
     assert values.share == pytest.approx([1, 0, 1])
@@ -117,7 +111,7 @@ def test_all_three_views() -> None:
     assert UnjudgedResult.model_validate_json(record.model_dump_json()) == record
 
 
-def test_groups_widen_the_interval() -> None:
+def test_intervals_of_groups_and_of_some_queries() -> None:
     groups = np.array([0, 0, 1, 1])
     plain, grouped = (
         compare_unjudged(CANDIDATE, BASELINE, groups=codes).record for codes in (None, groups)
@@ -125,32 +119,23 @@ def test_groups_widen_the_interval() -> None:
     assert plain.low is not None
     assert grouped.low is not None
     assert grouped.low < plain.low
+    keep = np.array([True, False, False, True])
+    pair = (evidence.select_queries(keep) for evidence in (CANDIDATE, BASELINE))
+    assert compare_unjudged(*pair).filled == pytest.approx(0.2)
 
 
-def test_sparse_judgments_have_shares_alone() -> None:
+def test_what_is_missing_where_judgments_or_formulas_are() -> None:
     difference = compare_unjudged(CANDIDATE, BASELINE, kind="sparse")
     record = difference.record
     assert (record.judged_only, record.low, record.high, record.filled) == (None,) * 4
     assert record.candidate_share == pytest.approx(0.6)
     assert not difference.decides(-1, 0.01)
-
-
-def test_without_a_formula_the_filled_difference_is_missing() -> None:
     unknown = UnjudgedEvidence(BASELINE.share, BASELINE.judged_only, None)
     assert compare_unjudged(CANDIDATE, unknown).filled is None
-
-
-def test_lists_without_a_judged_document_decide_whatever_is_answered() -> None:
     blind = UnjudgedEvidence(CANDIDATE.share, CANDIDATE.judged_only, np.full(4, math.nan))
     difference = compare_unjudged(blind, BASELINE)
     assert all(difference.decides(direction, 0.01) for direction in get_args(Direction))
     assert difference.record.filled is None
-
-
-def test_some_queries_alone() -> None:
-    keep = np.array([True, False, False, True])
-    pair = (evidence.select_queries(keep) for evidence in (CANDIDATE, BASELINE))
-    assert compare_unjudged(*pair).filled == pytest.approx(0.2)
 
 
 # ── judgments of relevant documents only, cut to the first documents of one list

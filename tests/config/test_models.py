@@ -53,9 +53,12 @@ def test_the_message_names_the_place_and_the_rule(data: object, message: str) ->
     assert str(caught.value).startswith(message)
 
 
-def test_a_model_is_frozen() -> None:
+def test_a_model_is_frozen_and_has_the_schema_of_plain_fields() -> None:
     with pytest.raises(ValueError, match="frozen"):
         setattr(Inner(), "size", 3)  # noqa: B010 - a type checker refuses the plain assignment
+    properties = Values.model_json_schema()["properties"]
+    assert properties["whole"] == {"default": 1, "minimum": 1, "title": "Whole", "type": "integer"}
+    assert properties["switch"]["type"] == "boolean"
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -64,7 +67,7 @@ def written(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_where_falls_back_on_the_deepest_known_line(tmp_path: Path) -> None:
+def test_lines_and_aliases_of_yaml(tmp_path: Path) -> None:
     path = written(tmp_path, "a:\n  b:\n    - c: 1\n    - d: 2\n")
     source = read_yaml(path)
     assert source.data == {"a": {"b": [{"c": 1}, {"d": 2}]}}
@@ -73,6 +76,8 @@ def test_where_falls_back_on_the_deepest_known_line(tmp_path: Path) -> None:
     assert source.where(("x",)) == f"{path}: x"
     assert source.where(()) == str(path)
     assert Source(path, {}).where(("a",)) == f"{path}: a"
+    source = read_yaml(written(tmp_path, "a: &x {k: 1}\nb: *x\n"))
+    assert source.data == {"a": {"k": 1}, "b": {"k": 1}}
 
 
 @pytest.mark.parametrize(
@@ -137,11 +142,6 @@ def test_yaml_that_cannot_be_meant(text: str, message: str, tmp_path: Path) -> N
 def test_plain_values_are_what_they_look_like(text: str, value: object, tmp_path: Path) -> None:
     data = read_yaml(written(tmp_path, f"a: {text}\n")).data
     assert (data, type(data["a"])) == ({"a": value}, type(value))
-
-
-def test_an_alias_is_what_it_stands_for(tmp_path: Path) -> None:
-    source = read_yaml(written(tmp_path, "a: &x {k: 1}\nb: *x\n"))
-    assert source.data == {"a": {"k": 1}, "b": {"k": 1}}
 
 
 def test_files_that_cannot_be_read(tmp_path: Path) -> None:
@@ -230,12 +230,6 @@ def test_what_is_no_number_is_refused(key: str, value: object) -> None:
 def test_what_is_one_is_read(key: str, value: object, read: object) -> None:
     parsed = getattr(parse_model(Values, {key: value}), key)
     assert (parsed, type(parsed)) == (read, type(read))
-
-
-def test_the_schema_is_that_of_plain_fields() -> None:
-    properties = Values.model_json_schema()["properties"]
-    assert properties["whole"] == {"default": 1, "minimum": 1, "title": "Whole", "type": "integer"}
-    assert properties["switch"]["type"] == "boolean"
 
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "performance.md"

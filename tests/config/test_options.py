@@ -50,16 +50,15 @@ def find_pair(systems: Sequence[str], json: bool, depth: int = 1) -> tuple[objec
     return systems, json, depth
 
 
-def test_options_stand_in_the_order_of_their_classes() -> None:
+def test_options_have_the_order_of_their_classes_and_the_help_of_their_docstring() -> None:
     names = [each.name for each in list_options(Command)]
     assert names == ["systems", "max_cost", "out", "source", "json"]
-
-
-def test_the_help_of_an_option_is_its_line_in_the_docstring() -> None:
     texts = {each.name: each.help for each in list_options(Command)}
     assert texts["source"] == "Where it is."
     assert texts["json"] == "Print JSON here."
     assert [each.help for each in list_options(Shared)] == ["Print JSON."]
+    labels = [each.label for each in list_options(Command)]
+    assert labels == ["--system", "--max-cost", "--out", "SOURCE", "--json"]
 
 
 def test_what_has_no_default_must_be_given() -> None:
@@ -68,11 +67,6 @@ def test_what_has_no_default_must_be_given() -> None:
     assert defaults["systems"] == ()
     with pytest.raises(TypeError, match="source"):
         Command()  # type: ignore[call-arg] # what is tried
-
-
-def test_options_are_named_as_they_are_written() -> None:
-    labels = [each.label for each in list_options(Command)]
-    assert labels == ["--system", "--max-cost", "--out", "SOURCE", "--json"]
 
 
 def test_given_options_are_those_with_another_value_than_their_default() -> None:

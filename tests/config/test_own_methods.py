@@ -155,13 +155,10 @@ def test_defaults_are_the_parameters_of_a_report() -> None:
         fusions.build({"method": "plain", "distribution": "source sha256:0123"})
 
 
-def test_two_of_one_name_are_told_apart() -> None:
+def test_methods_of_one_name_are_told_apart_and_in_no_list() -> None:
     one, other = (fusions.build({"method": capture(factor)}) for factor in (1.0, 2.0))
     for built in (one, other):
         assert type(fusions.build(built.model_dump())) is type(built)
-
-
-def test_own_methods_are_in_no_list() -> None:
     normalizers.add_own(halved)
     assert "halved" not in {**normalizers.load_all(), **normalizers.load_built_in()}
     assert normalizers.build("halved").method == "halved"
@@ -204,12 +201,9 @@ def test_what_cannot_be_a_fusion_is_refused(own: Any, problem: str) -> None:  # 
     assert problem in str(error.value)
 
 
-def test_other_kinds_of_methods_are_classes() -> None:
+def test_functions_are_no_names_and_other_kinds_are_classes() -> None:
     with pytest.raises(ConfigError, match="Policy"):
         policies.build({"method": clipped_sum})
-
-
-def test_a_function_is_no_name_and_no_measure_of_ir_measures() -> None:
     assert [is_own(each) for each in (plain, Greatest, max, "rrf", Greatest())] == [
         *(True, True, True),
         *(False, False),

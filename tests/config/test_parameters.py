@@ -68,27 +68,21 @@ def test_places_in_the_unit_interval() -> None:
     )
 
 
-def test_a_parameter_moves_with_its_conditions() -> None:
+def test_conditions_and_tables_of_parameters() -> None:
     one = real("lo", 0, 1).add_condition("method", "a", "b").add_prefix("fusion")
     assert one.path == "fusion.lo"
     assert one.is_active({"fusion.method": "b"})
     assert not one.is_active({"fusion.method": "c"})
     assert not one.is_active({})
-
-
-def test_a_table_is_widths_and_values() -> None:
     paths = [one.path for one in table("tiers", 2, 1.0, 20)]
     assert paths == ["tiers.1.value", "tiers.1.ranks", "tiers.2.value", "tiers.2.ranks"]
 
 
-def test_equal_parameters_of_two_methods_are_one_dimension() -> None:
+def test_parameters_of_two_methods_are_one_dimension_or_two() -> None:
     found = merge_parameters(
         [integer("k", 1, 9).add_condition("m", "a"), integer("k", 1, 9).add_condition("m", "b")]
     )
     assert found == (integer("k", 1, 9).add_condition("m", "a", "b"),)
-
-
-def test_different_ranges_of_two_methods_are_two_dimensions() -> None:
     a, b = (
         integer("f.k", 1, 9).add_condition("m", "a"),
         integer("f.k", 1, 5).add_condition("m", "b"),

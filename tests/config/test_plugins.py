@@ -205,9 +205,11 @@ def test_reports_and_baselines_state_the_distribution_of_a_measure(tmp_path: Pat
     assert baseline.collections[0].definitions["Hit@3"]["distribution"] == DISTRIBUTION
 
 
-def test_a_method_is_built_from_its_name_or_a_mapping() -> None:
+def test_methods_are_built_from_names_mappings_and_models() -> None:
     assert fusions.build("rrf") == RRF()
     assert fusions.build({"method": "rrf", "k": 20}) == RRF(k=20)
+    model = RRF(k=3)
+    assert fusions.validate_field(model) is model
 
 
 @pytest.mark.parametrize(
@@ -226,8 +228,3 @@ def test_what_nothing_can_be_built_from(data: object, error: type[Exception], me
     with pytest.raises(error) as caught:
         fusions.build(data)
     assert str(caught.value).startswith(message)
-
-
-def test_a_field_takes_a_built_model_as_it_is() -> None:
-    model = RRF(k=3)
-    assert fusions.validate_field(model) is model

@@ -68,12 +68,15 @@ def test_values_by_type_that_break_a_rule(data: object, message: str) -> None:
         split_by_class(data, ("fusion",))
 
 
-def test_a_number_by_intent_is_taken_apart_likewise() -> None:
+def test_numbers_by_intent_are_those_of_one_key() -> None:
     data = {"fusion": {"k": {"by_intent": {"meta": 10, "default": 60}}}}
     assert split_by_class(data, ("fusion", "blend")) == {
         "fusion": {"k": 60},
         "by_intent": {"default": {"fusion": {"k": 60}}, "meta": {"fusion": {"k": 10}}},
     }
+    assert find_class_key({"by_intent": 1}) is BY_INTENT
+    assert find_class_key({"by_intent": 1, "k": 2}) is None
+    assert find_class_key("by_intent") is None
 
 
 @pytest.mark.parametrize(
@@ -94,12 +97,6 @@ def test_the_class_of_a_query(
     assert BY_INTENT.class_of(value, confidence, known) == by_intent
 
 
-def test_only_a_mapping_of_one_key_stands_for_a_number() -> None:
-    assert find_class_key({"by_intent": 1}) is BY_INTENT
-    assert find_class_key({"by_intent": 1, "k": 2}) is None
-    assert find_class_key("by_intent") is None
-
-
 class Weights(StrictModel):
     """A model with such a table."""
 
@@ -110,12 +107,9 @@ def read_table(data: object) -> TypeWeights:
     return parse_model(Weights, {"table": data}).table
 
 
-def test_the_published_table_by_name() -> None:
+def test_the_published_table_by_name_stays_as_it_is() -> None:
     assert read_table("conv-03-05") == CONV_03_05
     assert read_table(CONV_03_05) == CONV_03_05
-
-
-def test_building_it_leaves_the_published_table_alone() -> None:
     read_table("conv-03-05")["hybrid"]["keyword"] = 9.0
     assert CONV_03_05["hybrid"]["keyword"] == 0.33
 
@@ -140,11 +134,8 @@ def test_a_hundredth_of_tolerance(total: float) -> None:
     assert read_table({"hybrid": {"a": 0.5, "b": total - 0.5}})
 
 
-def test_a_strategy_that_is_off_weighs_0() -> None:
+def test_strategies_that_are_off_and_unknown_types() -> None:
     table = read_table({"hybrid": {"keyword": 0.5, "semantic": 0.5, "graph": 0.0}})
     assert table["hybrid"]["graph"] == 0
-
-
-def test_an_unknown_type_counts_as_unsure() -> None:
     assert type_of("local", 1.0, {"hybrid"}) == "hybrid"
     assert type_of("local", 1.0, {"hybrid", "local"}) == "local"

@@ -70,7 +70,7 @@ def client(session: ConsoleSession, tmp_path_factory: pytest.TempPathFactory) ->
         yield Client(access)
 
 
-def test_the_address_opens_the_page_and_brings_the_cookie(client: Client) -> None:
+def test_addresses_open_the_page_and_bring_the_cookie(client: Client) -> None:
     path = client.access.address.partition(f":{client.access.port}")[2]
     reply = client.send("GET", path, cookie=None)
     assert reply.status == 200
@@ -80,9 +80,6 @@ def test_the_address_opens_the_page_and_brings_the_cookie(client: Client) -> Non
     again = client.send("GET", "/", cookie=cookie.partition(";")[0])
     assert (again.status, again.headers["set-cookie"]) == (200, None)
     assert again.body == reply.body
-
-
-def test_an_address_for_another_program_opens_it_once(client: Client) -> None:
     path = client.access.make_single_use_address().partition(f":{client.access.port}")[2]
     assert [client.send("GET", path, cookie=None).status for _ in range(2)] == [200, 403]
 
@@ -127,7 +124,7 @@ def test_the_endpoints_answer(client: Client, session: ConsoleSession) -> None:
     assert shown.json["is_written"] is False
 
 
-def test_a_look_needs_a_confirmation(client: Client, session: ConsoleSession) -> None:
+def test_looks_and_taken_names_need_a_confirmation(client: Client, session: ConsoleSession) -> None:
     ledger = session.dataset_file.parent / "looks.jsonl"
     assert client.post("/api/verdict", {"setting": SETTING}).status == 409
     assert not ledger.exists()
@@ -135,9 +132,6 @@ def test_a_look_needs_a_confirmation(client: Client, session: ConsoleSession) ->
     assert verdict.status == 200
     assert verdict.json["look_number"] == 1
     assert ledger.exists()
-
-
-def test_a_taken_name_is_a_conflict(client: Client, session: ConsoleSession) -> None:
     (session.source.path.parent / "taken.yaml").write_text("x", encoding="utf-8")
     body = {"setting": SETTING, "name": "taken"}
     assert client.post("/api/save", body).status == 409
@@ -154,7 +148,7 @@ def test_no_answer_without_the_cookie(client: Client, cookie: str | None) -> Non
         assert client.send("GET", f"/?token={token}", cookie=given).status == 403
 
 
-def test_cookies_of_other_programs_do_not_matter(client: Client) -> None:
+def test_cookies_of_others_and_the_own_origin_do_not_matter(client: Client) -> None:
     own = f"{client.access.cookie}={client.access.session}"
     for cookie in (
         f'a={{"x": "y"; {own}',
@@ -162,6 +156,10 @@ def test_cookies_of_other_programs_do_not_matter(client: Client) -> None:
         f"{client.access.cookie}=old; {own}",
     ):
         assert client.send("GET", "/api/console", cookie=cookie).status == 200
+    for name in ("127.0.0.1", "localhost"):
+        own = f"{name}:{client.access.port}"
+        reply = client.post("/api/answer", {"setting": SETTING}, origin=f"http://{own}", host=own)
+        assert reply.status == 200
 
 
 @pytest.mark.parametrize(
@@ -181,13 +179,6 @@ def test_another_host_is_refused(client: Client, host: str) -> None:
 def test_another_origin_is_refused(client: Client, origin: str) -> None:
     given = origin.format(port=client.access.port)
     assert client.post("/api/answer", {"setting": SETTING}, origin=given).status == 403
-
-
-def test_the_own_origin_is_taken(client: Client) -> None:
-    for name in ("127.0.0.1", "localhost"):
-        own = f"{name}:{client.access.port}"
-        reply = client.post("/api/answer", {"setting": SETTING}, origin=f"http://{own}", host=own)
-        assert reply.status == 200
 
 
 @pytest.mark.parametrize(
@@ -218,11 +209,14 @@ def test_hostile_bodies_are_refused_in_one_line(client: Client, body: bytes, mes
     assert "\n" not in reply.json["error"]
 
 
-def test_more_parameters_than_a_page_has_are_refused(client: Client) -> None:
+def test_too_many_parameters_and_forms_are_refused(client: Client) -> None:
     many = {f"fusion.x{n}": 1 for n in range(300)}
     reply = client.post("/api/answer", {"setting": {"system": "boosted", "parameters": many}})
     assert reply.status == 400
     assert "200" in reply.json["error"]
+    body = json.dumps({"setting": SETTING}).encode()
+    for kind in ("text/plain", "application/x-www-form-urlencoded", None):
+        assert client.send("POST", "/api/answer", body, content_type=kind).status == 415
 
 
 def test_a_long_body_is_refused_without_being_read(client: Client) -> None:
@@ -255,12 +249,6 @@ def test_other_paths_and_methods(client: Client, method: str, path: str, status:
     assert reply.json["error"]
 
 
-def test_a_form_cannot_send(client: Client) -> None:
-    body = json.dumps({"setting": SETTING}).encode()
-    for kind in ("text/plain", "application/x-www-form-urlencoded", None):
-        assert client.send("POST", "/api/answer", body, content_type=kind).status == 415
-
-
 def test_a_defect_is_one_line_and_the_console_goes_on(
     client: Client, session: ConsoleSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -275,9 +263,15 @@ def test_a_defect_is_one_line_and_the_console_goes_on(
     assert client.post("/api/answer", {"setting": SETTING}).status == 200
 
 
-def test_a_taken_port_is_an_error_of_one_line(client: Client) -> None:
+def test_taken_ports_and_missing_packages_are_one_line(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(ConfigError, match=f"--port {client.access.port}: "):
         open_socket(client.access.port)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    with pytest.raises(Exception, match=r"rank-fusion-bench\[serve\]") as caught:
+        serve.require_packages()
+    assert "\n" not in str(caught.value)
 
 
 # ── the command as a process of its own: the address it prints, and how signals end it
@@ -302,10 +296,3 @@ def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals, code: int) -> 
             _, errors = process.communicate(timeout=120)
     assert process.returncode == code
     assert "Traceback" not in errors
-
-
-def test_missing_packages_name_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "uvicorn", None)
-    with pytest.raises(Exception, match=r"rank-fusion-bench\[serve\]") as caught:
-        serve.require_packages()
-    assert "\n" not in str(caught.value)

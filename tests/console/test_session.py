@@ -77,11 +77,14 @@ def test_lists_queries_that_won_and_lost_against_both(session: ConsoleSession) -
         assert changes["won"][0]["text"].startswith("question ")
 
 
-def test_the_baseline_itself_changes_nothing(session: ConsoleSession) -> None:
+def test_the_baseline_and_the_same_setting_change_nothing(session: ConsoleSession) -> None:
     answer = session.answer(setting("plain"))
     assert {row["difference"] for row in answer["measures"]} == {0.0}
     assert answer["baseline"]["won"] == answer["baseline"]["lost"] == []
     assert answer["previous"] is None
+    same = session.query_details("q01", setting(), setting())
+    assert same["moves"] == []
+    assert same["before"] == same["after"]
 
 
 def test_findings_follow_the_setting(session: ConsoleSession) -> None:
@@ -91,11 +94,13 @@ def test_findings_follow_the_setting(session: ConsoleSession) -> None:
     assert ids(0.0) != ids(0.5)
 
 
-def test_only_tuning_queries_are_shown(session: ConsoleSession) -> None:
+def test_tuning_queries_alone_are_shown_as_json(session: ConsoleSession) -> None:
     described = session.describe()
     assert (described["queries"], described["held_out"]) == (30, 30)
     with pytest.raises(ConfigError, match="held-out queries"):
         session.query_details("q45", setting())
+    for answer in (session.answer(setting()), session.describe()):
+        json.dumps(answer, allow_nan=False)
 
 
 def test_details_of_a_query_explain_each_move(session: ConsoleSession) -> None:
@@ -125,22 +130,11 @@ def test_a_title_is_looked_up_once(
     assert counted.call_count == 1
 
 
-def test_details_compare_with_a_setting_too(session: ConsoleSession) -> None:
-    same = session.query_details("q01", setting(), setting())
-    assert same["moves"] == []
-    assert same["before"] == same["after"]
-
-
 def test_two_pages_do_not_disturb_each_other(session: ConsoleSession) -> None:
     first = session.answer(setting(fusion__k=3), setting(fusion__k=4))
     kept = copy.deepcopy(first)
     session.answer(setting("plain", fusion__k=900), setting("plain"))
     assert session.answer(setting(fusion__k=3), setting(fusion__k=4)) == kept
-
-
-def test_an_answer_is_json(session: ConsoleSession) -> None:
-    for answer in (session.answer(setting()), session.describe()):
-        json.dumps(answer, allow_nan=False)
 
 
 def test_memory_is_bounded_however_many_depths_are_tried(
@@ -187,56 +181,41 @@ def test_every_declared_parameter_has_a_control_with_the_range_of_tune(
     assert {"dialect", "fusion.method", "blend.method", "blend.depth", "depth"} <= set(listed)
 
 
-def test_values_are_those_of_the_system(session: ConsoleSession) -> None:
+def test_controls_have_the_values_of_the_system_and_of_each_method(session: ConsoleSession) -> None:
     values = {path: control.value for path, control in controls(session, fusion__k=7).items()}
     assert values["fusion.k"] == 7
     assert values["fusion.weights.b"] == 2  # written by its role
     assert values["fusion.bonus.2.ranks"] == 2
     assert (values["dialect"], values["depth"], values["blend.depth"]) == (None, None, 5)
-
-
-def test_a_method_brings_its_own_controls(session: ConsoleSession) -> None:
     listed = controls(session, fusion__method="rbc")
     assert "fusion.phi" in listed
     assert "fusion.k" not in listed
     listed = controls(session, fusion__method="weighted_score", fusion__normalize__method="min_max")
     assert listed["fusion.normalize.method"].value == "min_max"
     assert listed["fusion.normalize.method"].is_structural
-
-
-def test_a_blend_is_added_to_a_system_without_one(session: ConsoleSession) -> None:
     listed = controls(session, "plain", blend__method="position_aware")
     assert listed["blend.reranker"].value == "r"
     assert "blend.tiers.1.value" in listed
     assert "blend.reranker" not in controls(session, "plain")
 
 
-def test_a_dialect_brings_its_methods_and_can_be_left(session: ConsoleSession) -> None:
+def test_dialects_bring_methods_and_widen_no_depth(session: ConsoleSession) -> None:
     listed = controls(session, "plain", dialect="opensearch")
     assert listed["dialect"].value == "opensearch"
     assert "fusion.rank_constant" in listed
     assert "rbc" not in listed["fusion.method"].choices
     assert controls(session, "plain", dialect=None)["dialect"].value is None
-
-
-def test_a_depth_of_an_engine_beyond_every_list_does_not_widen_the_range(
-    session: ConsoleSession,
-) -> None:
     depth = controls(session, "plain", dialect="opensearch")["depth"]
     assert depth.parameter.bounds == (1, 3)
     assert controls(session, "plain", dialect="opensearch", depth=2)["depth"].value == 2
 
 
-def test_sources_with_depths_of_their_own_have_a_control_each(tmp_path: Path) -> None:
+def test_values_beyond_what_the_experiment_may_have(tmp_path: Path) -> None:
     make_project(tmp_path)
     session = open_project(tmp_path, "systems.plain.depth={a: 2}")
     assert controls(session, "plain")["depth.a"].value == 2
     assert controls(session, "plain", depth__b=1)["depth.b"].value == 1
     assert controls(session, "plain", dialect="elasticsearch", depth=1)["depth"].value == 1
-
-
-def test_a_range_holds_the_value_of_the_experiment(tmp_path: Path) -> None:
-    make_project(tmp_path)
     changes = ("systems.boosted.fusion.k=20.5", "systems.boosted.fusion.weights.question=7")
     session = open_project(tmp_path, *changes)
     listed = controls(session)
@@ -284,21 +263,18 @@ def test_values_that_no_control_takes_are_refused(
     assert "\n" not in str(caught.value)
 
 
-def test_weights_of_0_alone_are_refused(session: ConsoleSession) -> None:
+def test_weights_of_0_and_long_paths_are_refused(session: ConsoleSession) -> None:
     zeros = {"fusion.weights.a": 0, "fusion.weights.b": 0}
     with pytest.raises(ConfigError, match="every source weighs 0"):
         session.open_setting(Setting(system="boosted", parameters=zeros))
+    with pytest.raises(ValueError, match="300"):
+        Setting(system="boosted", parameters={"x" * 301: 1})
 
 
 @pytest.mark.parametrize("value", [float("inf"), float("nan"), [1], {"a": 1}, "x" * 301])
 def test_values_that_are_no_values_are_refused(value: object) -> None:
     with pytest.raises(ValueError, match=r"needed|characters"):
         Setting(system="boosted", parameters={"fusion.k": value})
-
-
-def test_a_path_that_is_too_long_is_refused() -> None:
-    with pytest.raises(ValueError, match="300"):
-        Setting(system="boosted", parameters={"x" * 301: 1})
 
 
 # ── held out verdict
@@ -343,16 +319,12 @@ def test_asking_again_spends_nothing_and_another_setting_does(tmp_path: Path) ->
     assert len(read_looks(tmp_path / "datasets/made/looks.jsonl")) == 2
 
 
-def test_nothing_is_spent_on_the_baseline_itself(tmp_path: Path) -> None:
+def test_neither_the_baseline_nor_a_plan_of_looks_is_asked_of(tmp_path: Path) -> None:
     make_project(tmp_path)
     session = open_project(tmp_path)
     with pytest.raises(ConfigError, match="of the baseline"):
         ask_held_out(session, Setting(system="plain"), tmp_path)
     assert not (tmp_path / "datasets/made/looks.jsonl").exists()
-
-
-def test_a_plan_of_looks_keeps_its_frozen_numbers(tmp_path: Path) -> None:
-    make_project(tmp_path)
     session = open_project(tmp_path, "tune.looks={max_queries: 60}")
     with pytest.raises(ConfigError, match="a plan of looks"):
         ask_held_out(session, Setting(system="boosted"), tmp_path)
@@ -411,7 +383,7 @@ def test_commands_name_the_folders_that_the_console_was_given(session: ConsoleSe
     assert commands["eval"].endswith("mine.yaml --datasets 'my data'")
 
 
-def test_a_file_is_replaced_only_when_asked(tmp_path: Path) -> None:
+def test_files_are_replaced_only_when_asked_and_not_through_a_link(tmp_path: Path) -> None:
     make_project(tmp_path)
     session = open_project(tmp_path)
     (tmp_path / "experiments/mine.yaml").write_text("precious", encoding="utf-8")
@@ -421,11 +393,6 @@ def test_a_file_is_replaced_only_when_asked(tmp_path: Path) -> None:
     assert (tmp_path / "experiments/mine.yaml").read_text(encoding="utf-8") == "precious"
     save_setting(session, ASKED, "mine", overwrite=True)
     assert "precious" not in (tmp_path / "experiments/mine.yaml").read_text(encoding="utf-8")
-
-
-def test_nothing_is_written_outside_or_through_a_link(tmp_path: Path) -> None:
-    make_project(tmp_path)
-    session = open_project(tmp_path)
     target = tmp_path / "elsewhere"
     (tmp_path / "experiments/link.yaml").symlink_to(target)
     for overwrite in (False, True):

@@ -140,14 +140,11 @@ def ideal(runs: AlignedRuns) -> dict[str, list[int]]:
     }
 
 
-def test_judged_queries_stay_and_unjudged_ones_go() -> None:
+def test_judged_queries_stay_with_what_is_known_of_them() -> None:
     runs = aligned([{"q2": {"z": 1.0}, "unjudged": {"d1": 1.0}}], {"q2": {"z": 1.0}})
     assert runs.queries == ("q1", "q2", "q3")
     assert np.diff(runs.offsets).tolist() == [0, 1, 0]
     assert ideal(runs) == {"q1": [2, 1], "q2": [3, 1], "q3": []}
-
-
-def test_what_is_known_of_queries_comes_along() -> None:
     run = Run.from_dict("a", {"q1": {"z": 1.0}}, roles=frozenset({"keyword"}))
     known = {"q1": Query("q1", type="local", confidence=0.8, group="g"), "other": Query("other")}
     runs = align(Qrels.from_dict(QRELS), [run], queries=known)
@@ -182,7 +179,7 @@ def test_a_view_of_nothing_but_empty_lists() -> None:
 # Errors -----------------------------------------------------------------------------------------
 
 
-def test_a_source_without_a_common_query() -> None:
+def test_sources_without_a_common_query_or_with_padding_only() -> None:
     qrels = Qrels.from_dict(QRELS)
     good, bad = Run.from_dict("a", {"q1": {"z": 1.0}}), Run.from_dict("b", {"1": {"z": 1.0}})
     with pytest.raises(
@@ -192,9 +189,6 @@ def test_a_source_without_a_common_query() -> None:
         align(qrels, [good, bad])
     with pytest.raises(AlignmentError, match="list 'b'"):
         align(qrels, [good], rerankers=[bad])
-
-
-def test_a_source_of_padding_only_is_no_source() -> None:
     padding = Run.from_dict(
         "a", {"q1": {"z": 0.0}, "x": {"z": 1.0}}, read_options=ReadOptions(drop_zero_scores=True)
     )
@@ -207,7 +201,7 @@ def test_a_source_of_padding_only_is_no_source() -> None:
         align(Qrels.from_dict(QRELS), [nothing])
 
 
-def test_runs_have_their_own_names() -> None:
+def test_names_that_are_not_there_or_stand_twice() -> None:
     run = Run.from_dict("a", {"q1": {"z": 1.0}})
     with pytest.raises(AlignmentError, match=r"two runs .* 'a'"):
         align(Qrels.from_dict(QRELS), [run, run])
@@ -215,9 +209,6 @@ def test_runs_have_their_own_names() -> None:
         align(Qrels.from_dict(QRELS), [run], rerankers=[run, run])
     with pytest.raises(AlignmentError, match="no run"):
         align(Qrels.from_dict(QRELS), [])
-
-
-def test_views_of_what_is_not_there() -> None:
     runs = aligned([{"q1": {"z": 1.0}}], {"q1": {"z": 1.0}})
     with pytest.raises(UnknownNameError, match=r"unknown run 's1' \(known: s0\)"):
         runs.restrict(["s1"])

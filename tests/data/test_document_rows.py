@@ -192,26 +192,20 @@ def test_vocabularies_are_united(lists: list[list[str]], how: str) -> None:
         assert [union[int(n)] for n in code] == list(part)
 
 
-def test_unused_ids_are_dropped() -> None:
+def test_ids_are_texts_of_which_unused_ones_are_dropped() -> None:
     column = encode_ids(["c", "a", "b"])
     part = type(column)(np.array([2, 0, 2]), column.vocabulary)
     assert tuple(encode_ids(part).vocabulary) == ("a", "c")
     assert encode_ids(part).codes.tolist() == [1, 0, 1]
     assert encode_ids(column) is column
-
-
-def test_a_vocabulary_is_a_sequence_of_texts() -> None:
+    column = encode_ids([10, np.int64(9), 10])  # type: ignore[list-item] # as data frames have them
+    assert list(column.vocabulary) == ["10", "9"]
+    assert column.codes.tolist() == [0, 1, 0]
     vocabulary = encode_ids(["b", "é", "a"]).vocabulary
     assert (vocabulary.index("b"), "é" in vocabulary, "x" in vocabulary) == (1, True, False)
     assert (vocabulary[-1], len(vocabulary)) == ("é", 3)
     with pytest.raises(ValueError, match="read-only"):
         vocabulary.limits[0] = 1
-
-
-def test_whole_numbers_are_ids_too() -> None:
-    column = encode_ids([10, np.int64(9), 10])  # type: ignore[list-item] # as data frames have them
-    assert list(column.vocabulary) == ["10", "9"]
-    assert column.codes.tolist() == [0, 1, 0]
 
 
 @pytest.mark.parametrize(
@@ -242,31 +236,22 @@ def test_a_cell_shows_one_line_and_the_first_rows() -> None:
     assert "…" in large._repr_html_()
 
 
-def test_data_frames() -> None:
+def test_data_frames_and_trec_files_read_back(tmp_path: Path) -> None:
     frame = RUN.to_pandas()
     assert frame.columns.tolist() == ["query", "document", "rank", "score"]
     assert frame.iloc[1].tolist() == ["q1", "d3", 2, 7.5]
     assert QRELS.to_pandas()["grade"].tolist() == [2, 0]
     assert Run.from_pandas(frame, name="b m").to_dict() == RUN.to_dict()
-
-
-def test_trec_files_read_back(tmp_path: Path) -> None:
     path = tmp_path / "run.trec"
     assert RUN.to_trec(path).splitlines()[0] == "q1 Q0 d2 1 9.0 b_m"
     assert load_run(path).to_dict() == RUN.to_dict()
     QRELS.to_trec(tmp_path / "qrels.txt")
     assert load_qrels(tmp_path / "qrels.txt").to_dict() == QRELS.to_dict()
-
-
-def test_ranks_win_over_scores_in_a_trec_file(tmp_path: Path) -> None:
     by_rank = ReadOptions(rank_from="column")
     rows = (["q", "q", "p"], ["d1", "d2", "d1"], [0.5, 0.9, 0.3])
     run = Run.from_rows("a", *rows, ranks=[1, 2, 1], read_options=by_rank)
     run.to_trec(tmp_path / "run.trec")
     assert list(load_run(tmp_path / "run.trec").to_dict()["q"]) == ["d1", "d2"]
-
-
-def test_ids_with_white_space_are_refused() -> None:
     with pytest.raises(DataError, match="white space"):
         Run.from_dict({"q 1": {"d": 1.0}}).to_trec()
 
@@ -345,12 +330,9 @@ def test_judgments_of_any_kind(given: object) -> None:
     assert Qrels.from_dict(given).to_dict() == GRADES
 
 
-def test_a_list_of_ids_is_ranked_as_it_stands() -> None:
+def test_lists_of_ids_and_whole_numbers_become_runs() -> None:
     run = Run.from_dict({"q1": ["d9", "d1", "d5"]})
     assert run.to_dict() == {"q1": {"d9": 3.0, "d1": 2.0, "d5": 1.0}}
-
-
-def test_whole_numbers_become_text() -> None:
     frame = pd.DataFrame({"qid": [7, 7], "docno": [10, 9], "score": [0.5, 0.6]})
     assert Run.from_pandas(frame).to_dict() == {"7": {"9": 0.6, "10": 0.5}}
     assert Qrels.from_dict({7: {10: 1}}).to_dict() == {"7": {"10": 1}}
@@ -412,22 +394,19 @@ def test_no_other_package_is_imported() -> None:
     assert out.stdout.split() == []
 
 
-def test_group_keeps_the_order_of_queries_and_of_their_rows() -> None:
+def test_group_keeps_the_order_of_queries_and_sorts_ids_by_bytes() -> None:
     grouped = group_rows(["b", "a", "b"], ["x", "é", "D"], "row")
     assert grouped.queries == ("b", "a")
     assert grouped.offsets.tolist() == [0, 2, 3]
     assert [grouped.original_row(n) for n in range(3)] == [0, 2, 1]
     assert tuple(grouped.vocabulary) == ("D", "x", "é")
     assert grouped.documents.tolist() == [1, 0, 2]
-
-
-def test_the_vocabulary_is_sorted_by_bytes() -> None:
     names = ["z", "é", "𝒳", "日", "Z", "a10", "a9", "\uffee"]
     found = group_rows(["q"] * len(names), names, "row").vocabulary
     assert list(found) == sorted(names, key=str.encode)
 
 
-def test_group_refuses_nothing_and_empty_ids() -> None:
+def test_group_refuses_nothing_empty_ids_and_duplicates() -> None:
     with pytest.raises(DataError, match="no judgement in"):
         group_rows([], [], "judgement")
     with pytest.raises(DataError, match="empty query id") as caught:
@@ -439,9 +418,6 @@ def test_group_refuses_nothing_and_empty_ids() -> None:
     with pytest.raises(DataError, match="holds NUL") as caught:
         group_rows(["q", "q", "q"], ["a", "b\0", "c"], "row")
     assert caught.value.row == 1
-
-
-def test_duplicates_are_per_query_and_name_the_row() -> None:
     grouped = group_rows(["q", "r", "q", "q"], ["a", "a", "b", "a"], "row")
     assert find_repeats(grouped, np.arange(4)).tolist() == [False, False, True, False]
     assert find_repeats(grouped, np.array([2, 1, 0, 3])).tolist() == [False, False, True, False]
@@ -451,13 +427,10 @@ def test_duplicates_are_per_query_and_name_the_row() -> None:
     refuse_duplicates(group_rows(["q", "r"], ["a", "a"], "row"))
 
 
-def test_columns_must_be_equally_long() -> None:
+def test_columns_are_equally_long_and_numbered_by_query() -> None:
     refuse_ragged(queries=[1, 2], ranks=None, scores=[1, 2])
     with pytest.raises(DataError, match="2 queries, 3 scores"):
         refuse_ragged(queries=[1, 2], scores=[1, 2, 3])
-
-
-def test_small_helpers() -> None:
     codes, names = number_by_appearance(["b", "a", "b"])
     assert (codes.tolist(), names) == ([0, 1, 0], ("b", "a"))
     offsets = to_offsets(np.array([2, 0, 1]))

@@ -61,22 +61,19 @@ def test_the_order_of_terms_changes_nothing(ranks: list[int], random: Random) ->
     assert sum_terms(terms).tolist() == sum_terms(moved).tolist()
 
 
-def test_sums_of_no_terms_and_of_more_axes() -> None:
+def test_sums_of_more_axes_leave_their_input_alone() -> None:
     assert sum_terms(np.empty((0, 3))).tolist() == [0.0, 0.0, 0.0]
     table = np.array([1.0, 2.0**-53, 2.0**-110]).repeat(4).reshape(3, 2, 2)
     assert sum_terms(table).tolist() == [[math.fsum(table[:, 0, 0])] * 2] * 2
-
-
-def test_summing_leaves_its_input_alone() -> None:
-    table = np.array([[1.0], [2.0], [3.0]])
-    make_readonly(table)
-    sum_terms(table)
-    assert table.tolist() == [[1.0], [2.0], [3.0]]
+    column = np.array([[1.0], [2.0], [3.0]])
+    make_readonly(column)
+    sum_terms(column)
+    assert column.tolist() == [[1.0], [2.0], [3.0]]
     with pytest.raises(ValueError, match="read-only"):
-        table[0] = 1.0
-    alone = sum_terms(table[:1])
+        column[0] = 1.0
+    alone = sum_terms(column[:1])
     alone[0] = 9.0
-    assert table[0, 0] == 1.0
+    assert column[0, 0] == 1.0
 
 
 # score_keys -------------------------------------------------------------------------------------
@@ -103,14 +100,11 @@ def test_keys_are_what_twelve_digits_read_back_as(scores: list[float]) -> None:
     assert found.tolist() == [float(f"{score:.11e}") for score in scores]
 
 
-def test_keys_at_every_boundary() -> None:
+def test_keys_at_every_boundary_and_of_what_is_no_number() -> None:
     carries = [9.999999999995 * 10.0**n for n in range(-12, 12)]  # half a unit below 10
     nearby = [math.nextafter(x, direction) for x in carries for direction in (0.0, math.inf)]
     table = np.array([*BOUNDARIES, *HALVES, *(-x for x in BOUNDARIES), *carries, *nearby])
     assert score_keys(table).tolist() == [float(f"{x:.11e}") for x in table.tolist()]
-
-
-def test_keys_of_what_is_no_number() -> None:
     found = score_keys(np.array([[np.nan, np.inf], [-np.inf, -0.0]]))
     assert np.isnan(found[0, 0])
     assert found[0, 1] == np.inf

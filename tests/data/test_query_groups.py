@@ -135,16 +135,13 @@ def test_links_are_followed(pairs: list[tuple[int, int]], declared: list[str]) -
         assert {found.names()[i] for i in np.flatnonzero(found.codes == code)} == {min(of_group)}
 
 
-def test_the_order_of_queries_changes_no_group() -> None:
+def test_the_order_of_queries_and_switched_sources_change_no_group() -> None:
     texts = {**FAR, "x3": FAR["x1"], "x7": FAR["x2"], "x8": FAR["x2"]}
     first = search(texts)
     turned = search(dict(reversed(texts.items())))
     assert dict(zip(first.queries, first.names(), strict=True)) == dict(
         zip(turned.queries, turned.names(), strict=True)
     )
-
-
-def test_lists_of_switched_sources_and_missing_texts_are_no_evidence() -> None:
     queries = tuple(f"q{i}" for i in range(12))
     qrels = Qrels.from_dict({q: {f"{q}-0": 1} for q in queries})
     run = Run.from_dict("a", {"q0": ranked(lists_of("q0"))})

@@ -80,13 +80,10 @@ def test_why_a_source_is_off() -> None:
     assert format_condition(switch.condition) == "intent: meta; language: en, fr"
 
 
-def test_a_switched_run_is_empty_where_it_is_off() -> None:
+def test_switched_runs_are_empty_and_dropped_padding_stays_counted() -> None:
     run = Run.from_dict("meta", LISTS).switched(Switch.for_queries(META, QUERIES))
     assert run.to_dict() == {"q1": {"a": 3.0, "b": 0.0}, "q2": {}, "q3": {}}
     assert (run.queries, run.zero_scores) == (("q1", "q2", "q3"), 1)
-
-
-def test_dropped_padding_stays_counted() -> None:
     run = Run.from_dict("meta", LISTS, read_options=ReadOptions(drop_zero_scores=True))
     assert run.switched(Switch(frozenset())).zero_scores == 1
 
@@ -131,13 +128,10 @@ def test_qrels_keep_grades_by_query() -> None:
     assert qrels.digest() != Qrels.from_dict({"q2": {"a": 1, "b": 2}, "q1": {"a": -1}}).digest()
 
 
-def test_qrels_refuse_a_pair_judged_twice() -> None:
+def test_qrels_refuse_nothing_ragged_columns_and_pairs_judged_twice() -> None:
     with pytest.raises(DataError, match="'a' stands twice") as caught:
         Qrels.from_rows(["q", "r", "q"], ["a", "a", "a"], [1, 1, 0])
     assert caught.value.row == 2
-
-
-def test_qrels_refuse_nothing_and_ragged_columns() -> None:
     with pytest.raises(DataError, match="no judgement"):
         Qrels.from_dict({})
     with pytest.raises(DataError, match="1 queries, 1 documents, 2 grades"):

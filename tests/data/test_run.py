@@ -22,19 +22,13 @@ def listed(run: Run) -> list[tuple[str, int]]:
     return [(run.vocabulary[d], int(r)) for d, r in zip(run.documents, run.ranks, strict=True)]
 
 
-def test_ranks_come_from_scores_and_not_from_the_file() -> None:
+def test_ranks_come_from_scores_and_ties_go_to_the_greater_id() -> None:
     found = run([("q", "low", 1.0), ("q", "high", 3.0), ("q", "mid", 2.0)], ranks=[1, 2, 3])
     assert listed(found) == [("high", 1), ("mid", 2), ("low", 3)]
-
-
-def test_ties_go_to_the_greater_id_or_to_the_file() -> None:
     rows = [("q", "d10", 1.0), ("q", "d9", 1.0), ("q", "é", 1.0), ("q", "z", 1.0)]
     assert [d for d, _ in listed(run(rows))] == ["é", "z", "d9", "d10"]
     filed = run(rows, read_options=ReadOptions(source_ties="file"))
     assert [d for d, _ in listed(filed)] == ["d10", "d9", "é", "z"]
-
-
-def test_scores_that_print_the_same_tie() -> None:
     rows = [("q", "a", 1.0 + 1e-13), ("q", "b", 1.0)]
     assert [d for d, _ in listed(run(rows))] == ["b", "a"]
 
@@ -44,6 +38,8 @@ def test_the_rank_column_on_request() -> None:
     rows = [("q", "a", 1.0), ("q", "b", 9.0), ("r", "c", 1.0)]
     assert listed(run(rows, [3, 1, 1], column)) == [("b", 1), ("a", 3), ("c", 1)]
     assert listed(run(rows, [1, 0, 0], column)) == [("b", 1), ("a", 2), ("c", 1)]
+    with pytest.raises(DataError, match="no rank column"):
+        run([("q", "a", 1.0)], read_options=ReadOptions(rank_from="column"))
 
 
 @pytest.mark.parametrize(
@@ -59,11 +55,6 @@ def test_bad_rank_columns_name_the_row(ranks: list[int], message: str, row: int)
     with pytest.raises(DataError, match=message) as caught:
         run(rows, ranks, ReadOptions(rank_from="column"))
     assert caught.value.row == row
-
-
-def test_a_rank_column_that_is_not_there() -> None:
-    with pytest.raises(DataError, match="no rank column"):
-        run([("q", "a", 1.0)], read_options=ReadOptions(rank_from="column"))
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
@@ -84,17 +75,14 @@ def test_a_document_listed_twice_is_an_error_or_keeps_its_best_rank() -> None:
     assert found.duplicates == 1
 
 
-def test_zero_scores_are_counted_and_dropped_on_request() -> None:
-    rows = [("q", "a", 0.0), ("q", "b", 2.0), ("q", "c", -1.0), ("r", "d", 0.0)]
+def test_zero_scores_are_counted_dropped_and_hide_nothing() -> None:
+    rows = [("q", "a", 0.0), ("q", "b", 2.0), ("q", "c", -1.0), ("r", "d", -0.0)]
     assert run(rows).zero_scores == 2
     assert run(rows).to_dict() == {"q": {"b": 2.0, "a": 0.0, "c": -1.0}, "r": {"d": 0.0}}
     dropped = run(rows, read_options=ReadOptions(drop_zero_scores=True))
     assert dropped.zero_scores == 2
     assert dropped.to_dict() == {"q": {"b": 2.0, "c": -1.0}, "r": {}}
     assert listed(dropped) == [("b", 1), ("c", 2)]
-
-
-def test_padding_never_hides_the_same_document_with_a_score() -> None:
     rows = [("q", "a", 0.0), ("q", "a", -1.0)]
     found = run(rows, read_options=ReadOptions(on_duplicate="best_rank", drop_zero_scores=True))
     assert found.to_dict() == {"q": {"a": -1.0}}

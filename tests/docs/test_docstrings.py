@@ -28,9 +28,6 @@ def test_the_parts_of_a_docstring() -> None:
     assert parts.prose == ("A user reads on with probability φ.",)
     assert (parts.source, parts.example) == ("Bailey et al., SIGIR 2017.", ".5, then .25.")
     assert parts.attributes == {"phi": "φ, which goes on.", "k": "Another."}
-
-
-def test_a_single_attribute_keeps_its_second_line() -> None:
     text = "``a``: b.\n\n    Attributes:\n        alpha: One\n            two.\n    "
     assert parse_docstring(text).attributes == {"alpha": "One two."}
 

@@ -31,22 +31,15 @@ def test_a_link(origin: str, place: str, target: str, expected: str) -> None:
     assert not links.broken
 
 
-def test_a_link_to_no_file_is_broken() -> None:
+def test_links_are_collected_or_broken_and_code_is_left_alone() -> None:
     links = Links(PAGES, ANCHORS)
     links.rewrite("[a](nowhere.md) [b](../../outside.md)", "docs/gate.md", "gate.md")
     assert links.broken == ["docs/gate.md: nowhere.md", "docs/gate.md: ../../outside.md"]
-
-
-def test_code_is_left_alone() -> None:
     text = "`[a](x.md)`\n\n```md\n[a](x.md)\n## No heading\n```\n"
     links = Links(PAGES, ANCHORS)
     assert links.rewrite(text, "docs/gate.md", "gate.md") == text
     assert raise_headings(text) == text
     assert split_sections(text) == (text, {})
-
-
-def test_a_file_is_collected() -> None:
-    links = Links(PAGES, ANCHORS)
     links.rewrite("![a](../pyproject.toml)", "docs/gate.md", "gate.md")
     assert links.files == {"pyproject.toml"}
 

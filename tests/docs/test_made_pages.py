@@ -98,15 +98,12 @@ def test_a_rule_page_shows_what_lint_says(name: str) -> None:
     assert "Witness: " in answer
 
 
-def test_a_table_survives_pipes_and_line_breaks() -> None:
+def test_tables_and_yaml_read_back(tmp_path: Path) -> None:
     assert format_table(("a", "b"), [("|C|", "x\n  y")]).splitlines() == [
         "| a | b |",
         "| --- | --- |",
         "| \\|C\\| | x y |",
     ]
-
-
-def test_yaml_reads_back(tmp_path: Path) -> None:
     data = {
         "name": "a, b",
         "text": "yes",

@@ -57,13 +57,10 @@ def test_the_blocks_run_in_their_order_and_print_what_is_shown(
     assert run_blocks((ROOT / page).read_text(encoding="utf-8")) == codes
 
 
-def test_only_the_two_commands_and_the_activation_are_set_up() -> None:
+def test_nothing_but_two_commands_and_no_placeholder_is_set_up() -> None:
     lines = "\n".join(SETUP.findall(README)).splitlines()
     commands = [words for line in lines if (words := line.split("#")[0].split())]
     assert commands == [["make", "eval"], ["make", "test"], [".", ".venv/bin/activate"]]
     languages = {language for language, _ in BLOCK.findall(SETUP.sub("", README))}
     assert languages == {"console", "python", "text"}
-
-
-def test_there_is_no_placeholder() -> None:
     assert not re.search(r"example\.(com|org)|<[A-Za-z-]+>|YOUR|TODO|@TAG", README)

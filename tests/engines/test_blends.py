@@ -77,7 +77,7 @@ def test_defaults_of_a_blend_of_qmd() -> None:
     assert (other["method"], other["depth"]) == ("replace", 50)
 
 
-def test_adr_005_blends_raw_fused_scores() -> None:
+def test_blends_of_adr_005_and_their_switch() -> None:
     """Shares .75 up to rank 2, .60 up to 9, .40 beyond, of ranks from 0."""
     fused = scores(build("adr-005", tuple(LISTS)), LISTS)
     blended = final_scores(build("adr-005", tuple(LISTS), blend={"reranker": "ce"}), LISTS)
@@ -85,9 +85,6 @@ def test_adr_005_blends_raw_fused_scores() -> None:
         name = [*fused][place]
         assert blended[name] == pytest.approx(share * fused[name] + (1 - share) * RERANK[name])
     assert max(blended, key=RERANK.__getitem__) == next(iter(blended))  # the other hardly counts
-
-
-def test_the_switch_makes_adr_005_v1_and_does_not_concern_qmd() -> None:
     plain = replace_v2(build("adr-005", tuple(LISTS), blend={"reranker": "ce"}))
     assert (plain.fusion.method, plain.blend.method) == ("rrf", "replace")
     again = System.model_validate(plain.model_dump(mode="json"))
@@ -188,7 +185,7 @@ def test_a_blend_is_translated_and_read_back(
         assert files[".env"] == f"RAG_FUSION_V2_ENABLED={is_v2}\n"
 
 
-def test_the_settings_of_conv_go_by_strategy() -> None:
+def test_settings_of_conv_and_constants_of_adr_005_are_json() -> None:
     ours = System("s", ["dense", "bm25"], "rrf", depth=20, top_k=3)
     dialect = dialects.find_plugin("conv-07-05")
     translated = dialect.translate(ours, ROLES).system
@@ -196,9 +193,6 @@ def test_the_settings_of_conv_go_by_strategy() -> None:
     settings = json.loads(dialect.write(translated).files["search.json"])
     assert settings["strategies"]["semantic"] == {"source": "dense", "limit": 20}
     assert sum(settings["weights"].values()) == pytest.approx(1)
-
-
-def test_the_constants_of_adr_005_are_json() -> None:
     system = build("adr-005", tuple(LISTS), fusion={"weights": {"dense": 2}}, top_k=10)
     written = dialects.find_plugin("adr-005").write(system).files["fusion.ts"]
     (weights,) = [line for line in written.splitlines() if line.startswith("export const WEIGHTS")]

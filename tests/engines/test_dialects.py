@@ -46,9 +46,6 @@ def test_the_first_method_and_the_engines_defaults_hold_where_nothing_is_said() 
     assert (system.depth, system.top_k) == (10, 10)
     wide = System("s", ["a", "b"], dialect="elasticsearch", depth=100, top_k=None)
     assert (wide.depth, wide.top_k) == (100, None)
-
-
-def test_a_system_without_a_dialect_does_not_mention_it() -> None:
     assert "dialect" not in System("s", ["a"]).resolved_config
 
 

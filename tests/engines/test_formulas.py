@@ -70,24 +70,19 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
     }
 
 
-@pytest.mark.parametrize(
-    ("engine", "fusion", "lists", "expected"),
-    [
+FUSED: dict[str, list[tuple[Any, ...]]] = {
+    "azure": [
         # The published 2/60 has 32 bits; ranks count from 0, and the text query weighs 1.
         # https://learn.microsoft.com/en-us/azure/search/hybrid-search-how-to-query
-        ("azure", {}, AZURE, {"a": 0.03333333507180214, "b": 1 / 61, "c": 1 / 61}),
-        (
-            "azure",
-            {"weights": {"dense": 0.5}},
-            AZURE,
-            {"a": 1.5 / 60, "b": 1 / 61, "c": 0.5 / 61},
-        ),
+        ({}, AZURE, {"a": 0.03333333507180214, "b": 1 / 61, "c": 1 / 61}),
+        ({"weights": {"dense": 0.5}}, AZURE, {"a": 1.5 / 60, "b": 1 / 61, "c": 0.5 / 61}),
+    ],
+    "chroma": [
         # https://docs.trychroma.com/cloud/search-api/hybrid-search: −0.0331 and −0.0328. Without a
         # default, documents must be in all lists.
-        ("chroma", {}, CHROMA, {"b": 1 / 60 + 1 / 61, "a": 1 / 60 + 1 / 62}),
+        ({}, CHROMA, {"b": 1 / 60 + 1 / 61, "a": 1 / 60 + 1 / 62}),
         # …/ranking: "Documents missing from a Knn with a default value get that default score".
         (
-            "chroma",
             {"default": 1000},
             CHROMA,
             {
@@ -99,121 +94,116 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
         ),
         # Docstring of Rrf: [3.0, 1.0] "will be normalized to [0.75, 0.25]".
         (
-            "chroma",
             {"k": 100, "weights": {"bm25": 3.0, "dense": 1.0}, "normalize": True},
             CHROMA,
             {"a": 0.75 / 100 + 0.25 / 102, "b": 0.75 / 101 + 0.25 / 100},
         ),
+    ],
+    "cosmos": [
         # Azure/azure-cosmos-dotnet-v3, pull request 5064, and hybrid_search_aggregator.py: equal
         # scores share a rank, none is missing, a negative weight reverses the list.
         (
-            "cosmos",
             {"weights": {"bm25": 2.0}},
             DENSE_RANKS,
             {"a": 2 / 61 + 1 / 62, "b": 2 / 61 + 1 / 63, "c": 2 / 62 + 1 / 61},
         ),
         (
-            "cosmos",
             {"weights": {"bm25": -2.0}},
             DENSE_RANKS,
             {"a": 2 / 62 + 1 / 62, "b": 2 / 62 + 1 / 63, "c": 2 / 61 + 1 / 61},
         ),
+    ],
+    "langchain": [
         # langchain-ai/langchain, test_ensemble.py, test_invoke; _set_weights by hand.
         (
-            "langchain",
             {"weights": {"bm25": 0.5, "dense": 0.5}},
             {"bm25": THREE, "dense": {"b": 1.0}},
             {"b": 0.5 / 62 + 0.5 / 61, "a": 0.5 / 61, "c": 0.5 / 63},
         ),
         (
-            "langchain",
             {},
             {"bm25": THREE, "dense": {"d": 1.0}},
             {"a": 0.5 / 61, "d": 0.5 / 61, "b": 0.5 / 62, "c": 0.5 / 63},
         ),
         (
-            "langchain",
             {"c": 1},
             {"bm25": THREE, "dense": {"a": 1.0}},
             {"a": 2 * 0.5 / 2, "b": 0.5 / 3, "c": 0.5 / 4},
         ),
+    ],
+    "llamaindex": [
         # By hand from llama_index/core/retrievers/fusion_retriever.py (0.14): k = 60 from 0, and
         # issue 21444: the weights are ignored; equal scores count 1, or 0 if not positive.
-        ("llamaindex", "simple", SIMPLE, {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.9}),
+        ("simple", SIMPLE, {"a": 3.0, "b": 2.0, "c": 1.0, "d": 0.9}),
         (
-            "llamaindex",
             {"method": "reciprocal_rerank", "weights": {"bm25": 9.0}},
             SIMPLE,
             {"d": 1 / 60, "b": 2 / 61, "a": 1 / 60, "c": 1 / 62},
         ),
         (
-            "llamaindex",
             {"method": "relative_score", "weights": {"bm25": 3.0}},
             SIMPLE,
             {"a": 0.75, "b": 0.625, "d": 0.25, "c": 0.0},
         ),
         # Mean 2, population sd √(2/3): −0.449 … 4.449.
         (
-            "llamaindex",
             "dist_based_score",
             SIMPLE,
             pytest.approx({"a": 0.352062, "b": 0.75, "c": 0.147938, "d": 0.5}, abs=1e-6),
         ),
         *(
             (
-                "llamaindex",
                 method,
                 {"bm25": {"a": 0.0, "b": 0.0}, "dense": {"c": 0.2}},
                 {"c": 0.5, "b": 0.0, "a": 0.0},
             )
             for method in ("relative_score", "dist_based_score")
         ),
+    ],
+    "lancedb": [
         # By hand from lancedb's rerankers and query.py (August 2026).
-        ("lancedb", {}, LANCE, {"c": 1 / 61 + 1 / 63, "a": 1 / 61, "b": 1 / 62, "d": 1 / 62}),
-        ("lancedb", {"K": 1}, LANCE, {"c": 1 / 2 + 1 / 4, "a": 1 / 2, "b": 1 / 3, "d": 1 / 3}),
+        ({}, LANCE, {"c": 1 / 61 + 1 / 63, "a": 1 / 61, "b": 1 / 62, "d": 1 / 62}),
+        ({"K": 1}, LANCE, {"c": 1 / 2 + 1 / 4, "a": 1 / 2, "b": 1 / 3, "d": 1 / 3}),
         (
-            "lancedb",
             {"method": "MRRReranker", "weight_vector": 0.75, "weight_fts": 0.25},
             LANCE,
             {"c": 0.75 + 0.25 / 3, "a": 0.25, "b": 0.125, "d": 0.375},
         ),
-        ("lancedb", "LinearCombinationReranker", LANCE, {"c": 0.7, "a": 0.3, "b": 0.15, "d": 0.0}),
+        ("LinearCombinationReranker", LANCE, {"c": 0.7, "a": 0.3, "b": 0.15, "d": 0.0}),
         (
-            "lancedb",
             {"method": "LinearCombinationReranker", "fill": 0.5},
             LANCE,
             {"c": 0.7, "a": 0.3 + 0.35, "b": 0.15 + 0.35, "d": 0.15},
         ),
         # _normalize_scores: equal values become 0; a distance of 0 is a score of 1.
         (
-            "lancedb",
             "LinearCombinationReranker",
             {"bm25": {"a": 3.0}, "dense": {"b": 0.5}},
             {"b": 0.7, "a": 0.0},
         ),
         # A list counts alone where the other one is empty.
         (
-            "lancedb",
             {"method": "LinearCombinationReranker", "fill": 0.5},
             {"bm25": {"a": 3.0, "b": 1.0}, "dense": {}},
             {"a": 1.0, "b": 0.0},
         ),
+    ],
+    "manticore": [
         # https://manual.manticoresearch.com/Searching/Hybrid_search (August 2026).
         (
-            "manticore",
             {"rank_constant": 10, "weights": {"bm25": 0.7, "dense": 0.3}},
             PAIR,
             {"b": 0.7 / 12 + 0.3 / 11, "a": 0.7 / 11, "c": 0.3 / 12},
         ),
+    ],
+    "milvus": [
         # internal/util/function/rerank (2.6): TestWeightedFuctionProcess, TestRRFFuctionProcess.
         (
-            "milvus",
             {"method": "weighted", "norm_score": False, "weights": {"bm25": 0.1, "dense": 0.9}},
             count_down(10, 4),
             {str(n): 0.1 * n + 0.9 * n * (n < 4) for n in range(10)},
         ),
         (
-            "milvus",
             {"k": 100},
             {name: {n: -x for n, x in run.items()} for name, run in count_down(10, 4).items()},
             {str(n): (1 + (n < 4)) / (101 + n) for n in range(10)},
@@ -221,7 +211,6 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
         # By hand, by getNormalizeFunc in util.go; L2 is a distance of 1.
         *(
             (
-                "milvus",
                 {"method": "weighted", "metric": metric},
                 {"bm25": {"a": given}, "dense": {}},
                 {"a": expected},
@@ -236,18 +225,14 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
         ),
         # A distance beside a similarity is always scaled.
         (
-            "milvus",
-            {
-                "method": "weighted",
-                "metric": {"bm25": "BM25", "dense": "L2"},
-                "norm_score": False,
-            },
+            {"method": "weighted", "metric": {"bm25": "BM25", "dense": "L2"}, "norm_score": False},
             {"bm25": {"a": 3.0}, "dense": {"b": -1.0}},
             {"a": 3.0, "b": 0.5},
         ),
+    ],
+    "qdrant": [
         # reciprocal_rank_fusion.rs (1.19), test_rrf_scoring and …_weighted; score_fusion.rs.
         (
-            "qdrant",
             {},
             {
                 "bm25": {"2": 0.9, "1": 0.8},
@@ -257,42 +242,39 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
             pytest.approx({"1": 1.0833334, "2": 0.8333334, "3": 0.5833334, "5": 0.5}, abs=1e-6),
         ),
         (
-            "qdrant",
             {"weights": {"bm25": 3.0, "dense": 1.0}},
             {"bm25": {"1": 0.9, "2": 0.8}, "dense": {"2": 0.9, "1": 0.8}},
             {"2": 1 / (2 / 3 + 1) + 1 / 2, "1": 1 / (1 / 3 + 1) + 1 / 3},
         ),
         # Sample sd, 0.5 for one document: mean 2, sd 1: -1 … 5.
-        (
-            "qdrant",
-            "dbsf",
-            {"bm25": THREE, "dense": {"b": 0.9}},
-            {"b": 1.0, "a": 4 / 6, "c": 2 / 6},
-        ),
+        ("dbsf", {"bm25": THREE, "dense": {"b": 0.9}}, {"b": 1.0, "a": 4 / 6, "c": 2 / 6}),
+    ],
+    "semche": [
         # The specification of semche 0.4.0: weights by role, or by name.
-        ("semche", {}, PAIR, {"b": 0.5 / 62 + 0.5 / 61, "a": 0.5 / 61, "c": 0.5 / 62}),
+        ({}, PAIR, {"b": 0.5 / 62 + 0.5 / 61, "a": 0.5 / 61, "c": 0.5 / 62}),
         *(
             (
-                "semche",
                 {"dense_weight": 0.8, "sparse_weight": 0.2, "rrf_constant": 10, **vector},
                 PAIR,
                 {"b": 0.2 / 12 + 0.8 / 11, "a": 0.2 / 11, "c": 0.8 / 12},
             )
             for vector in ({}, {"vector": "dense"})
         ),
+    ],
+    "vespa": [
         # com.yahoo.search.ranking (8): ReciprocalRankNormalizer, LinearNormalizer; here the mean.
         (
-            "vespa",
             {"weights": {"bm25": 2.0}},
             VESPA,
             {"a": 2 / 61 + 1 / 62, "b": 2 / 62, "c": 2 / 63 + 1 / 61},
         ),
-        ("vespa", "normalize_linear", VESPA, {"a": 0.5, "c": 0.5, "b": 0.25}),
-        ("vespa", "normalize_linear", {"bm25": {"a": 5.0}, "dense": {}}, {"a": 0.25}),
+        ("normalize_linear", VESPA, {"a": 0.5, "c": 0.5, "b": 0.25}),
+        ("normalize_linear", {"bm25": {"a": 5.0}, "dense": {}}, {"a": 0.25}),
+    ],
+    "weaviate": [
         # TestFusionRelativeScore, usecases/traverser/hybrid/hybrid_fusion_test.go (2026).
         *(
             (
-                "weaviate",
                 {"alpha": alpha},
                 {name: dict(zip("012", run, strict=False)) for name, run in given.items()},
                 expected,
@@ -314,28 +296,22 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
         ),
         # hybrid_fusion.go: weight / (60 + position), positions from 0.
         (
-            "weaviate",
             {"method": "rankedFusion", "alpha": 0.75},
             {"dense": {"a": 0.9, "b": 0.8}, "bm25": {"b": 7.0}},
             {"b": 0.75 / 61 + 0.25 / 60, "a": 0.75 / 60},
         ),
-        (
-            "weaviate",
-            {"vector": "bm25"},
-            {"dense": {"a": 0.9}, "bm25": {"b": 7.0}},
-            {"b": 0.75, "a": 0.25},
-        ),
+        ({"vector": "bm25"}, {"dense": {"a": 0.9}, "bm25": {"b": 7.0}}, {"b": 0.75, "a": 0.25}),
+    ],
+    "haystack": [
         # deepset-ai/haystack, test_document_joiner.py (2.20): …_with_merge_join_mode,
         # …_distribution_based_rank_fusion_join_mode (cut to two digits) and …_same_scores, …_rrf.
         (
-            "haystack",
             {"method": "merge", "weights": {"bm25": 1.5, "dense": 0.5}},
             {"bm25": {"a": 1.0, "b": 2.0}, "dense": {"a": 0.5, "b": 3.0, "f": 4.0}},
             {"b": 2.25, "f": 1.0, "a": 0.875},
         ),
         *(
             (
-                "haystack",
                 "distribution_based_rank_fusion",
                 {"bm25": first, "dense": {"d": 0.5, "e": 0.8, "f": 1.1, "g": 0.3, "a": 0.3}},
                 pytest.approx({"f": 0.76, "e": 0.60, "d": 0.44, "g": 0.33, **rest}, abs=0.0101),
@@ -346,7 +322,6 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
             )
         ),
         (
-            "haystack",
             "reciprocal_rank_fusion",
             HAYSTACK,
             {
@@ -357,45 +332,41 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
             },
         ),
         *(
-            (
-                "haystack",
-                {"method": "reciprocal_rank_fusion", "weights": weights},
-                SAME,
-                {"a": 1.0},
-            )
+            ({"method": "reciprocal_rank_fusion", "weights": weights}, SAME, {"a": 1.0})
             for weights in ({"bm25": 0.7, "dense": 0.3}, {"bm25": 7.0, "dense": 3.0})
         ),
         # max(docs, key=lambda doc: doc.score if doc.score else -inf)
         (
-            "haystack",
             "concatenate",
             {"bm25": {"a": 0.3, "b": 0.0, "c": 0.0}, "dense": {"a": 0.2, "b": -1.0}},
             {"a": 0.3, "c": 0.0, "b": -1.0},
         ),
+    ],
+    "pgvector": [
         # pgvector-python, examples/hybrid_search/rrf.py, and by hand.
-        ("pgvector", {}, SQL, {"b": 2 / 62, "d": 1 / 61, "a": 1 / 61, "c": 1 / 63}),
+        ({}, SQL, {"b": 2 / 62, "d": 1 / 61, "a": 1 / 61, "c": 1 / 63}),
         (
-            "pgvector",
             {"method": "convex", "weights": {"bm25": 0.5}},
             SQL,
             {"b": 1.25, "d": 1.0, "a": 0.5, "c": 0.0},
         ),
+    ],
+    "qmd": [
         # tobi/qmd (2.8), test/store.test.ts: the bonus, and weights [2, 1, 2] by query type.
         (
-            "qmd",
             {"weights": {}},
             {"bm25": {"doc1": 0.9, "doc2": 0.8}, "dense": {"doc3": 0.85}},
             {"doc3": 1 / 61 + 0.05, "doc1": 1 / 61 + 0.05, "doc2": 1 / 62 + 0.02},
         ),
         (
-            "qmd",
             {"weights": {"bm25": 2.0, "question": 2.0}},
             {"bm25": {"fts": 0.95}, "hyde": {"lex": 0.95}, "dense": {"vec": 0.95}},
             {"vec": 2 / 61 + 0.05, "fts": 2 / 61 + 0.05, "lex": 1 / 61 + 0.05},
         ),
+    ],
+    "adr-005": [
         # ADR-005, decisions 1 and 2: v2, then v1.
         (
-            "adr-005",
             {},
             ADR,
             {
@@ -406,15 +377,11 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
                 "e": 1 / 62 + 0.02,
             },
         ),
-        (
-            "adr-005",
-            "rrf",
-            ADR,
-            {"a": 3 / 61, "b": 1 / 62, "c": 1 / 63, "d": 1 / 64 + 1 / 62, "e": 1 / 62},
-        ),
+        ("rrf", ADR, {"a": 3 / 61, "b": 1 / 62, "c": 1 / 63, "d": 1 / 64 + 1 / 62, "e": 1 / 62}),
+    ],
+    "elasticsearch": [
         # https://www.elastic.co/docs/reference/elasticsearch/rest-apis/reciprocal-rank-fusion (9.2)
         (
-            "elasticsearch",
             {"rank_constant": 1, "weights": {"bm25": 2.0}},
             ELASTIC,
             {"b": 2 / 3 + 1 / 2, "a": 2 / 2, "c": 1 / 3},
@@ -422,7 +389,7 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
         # x-pack/plugin/rank-rrf/…/linear/10_linear_retriever_normalizers.yml (9.1); a single
         # document of a list: 1.0 since pull request 128689 (8.18.3, 9.0.3).
         *(
-            ("elasticsearch", {"method": "linear", "normalizer": normalizer}, CONSTANT, expected)
+            ({"method": "linear", "normalizer": normalizer}, CONSTANT, expected)
             for normalizer, expected in (
                 ("l2_norm", {"one": 1.0, "four": 1.0}),
                 ("minmax", {"one": 1.0, "four": 1.0}),
@@ -431,56 +398,54 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
             )
         ),
         (
-            "elasticsearch",
             {"method": "linear", "normalizer": "l2_norm"},
             {"bm25": {"1": 5.0, "4": 12.0}, "dense": {}},
             {"4": 12 / 13, "1": 5 / 13},
         ),
         # MinMaxScoreNormalizer: the last document 0, as if missing; scores within 1e-6 are equal.
         (
-            "elasticsearch",
             {"method": "linear", "normalizer": "minmax", "weights": {"bm25": 0.5}},
             {"bm25": {"a": 4.0, "b": 3.0, "c": 2.0}, "dense": {"b": 0.5, "d": 0.5 + 5e-7}},
             {"b": 1.25, "d": 1.0, "a": 0.5, "c": 0.0},
         ),
+    ],
+    "opensearch": [
         # MinMaxScoreNormalizationTechnique: 0 becomes 0.001; a single document is 1.
         (
-            "opensearch",
             {},
             {"bm25": {"a": 5.0, "b": 3.0}, "dense": {"c": 0.2}},
             {"a": 0.5, "c": 0.5, "b": 0.0005},
         ),
         # RRFNormalizationTechnique: BigDecimal.ONE.divide(60 + rank, 10, HALF_UP).
         (
-            "opensearch",
             "score-ranker-processor",
             {"bm25": {"a": 2.0, "b": 1.0}, "dense": {"b": 2.0}},
             pytest.approx({"b": 0.0161290323 + 0.0163934426, "a": 0.0163934426}, rel=1e-15),
         ),
+    ],
+    "lucene": [
         # Lucene's TestTopDocsRRF.testBasics (10.x): k = 20.
         (
-            "lucene",
             {"k": 20},
             {"bm25": {"42": 10.0, "10": 5.0, "20": 3.0}, "dense": {"10": 10.0, "20": 5.0}},
             {"10": 1 / 22 + 1 / 21, "20": 1 / 23 + 1 / 22, "42": 1 / 21},
         ),
+    ],
+    "conv-07-05": [
         # CONV-07-05, section 6: 重みが正しく適用される, fusedScoreが0-1の範囲,
         # 重複するチャンクが正しく統合される.
         (
-            "conv-07-05",
             {"weights": dict(zip(STRATEGIES, (0.1, 0.1, 0.8), strict=True))},
             chunks(3),
             unit_rrf(3, 0.1, 0.1, 0.8),
         ),
         (
-            "conv-07-05",
             {"weights": dict(zip(STRATEGIES, (0.33, 0.33, 0.34), strict=True))},
             chunks(10),
             unit_rrf(10, 0.33, 0.33, 0.34),
         ),
         *(
             (
-                "conv-07-05",
                 {"method": method, "weights": {"keyword": 0.5, "semantic": 0.5, "graph": 0.0}},
                 SHARED,
                 expected,
@@ -491,14 +456,19 @@ def unit_rrf(count: int, *weights: float) -> dict[str, float]:
             )
         ),
         (
-            "conv-07-05",
             {"method": "WeightedScoreFusion", "weights": {"keyword": 0.5, "semantic": 0.5}},
             {"bm25": {"a": 0.9, "b": 0.9}, "dense": {"b": 0.7}},
             {"a": 0.9, "b": 0.8},
         ),
         # getWeight: default: return 1
-        ("conv-07-05", {}, {"hyde": {"a": 1.0}}, {"a": 1 / 3}),
+        ({}, {"hyde": {"a": 1.0}}, {"a": 1 / 3}),
     ],
+}
+
+
+@pytest.mark.parametrize(
+    ("engine", "fusion", "lists", "expected"),
+    [(engine, *case) for engine, cases in FUSED.items() for case in cases],
 )
 def test_fused_scores(engine: str, fusion: Keys, lists: OneQuery, expected: Any) -> None:  # noqa: ANN401 - a mapping, or one with a tolerance
     fused = score(engine, fusion, lists)
@@ -516,7 +486,7 @@ def test_ranks_of_cosmos_begin_anew_for_each_query() -> None:
     assert scores(system, lists, "p") == pytest.approx({"x": 2 / 61})
 
 
-def test_a_weight_of_three_in_qdrant_shows_three_times_as_many() -> None:
+def test_lists_of_qdrant_weigh_threefold_and_are_not_clipped() -> None:
     """test_rrf_scoring_weighted_ratio: k = 60, weights 3 and 1, lists without a common document."""
     lists = {
         "bm25": {f"{n}": 20.0 - n for n in range(11, 19)},
@@ -525,16 +495,16 @@ def test_a_weight_of_three_in_qdrant_shows_three_times_as_many() -> None:
     top = [*score("qdrant", {"k": 60, "weights": {"bm25": 3.0}}, lists)][:10]
     heavy = sum(document.startswith("1") for document in top)
     assert heavy >= 2 * (len(top) - heavy)
-
-
-def test_dbsf_of_qdrant_is_not_clipped() -> None:
     spread = {"bm25": {f"{n:02}": float(n == 0) for n in range(20)}, "dense": {}}
     assert score("qdrant", "dbsf", spread)["00"] > 1.0
 
 
-def test_a_window_of_elasticsearch_cuts_the_lists_and_the_result() -> None:
+def test_a_window_of_elasticsearch_cuts_and_scores_of_conv_are_clamped() -> None:
     fused = score("elasticsearch", "rrf", ELASTIC, depth=1)
     assert set(fused) == {"a", "b"}
+    # normalizeScore: ``Math.min(1, …)``.
+    heavy = {"weights": {"hyde": 9.0}}
+    assert score("conv-07-05", heavy, {"hyde": {"a": 1.0}}, min_relevance=1.5) == {}
 
 
 @pytest.mark.parametrize(
@@ -564,7 +534,7 @@ def test_means_of_opensearch(
     assert fused["d"] == pytest.approx(expected, abs=1e-4)
 
 
-def test_z_score_of_opensearch() -> None:
+def test_a_z_score_of_opensearch_and_a_rank_rounded_half_up() -> None:
     """neural-search, ZScoreNormalizationTechniqueTests (3.x): the sample standard deviation."""
     runs = align_lists(
         {
@@ -578,9 +548,6 @@ def test_z_score_of_opensearch() -> None:
     table = scaled[:, [rows[name] for name in "123"]]
     expected = [[0.001, 0.41478074, 0.72586626], [0.001, 0.001, 1.1406468], [1.0, np.nan, np.nan]]
     np.testing.assert_allclose(table, expected, atol=1e-6)
-
-
-def test_a_rank_of_opensearch_is_rounded_half_up() -> None:
     half = ScoreRankerProcessor(rank_constant=2**10 - 1)
     assert half.fuse(align_lists({"bm25": {"q": {"a": 1.0}}}))[-1] == 0.0009765625
 
@@ -631,9 +598,3 @@ def test_log_odds_of_lucene_are_kept_from_zero_and_one() -> None:
     lists = {"bm25": {"a": 1.0, "b": 0.0}, "dense": {"a": 25.0}}
     fused = score("lucene", {"method": "LogOddsFusionQuery", "alpha": 0}, lists)
     assert fused == pytest.approx({"a": 1 - 1e-7, "b": _sigmoid(_logit(1e-7) / 2)})
-
-
-def test_scores_of_conv_are_clamped_to_one() -> None:
-    """normalizeScore: ``Math.min(1, …)``."""
-    heavy = {"weights": {"hyde": 9.0}}
-    assert score("conv-07-05", heavy, {"hyde": {"a": 1.0}}, min_relevance=1.5) == {}

@@ -100,7 +100,7 @@ def find(
     return {kind: listed(runs, relevant, failures[kind]) for kind in failures}
 
 
-def test_a_dilution_is_first_for_the_question_and_not_first_in_the_fused_list() -> None:
+def test_a_dilution_is_first_for_the_question_alone_and_not_in_the_fused_list() -> None:
     lists = {"dense": {"a": 3.0, "b": 2.0}, "bm25": {"b": 3.0, "c": 2.0}}
     grades = {"a": 1, "b": 0}
     assert find(lists, grades)["dilution"] == {("q", "a"): (0, 1, 0, False)}
@@ -109,26 +109,24 @@ def test_a_dilution_is_first_for_the_question_and_not_first_in_the_fused_list() 
     assert find(lists, {"a": 1, "b": 2}, rel=2)["dilution"] == {}
     weights = {"method": "rrf", "weights": {"question": 100}}
     assert find(lists, grades, fusion=weights)["dilution"] == {}
-
-
-def test_without_a_list_of_role_question_nothing_is_diluted() -> None:
-    lists = {"dense": {"a": 3.0, "b": 2.0}, "bm25": {"b": 3.0, "c": 2.0}}
     unweighted = {"method": "rrf", "weights": {"dense": 0}}
     assert find(lists, {"a": 1}, fusion=unweighted)["dilution"] == {}
     assert find({"bm25": {"b": 3.0, "a": 2.0}}, {"a": 1})["dilution"] == {}
-
-
-def test_two_lists_of_role_question_do_not_dilute_each_other() -> None:
     lists = {"dense": {"a": 3.0, "b": 2.0}, "title": {"b": 3.0, "c": 2.0}}
     assert find(lists, {"a": 1})["dilution"] == {}
     lists["bm25"] = {"c": 9.0}
     assert find(lists, {"a": 1})["dilution"] == {("q", "a"): (0, 0, 2, False)}
 
 
-def test_a_dilution_by_a_tie_is_one_and_is_marked() -> None:
+def test_failures_by_a_tie_are_marked() -> None:
     lists = {"dense": {"a": 3.0}, "bm25": {"b": 3.0}}  # equal scores: the greater id is first
     assert find(lists, {"a": 1})["dilution"] == {("q", "a"): (0, 0, 1, True)}
     assert find(lists, {"b": 1})["dilution"] == {}
+    scores = dict.fromkeys(MANY, 0.5)
+    found = find({"dense": MANY}, {"d01": 1}, rerank=scores, blend=REPLACE)
+    assert found["burial"] == {("q", "d01"): (0, 0, 13, True)}
+    found = find({"dense": {"a": 1.0}, "bm25": {"b": 1.0}}, {"a": 1, "b": 0})
+    assert found["inversion"] == {("q", "a"): (0, 1, 0, True)}
 
 
 MANY = {f"d{i:02}": 20.0 - i for i in range(15)}
@@ -159,23 +157,14 @@ def test_what_the_blend_drops_is_buried(options: dict[str, Any]) -> None:
     assert list(found["burial"]) == [("q", "d01")]
 
 
-def test_what_top_k_alone_cuts_is_not_buried() -> None:
+def test_burials_are_of_the_reranker_and_not_of_top_k() -> None:
     scores = SCORES | {"d01": 0.3}
     found = find({"dense": MANY}, {"d01": 1}, rerank=scores, blend=REPLACE, top_k=2)
     assert found["burial"] == {}
-
-
-def test_without_a_reranker_nothing_is_buried() -> None:
     assert find({"dense": MANY}, {"d01": 1}, rerank=SCORES, min_relevance=0.5)["burial"] == {}
     skipped = REPLACE | {"always_rerank": False, "skip_limit": 15}
     found = find({"dense": MANY}, {"d01": 1}, rerank=SCORES, blend=skipped, min_relevance=0.5)
     assert found["burial"] == {}
-
-
-def test_a_burial_by_a_tie_is_one_and_is_marked() -> None:
-    scores = dict.fromkeys(MANY, 0.5)
-    found = find({"dense": MANY}, {"d01": 1}, rerank=scores, blend=REPLACE)
-    assert found["burial"] == {("q", "d01"): (0, 0, 13, True)}
 
 
 def test_a_miss_is_in_no_list_that_the_system_reads() -> None:
@@ -188,7 +177,7 @@ def test_a_miss_is_in_no_list_that_the_system_reads() -> None:
     assert list(find(lists, grades, top_k=1)["miss"]) == [("q", "z")]
 
 
-def test_an_inversion_is_below_what_is_judged_not_relevant_within_the_top_10() -> None:
+def test_inversions_are_below_what_is_judged_not_relevant() -> None:
     grades = {"d00": 1, "d01": 0, "d02": 1, "d04": 1, "d10": 1}
     assert find({"dense": MANY}, grades)["inversion"] == {
         ("q", "d02"): (1, 1, 0, False),
@@ -197,16 +186,8 @@ def test_an_inversion_is_below_what_is_judged_not_relevant_within_the_top_10() -
     assert find({"dense": MANY}, grades, rel=2)["inversion"] == {}
     assert list(find({"dense": MANY}, grades, top_k=3)["inversion"]) == [("q", "d02")]
     assert find({"dense": MANY}, {"d04": 1})["inversion"] == {}
-
-
-def test_a_grade_below_the_relevant_one_is_judged_not_relevant() -> None:
     found = find({"dense": MANY}, {"d00": 1, "d01": 2}, rel=2)
     assert found["inversion"] == {("q", "d01"): (0, 1, 0, False)}
-
-
-def test_an_inversion_by_a_tie_is_one_and_is_marked() -> None:
-    found = find({"dense": {"a": 1.0}, "bm25": {"b": 1.0}}, {"a": 1, "b": 0})
-    assert found["inversion"] == {("q", "a"): (0, 1, 0, True)}
 
 
 # The obvious slow loop: one query after another, over the traces that `explain` prints.
@@ -503,9 +484,12 @@ def test_what_a_system_cures_and_causes(diagnose: Diagnose) -> None:
     groups = np.array([0, 0, 1, 1, 2])
     mean = estimate_mean(np.array([-1.0, -1.0, -1.0, 0.0, 0.0]), groups)
     assert (dilution.difference, dilution.low, dilution.high) == (mean.mean, mean.low, mean.high)
+    change = collection.system("buried").count("inversion").change
+    assert change is not None
+    assert (change.cures, change.cures_without_gain) == (1, 1)  # out of the top 10
 
 
-def test_a_baseline_without_a_reranker_buries_nothing(diagnose: Diagnose) -> None:
+def test_what_the_baseline_or_a_system_without_the_part_cannot_have(diagnose: Diagnose) -> None:
     [collection] = diagnose().collections
     plain, buried = (collection.system(name).count("burial") for name in ("plain", "buried"))
     assert plain.change is None
@@ -513,6 +497,9 @@ def test_a_baseline_without_a_reranker_buries_nothing(diagnose: Diagnose) -> Non
     assert buried.change is not None
     assert (buried.change.cures, buried.change.causes, buried.change.difference) == (0, 4, 0.8)
     assert collection.system("keyword").count("burial").change is None
+    count = collection.system("keyword").count("dilution")
+    assert (count.not_applicable or "").endswith("role question")
+    assert (count.change, count.worst) == (None, ())
 
 
 STAGED = """\
@@ -540,13 +527,6 @@ def test_a_reranker_in_a_stage_buries(blend: str, tmp_path: Path, diagnose: Diag
         assert getattr(counts[0], name) == getattr(counts[1], name), name
 
 
-def test_without_a_list_of_role_question_no_dilution_is_compared(diagnose: Diagnose) -> None:
-    [collection] = diagnose().collections
-    count = collection.system("keyword").count("dilution")
-    assert (count.not_applicable or "").endswith("role question")
-    assert (count.change, count.worst) == (None, ())
-
-
 @pytest.mark.parametrize(("rel", "relevant"), [(1, 5), (2, 0)])
 def test_a_document_below_the_relevant_grade_can_invert(
     tmp_path: Path, rel: int, relevant: int
@@ -569,13 +549,6 @@ def test_without_a_document_judged_not_relevant_nothing_inverts(tmp_path: Path) 
         count = system.count("inversion")
         assert (count.not_applicable or "").endswith("not relevant")
         assert count.change is None
-
-
-def test_a_cure_that_moves_nothing_up_is_counted(diagnose: Diagnose) -> None:
-    [collection] = diagnose().collections
-    change = collection.system("buried").count("inversion").change
-    assert change is not None
-    assert (change.cures, change.cures_without_gain) == (1, 1)  # out of the top 10
 
 
 def test_the_worst_come_first_and_so_many_are_listed(diagnose: Diagnose) -> None:
@@ -601,19 +574,10 @@ def test_the_worst_come_first_and_so_many_are_listed(diagnose: Diagnose) -> None
     ]
 
 
-def test_chosen_systems_and_the_baseline(diagnose: Diagnose) -> None:
+def test_chosen_systems_and_their_failure_to_look_at_first(diagnose: Diagnose) -> None:
     [collection] = diagnose(systems=["question"]).collections
     assert [system.name for system in collection.systems] == ["plain", "question"]
     assert collection.system("plain").count("dilution").change is None
-
-
-@pytest.mark.parametrize("options", [{"systems": ["no"]}, {"dataset": "no"}])
-def test_unknown_names(diagnose: Diagnose, options: dict[str, object]) -> None:
-    with pytest.raises(UnknownNameError, match=r"--(system|dataset): .* 'no'"):
-        diagnose(**options)
-
-
-def test_the_failure_to_look_at_first(diagnose: Diagnose) -> None:
     [collection] = diagnose().collections
     worst = find_worst_failure(collection)
     assert worst is not None
@@ -626,3 +590,9 @@ def test_the_failure_to_look_at_first(diagnose: Diagnose) -> None:
     assert worst is not None
     assert worst[:2] == ("dilution", "plain")
     assert find_worst_failure(alone, "burial") is None
+
+
+@pytest.mark.parametrize("options", [{"systems": ["no"]}, {"dataset": "no"}])
+def test_unknown_names(diagnose: Diagnose, options: dict[str, object]) -> None:
+    with pytest.raises(UnknownNameError, match=r"--(system|dataset): .* 'no'"):
+        diagnose(**options)

@@ -113,7 +113,7 @@ def test_what_is_cut_and_what_is_dropped_comes_last() -> None:
     assert "(dropped)" in explain_order(found.traces[0], of(found, "d3"), "trec")
 
 
-def test_weights_by_query_type_are_those_of_the_query() -> None:
+def test_weights_and_numbers_by_query_type_are_those_of_the_query() -> None:
     weights = {
         "local": {"keyword": 0.8, "semantic": 0.2},
         "hybrid": {"keyword": 0.5, "semantic": 0.5},
@@ -121,9 +121,6 @@ def test_weights_by_query_type_are_those_of_the_query() -> None:
     found = explained(weights_by_type=weights)
     assert found.query_type == "local"
     assert [term.weight for term in found.traces[0].terms] == [0.8, 0.2]
-
-
-def test_numbers_by_query_type_are_those_of_the_query() -> None:
     blend = {"method": "linear", "reranker": "r", "missing": "below"}
     beta = {"by_query_type": {"local": 0.25, "hybrid": 0.5}}
     found = explained(blend={**blend, "beta": beta})
@@ -174,32 +171,32 @@ def test_candidates_without_a_spread_and_without_a_score() -> None:
     assert rerank_formula("unit", np.array([np.nan]), np.nan).endswith("lacks it: 0")
 
 
-def test_a_query_that_is_not_judged_is_an_error() -> None:
+def test_queries_without_judgments_or_answers() -> None:
     system = System(name="s", runs=("bm25",))
     with pytest.raises(ConfigError, match=r"'q9' among the 2 .* 'q'\?"):
         explain_ranking(system, runs(), "q9")
-
-
-def test_a_query_that_nobody_answered_has_no_traces() -> None:
     assert explain_ranking(System(name="s", runs=("bm25",)), runs(), "other").traces == ()
 
 
 # ── why A stands above B
 
 
-def test_the_greatest_term_and_what_spoke_against_it() -> None:
+def test_what_decides_is_the_tier_the_greatest_term_or_what_a_ceiling_hides() -> None:
     found = explained()
     words = explain_order(of(found, "d2"), of(found, "d1"), found.ties)
     assert words == "0.03252 > 0.01639: mostly dense (+0.01639), against bm25 -0.0002644"
-
-
-def test_the_tier_comes_first() -> None:
     found = explained(blend={"method": "replace", "reranker": "r", "depth": 2})
     above, below = found.traces[1], found.traces[2]
     assert explain_order(above, below, found.ties) == (
         f"{above.document} is ranked, {below.document} is beyond the rerank depth: below every "
         "candidate"
     )
+    fusion = {"method": "rrf", "normalize": "three_lists", "weights": {"bm25": 9, "dense": 4}}
+    found = explained(fusion=fusion)
+    above, below = found.traces[:2]
+    assert above.score == below.score == 1.0
+    assert above.recomputed_score == 1.0
+    assert "reach the limit; " in explain_order(above, below, found.ties)
 
 
 def test_ties_go_by_the_rule() -> None:
@@ -213,12 +210,3 @@ def test_ties_go_by_the_rule() -> None:
     assert explain_order(seen.traces[0], seen.traces[1], "first_seen").endswith(
         "the document that a source returned first ranks first"
     )
-
-
-def test_a_ceiling_hides_what_decided() -> None:
-    fusion = {"method": "rrf", "normalize": "three_lists", "weights": {"bm25": 9, "dense": 4}}
-    found = explained(fusion=fusion)
-    above, below = found.traces[:2]
-    assert above.score == below.score == 1.0
-    assert above.recomputed_score == 1.0
-    assert "reach the limit; " in explain_order(above, below, found.ties)

@@ -207,9 +207,16 @@ def committed(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_ledger_may_grow_beyond_what_is_committed(committed: Path) -> None:
+def test_a_ledger_may_grow_and_is_not_checked_without_a_repository(
+    committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     check_committed(committed, read_events(committed))
     check_committed(committed, append_events(committed, lambda _: [answer(1)]))
+    monkeypatch.setenv("PATH", "")
+    check_committed(committed, [])
+    monkeypatch.undo()
+    (tmp_path / ".git").rename(tmp_path / "other")
+    check_committed(committed, [])
 
 
 @pytest.mark.parametrize(("kept", "line"), [(3, 4), (1, 2), (0, 1)])
@@ -230,13 +237,3 @@ def test_another_ledger_in_the_place_of_the_committed_one_is_refused(committed: 
     append_events(committed, lambda _: [OPEN, *map(ask, range(11, 21))])
     with pytest.raises(DataError, match=r"line 2 .*committed"):
         check_committed(committed, read_events(committed))
-
-
-def test_without_a_repository_or_git_nothing_is_checked(
-    committed: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("PATH", "")
-    check_committed(committed, [])
-    monkeypatch.undo()
-    (tmp_path / ".git").rename(tmp_path / "other")
-    check_committed(committed, [])

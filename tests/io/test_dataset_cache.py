@@ -128,7 +128,7 @@ def test_a_second_load_reads_no_file_and_changes_no_bit(
     all_same(load(made, ties), expected)
 
 
-def test_a_changed_file_is_read_again(made: Path) -> None:
+def test_changed_files_and_other_options_are_read_again(made: Path) -> None:
     load(made)
     path = made.parent / "a.trec"
     text = path.read_text()
@@ -141,10 +141,6 @@ def test_a_changed_file_is_read_again(made: Path) -> None:
     all_same(load(made), plain(made))
     path.write_text(text)
     all_same(load(made), plain(made))
-
-
-def test_options_of_reading_are_part_of_the_key(made: Path) -> None:
-    load(made)
     made.write_text(YAML.replace("rank_from: column", "source_ties: file"))
     all_same(load(made), plain(made))
     made.write_text(
@@ -270,9 +266,10 @@ def test_a_folder_that_cannot_be_written_to_is_no_error(made: Path, tmp_path: Pa
     all_same(load(made, cache=Cache(tmp_path / "file", max_bytes=10**9)), plain(made))
 
 
-def test_git_is_told_to_ignore_it(made: Path) -> None:
+def test_what_is_kept_beside_the_files(made: Path, tmp_path: Path) -> None:
     load(made)
     assert "*" in (made.parent / FOLDER / ".gitignore").read_text().splitlines()
+    assert Cache(tmp_path, max_bytes=1).file_key(tmp_path / "gone", "run", None, None) is None
 
 
 def test_the_oldest_entries_make_room(tmp_path: Path) -> None:
@@ -345,10 +342,6 @@ def test_two_processes_may_fill_it_at_once(made: Path) -> None:
         found = set(pool.map(_digest, [made] * 6))
     shutil.rmtree(made.parent / FOLDER)
     assert found == {_digest(made)}
-
-
-def test_a_file_that_is_gone_has_no_key(tmp_path: Path) -> None:
-    assert Cache(tmp_path, max_bytes=1).file_key(tmp_path / "gone", "run", None, None) is None
 
 
 def test_the_layout_is_part_of_the_key(tmp_path: Path) -> None:

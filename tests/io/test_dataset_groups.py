@@ -92,12 +92,14 @@ def test_half_as_many_groups_as_declared_must_remain(tmp_path: Path) -> None:
         assert len(groups_of(load_dataset(path))) == joined
 
 
-def test_equal_texts_of_two_splits_stay_apart(tmp_path: Path) -> None:
+def test_groups_that_are_given_stand_for_those_that_are_found(tmp_path: Path) -> None:
     path = write_dataset(tmp_path, queries=40)
     file = tmp_path / "queries.jsonl"
     split = file.read_text().replace('"q0"', '"q0", "split": "dev"')
     file.write_text(split.replace('"q1"', '"q1", "split": "test"'))
     assert groups_of(load_dataset(path)) == {}
+    dataset = load_dataset(write_dataset(tmp_path, queries=40), groups={"q5": "g", "q6": "g"})
+    assert groups_of(dataset) == {"q5": "g", "q6": "g"} == dataset.found_groups
 
 
 @pytest.mark.parametrize(("others", "joined"), [(True, {}), (False, {"q3": "q2", "q2": "q2"})])
@@ -114,11 +116,6 @@ def test_equal_lists_are_those_of_all_runs_whatever_is_read(
             rows += [f"{query} Q0 {place}-{i} {i + 1} {9 - i} {name}" for i in range(5)]
         file.write_text("\n".join(rows))
     assert groups_of(load_dataset(path, runs=["a"])) == joined
-
-
-def test_groups_that_are_given_stand_for_those_that_are_found(tmp_path: Path) -> None:
-    dataset = load_dataset(write_dataset(tmp_path, queries=40), groups={"q5": "g", "q6": "g"})
-    assert groups_of(dataset) == {"q5": "g", "q6": "g"} == dataset.found_groups
 
 
 def test_a_file_of_groups(tmp_path: Path) -> None:

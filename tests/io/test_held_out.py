@@ -74,14 +74,11 @@ def test_queries_are_known_by_id_by_judgments_and_by_group(tmp_path: Path, by: s
     assert known_queries(load(folder)).isdisjoint(HELD_OUT)
 
 
-def test_a_query_of_the_group_of_a_held_out_one_is_held_out_too(folder: Path) -> None:
+def test_queries_of_a_held_out_group_and_their_copies_are_held_out_too(folder: Path) -> None:
     lines = [f'{{"id": "q{q}", "group": "g{q // 10}"}}\n' for q in (0, 1, 2)]
     (folder / "queries.jsonl").write_text("".join(lines))
     assert {"q0", "q1", "q2"} <= load(folder).held_out.queries
     assert "q4" not in load(folder).held_out.queries
-
-
-def test_copied_and_renamed_queries_are_known_by_their_judgments(folder: Path) -> None:
     for name in ("qrels.txt", "a.trec", "b.trec", "r.trec"):
         text = (folder / name).read_text()
         renamed = "".join(f"{RENAMED}{line}" for line in text.splitlines(keepends=True))
@@ -175,18 +172,13 @@ def test_an_override_shows_them_and_is_logged_once_a_command(folder: Path) -> No
     assert {event.campaign for event in overrides} == {CAMPAIGN}
 
 
-def test_an_override_that_cannot_be_logged_shows_nothing(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_override_needs_a_name_and_a_log(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> None:
         raise ConfigError("read-only")
 
     monkeypatch.setattr("fusion_bench.io.campaign_ledger.append_events", refuse)
     with show_held_out("Grace"), pytest.raises(ConfigError, match="read-only"):
         load(folder)
-
-
-def test_an_override_needs_a_name() -> None:
     with pytest.raises(ConfigError, match="name"), fb.show_held_out(" "):
         pass
 
@@ -199,19 +191,16 @@ def test_a_damaged_ledger_is_refused_by_every_reader(folder: Path) -> None:
             read()
 
 
-def test_a_copy_of_what_is_held_out_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=CAMPAIGN):
-        refuse_copy(folder / "qrels.txt")
-    close_campaign(folder)
-    refuse_copy(folder / "qrels.txt")
-
-
-def test_judgments_of_held_out_queries_alone_are_refused(folder: Path) -> None:
+def test_judgments_of_held_out_queries_alone_and_copies_are_refused(folder: Path) -> None:
     path = folder / "qrels.txt"
     kept = [line for line in path.read_text().splitlines(keepends=True) if NAMED.search(line)]
     path.write_text("".join(kept))
     with pytest.raises(DataError, match=CAMPAIGN):
         load_qrels(path)
+    with pytest.raises(ConfigError, match=CAMPAIGN):
+        refuse_copy(folder / "qrels.txt")
+    close_campaign(folder)
+    refuse_copy(folder / "qrels.txt")
 
 
 def test_dropping_the_lines_is_what_the_tests_compare_with(tmp_path: Path) -> None:

@@ -39,9 +39,14 @@ def test_a_text_is_cut_to_sixty_characters(text: str, expected: str) -> None:
     assert len(shorten(text)) <= MAX_LENGTH + 1
 
 
-def test_a_query_without_a_text_has_no_excerpt() -> None:
+def test_what_is_not_there_has_no_excerpt_and_no_title(tmp_path: Path) -> None:
     assert query_excerpt(None) == query_excerpt(Query("q")) == ""
     assert query_excerpt(Query("q", text="why?")) == "why?"
+    assert read_titles(None, ["d1"]) == {}
+    assert read_titles(tmp_path / "no.jsonl", ["d1"]) == {}
+    assert read_titles(tmp_path, ["d1"]) == {}
+    (tmp_path / "damaged.gz").write_bytes(gzip.compress(LINES.encode() * 9)[:40])
+    assert read_titles(tmp_path / "damaged.gz", ["d7"]) == {}
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -58,15 +63,9 @@ def test_titles_are_those_of_the_wanted_documents(tmp_path: Path, *, packed: boo
     assert read_titles(path, []) == {}
 
 
-def test_a_file_that_cannot_be_read_has_no_titles(tmp_path: Path) -> None:
-    assert read_titles(None, ["d1"]) == {}
-    assert read_titles(tmp_path / "no.jsonl", ["d1"]) == {}
-    assert read_titles(tmp_path, ["d1"]) == {}
-    (tmp_path / "damaged.gz").write_bytes(gzip.compress(LINES.encode() * 9)[:40])
-    assert read_titles(tmp_path / "damaged.gz", ["d7"]) == {}
-
-
-def test_excerpts_have_title_and_text(tmp_path: Path) -> None:
+def test_excerpts_have_title_and_text_and_other_lines_are_not_parsed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "documents.jsonl"
     path.write_text(LINES, encoding="utf-8")
     wanted = ["d1", "d2", "3", "d4"]
@@ -77,6 +76,12 @@ def test_excerpts_have_title_and_text(tmp_path: Path) -> None:
     }
     assert list(read_excerpts(path, wanted, length=14, limit=26)) == ["d1", "d2"]
     assert list(read_excerpts(path, wanted, length=14, limit=25)) == ["d1"]
+    lines = [f'{{"id": "d{n}", "text": "t"}}\n' for n in range(100)]
+    path.write_text("".join(lines), encoding="utf-8")
+    parsed = []
+    monkeypatch.setattr(json_objects, "_parse_excerpt", lambda line: parsed.append(line))
+    read_titles(path, ["d7", "d42"])
+    assert parsed == [lines[7].encode(), lines[42].encode()]
 
 
 @pytest.mark.parametrize(
@@ -94,18 +99,6 @@ def test_a_document_is_found_however_its_line_is_written(tmp_path: Path, line: s
     path = tmp_path / "documents.jsonl"
     path.write_text(f'{{"id": "x", "text": "\\"id\\": \\"d1\\""}}\n{line}\n', encoding="utf-8")
     assert read_titles(path, ["d1"]) == {"d1": "t"}
-
-
-def test_lines_of_other_documents_are_not_parsed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = tmp_path / "documents.jsonl"
-    lines = [f'{{"id": "d{n}", "text": "t"}}\n' for n in range(100)]
-    path.write_text("".join(lines), encoding="utf-8")
-    parsed = []
-    monkeypatch.setattr(json_objects, "_parse_excerpt", lambda line: parsed.append(line))
-    read_titles(path, ["d7", "d42"])
-    assert parsed == [lines[7].encode(), lines[42].encode()]
 
 
 def write(tmp_path: Path, text: str) -> Path:

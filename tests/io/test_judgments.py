@@ -43,21 +43,17 @@ def test_a_judge_is_read_on_the_scale_of_the_judgments(tmp_path: Path) -> None:
     assert dataset.spec.judges["people"].sample is None
 
 
-def test_a_grade_without_a_place_on_the_scale_is_refused(tmp_path: Path) -> None:
+def test_a_grade_without_a_place_and_an_unknown_or_missing_judge_are_refused(
+    tmp_path: Path,
+) -> None:
     dataset = load_small(
         tmp_path, "judges: {people: {path: people.csv, kind: human, map: {3: 1}}}\n"
     )
     with pytest.raises(DataError, match=r"people\.csv:.*4.*'map'"):
         load_judge(dataset, "people")
-
-
-def test_an_unknown_judge_is_refused_by_name(tmp_path: Path) -> None:
     dataset = load_small(tmp_path, "judges: {people: {path: people.csv, kind: human}}\n")
     with pytest.raises(UnknownNameError, match="peopel"):
         load_judge(dataset, "peopel")
-
-
-def test_a_missing_file_of_a_judge_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"judges\.llm\.path.*llm\.csv"):
         load_small(tmp_path, "judges: {llm: {path: llm.csv, kind: machine}}\n")
 
@@ -78,13 +74,10 @@ def test_keys_of_judges_are_strict(tmp_path: Path, rest: str, message: str) -> N
         load_small(tmp_path, rest)
 
 
-def test_families_are_one_name_in_any_case(tmp_path: Path) -> None:
+def test_judges_of_a_specification_are_written_as_read_in_any_case(tmp_path: Path) -> None:
     dataset = load_small(tmp_path, qrels=", kind: machine, family: GPT", run=", family: gpt")
     assert dataset.spec.qrels is not None
     assert dataset.spec.qrels.family == dataset.spec.runs["a"].family == "gpt"
-
-
-def test_a_specification_is_written_as_it_was_read(tmp_path: Path) -> None:
     plain = load_small(tmp_path).spec.model_dump(mode="json")
     assert plain["qrels"] == "qrels.txt"
     spec = load_small(tmp_path, qrels=", kind: machine, family: gpt").spec

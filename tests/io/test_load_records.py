@@ -129,15 +129,11 @@ def test_a_file_that_unpacks_to_too_much_is_refused(packed: Path) -> None:
     assert read_bytes(packed, most_unpacked=100_000) == bytes(100_000)
 
 
-def test_a_large_file_may_unpack_to_many_times_its_size(tmp_path: Path) -> None:
+def test_packed_files_may_have_parts_and_many_times_their_size(tmp_path: Path) -> None:
     text = "".join(f"q{n} Q0 d{n} 1 0.5 tag\n" for n in range(1_000)).encode()
     path = tmp_path / "a.trec.gz"
     path.write_bytes(gzip.compress(text))
     assert read_bytes(path, most_unpacked=1) == text
-
-
-def test_two_packed_parts_are_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "a.trec.gz"
     path.write_bytes(gzip.compress(b"a") + gzip.compress(b"b"))
     assert read_bytes(path) == b"ab"
 
@@ -218,7 +214,7 @@ def made(folder: Path) -> Path:
     return folder / "dataset.yaml"
 
 
-def test_where_the_cache_answers_it_is_not_imported(tmp_path: Path) -> None:
+def test_where_the_cache_answers_or_helps_it_is_not_imported(tmp_path: Path) -> None:
     path = made(tmp_path)
     environment = {name: value for name, value in os.environ.items() if "CACHE" not in name}
     command = [sys.executable, "-c", SCRIPT, str(path)]
@@ -227,9 +223,6 @@ def test_where_the_cache_answers_it_is_not_imported(tmp_path: Path) -> None:
         for _ in range(2)
     ]
     assert answers == ["1000 True\n", "1000 False\n"]
-
-
-def test_help_does_not_import_it() -> None:
     command = [sys.executable, "-c", HELP]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert out.endswith("False\n")

@@ -55,11 +55,14 @@ def test_an_earlier_output_is_replaced_and_an_edited_one_is_not(tmp_path: Path) 
         write_output(path, b"four")
 
 
-def test_a_copy_under_another_name_is_no_output(tmp_path: Path) -> None:
+def test_a_copy_is_no_output_and_python_replaces_what_it_names(tmp_path: Path) -> None:
     with naming(tmp_path / "a"):
         write_output(tmp_path / "a", b"x")
     (tmp_path / "b").write_bytes(b"x")
     assert not is_earlier_output(tmp_path / "b")
+    (tmp_path / "a").write_bytes(b"mine")
+    write_output(tmp_path / "a", b"x")
+    assert is_earlier_output(tmp_path / "a")
 
 
 def test_an_input_stays_though_a_command_wrote_it(tmp_path: Path) -> None:
@@ -83,7 +86,7 @@ def test_a_damaged_line_of_the_record_says_nothing(tmp_path: Path) -> None:
     assert is_earlier_output(path)
 
 
-def test_files_that_belong_together_are_checked_before_one_is_written(tmp_path: Path) -> None:
+def test_files_are_checked_before_one_is_written_and_named_once(tmp_path: Path) -> None:
     (tmp_path / "b").write_bytes(b"mine")
     with (
         guard_outputs({"--out": tmp_path}, (), is_forced=False),
@@ -91,6 +94,12 @@ def test_files_that_belong_together_are_checked_before_one_is_written(tmp_path: 
     ):
         write_outputs(tmp_path, {"a": b"1", "b": b"2"})
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
+    names = {"--out": tmp_path / "a", "--records": tmp_path / "." / "a"}
+    with (
+        pytest.raises(ConfigError, match="--out, --records:"),
+        guard_outputs(names, (), is_forced=True),
+    ):
+        pass
 
 
 def test_what_belongs_to_a_dataset_stays(tmp_path: Path) -> None:
@@ -114,21 +123,6 @@ def test_what_belongs_to_a_dataset_stays(tmp_path: Path) -> None:
         pass
 
 
-def test_two_options_name_two_files(tmp_path: Path) -> None:
-    names = {"--out": tmp_path / "a", "--records": tmp_path / "." / "a"}
-    with (
-        pytest.raises(ConfigError, match="--out, --records:"),
-        guard_outputs(names, (), is_forced=True),
-    ):
-        pass
-
-
-def test_python_code_replaces_what_it_names(tmp_path: Path) -> None:
-    (tmp_path / "a").write_bytes(b"mine")
-    write_output(tmp_path / "a", b"x")
-    assert is_earlier_output(tmp_path / "a")
-
-
 def beside(root: Path, **changed: object) -> Path:
     """A provenance record beside the tiny dataset's rerank list; returns the list."""
     path = root / "datasets/tiny/r.trec"
@@ -147,7 +141,7 @@ def beside(root: Path, **changed: object) -> Path:
     return path
 
 
-def test_degraded_queries_are_named(tmp_path: Path) -> None:
+def test_degraded_queries_are_named_and_a_record_of_another_list_is_refused(tmp_path: Path) -> None:
     root = tiny.make(tmp_path)
     assert load_dataset(root / DATASET).degraded("r") == ()
     beside(root)
@@ -156,11 +150,6 @@ def test_degraded_queries_are_named(tmp_path: Path) -> None:
     assert dataset.provenance["r"].asked == "cohere/m"
     with pytest.raises(UnknownNameError, match=r"tiny:.*'x' \(known:"):
         dataset.degraded("x")
-
-
-def test_a_record_of_another_list_is_refused(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
-    beside(root)
     edit(root, "datasets/tiny/r.trec", "q1 Q0 d1 1 0.9 r", "q1 Q0 d1 1 0.8 r")
     with pytest.raises(DataError, match=r"r\.trec\.meta\.json: "):
         load_dataset(root / DATASET)
@@ -235,12 +224,9 @@ def test_what_is_written_is_read_again_bit_by_bit(name: str, tmp_path: Path) -> 
     assert read.to_dict() == {"q1": {"d1": 0.1 + 0.2, "dä": -1e-9}, "q2": {"d1": 5.0}}
 
 
-def test_a_trec_file_has_six_columns(tmp_path: Path) -> None:
+def test_columns_of_trec_and_sources_where_they_have_the_document(tmp_path: Path) -> None:
     text = write_run(tmp_path / "f.trec", replace(ROWS, sources={})).read_text()
     assert text.splitlines()[0] == "q1 Q0 d1 1 0.30000000000000004 my-system"
-
-
-def test_sources_are_written_where_they_have_the_document(tmp_path: Path) -> None:
     lines = write_run(tmp_path / "f.jsonl", ROWS).read_text().splitlines()
     assert json.loads(lines[0])["sources"] == {"a": {"rank": 2, "score": 0.5}}
     assert json.loads(lines[1])["sources"] == {}

@@ -15,13 +15,17 @@ from tests.tiny import DATASET, edit
 from tests.trials_project import FIRST, SECOND, THIRD, make
 
 
-def test_numbers_in_names_count_by_value(tmp_path: Path) -> None:
+def test_numbers_in_names_count_by_value_and_exact_names_are_no_patterns(tmp_path: Path) -> None:
     names = ["a-10.trec", "a-9.trec", "a-1.trec", "a-01.trec", "b-1.trec", ".a-2.trec"]
     for name in (*names, "a-1.trec.meta.json"):
         (tmp_path / name).touch()
     trials = [path.name for path in expand_path(tmp_path, "a-*")]
     assert trials == ["a-01.trec", "a-1.trec", "a-9.trec", "a-10.trec"]
     assert expand_path(tmp_path, "c.trec") == (tmp_path / "c.trec",)
+    (tmp_path / "a[1].trec").touch()
+    (tmp_path / "a1.trec").touch()
+    assert expand_path(tmp_path, "a[1].trec") == (tmp_path / "a[1].trec",)
+    assert expand_path(tmp_path, "a[12].trec") == (tmp_path / "a1.trec",)
 
 
 def test_folders_of_trials_may_have_wildcards_too(tmp_path: Path) -> None:
@@ -32,13 +36,6 @@ def test_folders_of_trials_may_have_wildcards_too(tmp_path: Path) -> None:
         trials = expand_path(tmp_path, pattern)
         assert [path.parent.name for path in trials] == ["trial-2", "trial-10"]
     assert not would_match(tmp_path, "*/a.trec", tmp_path / ".old/a.trec")
-
-
-def test_a_file_of_exactly_this_name_is_no_pattern(tmp_path: Path) -> None:
-    (tmp_path / "a[1].trec").touch()
-    (tmp_path / "a1.trec").touch()
-    assert expand_path(tmp_path, "a[1].trec") == (tmp_path / "a[1].trec",)
-    assert expand_path(tmp_path, "a[12].trec") == (tmp_path / "a1.trec",)
 
 
 @pytest.mark.parametrize(
@@ -78,18 +75,15 @@ def test_a_dataset_has_each_trial(tmp_path: Path, *, use_cache: bool) -> None:
         assert aligned[0].ranks.tolist() != aligned[1].ranks.tolist()
 
 
-def test_one_match_is_one_file(tmp_path: Path) -> None:
+def test_one_match_or_a_list_that_is_not_asked_for_has_no_trials(tmp_path: Path) -> None:
     dataset = load_dataset(make(tmp_path, FIRST))
     plain = load_dataset(tiny.make(tmp_path / "plain") / DATASET)
     assert dataset.repeats == (dataset,)
     assert (dataset.repeat_lists, dataset.fingerprint) == (frozenset(), plain.fingerprint)
-
-
-def test_lists_that_are_not_asked_for_have_no_trials(tmp_path: Path) -> None:
     assert load_dataset(make(tmp_path, FIRST, SECOND), runs=["b"]).later_repeats == ()
 
 
-def test_every_trial_is_part_of_the_fingerprint(tmp_path: Path) -> None:
+def test_every_trial_is_part_of_the_files_and_of_the_fingerprint(tmp_path: Path) -> None:
     path = make(tmp_path, FIRST, SECOND)
     before = load_dataset(path)
     assert {"runs/a", "runs/a trial 2", "runs/b"} <= set(before.digests())
@@ -98,10 +92,6 @@ def test_every_trial_is_part_of_the_fingerprint(tmp_path: Path) -> None:
     assert after.fingerprint != before.fingerprint
     changed = {part for part, digest in before.digests().items() if after.digests()[part] != digest}
     assert changed == {"runs/a trial 2"}
-
-
-def test_the_files_of_a_dataset_are_those_of_every_trial(tmp_path: Path) -> None:
-    path = make(tmp_path, FIRST, SECOND)
     names = {file.name for file in read_spec(path)[0].file_paths(path.parent)}
     assert {"a-1.trec", "a-2.trec", "b.trec", "r.trec", "qrels.txt", "queries.jsonl"} == names
 

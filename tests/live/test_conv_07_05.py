@@ -57,11 +57,22 @@ def rerank(reranker: Any, candidates: Sequence[FusedSearchResult], limit: int) -
 # ── RRFFusion
 
 
-def test_rrf_fusion_three_lists_are_merged() -> None:
+def test_rrf_fusion_three_lists_are_merged_by_weight_within_0_and_1() -> None:
     fused = RRFFusion().fuse(mock_sets(5), EQUAL)
     assert len(fused) == 15
     assert fused[0].fused_score == pytest.approx(0.34 / 61 / (3 / 61))
     assert fused[0].content == "Content graph 0"
+    fused = RRFFusion().fuse(mock_sets(3), {"keyword": 0.1, "semantic": 0.1, "graph": 0.8})
+    [top] = [source for source in fused[0].sources if source.rank == 1]
+    assert top.strategy == "graph"
+    weights = {"keyword": 3.0, "semantic": 3.0, "graph": 3.0}
+    everywhere = {name: [("x", 1.0)] for name in EQUAL}
+    for fused in (
+        RRFFusion().fuse(mock_sets(10), EQUAL),
+        RRFFusion().fuse(everywhere, weights),
+    ):
+        assert all(0 <= result.fused_score <= 1 for result in fused)
+    assert fused[0].fused_score == 1
 
 
 def test_rrf_fusion_a_chunk_of_two_lists_is_there_once() -> None:
@@ -86,38 +97,15 @@ def test_rrf_fusion_a_chunk_of_two_lists_is_there_once() -> None:
     }
 
 
-def test_rrf_fusion_weights_count() -> None:
-    fused = RRFFusion().fuse(mock_sets(3), {"keyword": 0.1, "semantic": 0.1, "graph": 0.8})
-    [top] = [source for source in fused[0].sources if source.rank == 1]
-    assert top.strategy == "graph"
-
-
-def test_rrf_fusion_scores_lie_between_0_and_1() -> None:
-    weights = {"keyword": 3.0, "semantic": 3.0, "graph": 3.0}
-    everywhere = {name: [("x", 1.0)] for name in EQUAL}
-    for fused in (
-        RRFFusion().fuse(mock_sets(10), EQUAL),
-        RRFFusion().fuse(everywhere, weights),
-    ):
-        assert all(0 <= result.fused_score <= 1 for result in fused)
-    assert fused[0].fused_score == 1
-
-
-def test_ranks_are_places_in_the_list_and_equal_scores_keep_the_first() -> None:
+def test_ranks_and_means_of_the_lists_that_returned_a_chunk() -> None:
     sets = {"keyword": [("b", 0.1), ("a", 0.9)], "other": [("c", 5.0)]}
     fused = RRFFusion(k=1).fuse(sets, {"keyword": 1.0, "semantic": 1.0, "graph": 1.0})
     assert [result.chunk_id for result in fused] == ["b", "c", "a"]  # another strategy weighs 1
     assert fused[2].sources == (FusedSource("keyword", 2, 0.9),)
-
-
-def test_weighted_score_fusion_is_the_mean_over_the_lists_that_returned_the_chunk() -> None:
     sets = {"keyword": [("a", 0.9), ("b", 0.9)], "semantic": [("b", 0.7)]}
     fused = WeightedScoreFusion().fuse(sets, {"keyword": 0.5, "semantic": 0.5, "graph": 0})
     assert {r.chunk_id: r.fused_score for r in fused} == pytest.approx({"a": 0.9, "b": 0.8})
     assert [r.chunk_id for r in fused] == ["a", "b"]
-
-
-def test_nothing_is_fused_to_nothing() -> None:
     assert RRFFusion().fuse({}, EQUAL) == []
     assert RRFFusion().fuse({"keyword": []}, EQUAL) == []
 
@@ -206,6 +194,15 @@ def test_llm_reranker_scores_in_batches() -> None:
     assert len(result) == 3
     assert result[0].reranked_score == 0.9
     assert len(state.requests) == 1
+    with serving(Loopback("chat", say=lambda _: "8,7,9,6,5")) as state:
+        reranker = LLMReranker("m", base_url=state.url, key=None, batch_size=5)
+        result = rerank(reranker, mock_fused(10), 3)
+    assert len(state.requests) == 2
+    assert len(result) == 3
+    assert [(item.chunk_id, item.reranked_score) for item in result[:2]] == [
+        ("c2", 0.9),
+        ("c7", 0.9),
+    ]
 
 
 def test_llm_reranker_keeps_what_could_not_be_read_and_says_so(
@@ -220,18 +217,6 @@ def test_llm_reranker_keeps_what_could_not_be_read_and_says_so(
         ("c2", 0.5),
     ]
     assert "10 of 10 scores" in caplog.text
-
-
-def test_llm_reranker_scores_two_batches() -> None:
-    with serving(Loopback("chat", say=lambda _: "8,7,9,6,5")) as state:
-        reranker = LLMReranker("m", base_url=state.url, key=None, batch_size=5)
-        result = rerank(reranker, mock_fused(10), 3)
-    assert len(state.requests) == 2
-    assert len(result) == 3
-    assert [(item.chunk_id, item.reranked_score) for item in result[:2]] == [
-        ("c2", 0.9),
-        ("c7", 0.9),
-    ]
 
 
 def test_llm_reranker_leaves_as_many_as_are_wanted_alone() -> None:
@@ -281,7 +266,7 @@ def test_the_profile_is_the_dialect_with_the_requested_limit() -> None:
     assert [document.id for document in few.documents[:3]] == ["keyword0", "semantic0", "keyword1"]
 
 
-def test_the_profile_without_a_reranker() -> None:
+def test_profiles_without_a_reranker_or_a_name() -> None:
     weights = {"keyword": 0.5, "semantic": 0.5, "graph": 0.0}
     pipeline = Pipeline.profile("conv-07-05", fusion="WeightedScoreFusion", weights=weights)
     with pipeline:
@@ -290,9 +275,6 @@ def test_the_profile_without_a_reranker() -> None:
             {"keyword": [("a", 0.9), ("b", 0.9)], "semantic": [("b", 0.7)], "graph": [("g", 1)]},
         )
     assert [name for name, _ in found.ranked] == ["a", "b"]
-
-
-def test_a_profile_that_is_none() -> None:
     with pytest.raises(UnknownNameError, match=r"'conv'.* conv-07-05, nablarch"):
         Pipeline.profile("conv")
     with pytest.raises(ConfigError, match="fusion"):

@@ -87,10 +87,12 @@ def test_the_gated_system_with_its_roles_and_conditions() -> None:
     assert (on.switched_off, asked) == ({}, ["q"])
 
 
-def test_stored_scores_mean_what_the_dataset_says() -> None:
+def test_stored_scores_and_names_mean_what_the_dataset_says() -> None:
     lists = {**LISTS, "stored": {"a": -2.0, "b": 0.0, "c": 3.0}}
     found = search("reranked", lists)
     assert dict(found.ranked) == pytest.approx({"c": 0.9525741, "b": 0.5, "a": 0.1192029})
+    with pytest.raises(UnknownNameError, match="unknown dataset 'other'"):
+        Pipeline.from_experiment("experiments/mine.yaml", "v1", dataset="other")
 
 
 def test_the_dataset_need_not_be_there() -> None:
@@ -133,11 +135,6 @@ def test_what_an_experiment_leaves_open(change: str, system: str | None, problem
     with pytest.raises(FusionBenchError) as caught:
         Pipeline.from_experiment("experiments/mine.yaml", system)
     assert problem in str(caught.value)
-
-
-def test_names_of_another_dataset_are_refused() -> None:
-    with pytest.raises(UnknownNameError, match="unknown dataset 'other'"):
-        Pipeline.from_experiment("experiments/mine.yaml", "v1", dataset="other")
 
 
 def test_a_trained_system_is_fitted_to_the_judgments() -> None:

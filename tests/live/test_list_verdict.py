@@ -83,14 +83,11 @@ def test_a_refined_query_is_a_field_of_the_query() -> None:
     assert (sure.crag.relevance, sure.crag.refined_query) == ("correct", None)
 
 
-def test_no_verdict_where_none_can_be_given() -> None:
+def test_no_verdict_where_none_can_be_given_or_thresholds_are_wrong() -> None:
     assert search({"r": "unit"}).crag is None
     assert search({"r": "unbounded"}, crag={}).crag is None
     with Pipeline(SYSTEM, score_spaces={"r": "unit"}, crag={}, enabled=False) as pipeline:
         assert pipeline.search_sync("q", {"a": LISTS["a"]}).crag is None
-
-
-def test_thresholds_are_checked() -> None:
     with pytest.raises(ConfigError, match=r"crag.*0\.9 is above.*0\.7"):
         Pipeline(SYSTEM, crag={"lower": 0.9})
     with pytest.raises(ConfigError, match=r"crag\.credit: unknown"):

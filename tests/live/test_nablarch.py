@@ -94,21 +94,20 @@ def test_the_files_defaults_are_the_profiles(tmp_path: Path) -> None:
     assert default._config.chains["reranker"][1] == settings
 
 
-def test_the_best_of_the_first_fifty() -> None:
+def test_the_best_of_the_first_fifty_by_both_scores_or_the_list() -> None:
     found = search(rerankers={"reranker": Numbers()})
     assert [name for name, _ in found.ranked] == [f"d{i}" for i in range(49, 39, -1)]
     assert found.documents[0].score == 0.49
     few = search({"max-candidates": 12}, rerankers={"reranker": Numbers()})
     assert [name for name, _ in few.ranked] == ["d11", "d10"]  # min-score .1 drops the others
     assert len(search(limit=3, rerankers={"reranker": Numbers()}).documents) == 3
-
-
-def test_beta_combines_both_scores() -> None:
     found = search({"score-combination": {"beta": 0.7}}, rerankers={"reranker": Numbers()})
     best = found.documents[0]
     assert best.id == "d49"
     assert best.score == pytest.approx(0.7 * 0.49 + 0.3 * 0.51)
     assert best.fused_score == 0.51
+    found = search({"enabled": False})
+    assert found.ranked == tuple((name, score) for name, score, _ in HYBRID[:10])
 
 
 def test_its_prices_count() -> None:
@@ -132,11 +131,6 @@ def test_cohere_counts_searches_that_the_server_does_not_state() -> None:
                 pipeline.search_sync(query, {"hybrid": HYBRID})
             summary = pipeline.summarize_calls()["reranker"]
     assert (summary["searches"], summary["cost"]) == (2, None)
-
-
-def test_switched_off_it_returns_the_hybrid_list() -> None:
-    found = search({"enabled": False})
-    assert found.ranked == tuple((name, score) for name, score, _ in HYBRID[:10])
 
 
 @pytest.mark.parametrize(

@@ -125,25 +125,19 @@ def test_a_list_may_have_many_forms(given: Anything) -> None:
     assert [name for name, _ in search({"runs": ["s"]}, {"s": given}).ranked] == ["x", "y"]
 
 
-def test_a_document_twice_in_a_list_keeps_its_best_rank() -> None:
+def test_lists_have_unique_documents_by_score_and_may_be_empty() -> None:
     found = search({"runs": ["s"]}, {"s": [("a", 1.0), ("b", 2.0), ("a", 3.0)]})
     assert found.documents[0].sources == (SourceHit("s", 1, 3.0, 1.0),)
     assert [document.sources[0].rank for document in found.documents] == [1, 2]
-
-
-def test_scores_decide_and_equal_ones_go_by_id() -> None:
     lists = {"s": [("a", 1.0), ("c", 5.0), ("b", 1.0)]}
     assert [name for name, _ in search({"runs": ["s"]}, lists).ranked] == ["c", "b", "a"]
-
-
-def test_empty_lists_are_answered() -> None:
     found = search({"runs": RUNS}, {"bm25": [], "dense": []})
     assert (found.documents, found.skipped, found.degraded) == ((), True, "")
     one = search({"runs": RUNS}, {"bm25": [], "dense": [("a", 1.0)]})
     assert one.documents[0].sources == (SourceHit("dense", 1, 1.0, 1.0),)
 
 
-def test_type_intent_and_confidence_choose_the_numbers() -> None:
+def test_types_intents_and_confidence_choose_the_numbers() -> None:
     weights = {"local": {"bm25": 1.0, "dense": 0.0}, "hybrid": {"bm25": 0.0, "dense": 1.0}}
     system = {"runs": RUNS, "weights_by_type": weights}
     local = search(system, given={"query_type": "local"})
@@ -153,11 +147,8 @@ def test_type_intent_and_confidence_choose_the_numbers() -> None:
     assert (local.query_type, unsure.query_type) == ("local", "hybrid")
     known = search(system, query=Query("7", "q", type="local", confidence=0.9))
     assert known.ranked == local.ranked
-
-
-def test_an_intent_chooses_the_numbers() -> None:
-    weights = {"bm25": {"by_intent": {"meta": 1, "default": 0}}, "dense": 1}
-    system = {"runs": RUNS, "fusion": {"method": "rrf", "weights": weights}}
+    by_intent = {"bm25": {"by_intent": {"meta": 1, "default": 0}}, "dense": 1}
+    system = {"runs": RUNS, "fusion": {"method": "rrf", "weights": by_intent}}
     other = search(system, given={"intent": "rules", "confidence": 0.1})
     meta = search(system, given={"intent": "meta", "confidence": 0.1})
     assert [name for name, _ in other.ranked] == ["b", "d", "a"]
@@ -370,16 +361,13 @@ def test_blends_mix_both_scores(blend: Mapping[str, Any], scores: tuple[float, f
     assert (found["b"], found["a"]) == pytest.approx(scores)  # fused ranks 1 and 2
 
 
-def test_min_score_and_few_candidates() -> None:
+def test_few_candidates_are_not_reranked_and_min_score_drops() -> None:
     assert [n for n, _ in reranked({"min_score": 0.4}).ranked] == ["b", "d", "c"]
     few = reranked({"always_rerank": False, "skip_limit": 4})
     assert (few.skipped, few.provider) == (True, "fused order")
     assert [name for name, _ in few.ranked] == ["b", "a", "d", "c"]
     enough = reranked({"always_rerank": False, "skip_limit": 3})
     assert (enough.skipped, enough.provider) == (False, "numbers/m")
-
-
-def test_as_many_candidates_as_are_wanted_are_not_reranked() -> None:
     lazy = {"always_rerank": False}
     assert reranked(lazy, given={"limit": 4}).skipped
     assert not reranked(lazy, given={"limit": 3}).skipped
@@ -694,9 +682,14 @@ def test_an_empty_text_and_an_unknown_type_are_refused() -> None:
     assert search(system, given={"query_type": "global"}).query_type == "hybrid"
 
 
-def test_a_total_alone_may_be_below_the_default_of_the_reranking() -> None:
+def test_a_pipeline_has_to_be_open_and_its_total_may_be_below_the_default() -> None:
     pipeline = Pipeline({"runs": RUNS}, settings={"deadline": {"total_ms": 50}})
     assert pipeline.system.base_runs == tuple(RUNS)
+    pipeline = Pipeline({"runs": RUNS})
+    with pytest.raises(ConfigError, match="'async with pipeline'"):
+        asyncio.run(pipeline.search("q", LISTS))
+    with pytest.raises(ConfigError, match="'with pipeline'"):
+        pipeline.search_sync("q", LISTS)
 
 
 def test_a_misspelt_option_names_the_known_ones() -> None:
@@ -713,21 +706,12 @@ def test_a_provider_without_a_model_has_no_slash() -> None:
     )  # fmt: skip
 
 
-def test_a_reranker_that_nobody_gives(caplog: pytest.LogCaptureFixture) -> None:
+def test_missing_rerankers_and_keys_are_said_before_the_first_query(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
     caplog.set_level(logging.WARNING)
     with pytest.raises(ConfigError, match=r"'r': .*rerankers="):
         search({"runs": RUNS, "blend": REPLACE})
-
-
-def test_a_pipeline_has_to_be_open() -> None:
-    pipeline = Pipeline({"runs": RUNS})
-    with pytest.raises(ConfigError, match="'async with pipeline'"):
-        asyncio.run(pipeline.search("q", LISTS))
-    with pytest.raises(ConfigError, match="'with pipeline'"):
-        pipeline.search_sync("q", LISTS)
-
-
-def test_a_missing_key_is_said_before_the_first_query(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("JINA_API_KEY", raising=False)
     with pytest.raises(ConfigError, match=r"JINA_API_KEY"):
         reranked({}, "jina")

@@ -135,30 +135,33 @@ def test_worked_example(name: str, expected: float) -> None:
     assert found == pytest.approx(expected, abs=1e-15)
 
 
-def test_a_negative_grade_is_judged_for_judged_and_taken_out_of_judged_only() -> None:
+def test_what_negative_grades_and_missing_documents_count() -> None:
     grades = {"spam": -2, "good": 1}
     assert value("Judged@2", grades, "spam", "good") == 1
     assert value("RR", grades, "spam", "good") == 1 / 2
     assert value("RR(judged_only=True)", grades, "spam", "good") == 1
-
-
-def test_relevant_documents_that_nobody_returned_count() -> None:
     assert value("R@10", {"a": 1, "b": 1, "c": 2}, "a") == pytest.approx(1 / 3)
     assert value("AP", {"a": 1, "b": 1, "c": 2}, "a") == pytest.approx(1 / 3)
     assert value("nDCG@1", {"a": 1, "b": 1, "c": 2}, "a") == pytest.approx(1 / 2)
 
 
-def test_no_relevant_tells_which_queries_can_only_score_zero() -> None:
+def test_queries_and_measures_without_a_bound_are_known() -> None:
     qrels = Qrels.from_dict({"q1": {"a": 0, "b": -1}, "q2": {"a": 1}, "q3": {"a": 3}})
     runs = align(qrels, [Run.from_dict("r", {"q1": {"a": 1.0}})])
     assert no_relevant(runs).tolist() == [True, False, False]
     assert no_relevant(runs, 2).tolist() == [True, True, False]
+    assert value("RBP", {"a": 9}, "a") == pytest.approx(1.8)
+    assert not is_bounded("RBP(p=0.5)@10")
+    assert is_bounded("RBP(rel=2)")
 
 
-def test_a_grade_that_overflows_two_to_the_grade_is_refused() -> None:
+def test_grades_beyond_a_scale_are_refused() -> None:
     with pytest.raises(DataError, match=r"5000.*nDCG\(dcg='exp-log2'\)"):
         value("nDCG(dcg='exp-log2')@10", {"a": 5000}, "a")
     assert value("nDCG@10", {"a": 5000}, "a") == 1
+    with pytest.raises(DataError, match=r"grade 5 .*max_grade=5"):
+        value("ERR@10", {"a": 5}, "a")
+    assert value("ERR(max_grade=5)@10", {"a": 5}, "a") == 31 / 32
 
 
 #: ir_measures 0.4.3 with cwl_eval 1.0.12 (``rel``) and trectools 0.0.50.
@@ -177,21 +180,12 @@ def test_rbp_is_that_of_the_providers_of_ir_measures(name: str, expected: float)
     assert found == pytest.approx(expected, rel=0, abs=1e-12)
 
 
-def test_only_a_binary_gain_bounds_rbp() -> None:
-    assert value("RBP", {"a": 9}, "a") == pytest.approx(1.8)
-    assert not is_bounded("RBP(p=0.5)@10")
-    assert is_bounded("RBP(rel=2)")
-
-
-def test_a_grade_beyond_the_scale_of_err_names_the_option() -> None:
-    with pytest.raises(DataError, match=r"grade 5 .*max_grade=5"):
-        value("ERR@10", {"a": 5}, "a")
-    assert value("ERR(max_grade=5)@10", {"a": 5}, "a") == 31 / 32
-
-
-def test_no_measure_gives_no_row() -> None:
+def test_no_measure_gives_no_row_and_results_are_frozen() -> None:
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
     assert compute_measures([], built.runs, built.positions).shape == (0, 1)
+    found = tie_sensitivity([parse_measure("RR")], built.runs, built.positions, built.firsts)
+    for array in (found.affected, found.minimum, found.maximum, found.expected):
+        assert not array.flags.writeable
 
 
 # ── ties
@@ -313,13 +307,6 @@ def test_chance_decides_which_judged_documents_are_above_the_limit() -> None:
     assert found.expected[0].tolist() == pytest.approx([1 / 2, 1, 1 / 3])
 
 
-def test_results_are_frozen() -> None:
-    built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
-    found = tie_sensitivity([parse_measure("RR")], built.runs, built.positions, built.firsts)
-    for array in (found.affected, found.minimum, found.maximum, found.expected):
-        assert not array.flags.writeable
-
-
 def test_a_measure_of_ir_measures_has_extremes_but_no_expectation() -> None:
     case = Case(
         {"q": {"a": 1, "b": 0}, "r": {"a": 1}},
@@ -383,13 +370,10 @@ def test_without_unjudged_documents_filled_values_are_the_plain_ones(case: Case)
         assert filled(built, name) == pytest.approx(values, abs=1e-12)
 
 
-def test_a_measure_without_a_formula_has_no_filled_values() -> None:
+def test_what_cannot_be_filled() -> None:
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
     assert filled(built, "Judged@10") is None
     assert filled(built, "Rprec") is None
-
-
-def test_lists_without_any_judged_document_cannot_be_filled() -> None:
     built = build(Case({"q": {"a": 1}, "r": {"a": 1}}, {"q": {"x": 2.0, "y": 1.0}}))
     values = filled(built, "nDCG@10")
     assert values is not None

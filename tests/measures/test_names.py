@@ -124,6 +124,10 @@ def test_names_of_all_measures_differ_and_read_back() -> None:
     assert len({measure.name for measure in measures}) == len(measures)
     for measure in measures:
         assert parse_measure(measure.name) == measure
+    variant = parse_measure("RR(rel=1)@10", binary_relevance=2).with_judged_only()
+    assert variant.name == "RR(rel=1,judged_only=True)@10"
+    binary = {m.method for m in all_measures() if isinstance(m, BinaryMeasure)}
+    assert binary == {"RR", "R", "AP", "P", "Success"}
 
 
 @pytest.mark.parametrize(
@@ -144,16 +148,6 @@ def test_judged_only_variant(text: str, name: str) -> None:
     assert variant.name == name
     assert variant.with_judged_only() == variant
     assert parse_measure(name) == variant
-
-
-def test_judged_only_keeps_an_explicit_rel_of_one() -> None:
-    variant = parse_measure("RR(rel=1)@10", binary_relevance=2).with_judged_only()
-    assert variant.name == "RR(rel=1,judged_only=True)@10"
-
-
-def test_which_measures_are_binary() -> None:
-    binary = {m.method for m in all_measures() if isinstance(m, BinaryMeasure)}
-    assert binary == {"RR", "R", "AP", "P", "Success"}
 
 
 @pytest.mark.parametrize(
@@ -232,12 +226,9 @@ def test_names_of_the_engine_never_import_ir_measures() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_a_number_that_cannot_be_written_is_refused() -> None:
+def test_bad_numbers_and_unknown_names_are_refused() -> None:
     with pytest.raises(ConfigError, match="is not finite"):
         parse_measure("nDCG(gains={1: 1e400})@10")
-
-
-def test_no_measure_is_suggested_in_its_own_place() -> None:
     with pytest.raises(UnknownNameError) as caught:
         parse_measure("Rprec(colour='red')")
     assert "mean 'Rprec(" not in str(caught.value)
@@ -295,9 +286,11 @@ def test_any_other_text_stays(text: str) -> None:
     assert resolve_alias(text) == text
 
 
-def test_no_alias_takes_the_name_of_a_measure() -> None:
+def test_aliases_take_no_name_of_a_measure_and_are_listed_once() -> None:
     names = {name.lower() for name in measure_classes.load_built_in()}
     assert not names & ALIASES.keys()
+    texts = ["mrr@10", "nDCG@10", "mrr@10", "P_5"]
+    assert list_renamed(texts) == ("mrr@10 → RR@10", "P_5 → P@5")
 
 
 @pytest.mark.parametrize("name", ["MAP", "MRR", "NDCG", "Precision", "Recall", "RPrec", "BPref"])
@@ -310,11 +303,6 @@ def test_agrees_with_the_aliases_of_ir_measures(name: str) -> None:
 def test_an_alias_keeps_the_rules_of_its_measure(text: str) -> None:
     with pytest.raises(ConfigError, match=f"cannot use measure '{text}': .* needs a cutoff"):
         parse_measure(text)
-
-
-def test_lists_what_was_renamed_once() -> None:
-    texts = ["mrr@10", "nDCG@10", "mrr@10", "P_5"]
-    assert list_renamed(texts) == ("mrr@10 → RR@10", "P_5 → P@5")
 
 
 @pytest.mark.parametrize(

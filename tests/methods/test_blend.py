@@ -84,14 +84,11 @@ def test_small_queries_are_left_alone_on_request() -> None:
     assert final(lazy, {"d1": 0.1}) == ["d1", "d2", "d3", "d4", "d5"]
 
 
-def test_only_the_order_of_an_order_list_counts() -> None:
+def test_order_lists_and_equal_scores_on_the_unit_scale() -> None:
     linear = {"method": "linear", "reranker": "r", "beta": 0.6, "retrieval": "reciprocal_rank"}
     dealt = {"d4": 9.0, "d1": 8.9, "d2": 8.8, "d3": -5.0, "d5": -6.0}
     # .6·(1, .8, .6, .4, .2) for d4 d1 d2 d3 d5, and .4·(1/4, 1, 1/2, 1/3, 1/5)
     assert final(linear, dealt, space="order") == ["d1", "d4", "d2", "d3", "d5"]
-
-
-def test_equal_rerank_scores_are_one_on_the_unit_scale() -> None:
     same = dict.fromkeys(FUSED, -7.0)
     assert final({**REPLACE, "min_score": 1.0}, same, space="unbounded") == sorted(FUSED)[::-1]
 
@@ -149,12 +146,9 @@ def test_values_that_break_a_rule(config: Mapping[str, object], message: str) ->
         blends.build(config)
 
 
-def test_position_aware_keeps_its_tiers_by_rank() -> None:
+def test_tiers_by_rank_and_differences_that_overflow() -> None:
     blend = blends.build({**REPLACE, "method": "position_aware", "tiers": {10: 0.6, 3: 0.75}})
     assert list(blend.model_dump()["tiers"]) == [3, 10]
-
-
-def test_numbers_whose_difference_overflows_are_scaled() -> None:
     greatest = float(np.finfo(np.float64).max)
     scaled = min_max_within(np.zeros(3, dtype=np.int64), np.array([greatest, -greatest, 0.0]))
     np.testing.assert_array_equal(scaled, [1.0, 0.0, 0.5])

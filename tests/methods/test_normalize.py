@@ -72,9 +72,6 @@ def test_constants_where_the_divisor_is_0() -> None:
     theoretical: Config = {"method": "theoretical_min_max", "lo": {"dense": 2.0, "bm25": 0.0}}
     assert scaled([2.0, 2.0], {**theoretical, "constant": 0.5}) == [0.5, 0.5]
     assert scaled([3.0, 3.0], theoretical) == [1.0, 1.0]
-
-
-def test_constant_is_1_unless_said() -> None:
     assert normalizers.build("min_max").constant == 1
 
 
@@ -107,13 +104,10 @@ def test_theoretical_min_max_needs_a_lo_at_all() -> None:
         normalizers.build({"method": "theoretical_min_max", "lo": {}})
 
 
-def test_dbsf_clips() -> None:
+def test_dbsf_clips_and_sigmoid_far_out_is_silent() -> None:
     found = scaled([100.0, *[0.0] * 30], {"method": "dbsf"})
     assert found[0] == 1.0
     assert 0.4 < found[1] < 0.5
-
-
-def test_sigmoid_far_out_is_silent() -> None:
     assert scaled([800.0, -800.0], {"method": "sigmoid"}) == [1.0, 0.0]
 
 
@@ -122,9 +116,6 @@ def test_scales_see_the_list_after_the_cut() -> None:
     runs = align(Qrels.from_dict({"q": {"x": 1}}), [run]).restrict(["a"], {"a": 2})
     assert normalizers.build("min_max").normalize_scores(runs).tolist() == [[0.0, 1.0]]
     assert normalizers.build("rank").normalize_scores(runs).tolist() == [[0.5, 1.0]]
-
-
-def test_a_source_that_answers_nothing_here() -> None:
     a, b = Run.from_dict("a", {"q": {"x": 1.0}}), Run.from_dict("b", {"r": {"x": 1.0}})
     runs = align(Qrels.from_dict({"q": {"x": 1}, "r": {"x": 1}}), [a, b])
     part = runs.subset(np.array([True, False]))
@@ -213,12 +204,9 @@ def test_a_key_fits_one_source_as_weights_do(
         system.active_runs(aligned())
 
 
-def test_the_normalizer_alone_refuses_two_keys_too() -> None:
+def test_two_keys_and_errors_of_a_normalizer_are_named() -> None:
     with pytest.raises(ConfigError, match=r"normalize: 'keyword'.*'bm25'"):
         scaled_by_source({"method": "by_source", "sources": {"keyword": "rank", "bm25": "rank"}})
-
-
-def test_an_error_of_a_normalizer_names_it() -> None:
     lacking = {"method": "theoretical_min_max", "lo": {"bm25": 0}}
     with pytest.raises(AlignmentError, match=r"'lo'.*'dense'"):
         scaled_by_source({"method": "by_source", "sources": {"dense": lacking}})
@@ -240,7 +228,7 @@ def test_a_configuration_that_breaks_a_rule(config: dict[str, Any], message: str
         normalizers.build(config)
 
 
-def test_logistic_is_one_half_at_the_median_unless_relevance_is_rare() -> None:
+def test_logistic_is_one_half_at_the_median_or_the_bayesian_score_of_lucene() -> None:
     plain = scaled_by_source("logistic")["bm25"]
     deviation = math.sqrt(((12 - 22 / 3) ** 2 + (6 - 22 / 3) ** 2 + (4 - 22 / 3) ** 2) / 3)
     assert plain == pytest.approx(
@@ -248,18 +236,12 @@ def test_logistic_is_one_half_at_the_median_unless_relevance_is_rare() -> None:
     )
     rare = scaled_by_source({"method": "logistic", "base_rate": 0.01})["bm25"]
     assert rare[1] == pytest.approx(0.01)
-
-
-def test_logistic_with_constants_is_the_bayesian_score_of_lucene() -> None:
     found = scaled_by_source({"method": "logistic", "alpha": 0.5, "beta": 4, "base_rate": 0.01})[
         "bm25"
     ]
     prior = math.log(0.01 / 0.99)
     expected = [1 / (1 + math.exp(-(0.5 * (score - 4) + prior))) for score in (12, 6, 4)]
     assert found == pytest.approx(expected)
-
-
-def test_logistic_of_equal_scores_is_the_constant() -> None:
     runs = align(Qrels.from_dict({"q": {"x": 1}}), [Run.from_dict("a", {"q": {"x": 3.0}})])
     for constant in (0.5, 1.0):
         scale = normalizers.build({"method": "logistic", "constant": constant})

@@ -70,15 +70,12 @@ def test_a_sharp_keyword_list_leans_to_keywords_and_a_flat_one_to_meaning() -> N
     assert flat == {"bm25": 0.27, "dense": 0.73}  # entropy ln 2 / ln 3 = .63
 
 
-def test_margins_scale_the_keyword_weight_down() -> None:
+def test_margins_scale_the_keyword_weight_down_to_a_floor() -> None:
     near, clear = weights_of(
         {"method": "margin_silencing"}, fusion={"method": "rrf", "weights": {"keyword": 0.5}}
     )
     assert near == {"bm25": 0.3, "dense": 1.0}  # 1 − .06 / .15 = .6 of .5
     assert clear == {"bm25": 0.0, "dense": 1.0}  # .4 is beyond .15: silenced
-
-
-def test_a_floor_keeps_the_keyword_list() -> None:
     _, clear = weights_of({"method": "margin_silencing", "floor": 0.25})
     assert clear == {"bm25": 0.25, "dense": 1.0}
 
@@ -140,10 +137,15 @@ def test_parts_cover_every_query_and_every_way_of_ranking_agrees() -> None:
     assert scores.values[0].tolist() == expected.tolist()
 
 
-def test_parameters_of_the_policy_are_tuned() -> None:
+def test_parameters_of_the_policy_are_tuned_and_written() -> None:
     system = System("s", ["bm25", "dense"], policy="entropy_alpha")
     paths = {parameter.path for parameter in build_search_space(system, None, ROLES)}
     assert {"policy.steepness", "policy.midpoint", "policy.low", "policy.high"} <= paths
+    assert "policy" not in System("s", ["bm25"]).resolved_config
+    written = System("s", ["bm25"], policy="entropy_alpha")
+    assert written.resolved_config["policy"]["method"] == "entropy_alpha"
+    assert repr(written) == "System('s', ['bm25'], policy='entropy_alpha')"
+    assert sorted(policies.load_built_in())[0] == "entropy_alpha"
 
 
 @pytest.mark.parametrize(
@@ -168,10 +170,17 @@ def test_refuses(options: dict[str, Any], message: str) -> None:
         System("s", ["bm25", "dense"], **options)
 
 
-def test_weights_need_a_weighted_fusion() -> None:
+def test_weights_and_variants_that_fit_no_fusion_or_source() -> None:
     system = System("s", ["bm25", "dense"], fusion="comb_max", policy="entropy_alpha")
     with pytest.raises(ConfigError, match=r"'s':.*'entropy_alpha'"):
         list(plain_systems(system, runs_of()))
+    policy = {"method": "overlap_rules", "below": {"weights": {"graph": 2}}}
+    [(location, error)] = System("s", list(LISTS), policy=policy).find_misfits(ROLES, [])
+    assert location == ("policy",)
+    assert "graph" in str(error)
+    policy = {"method": "overlap_rules", "below": {"weights": {"dense": 3}, "rerank": False}}
+    with pytest.raises(ConfigError, match=r"rerank:.*'no"):
+        System("s", ["bm25", "dense"], policy=policy)
 
 
 @pytest.mark.parametrize("method", ["entropy_alpha", "margin_silencing"])
@@ -181,21 +190,6 @@ def test_roles_tell_the_sources_apart(method: str) -> None:
     [(location, error)] = system.find_misfits(roles, [])
     assert location == ("policy",)
     assert "(sources: bm25 (semantic), dense (semantic))" in str(error)
-
-
-def test_a_variant_that_fits_no_source_is_a_misfit() -> None:
-    policy = {"method": "overlap_rules", "below": {"weights": {"graph": 2}}}
-    [(location, error)] = System("s", list(LISTS), policy=policy).find_misfits(ROLES, [])
-    assert location == ("policy",)
-    assert "graph" in str(error)
-
-
-def test_a_system_without_a_policy_is_written_as_before() -> None:
-    assert "policy" not in System("s", ["bm25"]).resolved_config
-    written = System("s", ["bm25"], policy="entropy_alpha")
-    assert written.resolved_config["policy"]["method"] == "entropy_alpha"
-    assert repr(written) == "System('s', ['bm25'], policy='entropy_alpha')"
-    assert sorted(policies.load_built_in())[0] == "entropy_alpha"
 
 
 def test_a_policy_reads_the_list_of_a_stage() -> None:
@@ -271,12 +265,6 @@ def test_a_trained_policy_says_that_its_model_did_not_learn_from_the_query() -> 
     assert trace is not None
     assert trace.reason.startswith("predicted to be best ")
     assert trace.changes.startswith("weights bm25 ")
-
-
-def test_a_variant_without_a_reranker_is_refused_where_there_is_none() -> None:
-    policy = {"method": "overlap_rules", "below": {"weights": {"dense": 3}, "rerank": False}}
-    with pytest.raises(ConfigError, match=r"rerank:.*'no"):
-        System("s", ["bm25", "dense"], policy=policy)
 
 
 # ── features against the obvious loop, and worked examples
@@ -376,13 +364,10 @@ def test_worked_examples(function: object, top: list[float], expected: float) ->
     assert float(function(np.array(top))) == pytest.approx(expected)
 
 
-def test_a_single_source_agrees_with_itself() -> None:
+def test_a_single_source_agrees_with_itself_and_words_need_texts() -> None:
     features = features_of({"q1": {"d1": 1.0}})
     assert features.overlaps().tolist() == [1.0]
     assert features.rank_overlaps().tolist() == [1.0]
-
-
-def test_words_need_texts() -> None:
     lists = {"q1": {"d1": 1.0}, "q2": {"d1": 1.0}}
     known = {"q1": Query("q1", text="two words")}
     with pytest.raises(AlignmentError, match=r"'q2'.*'text'"):
@@ -419,15 +404,12 @@ def test_the_coefficients_solve_the_normal_equations() -> None:
         assert x.T @ (y - y.mean() - x @ beta) == pytest.approx(2.0 * beta)
 
 
-def test_a_large_ridge_chooses_the_best_on_average() -> None:
+def test_a_large_ridge_chooses_the_best_and_learned_queries_are_refused() -> None:
     rng = np.random.default_rng(1)
     matrix, values = rng.normal(size=(30, 4)), rng.normal(size=(3, 30))
     fitted = Regression(ridge=1e12).fit(matrix, values, [])
     best = int(values.mean(axis=1).argmax())
     assert fitted.predict_codes(matrix).tolist() == [best] * 30
-
-
-def test_a_fitted_policy_refuses_the_queries_that_it_learned_from() -> None:
     fitted = Regression().fit(np.eye(3), np.eye(3), ["q1", "q2", "q3"])
     fitted.check_queries(["q9"])
     with pytest.raises(AlignmentError, match=r"query 'q2' .* fitted on"):

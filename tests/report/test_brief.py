@@ -40,14 +40,11 @@ def test_three_warnings_a_sentence_each_and_the_count_of_the_rest(
         assert brief[-1].startswith(f"{more} more")
 
 
-def test_who_judged_comes_first_and_lint_last_in_one_line() -> None:
+def test_a_brief_page_keeps_who_judged_the_first_group_and_one_line_of_lint() -> None:
     lint = (*warn(1, "lint one"), *warn(1, "lint two"))
     judge = Section(key="judge", findings=(Finding("A machine judged.", "warning"),))
     page = Page("x", (Section(findings=(*lint, *warn(1))), judge))
     assert texts(shorten_page(page)) == ["A machine judged", "Warning 0", "lint: one, two"]
-
-
-def test_only_the_first_group_and_warnings_are_kept_of_findings() -> None:
     group = Finding("First group: a, b. All pairs.", key="first group")
     page = Page("x", (Section(findings=(Finding("A remark."), group)),))
     assert texts(shorten_page(page)) == ["First group: a, b"]

@@ -176,13 +176,10 @@ def section(old: Report, new: Report) -> Section:
     return change_section(find_changes(old, new), 0.005)
 
 
-def test_nothing_changed_since_the_last_report() -> None:
+def test_values_answers_and_settings_then_and_now_or_nothing() -> None:
     shown = section(with_values(0.9, 0.8, 0.7), with_values(0.9, 0.8, 0.7))
     assert [finding.tone for finding in shown.findings] == ["plain"]
     assert shown.parts == ()
-
-
-def test_values_answers_and_settings_then_and_now() -> None:
     old, new = with_values(0.9, 0.8, 0.7), with_values(0.6, 0.8, 0.7, answer="worse", settings=0.1)
     shown = section(old, new)
     [finding] = shown.findings

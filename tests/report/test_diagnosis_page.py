@@ -88,10 +88,14 @@ def test_lists_are_folded_unless_one_is_asked_for(diagnosis: Diagnosis) -> None:
     assert not [title for title in tables if "dilutions" in title]
 
 
-def test_a_baseline_without_a_question_is_said_not_to_be_compared(tmp_path: Path) -> None:
+def test_a_question_or_a_kind_that_only_one_has_is_not_compared(tmp_path: Path) -> None:
     root = make_project(tmp_path)
     parsed, source = read_experiment(root / EXPERIMENT, overrides=["baseline=keyword"])
     diagnosis = diagnose_experiment(parsed, source, folders=[root / "datasets"])
+    assert "not_compared" in keys(build_diagnosis_page(diagnosis))
+    parsed, source = read_experiment(root / EXPERIMENT)
+    folders = [root / "datasets"]
+    diagnosis = diagnose_experiment(parsed, source, folders=folders, systems=["keyword"])
     assert "not_compared" in keys(build_diagnosis_page(diagnosis))
 
 
@@ -102,14 +106,6 @@ def test_what_speaks_against_the_numbers_is_a_warning(tmp_path: Path) -> None:
     page = build_diagnosis_page(diagnose_experiment(parsed, source, folders=[root / "datasets"]))
     warnings = {f.key for f in page.sections[0].findings if f.tone == "warning"}
     assert warnings >= {"caveat", "v2 disabled", "unanswered"}
-
-
-def test_a_kind_that_only_the_baseline_can_have_is_not_compared(tmp_path: Path) -> None:
-    root = make_project(tmp_path)
-    parsed, source = read_experiment(root / EXPERIMENT)
-    folders = [root / "datasets"]
-    diagnosis = diagnose_experiment(parsed, source, folders=folders, systems=["keyword"])
-    assert "not_compared" in keys(build_diagnosis_page(diagnosis))
 
 
 def test_lines_of_several_collections_name_theirs(diagnosis: Diagnosis) -> None:

@@ -24,28 +24,22 @@ def test_findings_come_before_warnings() -> None:
     assert tones.index("warning") == len(tones) - 1
 
 
-def test_a_line_has_id_message_systems_and_section() -> None:
+def test_a_line_has_its_parts_and_counts_other_configurations() -> None:
     [line] = lint_lines([make_finding(systems=("a", "b", "c"), query_types=("local",))])
     assert line.text.startswith("lint some-rule: 1 + 1 is 2 [")
     assert line.text.endswith("(docs/reference/lint.md#some-rule)")
     assert (line.tone, line.key) == ("warning", "lint some-rule")
-
-
-def test_other_configurations_of_a_rule_are_counted() -> None:
     findings = [make_finding(), make_finding(message="2"), make_finding(message="3")]
     [line] = lint_lines(findings)
     assert "[a; 2 more configurations]" in line.text
 
 
-def test_notes_are_no_warnings_and_stand_first() -> None:
+def test_notes_are_no_warnings_and_nothing_found_is_no_section() -> None:
     lines = lint_lines([make_finding(), make_finding(id="other", severity="note")])
     assert [(line.key, line.tone) for line in lines] == [
         ("lint other", "plain"),
         ("lint some-rule", "warning"),
     ]
-
-
-def test_nothing_found_is_no_section() -> None:
     assert lint_section(()) == ()
 
 

@@ -44,13 +44,16 @@ def headers(table: Table) -> list[str]:
     return [column.header for column in table.columns]
 
 
-def test_columns_that_may_go_where_a_page_is_narrow() -> None:
+def test_columns_have_legends_and_may_go_where_a_page_is_narrow() -> None:
     table = primary(cases.full())
     assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
     required = headers(secondary(cases.full()).without_optional_columns())
     assert required == ["system", "RR@10", "difference", "p (unadjusted)"]
     tones = [row.tone for row in secondary(cases.full()).rows]
     assert tones == ["plain", "baseline", "plain", *3 * ["reference"]]
+    for whole in (cases.full(), cases.collection(cases.system("base", 0.1))):
+        table = validity(whole)
+        assert {note.split(" = ")[0] for note in table.notes} == set(headers(table)[1:])
 
 
 @pytest.mark.parametrize("alpha", [0.1, 0.001])
@@ -110,16 +113,13 @@ def test_rows_are_sorted_by_mean_and_equal_ones_keep_their_order() -> None:
     assert means == ["0.9000", "0.2000", "0.2000", "n/a", "n/a"]
 
 
-def test_missing_numbers_are_not_available() -> None:
+def test_missing_and_unadjusted_numbers_are_marked() -> None:
     rows = (cases.system("base", None, unjudged=None), cases.system("x", None, unjudged=None))
     comparison = cases.compared("x", low=None, high=None, detectable=None)
     collection = cases.collection(*rows, comparisons=[comparison])
     assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "+0.1000", "n/a")
     assert validity(collection).rows[1].cells == ("x", "n/a", "+0.90", "n/a", "n/a")
     assert validity(collection).rows[0].cells == ("base", "", "", "", "n/a")
-
-
-def test_a_primary_p_that_is_not_adjusted_is_marked() -> None:
     rows = (cases.system("base", 0.1), cases.system("x", 0.2))
     comparison = cases.compared("x", p=0.04).model_copy(update={"p_adjusted": None})
     table = primary(cases.collection(*rows, comparisons=[comparison]))
@@ -136,12 +136,6 @@ def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table
     return validity(
         cases.collection(*rows, comparisons=comparisons, has_irrelevant_judgments=knows)
     )
-
-
-def test_only_columns_that_are_there_have_a_legend() -> None:
-    for whole in (cases.full(), cases.collection(cases.system("base", 0.1))):
-        table = validity(whole)
-        assert {note.split(" = ")[0] for note in table.notes} == set(headers(table)[1:])
 
 
 def test_validity_table() -> None:
@@ -253,7 +247,7 @@ def slices_of(found: Collection) -> Table:
     return table
 
 
-def test_each_type_is_paired_on_its_own_queries() -> None:
+def test_each_type_is_paired_and_missing_values_are_left_out() -> None:
     candidate = fused("new", 0.3, 0.5, 0.3, 0.2)
     table = slices_of(collection(system("base", *BASE), candidate, types=TYPES))
     assert [row.cells[:4] for row in table.rows] == [
@@ -268,6 +262,10 @@ def test_each_type_is_paired_on_its_own_queries() -> None:
     interval = f"[{expected.low:+.4f}, {expected.high:+.4f}]"
     assert table.rows[3].cells[4:] == ("+0.2500", interval, "2/0/0")
     assert table.rows[5].cells[5] == "n/a", "one query tells no spread"
+    candidate = fused("new", None, 0.5, None, 0.2)
+    table = slices_of(collection(system("base", *BASE), candidate, types=TYPES))
+    assert table.rows[1].cells[3:] == ("n/a", "n/a", "n/a", "")
+    assert table.rows[3].cells[4] == "+0.3000"
 
 
 @pytest.mark.parametrize(
@@ -285,13 +283,6 @@ def test_one_type_or_a_baseline_alone_is_no_table(found: Collection) -> None:
 def test_only_the_best_systems_are_shown() -> None:
     table = slices_of(many(12).model_copy(update={"types": ("a", "b")}))
     assert len(table.rows) == 2 * (1 + MAX_SYSTEMS)
-
-
-def test_missing_values_are_left_out() -> None:
-    candidate = fused("new", None, 0.5, None, 0.2)
-    table = slices_of(collection(system("base", *BASE), candidate, types=TYPES))
-    assert table.rows[1].cells[3:] == ("n/a", "n/a", "n/a", "")
-    assert table.rows[3].cells[4] == "+0.3000"
 
 
 # ── differences that a report does not store have intervals within the bounds of the measure

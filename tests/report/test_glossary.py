@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import re
+from pathlib import Path
 
 import pytest
 
+import fusion_bench
 from fusion_bench.cli import main
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.report.glossary import TERMS, find_terms, format_glossary
@@ -32,11 +36,12 @@ def test_a_word_is_found_by_its_other_spellings(typed: str, name: str) -> None:
     assert [term.name for term in find_terms(typed)] == [name]
 
 
-def test_no_name_stands_twice() -> None:
+def test_no_name_stands_twice_and_legs_are_sources() -> None:
     names = [term.name for term in TERMS]
     assert len(names) == len({*names})
     assert all(term in find_terms(term.name) for term in TERMS)
     assert format_glossary().count("\n\n") == len(TERMS) - 1
+    assert find_files("leg") == set()
 
 
 @pytest.mark.parametrize("typed", ["colour", "", "@10"])
@@ -57,3 +62,66 @@ def test_the_command_prints_one_or_all(capsys: Capture) -> None:
     assert [line for line in lines if line and line[0] != " "] == [term.name for term in TERMS]
     assert main(["glossary", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {term.name: term.meaning for term in TERMS}
+
+
+# ── the words of ``docs/architecture.md`` are those of classes and modules; the page of terms
+
+
+PACKAGE = Path(fusion_bench.__file__).parent
+PAGE = PACKAGE.parent / "docs" / "architecture.md"
+TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py")}
+#: Class → its modules, below the package.
+CLASSES: dict[str, list[str]] = {}
+for file, tree in TREES.items():
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            CLASSES.setdefault(node.name, []).append(file.relative_to(PACKAGE).as_posix())
+MODULES = {path.relative_to(PACKAGE).as_posix() for path in TREES}
+#: A word → its meaning, what carries it, words that are not used for it.
+ROWS = re.findall(
+    r"^\| \*(\w+)\* \| (.+?) \| (.+?) \| (.*?) \|$", PAGE.read_text("utf-8"), re.MULTILINE
+)
+
+
+def split_name(name: str) -> set[str]:
+    """The words of a class or a module, in the singular."""
+    words = re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", Path(name).stem)
+    return {word.lower().removesuffix("s") for word in words}
+
+
+def find_files(word: str) -> set[str]:
+    """The modules that a word names, or that have a class with it."""
+    return {
+        file
+        for name, found in {**CLASSES, **{module: [module] for module in MODULES}}.items()
+        if word in split_name(name)
+        for file in found
+    }
+
+
+def test_the_glossary_has_its_words() -> None:
+    assert {word for word, *_ in ROWS} == {"run", "source", "repeat", "trial", "judge"}
+
+
+@pytest.mark.parametrize("name", re.findall(r"`([^`]+)`", " ".join(row[2] for row in ROWS)))
+def test_what_the_glossary_names_exists(name: str) -> None:
+    assert name in MODULES or name in CLASSES
+
+
+@pytest.mark.parametrize(
+    ("word", "places"),
+    [
+        ("trial", ("tune/", "report/tuning")),
+        ("repeat", ("stats/", "evaluation/", "gate/", "judging/")),
+        ("judge", ("judging/", "checks/", "explain/", "api/judging", "cli/judge")),
+    ],
+)
+def test_a_word_names_things_of_its_meaning_alone(word: str, places: tuple[str, ...]) -> None:
+    specs = {"io/dataset_config.py", "report/data_warnings.py"}  # the files of judges, their table
+    found = {file for file in find_files(word) if not file.startswith(places)}
+    assert found <= (specs if word == "judge" else set())
+
+
+def test_the_page_of_terms_is_that_of_the_command() -> None:
+    page = (PAGE.parent / "glossary.md").read_text("utf-8")
+    assert page == f"# Glossary\n\n{format_glossary()}\n"

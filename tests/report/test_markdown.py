@@ -214,23 +214,17 @@ NUMBERS = st.floats(-1, 1)
 ROWS = st.builds(BarRow, st.text(), NUMBERS, st.none() | NUMBERS, st.floats(-1, 0))
 
 
-def test_a_loss_lies_left_and_a_gain_right_on_one_scale() -> None:
+def test_bars_lie_left_and_right_of_their_lines_on_one_scale() -> None:
     rows = [BarRow("a", -0.08, None, -0.02), BarRow("b", 0.16, None, -0.02)]
     lost, gained, ends = draw_bars(rows)
     assert lost == "a  -0.0800          ██████┊█│"
     assert gained == "b  +0.1600                ┊ │████████████████"
     assert ends.split() == ["-0.16", "0", "+0.16"]
     assert ends.index(" 0 ") + 1 == lost.index("│") == gained.index("│")
-
-
-def test_a_line_leads_to_the_bound() -> None:
     (line, _) = draw_bars([BarRow("a", -0.04, -0.08, 0)])
     assert line == "a  -0.0400  ├───────████████│"
     (line, _) = draw_bars([BarRow("a", 0.08, -0.04, 0)])
     assert line == "a  +0.0800          ├───────│████████████████"
-
-
-def test_no_change_is_an_axis_and_a_limit() -> None:
     (line, _) = draw_bars([BarRow("a", 0.0, 0.0, -0.01)])
     assert line == "a  0.0000  ┊               │"
     (line, _) = draw_bars([BarRow("a", 0.0, None, 0.0)])
@@ -289,14 +283,11 @@ def test_the_verdict_its_table_and_the_provenance() -> None:
     assert "RR@10" not in text
 
 
-def test_rows_and_collections_that_are_left_out_are_counted() -> None:
+def test_rows_collections_and_findings_that_are_left_out_are_counted() -> None:
     text = render_summary(PAGES["many systems"])
     assert "| **base** |" in text
     assert "more |" in text
     assert "more sections in " in render_summary(PAGES["many collections"])
-
-
-def test_findings_beyond_the_limit_are_counted() -> None:
     findings = tuple(Finding(f"finding {i}") for i in range(9))
     table = Table("t", (Column("a", is_text=True),), (Row(("x",)),))
     text = render_summary(Page("p", (Section("s", findings=findings, parts=(table,)),)))

@@ -25,11 +25,8 @@ def test_no_text_is_a_formula(name: str) -> None:
     assert read(render_csv([{name: name}])) == [[f"'{name}"], [f"'{name}"]]
 
 
-def test_a_control_character_is_shown() -> None:
+def test_control_characters_are_shown_and_numbers_whole() -> None:
     assert render_csv([{"x": "a\nb\0"}, {"x": "\t=1"}]) == "x\na\\nb\\x00\n\\t=1\n"
-
-
-def test_numbers_are_written_in_full_and_what_is_not_known_is_empty() -> None:
     rows: list[dict[str, object]] = [
         {"a": 1 / 3, "b": None, "c": None, "d": True},
         {"a": -2e-9, "b": 7, "c": None},

@@ -59,7 +59,7 @@ def test_a_table_that_fits_keeps_its_natural_widths() -> None:
     assert layout.dropped == ()
 
 
-def test_optional_columns_go_the_widest_first_and_only_as_many_as_it_takes() -> None:
+def test_optional_columns_go_the_widest_first_and_the_one_before_tells_which() -> None:
     whole = table(
         Column("mean", is_optional=True),
         Column("interval", is_optional=True),
@@ -72,6 +72,9 @@ def test_optional_columns_go_the_widest_first_and_only_as_many_as_it_takes() -> 
     assert headers(whole, fit_table(whole, 60).full_width) == [
         ["system", "mean", "interval", "p", "difference"]
     ]
+    columns: tuple[Column[object], ...] = (Column("mean"), Column("interval", is_optional=True))
+    whole = table(*columns, Column("difference"), Column("interval"))
+    assert fit_table(whole, 80).dropped == ("interval of mean",)
 
 
 def test_texts_and_headers_wrap_before_a_table_is_split() -> None:
@@ -93,9 +96,6 @@ def test_required_columns_that_do_not_fit_stand_below_with_the_names() -> None:
     for block in fit_table(whole, 80).blocks:
         assert block.widths[0] == 30
         assert set(block.widths[1:]) == {18}
-
-
-def test_second_names_are_repeated_too() -> None:
     whole = table(Column("list", is_text=True, is_name=True), *map(Column, ["interval"] * 3))
     assert all(block[:2] == ["system", "list"] for block in headers(whole, 80))
 
@@ -117,20 +117,11 @@ def test_rows_become_columns_where_a_table_may_be_transposed() -> None:
     assert [row.cells[0] for row in block.table.rows] == [f"term {i}" for i in range(12)]
 
 
-def test_an_absurdly_narrow_width_still_has_every_cell() -> None:
+def test_narrow_and_empty_tables_still_have_every_cell() -> None:
     whole = table(Column("interval"), Column("verdict", is_text=True), cell="x" * 50)
     cells = {c for b in fit_table(whole, 20).blocks for r in b.table.rows for c in r.cells}
     assert cells == {NAME, INTERVAL, "x" * 50}
-
-
-def test_a_table_without_rows_or_with_one_column() -> None:
     assert headers(Table("t", (Column("system", is_text=True),), ()), 10) == [["system"]]
-
-
-def test_of_equal_headers_the_one_before_tells_which() -> None:
-    columns: tuple[Column[object], ...] = (Column("mean"), Column("interval", is_optional=True))
-    whole = table(*columns, Column("difference"), Column("interval"))
-    assert fit_table(whole, 80).dropped == ("interval of mean",)
 
 
 def test_a_shortened_table_keeps_what_failed_and_counts_the_others() -> None:
@@ -164,14 +155,11 @@ def test_a_table_has_a_row_a_record_with_its_tone() -> None:
     assert table.legends == ("text = in capitals.",)
 
 
-def test_a_column_of_other_records_is_blank_where_nothing_is_found() -> None:
+def test_columns_have_cells_of_other_records_and_know_their_keys() -> None:
     (column,) = columns_of([TEXT], {1: "a"}.get)
     assert (column.header, column.is_text, column.is_optional) == ("text", True, True)
     assert column.legend == TEXT.legend
     assert [column.cell(1), column.cell(2)] == ["A", ""]
-
-
-def test_columns_of_one_kind_know_their_keys() -> None:
     columns: list[Column[tuple[str, str]]] = make_columns(
         {0: "first", 1: "second"}, lambda i, record: record[i], is_optional=True
     )
@@ -287,12 +275,9 @@ def test_a_number_has_a_minus_sign(cell: str, shown: str) -> None:
 # ── the files: one a table and a format, under names that any file system takes
 
 
-def test_one_file_for_each_table() -> None:
+def test_each_table_has_a_file_and_a_caption_with_its_section() -> None:
     names = list(render_latex_tables(example_page("a/b@10"), "gate"))
     assert names == ["gate-01-Table-a-b-10.tex", "gate-02-Table-a-b-10.tex"]
-
-
-def test_a_caption_names_the_section() -> None:
     page = Page("P", (Section("attack", parts=(Table("Means", (), ()),)),))
     (text,) = render_latex_tables(page, "report").values()
     assert r"\caption{Means (attack)}" in text

@@ -114,21 +114,15 @@ def test_optional_columns_are_dropped_where_they_do_not_fit() -> None:
     assert "[+0.3000, +0.5000]" in primary, "the interval of the difference is required"
 
 
-def test_folded_sections_facts_and_figures_are_left_out() -> None:
+def test_what_is_left_out_wrapped_and_colored_on_a_terminal() -> None:
     text = printed(example_page("x"))
     assert text.startswith("x\n\nSection x\nSummary x\nA text on x\n- A finding about x.\n")
     assert "! A failure of x.\n    Its detail, x.\n! A warning about x.\n" in text
     assert text.endswith("\npassed: x\n"), "the headline is the last line"
     assert all(word not in text for word in ("Folded", "fact x", "Figure", "a.png", "key:"))
-
-
-def test_findings_wrap_under_their_bullet() -> None:
     lines = printed(example_page("name " * 30), width=60).splitlines()
     first = next(i for i, line in enumerate(lines) if line.startswith("- A finding"))
     assert lines[first + 1].startswith("  ")
-
-
-def test_tones_are_colors_on_a_terminal() -> None:
     colored = printed(example_page(), width=100, is_colored=True)
     assert "\x1b[32m" in colored  # better
     assert "\x1b[31m! A failure" in colored

@@ -9,14 +9,11 @@ from tests.report.tuning_cases import front, front_with_points, record
 from tests.report.tuning_finding_cases import CROSS_FITTED, LOOK, chosen
 
 
-def test_the_verdict_comes_first_and_warnings_last() -> None:
+def test_what_a_run_chose_and_its_verdict_first() -> None:
     result = tuning_findings(record(interrupted=True))
     assert result[0].key == "verdict"
     assert [finding.tone for finding in result].index("warning") == len(result) - 1
     assert "warning" not in {finding.tone for finding in tuning_findings(record())}
-
-
-def test_what_a_run_chose_and_how_it_was_split() -> None:
     assert record(**chosen(trial=0)).is_default_chosen
     assert not record().is_default_chosen
     assert record(split_choice=CROSS_FITTED).is_cross_fitted

@@ -24,12 +24,9 @@ def test_a_record_is_the_same_after_json(tmp_path: Path) -> None:
     assert read(path) == whole
 
 
-def test_optimism_is_the_share_that_did_not_carry_over() -> None:
+def test_optimism_and_trials_that_are_not_done() -> None:
     assert record().optimism == pytest.approx(0.25)
     assert record(tune=gain(0.0, 0.0, 0.0)).optimism is None
-
-
-def test_trials_that_could_not_be_computed_are_kept_but_not_done() -> None:
     whole = record()
     assert len(whole.trials) - len(whole.completed_trials) == 1
 

@@ -52,24 +52,24 @@ def test_the_row_of_the_verdict_has_its_tone(verdict: str, tone: str) -> None:
     assert gain_table(record(verdict=verdict)).rows[-1].tone == tone
 
 
-def test_columns_without_content_are_left_out() -> None:
+def test_columns_without_content_are_left_out_and_losses_stand_in_theirs() -> None:
     table = parameter_table(record(folds=(), importances=()))
     headers = [column.header for column in table.columns]
     assert headers == ["parameter", "range", "default", "tuned"]
     assert table.notes == ()
-
-
-def test_the_loss_without_each_parameter() -> None:
     first, *rest = record().parameters
     report = record(parameters=(first.model_copy(update={"reset": 0.521}), *rest))
     assert report.ablation_losses == {"fusion.k": pytest.approx(0.019)}
     assert column(parameter_table(report), "back at default") == ["-0.0190", "", "", ""]
 
 
-def test_weights_of_which_only_the_ratio_counts_are_noted() -> None:
+def test_notes_on_weights_groups_and_missing_estimates() -> None:
     weights = tuple(p.model_copy(update={"ratio": True}) for p in record().parameters[:3])
     note = parameter_table(record(parameters=weights)).notes[0]
     assert all(parameter.path in note for parameter in weights)
+    assert "by group" in gain_table(record(held_out=gain(0.03, 0.01, 0.05, groups=50))).notes[0]
+    assert "by group" not in gain_table(record()).notes[0]
+    assert len(gain_table(record(nested=None)).rows) == 2
 
 
 def test_gains_by_intent() -> None:
@@ -91,15 +91,6 @@ def test_values(value: Value, text: str) -> None:
 def test_values_in_one_line() -> None:
     assert format_values({"k": 12, "w": 0.7}) == "k 12, w 0.7"
     assert format_values({}) == "nothing"
-
-
-def test_grouped_queries_are_noted() -> None:
-    assert "by group" in gain_table(record(held_out=gain(0.03, 0.01, 0.05, groups=50))).notes[0]
-    assert "by group" not in gain_table(record()).notes[0]
-
-
-def test_an_estimate_that_is_missing_has_no_row() -> None:
-    assert len(gain_table(record(nested=None)).rows) == 2
 
 
 @pytest.mark.parametrize(("verdict", "tone"), [("ship", "better"), ("keep", "plain")])

@@ -93,6 +93,14 @@ def test_one_system_has_no_differences(tmp_path: Path) -> None:
     assert [path.name for path in files] == ["report.json", "report.md", f"tiny-{FILE}.png"]
 
 
+def test_without_pictures(tmp_path: Path) -> None:
+    files = write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
+    names = ["report.json", "report.md", "report.html"]
+    assert [path.name for path in files] == names
+    assert listed(tmp_path) == sorted(names)
+    assert "![" not in files[1].read_text(encoding="utf-8")
+
+
 def test_without_pictures_matplotlib_is_not_loaded(tmp_path: Path) -> None:
     code = (
         "import sys; from pathlib import Path; "
@@ -152,6 +160,16 @@ def test_nothing_is_written_when_rendering_fails(
     monkeypatch.setattr("fusion_bench.report.write.render_page", failing)
     with pytest.raises(RuntimeError, match="rendering"):
         write_report(cases.report(cases.full()), tmp_path / "out", PictureOptions(plots=False))
+    assert listed(tmp_path) == []
+
+
+def test_an_interruption_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("os.fsync", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
     assert listed(tmp_path) == []
 
 
@@ -220,24 +238,6 @@ def test_the_file_is_strict_json(tmp_path: Path) -> None:
     data = json.loads(path.read_bytes(), parse_constant=refuse)
     assert (data["settings"]["x"], data["settings"]["y"]) == (None, [None])
     assert isinstance(Report.model_validate(data), Report)
-
-
-def test_without_pictures(tmp_path: Path) -> None:
-    files = write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
-    names = ["report.json", "report.md", "report.html"]
-    assert [path.name for path in files] == names
-    assert listed(tmp_path) == sorted(names)
-    assert "![" not in files[1].read_text(encoding="utf-8")
-
-
-def test_an_interruption_leaves_no_draft(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(_: int) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("os.fsync", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        write_report(cases.report(cases.full()), tmp_path, PictureOptions(plots=False))
-    assert listed(tmp_path) == []
 
 
 def test_a_file_that_is_a_folder(tmp_path: Path) -> None:

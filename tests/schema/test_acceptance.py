@@ -51,24 +51,17 @@ def make_query() -> SearchQuery:
     )
 
 
-def test_ac_type_001_1_properties_have_their_types() -> None:
+def test_ac_type_001_properties_have_types_text_is_required_and_nothing_changes() -> None:
     query = make_query()
     assert_type(query.text, str)
     assert_type(query.type, QueryType)
     assert_type(query.embedding, Vector | None)
     assert (query.text, query.type, query.embedding) == ("what is a lich?", "local", None)
-
-
-def test_ac_type_001_2_text_is_required() -> None:
     with pytest.raises(ValidationError):
         SearchQuery(type=QueryType.LOCAL, filters=SearchFilters(), options=SearchOptions())  # type: ignore[call-arg]
     data = cases.make_query()
     del data["text"]
     assert cases.broken_keys(SearchQuery, data) == [("text",)]
-
-
-def test_ac_type_001_3_a_record_cannot_be_changed() -> None:
-    query = make_query()
     with pytest.raises(ValidationError, match="frozen"):
         query.text = "new text"  # type: ignore[misc]
     vector = SearchQuery.model_validate(cases.make_query() | {"embedding": [1.0, 2.0]}).embedding
@@ -77,35 +70,23 @@ def test_ac_type_001_3_a_record_cannot_be_changed() -> None:
         vector[0] = 3
 
 
-def test_ac_type_002_1_weights_that_add_up_to_1() -> None:
+def test_ac_type_002_weights_add_up_to_1_within_the_tolerance() -> None:
     weights = SearchWeights.model_validate({"keyword": 0.35, "semantic": 0.35, "graph": 0.30})
     assert weights.model_dump() == {"keyword": 0.35, "semantic": 0.35, "graph": 0.30}
-
-
-def test_ac_type_002_2_weights_that_do_not() -> None:
     wrong = {"keyword": 0.5, "semantic": 0.5, "graph": 0.5}
     [message] = cases.messages(SearchWeights, wrong)
     assert message.endswith("sum to 1.0")
-
-
-def test_ac_type_002_3_weights_within_the_tolerance() -> None:
     given = {"keyword": 0.334, "semantic": 0.333, "graph": 0.333}
     assert SearchWeights.model_validate(given).model_dump() == given
 
 
-def test_ac_type_003_1_a_range_of_dates() -> None:
+def test_ac_type_003_ranges_of_dates_run_forwards_and_may_lack_an_end() -> None:
     dates = DateRange.model_validate({"start": datetime(2024, 1, 1), "end": datetime(2024, 12, 31)})
     assert dates.start == datetime(2024, 1, 1, tzinfo=UTC)
     assert dates.end == datetime(2024, 12, 31, tzinfo=UTC)
-
-
-def test_ac_type_003_2_a_range_that_runs_backwards() -> None:
     wrong = {"start": datetime(2024, 12, 31), "end": datetime(2024, 1, 1)}
     [message] = cases.messages(DateRange, wrong)
     assert message.startswith("start must ")
-
-
-def test_ac_type_003_3_a_range_with_one_end() -> None:
     day = DateRange.model_validate({"end": "2024-12-31"})  # midnight in UTC, as new Date(…)
     assert day.contains(datetime(2024, 12, 31))
     assert not day.contains(datetime(2024, 12, 31, 12))
@@ -125,69 +106,48 @@ def test_ac_type_004_2_scores_out_of_their_range(key: str, value: object) -> Non
     assert cases.broken_keys(RelevanceScore, {**cases.SCORES, key: value}) == [(key,)]
 
 
-def test_ac_type_005_1_correct_needs_no_web_search() -> None:
+def test_ac_type_005_correct_alone_needs_no_web_search() -> None:
     score = CRAGScore.of_score(0.9)
     assert (score.relevance, score.needs_web_search) == ("correct", False)
-
-
-def test_ac_type_005_2_incorrect_needs_one_and_may_propose_a_query() -> None:
     score = CRAGScore.of_score(0.1, refined_query="lich phylactery")
     assert (score.relevance, score.needs_web_search) == ("incorrect", True)
     assert score.refined_query == "lich phylactery"
-
-
-def test_ac_type_005_3_ambiguous_needs_one() -> None:
     score = CRAGScore.of_score(0.5)
     assert (score.relevance, score.needs_web_search) == ("ambiguous", True)
 
 
-def test_ac_type_006_1_a_chunk_id_is_one() -> None:
+def test_ac_type_006_ids_are_of_their_kind() -> None:
     sources = SearchResultSources(chunk_id=ChunkId("c1"), entity_ids=[], relation_ids=[])
     assert_type(sources.chunk_id, ChunkId | None)
     assert type(sources.chunk_id) is ChunkId
-
-
-def test_ac_type_006_2_a_file_id_is_not() -> None:
     with pytest.raises(ValidationError, match=r"ChunkId .* FileId"):
         SearchResultSources(chunk_id=FileId("f1"), entity_ids=[], relation_ids=[])  # type: ignore[arg-type]
     with pytest.raises(ValidationError, match=r"FileId .* ChunkId"):
         SearchFilters(file_ids=[ChunkId("c1")])  # type: ignore[list-item]
-
-
-def test_ac_type_006_3_entity_ids_are_a_list_of_them() -> None:
     ids = [EntityId("id1"), EntityId("id2")]
     assert SearchResultSources(entity_ids=ids, relation_ids=[]).entity_ids == ("id1", "id2")
 
 
-def test_ac_type_007_1_an_offset() -> None:
+def test_ac_type_007_offsets_run_forwards_within_the_text() -> None:
     offset = HighlightOffset.model_validate({"start": 10, "end": 25})
     assert (offset.start, offset.end) == (10, 25)
-
-
-def test_ac_type_007_2_an_offset_that_runs_backwards() -> None:
     wrong = {"start": 25, "end": 10}
     [message] = cases.messages(HighlightOffset, wrong)
     assert message.startswith("start must ")
-
-
-def test_ac_type_007_3_an_offset_before_the_text() -> None:
     assert cases.broken_keys(HighlightOffset, {"start": -5, "end": 10}) == [("start",)]
 
 
-def test_ac_schema_001_1_every_type_has_a_schema() -> None:
+def test_ac_schema_001_every_type_has_a_schema_and_reads_its_record() -> None:
     types = [name for row in TYPES for name in row.split()]
     assert len(types) == 18 + 3
     assert set(types) == set(build_search_schema()["$defs"])
     assert set(types) <= set(schema.__all__)
-
-
-def test_ac_schema_001_2_what_is_read_has_the_records_type() -> None:
     query = SearchQuery.model_validate(cases.make_query())
     assert_type(query, SearchQuery)
     assert query == make_query()
 
 
-def test_ac_schema_002_1_defaults_of_search_options() -> None:
+def test_ac_schema_002_defaults_of_search_options_and_rrf_config() -> None:
     assert SearchOptions.model_validate({}).model_dump(mode="json", by_alias=True) == {
         "limit": 20,
         "offset": 0,
@@ -198,9 +158,6 @@ def test_ac_schema_002_1_defaults_of_search_options() -> None:
         "strategies": ["hybrid"],
         "weights": {"keyword": 0.35, "semantic": 0.35, "graph": 0.30},
     }
-
-
-def test_ac_schema_002_2_defaults_of_rrf_config() -> None:
     written = RRFConfig.model_validate({}).model_dump(by_alias=True)
     assert written == {"k": 60, "normalizeScores": True}
 

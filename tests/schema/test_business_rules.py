@@ -66,12 +66,9 @@ def test_br_003_an_empty_text_is_no_query() -> None:
     assert len(longest.text) == 1000
 
 
-def test_br_004_a_query_may_come_without_its_embedding() -> None:
+def test_br_004_br_005_a_query_may_lack_its_embedding_of_a_length_that_the_model_decides() -> None:
     assert SearchQuery.model_validate(cases.make_query()).embedding is None
     assert SearchQuery.model_validate(cases.make_query() | {"embedding": None}).embedding is None
-
-
-def test_br_005_the_model_decides_how_long_an_embedding_is() -> None:
     text = SearchQuery.model_validate(cases.make_query() | {"embedding": [1, 2, 3]}).to_json()
     assert SearchQuery.from_json(text, context={"dimensions": 3}) == SearchQuery.from_json(text)
     with pytest.raises(DataError, match=r"384 dimensions .* 3"):
@@ -101,7 +98,7 @@ def test_br_007_results_below_the_minimum_are_dropped() -> None:
     assert ids(1.0) == ids(0.0, offset=9) == []
 
 
-def test_br_008_the_start_is_not_after_the_end() -> None:
+def test_br_008_br_009_dates_run_forwards_and_an_end_that_is_not_given_is_open() -> None:
     moment = datetime(2024, 1, 1, tzinfo=UTC)
     assert DateRange(start=moment, end=moment).contains(moment)
     tokyo = timezone(timedelta(hours=9))
@@ -109,9 +106,6 @@ def test_br_008_the_start_is_not_after_the_end() -> None:
     assert same.start == same.end
     with pytest.raises(ValidationError, match="equal to end"):
         DateRange(start=moment, end=datetime(2024, 1, 1, 8, 59, tzinfo=tokyo))
-
-
-def test_br_009_an_end_that_is_not_given_is_open() -> None:
     old, new = datetime(1970, 1, 1), datetime(2999, 1, 1)
     since, until = DateRange(start=datetime(2024, 1, 1)), DateRange(end=datetime(2024, 1, 1))
     assert [since.contains(old), since.contains(new)] == [False, True]
@@ -260,13 +254,10 @@ def test_br_023_a_greater_k_makes_ranks_count_less() -> None:
     assert ratio(1) > ratio(10) > ratio(60) > ratio(1000) > 1
 
 
-def test_br_024_no_more_results_are_reranked_than_there_are() -> None:
+def test_br_024_br_025_candidates_and_batches_of_a_reranker() -> None:
     config = RerankConfig()
     assert [config.count_candidates(n) for n in (0, 3, 50, 80)] == [0, 3, 50, 50]
     assert RerankConfig(enabled=False).count_candidates(80) == 0
-
-
-def test_br_025_the_batch_size_can_be_set() -> None:
     assert [RerankConfig(batch_size=size).batch_size for size in (1, 16, 32)] == [1, 16, 32]
     assert cases.broken_keys(RerankConfig, {"batchSize": 33}) == [("batchSize",)]
     assert cases.broken_keys(RerankConfig, {"batchSize": 0}) == [("batchSize",)]

@@ -110,7 +110,7 @@ WHOLE: dict[str, Any] = {
 }
 
 
-def test_json_of_the_documents_comes_back_as_it_went() -> None:
+def test_json_of_the_documents_and_keys_of_python_come_back() -> None:
     record = SearchResult.from_json(json.dumps(WHOLE))
     assert json.loads(record.to_json()) == WHOLE
     assert SearchResult.from_json(record.to_json()) == record
@@ -118,10 +118,6 @@ def test_json_of_the_documents_comes_back_as_it_went() -> None:
     check_record("search", record.to_json())
     assert record.query.options.include_metadata is False
     assert type(record.results[0].sources.entity_ids[1]) is EntityId
-
-
-def test_keys_of_python_are_read_too() -> None:
-    record = SearchResult.from_json(json.dumps(WHOLE))
     assert SearchResult.from_json(record.model_dump_json()) == record
     assert SearchResult.model_validate(record.model_dump()) == record
 
@@ -170,11 +166,14 @@ def test_what_is_no_embedding(vector: object, says: str) -> None:
         SearchQuery.model_validate(cases.make_query() | {"embedding": vector})
 
 
-def test_to_float32_copies() -> None:
+def test_copies_and_scales_of_numbers() -> None:
     given = np.array([0.1, 0.2])
     vector = to_float32(given)
     given[0] = 9
     assert vector.tolist() == np.array([0.1, 0.2], np.float32).tolist()
+    assert normalize_scores([3.0, 1.0, 2.0]) == [1.0, 0.0, 0.5]
+    assert normalize_scores([7.0, 7.0]) == [1.0, 1.0]
+    assert normalize_scores([]) == []
 
 
 @pytest.mark.parametrize("kind", [ChunkId, FileId, EntityId, CommunityId])
@@ -246,12 +245,6 @@ def test_a_missing_key_is_named() -> None:
     del data["query"]["filters"]
     with pytest.raises(DataError, match=r"^query\.filters: is required$"):
         SearchResult.from_json(json.dumps(data))
-
-
-def test_scores_of_one_list_on_a_scale() -> None:
-    assert normalize_scores([3.0, 1.0, 2.0]) == [1.0, 0.0, 0.5]
-    assert normalize_scores([7.0, 7.0]) == [1.0, 1.0]
-    assert normalize_scores([]) == []
 
 
 @pytest.mark.parametrize(

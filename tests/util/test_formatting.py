@@ -32,15 +32,12 @@ from fusion_bench.util.formatting import (
 NAN = math.nan
 
 
-def test_names_are_shown_without_control_characters() -> None:
+def test_control_characters_and_half_surrogate_pairs_are_no_text() -> None:
     assert (
         escape_control_chars("a\nb\x1b[31m\u202e\xa0\udc00é 中")
         == "a\\nb\\x1b[31m\\u202e\\xa0\\udc00é 中"
     )
     assert escape_control_chars(escape_control_chars("a\nb")) == "a\\nb"
-
-
-def test_half_a_surrogate_pair_is_no_text() -> None:
     assert is_encodable("plain")
     assert is_encodable("🙂 ü")
     assert not is_encodable("a\udc00")
@@ -278,13 +275,10 @@ def test_strangers(returned: set[str], found: tuple[UnmatchedId, ...]) -> None:
     assert find_unmatched_ids(returned, JUDGED) == found
 
 
-def test_a_slip_of_a_letter_is_near() -> None:
+def test_names_that_were_meant_are_named() -> None:
     assert find_unmatched_ids({"turn_31_4"}, {"turn_31_04x", "else"}) == (
         ("turn_31_4", "turn_31_04x"),
     )
-
-
-def test_they_are_named_with_what_was_meant() -> None:
     found = (("Q5", "q05"), ("x", None))
     assert format_unmatched_ids(found, 2) == "'Q5' (did you mean 'q05'?), 'x'"
     assert format_unmatched_ids(found, 9) == "'Q5' (did you mean 'q05'?), 'x' and 7 more"

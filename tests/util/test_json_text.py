@@ -28,11 +28,8 @@ def test_a_text_without_one_object_is_refused(text: str) -> None:
         parse_embedded_object(text)
 
 
-def test_letters_stay_and_each_object_has_a_line() -> None:
+def test_letters_and_half_surrogate_pairs_stay_and_each_object_has_a_line() -> None:
     assert encode_json_lines([{"text": "für"}, {}]) == '{"text": "für"}\n{}\n'.encode()
     assert encode_json_lines([]) == b""
-
-
-def test_half_of_a_surrogate_pair_reads_as_it_was() -> None:
     line = encode_json_lines([{"text": "a\ud800b"}])
     assert json.loads(line) == {"text": "a\ud800b"}

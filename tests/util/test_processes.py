@@ -75,12 +75,9 @@ def test_a_command_that_does_not_end_is_ended(then: str) -> None:
     assert run_case(case, patience=2) == (143, "SystemExit\n", "error: terminated\n")
 
 
-def test_a_second_ctrl_c_ends_the_process_without_another_line() -> None:
+def test_a_second_ctrl_c_ends_and_an_ignored_one_goes_on() -> None:
     case = IN_COMMAND.format(name="SIGINT", then='send("SIGINT")')
     assert run_case(case) == (130, "KeyboardInterrupt\n", "")
-
-
-def test_a_job_that_ignores_ctrl_c_goes_on_ignoring_it() -> None:
     code, out, _ = run_case("os.kill(os.getpid(), signal.SIGINT)", signal.SIG_IGN)
     assert (code, out) == (0, "not reached\n")
 
@@ -134,17 +131,17 @@ def test_a_call_returns_its_value_or_raises_its_error(worker: WorkerProcess) -> 
         worker.submit(worker_functions.raise_error, ConfigError("wrong")).result()
 
 
-def test_an_error_that_cannot_be_read_back_keeps_its_text(worker: WorkerProcess) -> None:
+def test_errors_of_a_call_keep_their_text_and_the_worker(worker: WorkerProcess) -> None:
     with pytest.raises(RuntimeError, match="UnreadableError: 3"):
         worker.submit(worker_functions.raise_unreadable).result()
-
-
-def test_what_cannot_be_sent_is_an_error_of_the_call_alone(worker: WorkerProcess) -> None:
     with pytest.raises((AttributeError, TypeError)):
         worker.submit(lambda: 1).result()
     with pytest.raises(TypeError, match="no keyword arguments"):
         worker.submit(int, base=2)
     assert worker.submit(abs, -1).result() == 1
+    assert worker.submit(abs, -3).result() == 3
+    os.kill(worker.process_id, signal.SIGINT)
+    assert worker.submit(abs, -4).result() == 4
 
 
 def test_output_of_a_call_goes_to_standard_error(capfd: pytest.CaptureFixture[str]) -> None:
@@ -153,7 +150,7 @@ def test_output_of_a_call_goes_to_standard_error(capfd: pytest.CaptureFixture[st
     assert capfd.readouterr() == ("", "from a worker\n")
 
 
-def test_a_killed_worker_breaks_its_executor() -> None:
+def test_killed_and_closed_workers_break_their_executor() -> None:
     with WorkerProcess() as worker:
         assert worker.submit(worker_functions.process_id).result() == worker.process_id
         call = worker.submit(worker_functions.sleep_long)
@@ -162,9 +159,6 @@ def test_a_killed_worker_breaks_its_executor() -> None:
             call.result()
         with pytest.raises(BrokenExecutor):
             worker.submit(abs, -1).result()
-
-
-def test_closing_gives_up_the_call_under_way() -> None:
     worker = WorkerProcess()
     call = worker.submit(worker_functions.sleep_long)
     worker.shutdown()
@@ -172,12 +166,6 @@ def test_closing_gives_up_the_call_under_way() -> None:
         call.result()
     with pytest.raises(ProcessLookupError):
         os.kill(worker.process_id, 0)
-
-
-def test_ctrl_c_does_not_end_a_worker(worker: WorkerProcess) -> None:
-    assert worker.submit(abs, -3).result() == 3
-    os.kill(worker.process_id, signal.SIGINT)
-    assert worker.submit(abs, -4).result() == 4
 
 
 def test_a_process_that_cannot_be_started_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -97,22 +97,16 @@ def systems_of_all_methods() -> list[System]:
     ]
 
 
-def test_every_method_can_be_linted_and_every_witness_holds() -> None:
+def test_every_method_and_normalizer_can_be_linted_and_every_witness_holds() -> None:
     found = lint_systems(systems_of_all_methods(), [facts()])
     assert {item.id for item in found} > {"bonus-dominates", "rank-immovable"}
     for item in found:
         assert reproduce(item.problem.build_witness())[1] == (), item.id
-
-
-def test_segments_are_fitted_to_the_few_documents_of_a_witness() -> None:
-    """A witness gives a few ranks of long lists, which lie beyond the last segment."""
+    # A witness gives a few ranks of long lists, which lie beyond the last segment.
     tiers = blend("position_aware", tiers={1: 0.9, 3: 0.5, 9: 0.2})
     (item,) = lint_systems([make_system({"fusion": "prob_fuse", "blend": tiers})], [facts()])
     assert item.id == "blend-not-monotone"
     assert reproduce(item.problem.build_witness())[1] == ()
-
-
-def test_every_normalizer_without_an_order_of_its_own_keeps_the_witnesses() -> None:
     needing = {"by_source", "theoretical_min_max"}
     names = [name for name in normalizers.load_built_in() if name not in needing]
     keys = [
@@ -170,7 +164,7 @@ KEYS = {"blend": blend("position_aware", retrieval="reciprocal_rank"), "runs": [
 SYSTEMS = {"a": KEYS, "b": {**KEYS, "fusion": "convex"}, "c": {"runs": ["bm25", "dense"]}}
 
 
-def test_equal_findings_are_one_and_name_every_system() -> None:
+def test_findings_are_one_a_rule_and_name_systems_and_unchecked_rules() -> None:
     experiment, source = make_experiment("mine", SYSTEMS, dataset="made")
     found = lint_experiment(experiment, source, [facts()])
     assert {finding.id: finding.systems for finding in found} == {
@@ -178,6 +172,14 @@ def test_equal_findings_are_one_and_name_every_system() -> None:
         "rank-immovable": ("a", "b"),
     }
     assert [finding.datasets for finding in found] == [("made",)] * 2
+    report = make_lint_report(experiment, source, [facts()], systems=["c"])
+    assert (report.systems, report.findings) == (("c",), ())
+    with pytest.raises(UnknownNameError, match="known: a, b, c"):
+        make_lint_report(experiment, source, [facts()], systems=["d"])
+    report = make_lint_report(experiment, source, [])
+    assert report.unchecked == tuple(name for name, rule in load_rules().items() if rule.facts)
+    assert "rank-immovable" in {finding.id for finding in report.findings}
+    assert make_lint_report(experiment, source, [facts()]).unchecked == ()
 
 
 def test_warnings_come_before_notes() -> None:
@@ -186,14 +188,6 @@ def test_warnings_come_before_notes() -> None:
     severities = [item.severity for item in found]
     assert severities == sorted(severities, reverse=True)
     assert set(severities) == {"note", "warning"}
-
-
-def test_only_the_chosen_systems_are_looked_at() -> None:
-    experiment, source = make_experiment("mine", SYSTEMS, dataset="made")
-    report = make_lint_report(experiment, source, [facts()], systems=["c"])
-    assert (report.systems, report.findings) == (("c",), ())
-    with pytest.raises(UnknownNameError, match="known: a, b, c"):
-        make_lint_report(experiment, source, [facts()], systems=["d"])
 
 
 def test_an_ignored_rule_is_left_out_and_an_unknown_one_is_an_error() -> None:
@@ -205,14 +199,6 @@ def test_an_ignored_rule_is_left_out_and_an_unknown_one_is_an_error() -> None:
     wrong, source = make_experiment("mine", SYSTEMS, dataset="made", lint={"ignore": ["rank"]})
     with pytest.raises(UnknownNameError, match=r"lint\.ignore.*'rank'.*bonus-dominates"):
         lint_experiment(wrong, source, [facts()])
-
-
-def test_without_a_dataset_the_rules_that_need_one_are_named() -> None:
-    experiment, source = make_experiment("mine", SYSTEMS, dataset="made")
-    report = make_lint_report(experiment, source, [])
-    assert report.unchecked == tuple(name for name, rule in load_rules().items() if rule.facts)
-    assert "rank-immovable" in {finding.id for finding in report.findings}
-    assert make_lint_report(experiment, source, [facts()]).unchecked == ()
 
 
 def test_a_witness_tells_the_ranks_and_scores_of_the_real_system() -> None:
@@ -261,25 +247,19 @@ BONUS = {"method": "rrf_v2", "weights": {"question": 2}, "bonus": {1: 0.5}}
 STAGED = {"runs": ["first", "bm25"], "stages": {"first": {"runs": ["dense", "graph"]}}}
 
 
-def test_the_fusion_over_a_stage_is_looked_at_with_the_roles_of_the_stage() -> None:
+def test_stages_are_looked_at_with_their_roles_under_their_system() -> None:
     stages = {"first": {"runs": ["dense"]}}
     keys = {"runs": ["first", "bm25"], "stages": stages, "fusion": BONUS}
     experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
     report = make_lint_report(experiment, source, [facts()])
     assert "bonus-dominates" in {finding.id for finding in report.findings}
     assert report.unchecked_systems == ()
-
-
-def test_a_stage_is_looked_at_and_stands_under_the_system_that_has_it() -> None:
     inner = {"runs": ["bm25", "dense"], "fusion": BONUS}
     outer = {"runs": ["middle"], "stages": {"middle": {**STAGED, "stages": {"first": inner}}}}
     experiment, source = make_experiment("mine", {"a": outer}, dataset="made")
     [finding] = make_lint_report(experiment, source, [facts()]).findings
     assert (finding.id, finding.systems) == ("bonus-dominates", ("a",))
     assert "systems.a.stages.middle.stages.first.fusion" in finding.where
-
-
-def test_what_an_engine_cannot_express_is_no_finding_of_a_stage() -> None:
     system = make_system({**STAGED, "stages": {"first": {"runs": PAIR, "fusion": "condorcet"}}})
     assert lint_systems([system], [facts()], engine="opensearch") == []
 

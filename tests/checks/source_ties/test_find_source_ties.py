@@ -137,15 +137,12 @@ def test_the_reversed_order_widens_the_range_and_is_no_random_one(
     assert (ties.affected > 0).any()
 
 
-def test_a_constant_list_is_wholly_tied() -> None:
+def test_constant_and_nearly_equal_scores_are_tied() -> None:
     found = source_ties(System("s", ["a"]), {"a": CONSTANT})
     assert found.settlements is None
     assert found.ties.affected.tolist() == [2, 2, 2]
     assert found.ties.maximum[1].tolist() == [1, 1]
     assert found.ties.minimum[1].tolist() == pytest.approx([1 / 3, 1 / 4])
-
-
-def test_scores_that_are_equal_to_twelve_digits_are_tied() -> None:
     near = {"q1": {"d1": 0.3, "d2": 0.1 + 0.2}}
     assert source_ties(System("s", ["a"]), {"a": near}).ties.affected[0] == 1
 

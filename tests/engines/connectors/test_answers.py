@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import math
+from threading import Event
 
 import pytest
 
-from fusion_bench.engines.connectors import Hit
+from fusion_bench.engines.connectors import Hit, check_hits, make_hit
+from fusion_bench.engines.connectors._sessions import LONGEST_MESSAGE, call_library
 from fusion_bench.engines.connectors.qdrant import QdrantSource, source_sign
 from fusion_bench.engines.connectors.vespa import read_id
 from fusion_bench.errors import ConfigError, ProviderError
@@ -56,21 +60,11 @@ def test_an_error_of_milvus_says_whether_it_passes(code: int, kind: str) -> None
     assert caught.value.kind == kind
 
 
-def test_a_collection_that_is_not_there_is_refused_at_once() -> None:
+def test_collections_that_are_not_there_or_have_no_hits() -> None:
     with serving(FakeMilvus()) as engine, pytest.raises(ProviderError, match="can't find"):
         read(build("milvus", engine, collection="other"), "words", 3)
     with serving(FakeChroma()) as engine, pytest.raises(ProviderError, match="404"):
         read(build("chroma", engine, collection="other"), "words", 3)
-
-
-def test_columns_of_different_lengths_are_malformed() -> None:
-    with serving(FakeChroma()) as engine:
-        engine.change = lambda answer: {**answer, "ids": [["d1"]]}
-        with pytest.raises(ProviderError, match="different lengths"):
-            read(build("chroma", engine), "words", 3)
-
-
-def test_no_hit_at_all_is_an_empty_list() -> None:
     with serving(FakeVespa()) as engine:
         engine.change = lambda answer: {"root": {**answer["root"], "children": []}}
         assert read(build("vespa", engine), "words", 3) == ()
@@ -79,6 +73,22 @@ def test_no_hit_at_all_is_an_empty_list() -> None:
         engine.change = lambda _: {"root": {"fields": {"totalCount": 9}}}
         with pytest.raises(ProviderError, match="list of objects"):
             read(build("vespa", engine), "words", 3)
+
+
+def test_columns_of_different_lengths_and_missing_vectors_are_refused() -> None:
+    with serving(FakeChroma()) as engine:
+        engine.change = lambda answer: {**answer, "ids": [["d1"]]}
+        with pytest.raises(ProviderError, match="different lengths"):
+            read(build("chroma", engine), "words", 3)
+    with serving(FakeElasticsearch()) as engine:
+        connector = build("elasticsearch", engine, text_field=None)
+        with pytest.raises(ConfigError, match="set text_field"):
+            read(connector, "words", 3, texts=True)
+    settings = {"legs": {"other": {"vector_field": "v"}}, "fused": None}
+    with serving(FakeElasticsearch()) as engine:
+        connector = build("elasticsearch", engine, **settings)
+        with pytest.raises(ConfigError, match=r"'q1' .*leg 'other'"):
+            read(connector, "other", 3)
 
 
 @pytest.mark.parametrize(
@@ -100,14 +110,12 @@ def test_the_id_of_vespa_is_what_the_user_chose(
         read_id(row)
 
 
-def test_a_query_key_of_azure_may_not_read_the_index() -> None:
+def test_keys_for_searches_alone_see_the_count() -> None:
     with serving(FakeAzure(admin=False)) as engine:
         first = ask(build("azure", engine), lambda session: session.read_fingerprint())
     assert first["configuration"] is None
     assert first["documents"] == 7
 
-
-def test_a_key_for_searches_alone_sees_the_count_of_elasticsearch() -> None:
     class SearchOnly(FakeElasticsearch):
         def answer(self, path: str, body: Json) -> Json:
             if body is None and path != "/docs/_count":
@@ -119,27 +127,16 @@ def test_a_key_for_searches_alone_sees_the_count_of_elasticsearch() -> None:
     assert (first["version"], first["documents"]) == (None, 7)
 
 
-def test_texts_need_a_field() -> None:
-    with serving(FakeElasticsearch()) as engine:
-        connector = build("elasticsearch", engine, text_field=None)
-        with pytest.raises(ConfigError, match="set text_field"):
-            read(connector, "words", 3, texts=True)
-
-
-def test_a_query_without_its_vector_is_an_error_that_names_the_leg() -> None:
-    settings = {"legs": {"other": {"vector_field": "v"}}, "fused": None}
-    with serving(FakeElasticsearch()) as engine:
-        connector = build("elasticsearch", engine, **settings)
-        with pytest.raises(ConfigError, match=r"'q1' .*leg 'other'"):
-            read(connector, "other", 3)
-
-
-def test_a_distance_of_zero_has_no_sign() -> None:
+def test_values_that_an_engine_sends_become_a_hit() -> None:
     assert str(Hit("a", 0.0).score) == "0.0"
     with serving(FakeChroma()) as engine:
         engine.change = lambda answer: {**answer, "scores": [[0.0] * len(answer["ids"][0])]}
         hits = read(build("chroma", engine), "words", 2)
     assert [str(hit.score) for hit in hits] == ["0.0", "0.0"]
+    assert make_hit(7, 1) == Hit("7", 1.0)
+    assert make_hit("ä b", -0.5, "text\ud800") == Hit("ä b", -0.5, "text?")
+    unchecked = [Hit("a", 2.0), Hit("b", 1.0), Hit("a", math.nan)]
+    assert check_hits(unchecked, 2) == tuple(unchecked[:2])
 
 
 @pytest.mark.parametrize("count", ["7", True, [7], {"value": 7}])
@@ -169,3 +166,98 @@ def test_what_stands_in_place_of_a_count_of_shards_is_not_shown(part: str) -> No
     with serving(engine), pytest.raises(ProviderError) as caught:
         read(build("elasticsearch", engine), "words", 2)
     assert str(caught.value) == f"malformed answer: _shards.{part} is no number"
+
+
+# ── hits of an answer, and calls of libraries
+
+
+@pytest.mark.parametrize(
+    ("document", "problem"),
+    [
+        (None, "without an id"),
+        ("", "without an id"),
+        (" \t", "without an id"),
+        (True, "without an id"),
+        (1.5, "without an id"),
+        (["a"], "without an id"),
+        ("a\x00b", "control character"),
+        ("a\nb", "control character"),
+        ("a\x1b[31m", "control character"),
+        ("a\ud800", "control character"),
+        ("a\u2028b", "control character"),
+        ("x" * 1001, "more than 1,000 characters"),
+    ],
+)
+def test_an_id_that_cannot_be_stored_is_refused(document: object, problem: str) -> None:
+    with pytest.raises(ProviderError, match=problem) as caught:
+        make_hit(document, 1.0)
+    assert caught.value.kind == "malformed"
+
+
+@pytest.mark.parametrize("score", [math.nan, math.inf, -math.inf, "1", None, True, [1], 10**400])
+def test_a_score_that_is_no_finite_number_is_refused(score: object) -> None:
+    with pytest.raises(ProviderError, match="no finite number"):
+        make_hit("d", score)
+
+
+@pytest.mark.parametrize("text", [1, ["a"], "x" * 1_000_001])
+def test_a_text_that_is_none_or_too_long_is_refused(text: object) -> None:
+    with pytest.raises(ProviderError, match="the text of 'd'"):
+        make_hit("d", 1.0, text)
+
+
+@pytest.mark.parametrize(
+    ("hits", "problem"),
+    [
+        ([Hit("a", 1.0), Hit("a", 0.5)], "'a' stands twice"),
+        ([Hit("a", math.nan)], "no finite number"),
+        ([("a", 1.0)], "a tuple in place"),
+        (None, "list of hits"),
+        ("ab", "list of hits"),
+        ({"a": 1.0}, "list of hits"),
+    ],
+)
+def test_an_answer_that_breaks_a_rule_is_malformed(hits: object, problem: str) -> None:
+    with pytest.raises(ProviderError, match=problem) as caught:
+        check_hits(hits, 10)
+    assert caught.value.kind == "malformed"
+
+
+def test_answers_and_our_own_errors_pass() -> None:
+    assert asyncio.run(call_library("Engine", lambda: 3, timeout=60)) == 3
+
+    def fail() -> None:
+        raise ConfigError("text_field is needed")
+
+    with pytest.raises(ConfigError, match=r"^text_field is needed$"):
+        asyncio.run(call_library("Engine", fail, timeout=60))
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (RuntimeError("broken\n  at line 3"), "Engine: broken at line 3"),
+        (KeyError(), "Engine: KeyError"),
+        (ValueError("x" * 1000), f"Engine: {'x' * LONGEST_MESSAGE}"),
+    ],
+)
+def test_whatever_a_library_raises_is_one_line(error: Exception, message: str) -> None:
+    def fail() -> None:
+        raise error
+
+    with pytest.raises(ProviderError) as caught:
+        asyncio.run(call_library("Engine", fail, timeout=60))
+    assert str(caught.value) == message
+    assert caught.value.kind == "refused"
+
+
+def test_a_call_that_takes_too_long_is_no_longer_waited_for() -> None:
+    release = Event()
+
+    async def ask() -> None:
+        with pytest.raises(ProviderError, match=r"within 0\.01 seconds") as caught:
+            await call_library("Engine", lambda: release.wait(60), timeout=0.01)
+        assert caught.value.kind == "timeout"
+        release.set()
+
+    asyncio.run(ask())

@@ -118,12 +118,9 @@ def test_the_fingerprint_names_version_and_count(url: str) -> None:
     assert first["configuration"] != other["configuration"]
 
 
-def test_a_server_of_ones_own_has_no_search_api(url: str) -> None:
+def test_what_a_server_of_ones_own_refuses(url: str) -> None:
     with pytest.raises(ProviderError, match=r"501.*not implemented"):
         read(connect(url, "cosine", search_api=True), "dense", 5)
-
-
-def test_an_unknown_collection_is_refused(url: str) -> None:
     with pytest.raises(ProviderError, match="404") as caught:
         read(connect(url, "none"), "dense", 5)
     assert caught.value.kind == "refused"

@@ -129,12 +129,11 @@ def without_fused(name: str) -> dict[str, None]:
     return {"fused_yql": None} if name == "vespa" else {}
 
 
-def test_a_distance_is_negated(name: str, case: Case, engine: FakeEngine) -> None:
+def test_a_leg_has_its_texts_and_a_distance_is_negated(
+    name: str, case: Case, engine: FakeEngine
+) -> None:
     hits = read(build(name, engine), "dense", 3)
     assert all((hit.score <= 0) == case.is_distance for hit in hits)
-
-
-def test_texts_come_on_request(name: str, engine: FakeEngine) -> None:
     hits = read(build(name, engine), "words", 3, texts=True)
     assert [hit.text for hit in hits] == [DOCUMENTS[hit.document][0] for hit in hits]
 
@@ -226,7 +225,7 @@ def test_an_incomplete_answer_is_a_failure(name: str, change: str, leg: str) -> 
     assert caught.value.kind in {"server", "too_large"}
 
 
-def test_a_depth_that_the_engine_does_not_return_is_refused_before_asking(
+def test_depths_and_fusions_that_the_engine_does_not_have_are_refused(
     name: str, engine: FakeEngine
 ) -> None:
     connector = build(name, engine, most_documents=50)
@@ -234,9 +233,6 @@ def test_a_depth_that_the_engine_does_not_return_is_refused_before_asking(
         connector.check_depth("words", 51)
     connector.check_depth("words", 50)
     assert engine.requests == []
-
-
-def test_a_fusion_that_the_engine_does_not_have_is_refused(name: str, engine: FakeEngine) -> None:
     with pytest.raises(ConfigError, match=r"fused\.fusion: unknown"):
         build(name, engine, fused={"method": "borda"})
 

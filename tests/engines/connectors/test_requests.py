@@ -24,32 +24,26 @@ def elasticsearch(**leg: object) -> Any:  # noqa: ANN401 - as above
     return build("elasticsearch", legs={"leg": leg}, fused=None)
 
 
-def test_knn_reads_twice_as_many_candidates_up_to_the_limit_of_elasticsearch() -> None:
+def test_candidates_of_elasticsearch_are_never_below_k_nor_beyond_its_limit() -> None:
     connector, query = elasticsearch(vector_field="v"), PullQuery("q", "x", {"leg": (1.0,)})
     numbers = {
         depth: connector.source_request("leg", query, depth)["retriever"]["knn"]["num_candidates"]
         for depth in (10, 100, 9_000)
     }
     assert numbers == {10: 100, 100: 200, 9_000: 10_000}
-
-
-def test_num_candidates_is_never_below_k() -> None:
     connector = elasticsearch(vector_field="v", num_candidates=50)
     query = PullQuery("q", "x", {"leg": (1.0,)})
     knn = connector.source_request("leg", query, 80)["retriever"]["knn"]
     assert (knn["k"], knn["num_candidates"]) == (80, 80)
 
 
-def test_a_template_is_filled_and_a_query_cannot_change_it() -> None:
+def test_templates_are_filled_as_they_want() -> None:
     template = {"standard": {"query": {"bool": {"must": [{"match": {"a": "QUERY"}}]}}}}
     connector = elasticsearch(retriever=template)
     for text in ('", "size": 9', "QUERY_VECTOR", "DEPTH"):
         request = connector.source_request("leg", PullQuery("q", text), 3)
         (clause,) = request["retriever"]["standard"]["query"]["bool"]["must"]
         assert clause == {"match": {"a": text}}
-
-
-def test_a_template_with_a_vector_wants_one() -> None:
     knn = {"field": "v", "query_vector": "QUERY_VECTOR", "k": "DEPTH", "num_candidates": 500}
     connector = elasticsearch(retriever={"knn": {**knn, "filter": {"term": {"lang": "en"}}}})
     assert connector.legs["leg"].query_form == "vector"
@@ -59,16 +53,13 @@ def test_a_template_with_a_vector_wants_one() -> None:
     assert request["retriever"]["knn"]["num_candidates"] == 500
 
 
-def test_opensearch_makes_the_vector_where_a_model_is_named() -> None:
+def test_the_requests_of_opensearch() -> None:
     connector = build(
         "opensearch", legs={"leg": {"vector_field": "v", "model_id": "m1"}}, fused=None
     )
     assert connector.legs["leg"].query_form == "text"
     request = connector.source_request("leg", PullQuery("q", "red"), 7)
     assert request["query"] == {"neural": {"v": {"query_text": "red", "model_id": "m1", "k": 7}}}
-
-
-def test_the_fused_request_of_opensearch_holds_the_exported_pipeline() -> None:
     request = build("opensearch").fused_request(QUERY, 5)
     (processor,) = request["search_pipeline"]["phase_results_processors"]
     assert processor["score-ranker-processor"]["combination"]["parameters"] == {
@@ -117,14 +108,11 @@ def test_chromas_own_client_writes_the_same_fused_search() -> None:
     assert build("chroma").fused_request(QUERY, 5)["rank"] == expected
 
 
-def test_milvus_refuses_a_weighted_fusion_by_another_metric() -> None:
+def test_metrics_and_indexes_that_milvus_refuses() -> None:
     connector = build("milvus", fused={"method": "weighted", "metric": {"words": "BM25"}})
     with pytest.raises(ConfigError, match=r"metric: COSINE .*dense: L2"):
         connector.check_metrics({"dense": "L2", "words": "BM25"})
     connector.check_metrics({"dense": "COSINE", "words": "BM25"})
-
-
-def test_milvus_refuses_a_field_without_an_index() -> None:
     with pytest.raises(ConfigError, match=r"words: .*index .*: dense\)"):
         build("milvus").check_metrics({"dense": "L2"})
 
@@ -158,7 +146,7 @@ def test_a_query_cannot_leave_its_string_of_graphql(text: str) -> None:
     assert "\n" not in arguments
 
 
-def test_weaviate_names_tenant_vector_and_concepts() -> None:
+def test_tenants_vectors_and_windows_of_weaviate() -> None:
     connector = build(
         "weaviate",
         tenant="t1",
@@ -169,9 +157,6 @@ def test_weaviate_names_tenant_vector_and_concepts() -> None:
     assert request["arguments"] == 'nearText: {concepts: ["red"]}'
     query = connector.write_query(request, [])
     assert query.startswith('{ Get { Docs(limit: 3, tenant: "t1"')
-
-
-def test_weaviate_fuses_its_own_window_whatever_is_asked_for() -> None:
     connector = build("weaviate", window=100)
     with pytest.raises(ConfigError, match=r"pull 100, .*QUERY_HYBRID_MAXIMUM_RESULTS"):
         connector.check_depth("", 50)
@@ -198,23 +183,17 @@ def test_azure_without_a_preview_version_fuses_1000_documents_of_the_text_query(
     assert connector.describe_replay(50)["depth"] == {"words": 1000, "dense": 20}
 
 
-def test_a_leg_shorter_than_the_window_is_refused() -> None:
+def test_legs_of_other_lengths_than_the_window() -> None:
     connector = build("elasticsearch", window=60)
     with pytest.raises(ConfigError, match=r"fuses 60 .* 50"):
         connector.check_depth("", 50)
     assert connector.fused_request(QUERY, 100)["retriever"]["rrf"]["rank_window_size"] == 60
     replay = connector.describe_replay(100)
     assert (replay["depth"], replay["top_k"]) == (60, 60)
-
-
-def test_a_leg_longer_than_a_common_window_is_refused() -> None:
     legs = {**CASES["elasticsearch"].settings["legs"]}
     legs["words"] = {**legs["words"], "depth": 200}
     with pytest.raises(ConfigError, match="set window: 100"):
         build("elasticsearch", legs=legs).check_depth("", 100)
-
-
-def test_a_leg_of_qdrant_is_fused_at_its_own_depth() -> None:
     legs = {**CASES["qdrant"].settings["legs"]}
     legs["words"] = {**legs["words"], "depth": 200}
     connector = build("qdrant", legs=legs)

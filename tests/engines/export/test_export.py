@@ -91,12 +91,17 @@ def test_hostile_names_are_data(dialect: type[Dialect], fusion: str) -> None:
     assert set(read_back(dialect, configuration, "again").runs) == set(HOSTILE)
 
 
-def test_roles_that_are_not_known_are_none() -> None:
+def test_names_and_query_types_have_to_be_known() -> None:
     translation = translate_system(ENGINES["elasticsearch"], System("s", ["a", "b"]), {})
     assert translation.system is not None
     weighted = System("s", ["a", "b"], {"method": "rrf", "weights": {"keyword": 2.0}})
     with pytest.raises(ConfigError, match=r"system 's': .*keyword"):
         translate_system(ENGINES["elasticsearch"], weighted, {})
+    system = System("s", ["a", "b"], {"method": "rrf", "k": {"by_query_type": {"hybrid": 3}}})
+    assert choose_class(system, None, None) is system
+    assert choose_class(system, "hybrid", None).query_classes is None
+    with pytest.raises(UnknownNameError, match=r"'local'.*known: hybrid"):
+        choose_class(system, "local", None)
 
 
 @pytest.mark.parametrize(
@@ -118,14 +123,6 @@ def test_an_engine_is_suggested_that_can_do_it(
 
 def test_nothing_is_suggested_for_one_list() -> None:
     assert suggest_engine(System("s", ["a"])) is None
-
-
-def test_a_query_type_has_to_be_known() -> None:
-    system = System("s", ["a", "b"], {"method": "rrf", "k": {"by_query_type": {"hybrid": 3}}})
-    assert choose_class(system, None, None) is system
-    assert choose_class(system, "hybrid", None).query_classes is None
-    with pytest.raises(UnknownNameError, match=r"'local'.*known: hybrid"):
-        choose_class(system, "local", None)
 
 
 def compare(
@@ -169,13 +166,10 @@ def test_one_query(
     assert changes.is_tied.tolist() == [tied]
 
 
-def test_the_precision_decides_what_a_tie_is() -> None:
+def test_ties_by_the_precision_and_documents_cut_off() -> None:
     first, second = {"d1": 2.0, "d2": 1.0}, {"d2": 1.0 + 1e-8, "d1": 1.0}
     assert compare(first, second).is_tied.tolist() == [True]
     assert compare(first, second, precision="float64").is_changed.tolist() == [True]
-
-
-def test_a_document_that_is_cut_off_is_a_change() -> None:
     scores = {"d1": 3.0, "d2": 2.0}
     assert compare(scores, scores, cut=1).is_other_set.tolist() == [True]
     assert not compare(scores, scores, cut=2).is_changed.any()
@@ -188,12 +182,11 @@ def test_all_are_checked_before_the_first_is_written(tmp_path: Path) -> None:
     assert not (tmp_path / "a.json").exists()
     written = write_files({"a.json": "1", "b.json": "2"}, tmp_path, force=True)
     assert [path.read_text() for path in written] == ["1", "2"]
-
-
-def test_a_folder_in_the_way(tmp_path: Path) -> None:
-    (tmp_path / "a.json").mkdir()
+    (tmp_path / "c.json").mkdir()
     with pytest.raises(ConfigError, match="is a folder"):
-        write_files({"a.json": "1"}, tmp_path, force=True)
+        write_files({"c.json": "1"}, tmp_path, force=True)
+    [path] = write_files({"config/a.yml": "x"}, tmp_path / "new")
+    assert path == tmp_path / "new/config/a.yml"
 
 
 @pytest.mark.parametrize("name", ["../a", "/a", "a/../../b", "..\\a", ""])
@@ -201,11 +194,6 @@ def test_no_name_leads_out_of_the_folder(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="outside the folder"):
         write_files({name: "1"}, tmp_path / "out")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_file_below_a_folder(tmp_path: Path) -> None:
-    [path] = write_files({"config/a.yml": "x"}, tmp_path / "new")
-    assert path == tmp_path / "new/config/a.yml"
 
 
 @pytest.mark.parametrize("default", [None, 3.0, 1e12])

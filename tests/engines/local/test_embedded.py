@@ -98,14 +98,11 @@ def test_a_pull_has_one_list_and_no_replay(
     assert name == "sqlite" or lists == {leg: DEPTH}
 
 
-def test_a_leg_of_chroma_has_the_nearest_documents(index: Indexes) -> None:
+def test_legs_of_chroma_and_sqlite_have_their_order(index: Indexes) -> None:
     hits = read(connect(index, "chroma"), "dense", 20, texts=True)
     assert [hit.document for hit in hits] == nearest(20)
     assert [hit.text for hit in hits] == [CORPUS.texts[hit.document] for hit in hits]
     assert all(hit.score <= 0 for hit in hits)
-
-
-def test_a_leg_of_sqlite_has_the_order_of_bm25(index: Indexes) -> None:
     hits = read(connect(index, "sqlite"), "fts5", texts=True)
     with closing(sqlite3.connect(index("sqlite")["path"])) as database:
         statement = "SELECT id, body, -rank FROM docs WHERE docs MATCH ? ORDER BY rank LIMIT 50"
@@ -233,12 +230,9 @@ def test_what_is_not_there_is_named_and_not_made(
         assert "\n" not in str(caught.value)
 
 
-def test_texts_need_the_name_of_their_column(index: Indexes) -> None:
+def test_texts_of_lancedb_need_their_column(index: Indexes) -> None:
     with pytest.raises(ConfigError, match="set text_field"):
         read(connect(index, "lancedb", text_field=None), "bm25", texts=True)
-
-
-def test_the_fused_answer_of_lancedb_has_texts(index: Indexes) -> None:
     (hit,) = read(connect(index, "lancedb", fused={}), "", 1, texts=True)
     assert hit.text == CORPUS.texts[hit.document]
 

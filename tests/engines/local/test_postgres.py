@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-import psycopg2  # type: ignore[import-untyped]
+import psycopg2  # type: ignore[import-untyped]  # type: ignore[import-untyped]
 import pytest
 
 from benchmarks.studies.pulled_engines.indexes import Settings, build_postgres
@@ -17,7 +17,19 @@ from fusion_bench.engines.connectors.pgvector import (
     fused_statement,
     source_statement,
 )
+from fusion_bench.engines.dialects.sql import Pgvector
 from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.experiment.system import System
+from tests.engines.cases import (
+    QUERIES,
+    ROLES,
+    Lists,
+    align_lists,
+    random_lists,
+    random_system,
+    ranked_lists,
+    scores,
+)
 from tests.engines.local.cases import (
     CORPUS,
     ask,
@@ -62,13 +74,15 @@ def test_the_dialect_replays_the_exported_statement(settings: Settings, tmp_path
     check_replays("pgvector", settings, tmp_path)
 
 
-def test_a_select_of_the_users_is_a_leg(settings: Settings) -> None:
+def test_selects_and_fused_answers_have_their_documents(settings: Settings) -> None:
     sql = (
         "SELECT id, -(dense <-> %(vector)s::vector) AS score FROM docs "
         "WHERE body NOT LIKE '%%qqq%%' ORDER BY score DESC LIMIT %(depth)s;"
     )
     hits = read(build("pgvector", settings, **leg(search="vector", sql=sql)), "x", 7)
     assert [hit.document for hit in hits] == nearest(7)
+    hits = read(build("pgvector", settings, fused={}), "", 5, texts=True)
+    assert [hit.text for hit in hits] == [CORPUS.texts[hit.document] for hit in hits]
 
 
 @pytest.mark.parametrize("metric", ["inner_product", "l2"])
@@ -86,11 +100,6 @@ def test_all_words_of_the_query(settings: Settings, rank: str) -> None:
     assert {hit.document for hit in hits} == {
         name for name, text in CORPUS.texts.items() if set(words) <= set(text.split())
     }
-
-
-def test_the_fused_answer_has_texts(settings: Settings) -> None:
-    hits = read(build("pgvector", settings, fused={}), "", 5, texts=True)
-    assert [hit.text for hit in hits] == [CORPUS.texts[hit.document] for hit in hits]
 
 
 def test_a_list_that_an_index_cut_short_is_refused(settings: Settings, address: str) -> None:
@@ -151,11 +160,18 @@ def test_what_the_server_refuses_is_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_statement_that_takes_too_long_is_stopped(settings: Settings) -> None:
+def test_statements_that_only_read_in_time(settings: Settings, address: str) -> None:
     slow = leg(search="text", sql="SELECT id, 1 AS score FROM docs, pg_sleep(60)")
     with pytest.raises(ProviderError) as caught:
         read(build("pgvector", settings, timeout=0.2, **slow), "x")
     assert caught.value.kind == "timeout"
+    sql = "SELECT id, setval('numbers', 7) AS score FROM docs"
+    connection = psycopg2.connect(address)
+    with connection, connection.cursor() as cursor:
+        cursor.execute("CREATE SEQUENCE numbers")
+    connection.close()
+    with pytest.raises(ProviderError, match="read-only transaction"):
+        read(build("pgvector", settings, **leg(search="text", sql=sql)), "x")
 
 
 def test_a_connection_with_some_of_its_settings_serves_no_call(settings: Settings) -> None:
@@ -168,16 +184,6 @@ def test_a_connection_with_some_of_its_settings_serves_no_call(settings: Setting
                 await session.read_fingerprint()
 
     ask(connector, ask_twice)
-
-
-def test_sessions_only_read(settings: Settings, address: str) -> None:
-    sql = "SELECT id, setval('numbers', 7) AS score FROM docs"
-    connection = psycopg2.connect(address)
-    with connection, connection.cursor() as cursor:
-        cursor.execute("CREATE SEQUENCE numbers")
-    connection.close()
-    with pytest.raises(ProviderError, match="read-only transaction"):
-        read(build("pgvector", settings, **leg(search="text", sql=sql)), "x")
 
 
 def test_a_vector_in_a_select_needs_a_search_by_vector() -> None:
@@ -210,3 +216,68 @@ def test_the_password_is_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
         build(
             "pgvector", {"table": "docs"}, **leg(search="text"), key=f"postgresql://me:{secret}@h"
         )
+
+
+# ── what PostgreSQL gives for the SQL that is written
+
+
+LISTS = {
+    "bm25": {"q": {"a": 4.0, "b": 3.0, "c": 2.0}},
+    "dense": {"q": {"b": 0.5, "d": 0.5}},
+}
+
+
+Connection: TypeAlias = Any
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[Connection]:
+    """To a real PostgreSQL."""
+    with running_postgres() as url:
+        opened = psycopg2.connect(url)
+        opened.autocommit = True
+        yield opened
+        opened.close()
+
+
+def query_database(
+    connection: Connection, system: System, lists: Lists, query: str
+) -> dict[str, float]:
+    """Document → score, best first, of the statement over tables that hold the lists."""
+    with connection.cursor() as cursor:
+        for n, name in enumerate(system.runs, 1):
+            cursor.execute(
+                f'DROP TABLE IF EXISTS "LIST_{n}"; '
+                f'CREATE TABLE "LIST_{n}" (id varchar, score double precision)'
+            )
+            rows = lists[name].get(query, {}).items()
+            cursor.executemany(f'INSERT INTO "LIST_{n}" VALUES (%s, %s)', list(rows))  # noqa: S608 - a number
+        cursor.execute(Pgvector.write(system).files["search.sql"])
+        return {str(document): float(score) for document, score in cursor.fetchall()}
+
+
+def test_postgresql_ranks_as_the_dialect_does(
+    connection: Connection,
+) -> None:
+    checked = 0
+    for seed in range(12):
+        translated = Pgvector.translate(random_system(seed), ROLES).system
+        if translated is None:
+            continue
+        everything = translated.model_copy(update={"top_k": None})
+        lists = random_lists(seed)
+        for query, ours in ranked_lists(everything, align_lists(lists)).items():
+            if query not in QUERIES:
+                continue
+            theirs = query_database(connection, everything, lists, query)
+            assert theirs == pytest.approx(ours)
+            assert [ours[document] for document in theirs] == pytest.approx([*ours.values()])
+            checked += 1
+    assert checked > 20
+
+
+def test_awkward_names_in_postgresql(connection: Connection) -> None:
+    names = ["it's", 'a "b" \\ -- ;\n/* ユ $1']
+    system = System("s", names, dialect="pgvector", fusion={"weights": {names[0]: 2.0}})
+    lists = dict(zip(names, LISTS.values(), strict=True))
+    assert query_database(connection, system, lists, "q") == pytest.approx(scores(system, lists))

@@ -127,6 +127,15 @@ def test_no_server_and_no_place_of_the_texts_say_what_to_do(tmp_path: Path) -> N
         pull(tmp_path, server.url, texts=True, fused=bare)
 
 
+def test_texts_need_a_place(tmp_path: Path) -> None:
+    leg = {**LEG, "text": None}
+    with (
+        serving(SearchServer()) as server,
+        pytest.raises(ConfigError, match=r"legs\.mine\.text"),
+    ):
+        pull(tmp_path, server.url, legs={"mine": leg}, texts=True)
+
+
 def test_more_hits_than_asked_for_are_dropped_and_counted(tmp_path: Path) -> None:
     with serving(SearchServer()) as server:
         pulled = pull(tmp_path, server.url, depth=1)
@@ -136,13 +145,17 @@ def test_more_hits_than_asked_for_are_dropped_and_counted(tmp_path: Path) -> Non
     assert note.startswith("mine sent 2 hits")
 
 
-def test_a_server_that_drips_is_cut_off(tmp_path: Path) -> None:
+def test_servers_that_drip_or_ask_for_an_hour_are_cut_off(tmp_path: Path) -> None:
     drip = Reply(b" " * 10_000, drips=True)
     with (
         serving(answering(drip)) as server,
         pytest.raises(ProviderError, match=r"no answer within 0\.3 s"),
     ):
         pull(tmp_path, server.url, timeout=0.3, concurrency=1, attempts=1)
+    reply = Reply(b"", 429, {"Retry-After": "3600"})
+    with serving(answering(reply)) as server, pytest.raises(ProviderError, match="status 429"):
+        pull(tmp_path, server.url, concurrency=1)
+    assert len(server.requests) == 1
 
 
 @pytest.mark.parametrize(
@@ -158,13 +171,6 @@ def test_what_may_pass_is_asked_again(tmp_path: Path, reply: Reply) -> None:
         pulled = pull(tmp_path, server.url, concurrency=1)
     assert pulled.record.lists[0].retries == 1
     assert len(server.requests) == 3
-
-
-def test_a_server_that_asks_for_an_hour_is_not_asked_again(tmp_path: Path) -> None:
-    reply = Reply(b"", 429, {"Retry-After": "3600"})
-    with serving(answering(reply)) as server, pytest.raises(ProviderError, match="status 429"):
-        pull(tmp_path, server.url, concurrency=1)
-    assert len(server.requests) == 1
 
 
 def test_the_key_comes_from_the_environment_and_is_shown_nowhere(
@@ -230,15 +236,6 @@ def test_bad_addresses(tmp_path: Path, url: str) -> None:
     with pytest.raises(ConfigError, match="url") as caught:
         pull(tmp_path, url)
     assert "pw" not in str(caught.value)
-
-
-def test_texts_need_a_place(tmp_path: Path) -> None:
-    leg = {**LEG, "text": None}
-    with (
-        serving(SearchServer()) as server,
-        pytest.raises(ConfigError, match=r"legs\.mine\.text"),
-    ):
-        pull(tmp_path, server.url, legs={"mine": leg}, texts=True)
 
 
 #: The search that is under way when the pull is killed; those before it were answered.

@@ -339,6 +339,14 @@ def test_a_file_in_the_way(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert "is a file" in capsys.readouterr().err
 
 
+def test_fields_and_ids_of_queries_are_kept_as_they_are(tmp_path: Path) -> None:
+    pull(tmp_path, {"ids": leg("ids")}, text='{"id": "q 1", "text": "x", "seen": ["\\ud800"]}\n')
+    line = (tmp_path / "mine/queries.jsonl").read_text(encoding="utf-8")
+    assert json.loads(line) == {"id": "q 1", "text": "x", "seen": ["\ud800"]}
+    dataset = load_dataset(tmp_path / "mine/dataset.yaml", every_query=True)
+    assert [*dataset.runs["ids"].to_dict()] == ["q 1"]  # not a TREC file, for it has a blank
+
+
 def judge(folder: Path) -> Path:
     (folder / "qrels.txt").write_text("q1 0 a 1\nq2 0 c 1\n", encoding="utf-8")
     path = folder / "dataset.yaml"
@@ -419,14 +427,6 @@ def test_lists_that_a_limit_of_the_engine_cuts_are_noted(tmp_path: Path) -> None
     [note] = pulled.notes
     assert "ids returned 3 documents" in note
     assert "5 were asked" in note
-
-
-def test_fields_and_ids_of_queries_are_kept_as_they_are(tmp_path: Path) -> None:
-    pull(tmp_path, {"ids": leg("ids")}, text='{"id": "q 1", "text": "x", "seen": ["\\ud800"]}\n')
-    line = (tmp_path / "mine/queries.jsonl").read_text(encoding="utf-8")
-    assert json.loads(line) == {"id": "q 1", "text": "x", "seen": ["\ud800"]}
-    dataset = load_dataset(tmp_path / "mine/dataset.yaml", every_query=True)
-    assert [*dataset.runs["ids"].to_dict()] == ["q 1"]  # not a TREC file, for it has a blank
 
 
 def test_a_failure_before_the_first_question_leaves_nothing_behind(tmp_path: Path) -> None:

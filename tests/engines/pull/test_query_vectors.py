@@ -41,9 +41,6 @@ def test_an_archive_is_read_as_it_stands(tmp_path: Path) -> None:
 def test_lines_with_vectors(tmp_path: Path) -> None:
     path = write_lines(tmp_path, {"id": "q1", "vector": [1, 2]}, {"_id": "q2", "vector": [0.5, 0]})
     assert find(default=path) == {"q1": (1.0, 2.0), "q2": (0.5, 0.0)}
-
-
-def test_lines_with_sparse_vectors(tmp_path: Path) -> None:
     rows = [{"id": q, "indices": [7, 2], "values": [0.5, 1]} for q in TEXTS]
     found = find("sparse_vector", write_lines(tmp_path, *rows))
     assert found == {"q1": {2: 1.0, 7: 0.5}, "q2": {2: 1.0, 7: 0.5}}

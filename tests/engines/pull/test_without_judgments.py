@@ -46,12 +46,11 @@ def test_commands_that_need_no_judgments_work(folder: Path, capsys: Capture) -> 
     assert "nothing is judged" in output + errors
 
 
-def test_an_unknown_query_is_not_called_unjudged(folder: Path, capsys: Capture) -> None:
+def test_unknown_queries_and_trained_fusions_say_what_they_lack(
+    folder: Path, capsys: Capture
+) -> None:
     words = ["explain", folder / "experiment.yaml", "q9"]
     assert "'q9' among the 2" in run(capsys, words)[2]
-
-
-def test_what_is_trained_asks_for_judgments(folder: Path, capsys: Capture) -> None:
     path = folder / "trained.yaml"
     path.write_text(
         "dataset: dataset.yaml\nsystems: {s: {runs: [bm25, dense], fusion: {method: map_fuse}}}\n"

@@ -53,6 +53,14 @@ def test_what_is_not_given_is_not_checked(files: list[str], capsys: Capture) -> 
     assert found["dead ids"]["status"] == found["duplicate documents"]["status"] == "not checked"
 
 
+def test_a_list_without_answers(files: list[str], capsys: Capture) -> None:
+    path = Path("datasets/tiny/a.trec")
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
+    found = find(capsys, files)
+    finding = found["queries in the lists"]
+    assert (finding["status"], "a 1, b 4." in finding["text"]) == ("look", True)
+
+
 def test_the_dataset_is_ready(files: list[str], capsys: Capture) -> None:
     assert main([*files, "--documents", "documents.jsonl"]) == 0
     assert "eval datasets/mine/experiment.yaml" in capsys.readouterr().out
@@ -77,17 +85,13 @@ def test_a_broken_file_is_refused_without_the_check_too(files: list[str], capsys
     assert not Path("datasets/mine").exists()
 
 
-def test_a_list_without_answers(files: list[str], capsys: Capture) -> None:
-    path = Path("datasets/tiny/a.trec")
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
-    found = find(capsys, files)
-    finding = found["queries in the lists"]
-    assert (finding["status"], "a 1, b 4." in finding["text"]) == ("look", True)
-
-
-def test_nobody_can_be_asked(files: list[str], capsys: Capture) -> None:
+def test_nobody_is_asked_and_nothing_overwritten(files: list[str], capsys: Capture) -> None:
     assert main(files[:3]) == 2
     assert "nobody can be" in capsys.readouterr().err
+    Path("datasets/mine").mkdir()
+    Path("datasets/mine/dataset.yaml").write_text("mine")
+    assert main(files) == 2
+    assert "DIR datasets/mine: " in capsys.readouterr().err
 
 
 def test_nothing_is_judged_yet(files: list[str], capsys: Capture) -> None:
@@ -135,10 +139,3 @@ def test_files_are_asked_for(
     assert "nowhere.trec: no" in capsys.readouterr().err
     assert Path("datasets/mine/runs/a.trec").exists()
     assert Path("datasets/mine/qrels.txt").exists() == judged
-
-
-def test_nothing_is_overwritten(files: list[str], capsys: Capture) -> None:
-    Path("datasets/mine").mkdir()
-    Path("datasets/mine/dataset.yaml").write_text("mine")
-    assert main(files) == 2
-    assert "DIR datasets/mine: " in capsys.readouterr().err

@@ -87,13 +87,10 @@ def test_chunks_have_the_length_of_a_section() -> None:
             assert 40 <= len(chunk.text.split()) <= 120, chunk.id
 
 
-def test_no_text_is_nearly_another() -> None:
+def test_near_duplicates_are_found_where_they_are() -> None:
     texts = [(each.id, each.text, each.language) for game in games() for each in game.chunks]
     texts += [(each.id, each.text, each.language) for game in games() for each in game.questions]
     assert script("duplicates").near_duplicates(texts) == []
-
-
-def test_a_text_with_a_noun_exchanged_is_a_near_duplicate() -> None:
     near = script("duplicates").near_duplicates
     first = "Take the topmost tile of the red stack and lay it beside the fountain in the square."
     again = first.replace("tile", "card")
@@ -103,16 +100,13 @@ def test_a_text_with_a_noun_exchanged_is_a_near_duplicate() -> None:
     )
 
 
-def test_documents_and_queries_are_the_written_texts() -> None:
+def test_documents_queries_and_qrels_are_those_written() -> None:
     texts = script("texts")
     for name, lines in (
         ("documents.jsonl", texts.document_lines(games())),
         ("queries.jsonl", texts.query_lines(games())),
     ):
         assert (ROOT / name).read_text(encoding="utf-8").splitlines() == list(lines)
-
-
-def test_qrels_are_the_judgments() -> None:
     lines = list(script("judgments").qrels_lines(judgments()))
     assert (ROOT / "qrels.txt").read_text(encoding="utf-8").splitlines() == lines
 

@@ -332,10 +332,15 @@ def test_queries_may_be_named(tmp_path: Path) -> None:
     assert dataset.qrels.to_dict() == {"x": {"a": 1}}
 
 
-def test_a_score_of_nan_is_no_score(tmp_path: Path) -> None:
+def test_named_queries_and_scores_are_complete(tmp_path: Path) -> None:
     wrong = make_search("one", make_item("a", 0.5, keyword=float("nan")))
     with pytest.raises(DataError, match=r"results\.0\.relevance\.keyword: "):
         convert(tmp_path, "", wrong)
+    queries = tmp_path / "queries.jsonl"
+    queries.write_text('{"id": "x", "query": "one"}\n', encoding="utf-8")
+    log = write_log(tmp_path, make_search("one", make_item("a", 0.5, keyword=1.0)))
+    with pytest.raises(DataError, match=r"jsonl:1: .*'text'.*id, query"):
+        write_log_dataset(log, LogOptions(out=tmp_path / "out", queries=queries))
 
 
 @pytest.mark.parametrize(
@@ -404,14 +409,6 @@ def test_a_classification_that_nobody_searched_is_noted(tmp_path: Path) -> None:
         make_classification("two", "local", 0.9),
     )
     assert any("(for example 'two')" in note for note in made.notes)
-
-
-def test_a_named_query_needs_its_text(tmp_path: Path) -> None:
-    queries = tmp_path / "queries.jsonl"
-    queries.write_text('{"id": "x", "query": "one"}\n', encoding="utf-8")
-    log = write_log(tmp_path, make_search("one", make_item("a", 0.5, keyword=1.0)))
-    with pytest.raises(DataError, match=r"jsonl:1: .*'text'.*id, query"):
-        write_log_dataset(log, LogOptions(out=tmp_path / "out", queries=queries))
 
 
 def test_a_dataset_that_cannot_be_written_whole_is_not_there(

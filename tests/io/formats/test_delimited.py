@@ -45,19 +45,13 @@ def test_a_run_as_csv_with_its_columns_in_any_order(name: str, tmp_path: Path) -
     assert load_run(path, read_options=ReadOptions(rank_from="column")).ranks.tolist() == [1, 2]
 
 
-def test_a_header_of_as_many_columns_as_trec_has_is_a_header(tmp_path: Path) -> None:
+def test_headers_and_columns_of_trec(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", "docno,iteration,rel,qid\nd1,0,3,q1\n")
     assert load_qrels(path).to_dict() == {"q1": {"d1": 3}}
-
-
-def test_without_a_header_the_columns_are_those_of_trec(tmp_path: Path) -> None:
     path = written(tmp_path / "q.tsv", "query-1\t0\td1\t1\nquery-1\t0\td2\t0\n")
     assert load_qrels(path).to_dict() == {"query-1": {"d1": 1, "d2": 0}}
     run = written(tmp_path / "r.tsv", "q1\tQ0\td1\t1\t0.5\ttag\n")
     assert load_run(run).to_dict() == {"q1": {"d1": 0.5}}
-
-
-def test_a_trec_file_of_another_name_is_read(tmp_path: Path) -> None:
     for suffix in ("csv", "tsv"):
         run = written(tmp_path / f"r.{suffix}", "q1 Q0 d1 1 0.5 tag\nq1 Q0 d2 2 0.25 tag\n")
         assert load_run(run).to_dict() == {"q1": {"d1": 0.5, "d2": 0.25}}
@@ -124,18 +118,12 @@ def test_the_delimiter_is_what_splits_the_header_into_known_names(
     assert load_qrels(path, layout=layout).to_dict() == {"a query": {"d1": 2}}
 
 
-def test_a_delimiter_inside_of_cells_does_not_mislead(tmp_path: Path) -> None:
+def test_names_ids_and_delimiters_of_the_file_s_own(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", "query;doc,a,b,c,d;relevance;document\na,b;x;1;d\n")
     assert load_qrels(path).to_dict() == {"a,b": {"d": 1}}
-
-
-def test_names_of_the_file_s_own(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", "search term,document_url,rating\nred shoes,/a,3\n")
     own = {"query": "Search Term ", "document": "document_url", "grade": "rating"}
     assert load_qrels(path, layout=FileLayout(columns=own)).to_dict() == {"red shoes": {"/a": 3}}
-
-
-def test_an_id_goes_before_a_text(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "query,qid,document,doc_id,score\nred,q1,a shoe,d1,2\n")
     assert load_run(path).to_dict() == {"q1": {"d1": 2.0}}
 
@@ -206,9 +194,12 @@ def test_a_suggestion_keeps_the_columns_that_are_named(tmp_path: Path) -> None:
         FileLayout(columns={"doc": "page"})
 
 
-def test_a_decimal_comma_is_named(tmp_path: Path) -> None:
+def test_a_decimal_comma_is_named_with_the_number_to_write(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "qid|docid|score\nq1|d1|0,5\n")
     with pytest.raises(DataError, match=r"a\.csv:2:.*'0,5'.*number:"):
+        load_run(path)
+    path = written(tmp_path / "a.tsv", "query\tdocument\tscore\nq1\ta\t2.5\nq1\tb\t1,5\n")
+    with pytest.raises(DataError, match=r"'1,5'.*write '1\.5'"):
         load_run(path)
 
 
@@ -228,12 +219,6 @@ def test_a_comma_between_digits_is_a_decimal_point(
 def test_grades_with_decimal_commas(tmp_path: Path) -> None:
     path = written(tmp_path / "a.csv", "\ufeffquery;document;grade\r\nq1;a;1,0\r\nq1;b;0,0\r\n")
     assert load_qrels(path).to_dict() == {"q1": {"a": 1, "b": 0}}
-
-
-def test_a_comma_beside_points_is_answered_by_the_number_to_write(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.tsv", "query\tdocument\tscore\nq1\ta\t2.5\nq1\tb\t1,5\n")
-    with pytest.raises(DataError, match=r"'1,5'.*write '1\.5'"):
-        load_run(path)
 
 
 @pytest.mark.parametrize("cells", [("1,5", "2.5"), ("1,234,567", "3"), ("1.234,5", "1")])

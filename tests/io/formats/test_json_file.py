@@ -35,13 +35,10 @@ def test_a_run(name: str, zipped: bool, ending: str, tmp_path: Path) -> None:
     assert list(by_column.to_dict()["q1"]) == ["d1", "d2"]
 
 
-def test_a_rank_that_is_missing_somewhere_is_no_column(tmp_path: Path) -> None:
+def test_ids_that_are_numbers_and_ranks_that_are_missing(tmp_path: Path) -> None:
     path = written(tmp_path / "a.jsonl", RUN.replace(', "rank": 2', ""))
     with pytest.raises(DataError, match="no rank column"):
         load_run(path, read_options=ReadOptions(rank_from="column"))
-
-
-def test_qrels_with_ids_that_are_numbers(tmp_path: Path) -> None:
     path = written(tmp_path / "q.jsonl", '{"query_id": 7, "doc_id": "ü", "relevance": 2}\n')
     assert load_qrels(path).to_dict() == {"7": {"ü": 2}}
 
@@ -149,12 +146,18 @@ def is_uniform(rows: list[dict[str, Any]]) -> bool:
     return read_uniform_objects(items, "run", **options) is not None
 
 
-def test_both_ways_read_the_same(tmp_path: Path) -> None:
+def test_other_rows_read_the_same_and_an_error_names_the_line(tmp_path: Path) -> None:
     mixed = [*ROWS[:2], {**ROWS[2], "more": None}]
     assert is_uniform(ROWS)
     assert not is_uniform(mixed)
     runs = [load_run(write(tmp_path / f"{n}.jsonl", rows)) for n, rows in enumerate((ROWS, mixed))]
     assert runs[0].digest() == runs[1].digest()
+    path = write(tmp_path / "a.jsonl", [*ROWS, {**ROWS[0], "docno": "d9", "score": "high"}])
+    with pytest.raises(DataError, match=r"a\.jsonl:4:.*'high'"):
+        load_run(path)
+    path = write(tmp_path / "b.jsonl", [{"qid": "q1", "doc": "d1"}])
+    with pytest.raises(DataError, match=r"b\.jsonl:1: "):
+        load_run(path)
 
 
 @pytest.mark.parametrize(
@@ -163,12 +166,3 @@ def test_both_ways_read_the_same(tmp_path: Path) -> None:
 )
 def test_other_ids_are_read_one_by_one(row: dict[str, Any]) -> None:
     assert not is_uniform([*ROWS, {**ROWS[0], **row}])
-
-
-def test_an_error_still_names_the_line(tmp_path: Path) -> None:
-    path = write(tmp_path / "a.jsonl", [*ROWS, {**ROWS[0], "docno": "d9", "score": "high"}])
-    with pytest.raises(DataError, match=r"a\.jsonl:4:.*'high'"):
-        load_run(path)
-    path = write(tmp_path / "b.jsonl", [{"qid": "q1", "doc": "d1"}])
-    with pytest.raises(DataError, match=r"b\.jsonl:1: "):
-        load_run(path)

@@ -173,7 +173,7 @@ def test_queries_to_documents_as_ranx_writes_them(
         assert load_run(tmp_path / name).to_dict() == expected
 
 
-def test_lists_without_scores_keep_their_order(tmp_path: Path) -> None:
+def test_places_in_a_list_are_ranks_and_lists_without_scores_keep_them(tmp_path: Path) -> None:
     items: list[Any] = [
         {"qid": "q1", "hits": ["d1", "d2", "d3"]},
         {"qid": "q2", "hits": [{"id": "d2"}, {"id": "d1"}]},
@@ -187,9 +187,6 @@ def test_lists_without_scores_keep_their_order(tmp_path: Path) -> None:
     }
     with pytest.raises(DataError, match=r"no column|no grades"):
         load_qrels(tmp_path / "a.jsonl")
-
-
-def test_the_place_in_a_list_is_a_rank(tmp_path: Path) -> None:
     hits = [{"id": "d1", "score": 1}, {"id": "d2", "score": 3}]
     path = write_lines(tmp_path / "a.jsonl", {"qid": "q", "hits": hits})
     assert list(load_run(path).to_dict()["q"]) == ["d2", "d1"]

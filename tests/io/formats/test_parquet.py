@@ -35,12 +35,9 @@ def test_a_run(tmp_path: Path) -> None:
     assert list(by_column.to_dict()["q1"]) == ["d1", "ü"]
 
 
-def test_qrels_with_ids_that_are_numbers(tmp_path: Path) -> None:
+def test_ids_that_are_numbers_and_grades_that_are_floats(tmp_path: Path) -> None:
     path = table(tmp_path / "q.parquet", query_id=[1, 1], doc_id=[10, 20], relevance=[2, 0])
     assert load_qrels(path).to_dict() == {"1": {"10": 2, "20": 0}}
-
-
-def test_grades_that_are_whole_floats_are_grades(tmp_path: Path) -> None:
     path = table(tmp_path / "q.parquet", qid=["q"], docid=["d"], rel=[2.0])
     assert load_qrels(path).to_dict() == {"q": {"d": 2}}
 
@@ -63,7 +60,7 @@ def test_what_is_wrong_is_said_with_its_record(
         load_qrels(table(tmp_path / "q.parquet", **columns))
 
 
-def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+def test_names_of_columns_that_are_equal_or_no_utf8(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
     columns = [pa.array(["q"]), pa.array(["d"]), pa.array([1]), pa.array([2])]
@@ -71,6 +68,12 @@ def test_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_arrays(columns, names=["qid", "docid", "rel", "rel"]), path)
     with pytest.raises(DataError, match=r"(two columns|Multiple)"):
         load_qrels(path)
+    path = tmp_path / "a.parquet"
+    rows = {"qid": ["q1"], "docno": ["d1"], "score": [0.5], "comment": ["x"]}
+    pq.write_table(pa.table(rows), path, store_schema=False)
+    path.write_bytes(path.read_bytes().replace(b"comment", b"commen\xff"))
+    with pytest.raises(DataError, match=r"a\.parquet:.*UTF-8"):
+        load_run(path)
 
 
 def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
@@ -78,17 +81,6 @@ def test_what_is_no_parquet_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     path.write_text("q1 Q0 d1 1 1 t\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"a\.parquet: .*Parquet table"):
-        load_run(path)
-
-
-def test_a_column_whose_name_is_no_utf8(tmp_path: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    pq = pytest.importorskip("pyarrow.parquet")
-    path = tmp_path / "a.parquet"
-    columns = {"qid": ["q1"], "docno": ["d1"], "score": [0.5], "comment": ["x"]}
-    pq.write_table(pa.table(columns), path, store_schema=False)
-    path.write_bytes(path.read_bytes().replace(b"comment", b"commen\xff"))
-    with pytest.raises(DataError, match=r"a\.parquet:.*UTF-8"):
         load_run(path)
 
 

@@ -85,13 +85,6 @@ def test_scores_decide_and_not_the_rank_column(tmp_path: Path) -> None:
     assert list(by_column.to_dict()["q1"]) == ["low", "high"]
 
 
-def test_ties_go_by_document_from_above_or_by_the_file(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.trec", "q1 Q0 b 1 1 t\nq1 Q0 c 2 1 t\nq1 Q0 a 3 1 t\n")
-    assert list(load_run(path).to_dict()["q1"]) == ["c", "b", "a"]
-    by_file = load_run(path, read_options=ReadOptions(source_ties="file"))
-    assert list(by_file.to_dict()["q1"]) == ["b", "c", "a"]
-
-
 @pytest.mark.parametrize(
     ("column", "ranks"), [([0, 1, 2], [1, 2, 3]), ([1, 2, 3], [1, 2, 3]), ([1, 5, 9], [1, 5, 9])]
 )
@@ -128,15 +121,6 @@ def test_a_duplicate_is_an_error_or_keeps_its_best_rank(tmp_path: Path) -> None:
     assert run.duplicates == 1
 
 
-def test_zero_scores_are_counted_and_dropped_on_request(tmp_path: Path) -> None:
-    path = written(tmp_path / "a.trec", "q1 Q0 d 1 3 t\nq1 Q0 e 2 0 t\nq1 Q0 f 3 -0.0 t\n")
-    assert load_run(path).zero_scores == 2
-    assert len(load_run(path).to_dict()["q1"]) == 3
-    run = load_run(path, read_options=ReadOptions(drop_zero_scores=True))
-    assert run.to_dict() == {"q1": {"d": 3.0}}
-    assert run.zero_scores == 2
-
-
 @pytest.mark.parametrize("grade", ["1.5", "one", "1e0", "1.0.0", ""])
 def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.txt", f"q1 0 d1 1\nq1 0 d2 {grade or 'x'}\n")
@@ -144,10 +128,12 @@ def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
         load_qrels(path)
 
 
-def test_a_grade_beyond_64_bits_is_refused(tmp_path: Path) -> None:
+def test_grades_and_paths_that_no_file_can_have(tmp_path: Path) -> None:
     path = written(tmp_path / "q.txt", f"q1 0 d1 {10**30}\n")
     with pytest.raises(FusionBenchError, match=r"q\.txt:1: grade"):
         load_qrels(path)
+    with pytest.raises(DataError, match=r"be read: .*(name|null)"):
+        load_run(tmp_path / f"{'x' * 5000}.trec")
 
 
 @pytest.mark.parametrize(
@@ -186,6 +172,12 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
         load_run(written(tmp_path / "run", ""))
 
 
+def test_a_missing_file_without_a_suffix_is_missing(tmp_path: Path) -> None:
+    for name in ("run", "x" * 5000):
+        with pytest.raises(DataError, match=r"no such file|be read"):
+            load_run(tmp_path / name)
+
+
 @pytest.mark.parametrize(
     ("file", "name"),
     [
@@ -198,11 +190,6 @@ def test_an_unknown_suffix_lists_the_known_ones(tmp_path: Path) -> None:
 def test_a_run_is_named_as_its_file_without_suffixes(file: str, name: str, tmp_path: Path) -> None:
     assert load_run(written(tmp_path / file, RUN)).name == name
     assert load_run(tmp_path / file, name="other").name == "other"
-
-
-def test_a_path_that_no_file_can_have(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"be read: .*(name|null)"):
-        load_run(tmp_path / f"{'x' * 5000}.trec")
 
 
 @pytest.mark.parametrize("file", ["run", "input.bm25", "run.gz", "input.uogTr.2021"])
@@ -223,12 +210,6 @@ def test_a_file_that_does_not_look_like_trec_needs_its_format(content: str, tmp_
         load_run(path)
     with pytest.raises(DataError, match=r"run:\d: "):
         load_run(path, layout=FileLayout(format="trec"))
-
-
-def test_a_missing_file_without_a_suffix_is_missing(tmp_path: Path) -> None:
-    for name in ("run", "x" * 5000):
-        with pytest.raises(DataError, match=r"no such file|be read"):
-            load_run(tmp_path / name)
 
 
 def test_trec_files_have_no_names_of_columns(tmp_path: Path) -> None:

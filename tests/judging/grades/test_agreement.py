@@ -49,9 +49,6 @@ def test_each_judge_is_compared_with_people_and_people_with_each_other() -> None
         assert [(c.reference, c.judge) for c in report.comparisons] == pairs
     unknown = {name: JudgeGrades(judge.qrels) for name, judge in given.items()}
     assert len(measure_agreement(unknown, binary_relevance=1).comparisons) == 3
-
-
-def test_a_grade_of_one_judge_alone_has_no_precision() -> None:
     given = judges(people={"q1": {"d1": 0, "d2": 2}}, m={"q1": {"d1": 0, "d2": 0}})
     [pair] = measure_agreement(given, binary_relevance=1).comparisons
     assert (pair.per_grade[1].recall, pair.per_grade[1].precision) == (0.0, None)

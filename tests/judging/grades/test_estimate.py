@@ -130,16 +130,12 @@ def test_difference_below_the_least_gain_is_called_so() -> None:
     assert up.answer.startswith("better, by less")
 
 
-def test_queries_that_the_machine_did_not_grade_are_refused() -> None:
+def test_few_queries_of_people_or_others_than_the_machine_graded_are_refused() -> None:
     machine = make_values("llm", 20, shift=0.1)
     people = take(make_values("people", 22, shift=0.1), 22)
 
     with pytest.raises(ConfigError, match=r"2 queries .* \(q20"):
         estimate(people, machine)
-
-
-def test_three_queries_of_people_are_too_few() -> None:
-    machine = make_values("llm", 20, shift=0.1)
 
     with pytest.raises(ConfigError, match=r"--human-judge people: .* 3 queries"):
         estimate(take(machine, 3), machine)

@@ -89,7 +89,9 @@ def test_page_names_what_depends_on_the_judge(capsys: Capture) -> None:
     assert "the same verdict" in capsys.readouterr().out
 
 
-def test_judges_need_no_judgments_beside_them(project: Path, capsys: Capture) -> None:
+def test_judges_need_no_judgments_beside_them_but_a_common_query(
+    project: Path, capsys: Capture
+) -> None:
     replace_in_dataset(project, "qrels: qrels.txt\n", "")
 
     record = run_json(capsys, "--judge", "llm", "--judge", "other")
@@ -98,6 +100,10 @@ def test_judges_need_no_judgments_beside_them(project: Path, capsys: Capture) ->
     assert main([*ESTIMATE, "--json"]) == 0
     assert main([*ESTIMATE, "--machine-judge", "qrels"]) == 2
     assert "unknown judge 'qrels'" in capsys.readouterr().err
+    (project / "datasets/mine/other.txt").write_text("z1 0 n0 1\n", encoding="utf-8")
+
+    assert main([*COMMAND, "--judge", "llm", "--judge", "other"]) == 2
+    assert "(llm: 60, other: 1)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -115,13 +121,6 @@ def test_judges_that_cannot_be_compared_are_refused(
 ) -> None:
     assert main([*COMMAND, *words]) == 2
     assert message in capsys.readouterr().err
-
-
-def test_judges_without_a_common_query_are_refused(project: Path, capsys: Capture) -> None:
-    (project / "datasets/mine/other.txt").write_text("z1 0 n0 1\n", encoding="utf-8")
-
-    assert main([*COMMAND, "--judge", "llm", "--judge", "other"]) == 2
-    assert "(llm: 60, other: 1)" in capsys.readouterr().err
 
 
 def test_judge_of_the_family_of_a_list_is_named(project: Path, capsys: Capture) -> None:

@@ -201,14 +201,13 @@ def test_files_of_the_dataset_are_not_replaced(root: Path, capsys: Capture) -> N
     assert (root / "datasets/tiny/qrels.txt").read_bytes() == before
 
 
-def test_a_machines_grades_are_not_mixed_with_peoples(root: Path, capsys: Capture) -> None:
+def test_judgments_of_a_machine_and_complete_ones_take_no_others(
+    root: Path, capsys: Capture
+) -> None:
     judge_sheet(root, capsys, "ann", "q2,d4,2")
     edit(root, DATASET, "qrels: qrels.txt", "qrels: {path: qrels.txt, kind: machine}")
     err = refuse(capsys, DATASET, "--write-qrels", "datasets/tiny/judgments/qrels.txt")
     assert "a machine" in err
     assert not (root / "datasets/tiny/judgments/qrels.txt").exists()
-
-
-def test_complete_judgments_need_no_judge(root: Path, capsys: Capture) -> None:
     edit(root, DATASET, "name: tiny", "name: tiny\njudgments: complete")
     assert "judgments are complete" in refuse(capsys, DATASET, "--list")

@@ -73,7 +73,7 @@ def test_broken_logs(tmp_path: Path, name: str, text: str, message: str) -> None
     assert message in str(caught.value)
 
 
-def test_strata_have_equal_traffic() -> None:
+def test_strata_and_quotas_are_equal_where_there_are_enough() -> None:
     """One query has a third of 90 searches, three the next, thirty the last."""
     counts = (
         {"top": 30} | {f"middle {n}": 10 for n in range(3)} | {f"rare {n}": 1 for n in range(30)}
@@ -81,6 +81,10 @@ def test_strata_have_equal_traffic() -> None:
     strata = cut_strata(make_log(counts))
     sizes = {name: len(queries) for name, queries in strata.items()}
     assert sizes == {"head": 1, "torso": 3, "tail": 30}
+    letters = "abcdefghijklmnopqrstuvwxyz"
+    texts = [f"{a}{b}{a} {b}{b}{a}{a}" for a in letters for b in letters[:8]]
+    sample = sample_queries(make_log(dict.fromkeys(texts, 5)), 30)
+    assert Counter(query.stratum for query in sample.queries) == dict.fromkeys(STRATA, 10)
 
 
 WORDS = st.text(alphabet="abcdefgh ", min_size=3, max_size=12).filter(normalize_text)
@@ -108,13 +112,6 @@ def test_a_sample(counts: dict[str, int], count: int) -> None:
         assert len(texts) == len(log.queries)
     everything = sample_queries(log, len(log.queries), keep_similar=True)
     assert (everything.similar, everything.short) == (0, 0)
-
-
-def test_quotas_are_equal_where_there_are_enough() -> None:
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    texts = [f"{a}{b}{a} {b}{b}{a}{a}" for a in letters for b in letters[:8]]
-    sample = sample_queries(make_log(dict.fromkeys(texts, 5)), 30)
-    assert Counter(query.stratum for query in sample.queries) == dict.fromkeys(STRATA, 10)
 
 
 @pytest.mark.parametrize(
@@ -178,16 +175,15 @@ def test_strata_of_equal_frequencies_mean_nothing(tmp_path: Path, capsys: Captur
         assert (note in capsys.readouterr().out) == is_uniform
 
 
-def test_searches_that_do_not_count_are_named(tmp_path: Path, capsys: Capture) -> None:
+def test_searches_that_do_not_count_are_named_and_the_log_is_not_overwritten(
+    tmp_path: Path, capsys: Capture
+) -> None:
     (tmp_path / "log.txt").write_text(f"paris\n???\n{'x' * 1001}\n")
     words = ["queries", "sample", str(tmp_path / "log.txt"), "--out", str(tmp_path / "q.jsonl")]
     assert main(words) == 0
     out = capsys.readouterr().out
     assert "note: 1 search without" in out
     assert "note: 1 search of more" in out
-
-
-def test_the_log_is_not_overwritten(tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "log.txt").write_text("a\n")
     log = str(tmp_path / "log.txt")
     assert main(["queries", "sample", log, "--out", log]) == 2

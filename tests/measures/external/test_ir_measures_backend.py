@@ -178,10 +178,19 @@ def test_negative_grades_are_not_handed_over() -> None:
     assert found[:, 1].tolist() == [0, 0, 0, 0, 1]
 
 
-def test_infap_which_needs_negative_grades_is_refused() -> None:
+def test_judgments_of_every_query_are_needed() -> None:
     built = build(Case({"q": {"a": 1, "b": -1}}, {"q": {"a": 1.0}}))
     with pytest.raises(ConfigError, match=r"^infAP.*'pooled,"):
         compute_measures([parse_measure("infAP")], built.runs, built.positions)
+    built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
+    unjudged = replace(built.runs, qrels=None)
+    with pytest.raises(ConfigError, match=r"^Bpref:.*ir_measures,.*qrels$"):
+        compute_measures([parse_measure("Bpref")], unjudged, built.positions)
+    qrels = Qrels.from_dict({"q1": {"a": 1}, "q2": {"a": 1}})
+    runs = align(qrels, [Run.from_dict("r", {"q1": {"a": 1.0}})])
+    runs = replace(runs, qrels=Qrels.from_dict({"q1": {"a": 1}}))
+    with pytest.raises(ConfigError, match=r"^query 'q2'"):
+        compute_measures([parse_measure("Bpref")], runs, np.ones(1, dtype=np.int64))
 
 
 def test_providers_get_ids_without_blanks(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,13 +208,10 @@ def test_providers_get_ids_without_blanks(monkeypatch: pytest.MonkeyPatch) -> No
     assert given == [({"1": {"d0": 3}}, {"1": {"d1": 2.0, "d0": 1.0}})]
 
 
-def test_nothing_returned_at_all_is_the_default() -> None:
+def test_what_is_returned_and_judged_is_handed_over() -> None:
     built = build(Case({"q": {"a": 1}}, {"q": {"a": None}}))
     found = compute_measures([parse_measure("Bpref")], built.runs, built.positions)
     assert found.tolist() == [[0.0]]
-
-
-def test_judgments_of_unreturned_documents_are_handed_over() -> None:
     built = build(Case({"q": {"a": 1, "b": 1, "c": 0}}, {"q": {"a": 1.0}}))
     found = compute_measures([parse_measure("SetR")], built.runs, built.positions)
     assert found.tolist() == [[0.5]]
@@ -219,18 +225,3 @@ def test_a_provider_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
     with pytest.raises(ConfigError, match=r"^Bpref:.*ir_measures.*:.*luck$"):
         compute_measures([parse_measure("Bpref")], built.runs, built.positions)
-
-
-def test_needs_the_judgments() -> None:
-    built = build(Case({"q": {"a": 1}}, {"q": {"a": 1.0}}))
-    unjudged = replace(built.runs, qrels=None)
-    with pytest.raises(ConfigError, match=r"^Bpref:.*ir_measures,.*qrels$"):
-        compute_measures([parse_measure("Bpref")], unjudged, built.positions)
-
-
-def test_needs_the_judgments_of_every_query() -> None:
-    qrels = Qrels.from_dict({"q1": {"a": 1}, "q2": {"a": 1}})
-    runs = align(qrels, [Run.from_dict("r", {"q1": {"a": 1.0}})])
-    runs = replace(runs, qrels=Qrels.from_dict({"q1": {"a": 1}}))
-    with pytest.raises(ConfigError, match=r"^query 'q2'"):
-        compute_measures([parse_measure("Bpref")], runs, np.ones(1, dtype=np.int64))

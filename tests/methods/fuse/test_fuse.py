@@ -81,9 +81,11 @@ def test_bonuses_that_break_a_rule(bonus: dict[int, float]) -> None:
         fusions.build({"method": "rrf_v2", "bonus": bonus})
 
 
-def test_bonuses_are_kept_by_rank() -> None:
+def test_a_base_fusion_weighs_every_source_alike_and_bonuses_by_rank() -> None:
     fusion = fusions.build({"method": "rrf_v2", "bonus": {10: 0.01, 1: 0.05, 3: 0.02}})
     assert list(fusion.model_dump()["bonus"]) == [1, 3, 10]
+    fusion = fusions.build("weighted_score")
+    assert Fusion.source_weights(fusion, SOURCES, ROLES).tolist() == [1, 1, 1]
 
 
 def test_rrf_v2_needs_a_question_that_weighs_something() -> None:
@@ -123,11 +125,6 @@ def test_greatest_possible_score_of_a_query_without_candidates() -> None:
         np.testing.assert_array_equal(fusion.max_possible(runs), [4.0, expected])
 
 
-def test_a_base_fusion_weighs_every_source_alike() -> None:
-    fusion = fusions.build("weighted_score")
-    assert Fusion.source_weights(fusion, SOURCES, ROLES).tolist() == [1, 1, 1]
-
-
 # ── other names of fusion methods, and one number in place of two weights
 
 
@@ -165,9 +162,11 @@ def test_an_alias_is_a_method_with_parameters(given: object, meant: dict[str, An
     assert fusions.build(given).model_dump()["method"] == meant["method"]
 
 
-def test_every_alias_can_be_built() -> None:
+def test_every_alias_can_be_built_or_is_suggested() -> None:
     for name in fusions.aliases:
         assert fusions.build(name).method in fusions.load_built_in()
+    with pytest.raises(ConfigError, match="mean 'convex'"):
+        fusions.build("convx")
 
 
 def test_combsum_orders_by_the_plain_sum() -> None:
@@ -178,11 +177,6 @@ def test_combsum_orders_by_the_plain_sum() -> None:
     )
     order = np.argsort(-fusions.build("combsum").fuse(runs))
     assert [runs.vocabulary[runs.documents[i]] for i in order] == ["y", "z", "x"]
-
-
-def test_a_name_near_an_alias_is_suggested() -> None:
-    with pytest.raises(ConfigError, match="mean 'convex'"):
-        fusions.build("convx")
 
 
 @pytest.mark.parametrize("method", ["rrf", "weighted_score", "convex"])

@@ -104,19 +104,13 @@ def best_first(*documents: str) -> dict[str, float]:
     return {d: float(len(documents) - n) for n, d in enumerate(documents)}
 
 
-def test_the_example_of_the_docstring() -> None:
+def test_circles_and_lists_that_returned_neither() -> None:
     found = scores("condorcet", bm25=best_first("a", "b", "c"), dense=best_first("b", "a", "d"))
     assert found == {"a": 3.5, "b": 3.5, "c": 1.5, "d": 1.5}
-
-
-def test_a_circle_stays_between_what_beats_it_and_what_it_beats() -> None:
     circle = [("b", "c", "d"), ("c", "d", "b"), ("d", "b", "c")]
     lists = dict(zip(("bm25", "dense", "hyde"), circle, strict=True))
     found = scores("condorcet", **{s: best_first("a", *r, "e") for s, r in lists.items()})
     assert found == {"a": 5, "b": 3, "c": 3, "d": 3, "e": 1}
-
-
-def test_a_list_that_returned_neither_does_not_vote() -> None:
     found = scores(
         "condorcet", bm25=best_first("a", "b"), dense=best_first("c"), hyde=best_first("c")
     )
@@ -191,13 +185,10 @@ PUBLISHED = {
 }
 
 
-def test_the_example_of_softmax_rrf() -> None:
+def test_the_example_and_the_numbers_of_softmax_rrf() -> None:
     config = {"method": "softmax_rrf", "rank_decay": 0, "weights": {"bm25": 3}}
     found = scores(config, bm25={"a": 7.0, "b": 7.0})
     assert sorted(found.values()) == pytest.approx([0.5 * 3 / 62, 0.5 * 3 / 61], rel=1e-15)
-
-
-def test_the_numbers_of_its_source() -> None:
     dense, bm25 = {"a": 0.9, "b": 0.6}, {"b": 11.0, "c": 9.0, "a": 4.0}
     found = scores(PUBLISHED, dense=dense, bm25=bm25)
     in_dense = [math.exp(0.9 / 0.8 - 0.02), math.exp(0.6 / 0.8 - 0.04)]
@@ -237,16 +228,13 @@ def test_values_that_break_a_rule_of_softmax_rrf(options: dict[str, object], mes
         fusions.build({"method": "softmax_rrf", **options})
 
 
-def test_each_number_is_tuned_for_all_sources_or_for_each() -> None:
+def test_numbers_of_each_source_are_tuned_and_checked() -> None:
     config = {"method": "softmax_rrf", "temperature": {"bm25": 2.0}}
     assert fusions.build(config).space(SOURCES)[:5] == (
         integer("k", 1, 1000, log=True),
         *(real(f"temperature.{name}", 0.01, 100.0, log=True) for name in SOURCES),
         real("rank_decay", 0.0, 1.0),
     )
-
-
-def test_a_number_that_fits_no_source_is_refused() -> None:
     fusion = fusions.build({"method": "softmax_rrf", "rank_decay": {"graph": 1}})
     with pytest.raises(ConfigError, match="rank_decay: 'graph'"):
         fusion.check_sources(("bm25",), [frozenset()])

@@ -89,21 +89,18 @@ def test_worked_examples(config: dict[str, Any], lists: Lists, expected: float) 
     assert scores(config, lists)["x"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_missing_document_is_no_evidence_against_it() -> None:
+def test_missing_documents_are_no_evidence_or_have_the_least_score() -> None:
     found = scores(
         {"method": "log_odds", "normalize": "none"}, {"a": {"x": 0.8}, "b": {"y": 0.4, "x": 0.5}}
     )
     assert found["x"] > 0.5 > found["y"]  # y lacks in a, which says nothing
-
-
-WEIGHTED = {"mixed", "comb_mnz", "wmnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_odds"}
-
-
-def test_a_weighted_sum_fills_in_the_least_score_of_a_list() -> None:
     lists = {"a": {"x": 4.0, "y": 1.0}, "b": {"y": 9.0, "z": 3.0}}
     config = {"method": "weighted_sum", "normalize": "none", "weights": {"b": 0.5}}
     assert scores({**config, "missing": "min"}, lists) == {"x": 5.5, "y": 5.5, "z": 2.5}
     assert scores(config, lists) == {"x": 4.0, "y": 5.5, "z": 1.5}
+
+
+WEIGHTED = {"mixed", "comb_mnz", "wmnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_odds"}
 
 
 # Explanations ------------------------------------------------------------------------------------
@@ -158,9 +155,11 @@ def test_no_document_reaches_more_than_greatest_scores_below_0_allow() -> None:
 # Errors and tuning -------------------------------------------------------------------------------
 
 
-def test_log_odds_needs_probabilities() -> None:
+def test_log_odds_and_tm2c2_say_what_they_need() -> None:
     with pytest.raises(AlignmentError, match=r"log_odds.*'a'.*12"):
         scores({"method": "log_odds", "normalize": "none"}, {"a": {"x": 12.0}, "b": {"x": 0.5}})
+    with pytest.raises(AlignmentError, match="'lo' for source 'c'"):
+        scores({"method": "tm2c2"}, PAIR)
 
 
 @pytest.mark.parametrize(
@@ -177,11 +176,6 @@ def test_log_odds_needs_probabilities() -> None:
 def test_a_configuration_that_breaks_a_rule(config: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         fusions.build(config)
-
-
-def test_tm2c2_asks_for_the_least_score_of_a_source_that_it_does_not_know() -> None:
-    with pytest.raises(AlignmentError, match="'lo' for source 'c'"):
-        scores({"method": "tm2c2"}, PAIR)
 
 
 @pytest.mark.parametrize("method", [*METHODS])

@@ -137,7 +137,4 @@ def test_a_search_has_one_k_or_one_a_source() -> None:
         fusion = fusions.build({"method": method, "k": {"keyword": 20}})
         found = [p for p in fusion.space(SOURCES) if p.path.startswith("k")]
         assert found == [integer(f"k.{name}", 1, 1000, log=True) for name in SOURCES]
-
-
-def test_a_whole_number_stays_one_in_reports() -> None:
     assert rrf().model_dump_json() == '{"method":"rrf","weights":{},"k":60,"normalize":"none"}'

@@ -230,14 +230,11 @@ def test_logistic_regression_of_one_class_is_finite(label: float) -> None:
     assert np.sign(fitted[0]) == (1 if label else -1)
 
 
-def test_logistic_scores_are_log_odds_that_average_to_the_share_of_relevant_ones() -> None:
+def test_logistic_scores_average_to_the_share_of_relevant_ones_and_shrink() -> None:
     model = fit(RUNS, method="logistic_regression")
     chance = 1 / (1 + np.exp(-model.fuse(unseen(RUNS))))
     relevant = RUNS.judged & (RUNS.grades >= 1)
     assert chance.mean() == pytest.approx(relevant.mean(), abs=1e-6)
-
-
-def test_a_greater_penalty_shrinks_the_weights() -> None:
     sizes = [
         np.abs(fit(RUNS, method="logistic_regression", l2=l2).weights).sum()
         for l2 in (0.1, 10.0, 1e6)

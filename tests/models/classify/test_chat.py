@@ -52,7 +52,9 @@ def make_client(server: ClassifyingServer, **changes: object) -> ChatClassifierC
     return ChatClassifierClient.model_validate(given)
 
 
-def test_the_answer_of_the_model_is_the_classification(server: ClassifyingServer) -> None:
+def test_an_answer_of_the_model_is_the_classification_and_an_unsure_one_hybrid(
+    server: ClassifyingServer,
+) -> None:
     [answer] = ChatClassifier(make_client(server), settings=SETTINGS).classify(["what is X?"])
     found = answer.classification
     assert (found.type, found.confidence, answer.failure) == ("global", 0.9, "")
@@ -60,9 +62,6 @@ def test_the_answer_of_the_model_is_the_classification(server: ClassifyingServer
     assert found.suggested_weights.graph == 0.5
     [body] = server.requests
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("m", 0.0, 400)
-
-
-def test_an_unsure_answer_is_hybrid(server: ClassifyingServer) -> None:
     server.reply = lambda _: {**GOOD, "confidence": 0.6}
     [answer] = ChatClassifier(make_client(server), settings=SETTINGS).classify(["x"])
     assert (answer.classification.type, answer.classification.confidence) == ("hybrid", 0.6)
@@ -136,12 +135,9 @@ def test_the_price_is_limited(server: ClassifyingServer) -> None:
     assert len(server.asked_queries) < 9
 
 
-def test_an_empty_query_is_not_asked(server: ClassifyingServer) -> None:
+def test_without_a_text_or_a_server_there_is_no_answer(server: ClassifyingServer) -> None:
     [answer] = ChatClassifier(make_client(server), settings=SETTINGS).classify([" "])
     assert ("no text" in answer.failure, server.requests) == (True, [])
-
-
-def test_nobody_listens() -> None:
     client = ChatClassifierClient(model="m", base_url=closed_port(), key=None)
     [answer] = ChatClassifier(client, settings=SETTINGS).classify(["x"])
     assert answer.failure.startswith("connection: ")

@@ -97,22 +97,16 @@ def test_names_in_a_query(text: str, wanted: list[str]) -> None:
     assert extract_entities(text) == wanted
 
 
-def test_known_names_count_wherever_they_stand() -> None:
+def test_known_names_other_forms_and_an_answer_for_each_text() -> None:
     rules = RuleClassifier(entities=["golden ticket", "kerberos (v5)"])
     found = rules.classify_text("does the Golden Ticket use kerberos (v5) or goldentickets")
     assert found.extracted_entities == ("golden ticket", "kerberos (v5)")
-
-
-def test_other_forms_of_a_query() -> None:
     text = "What is the difference of rooks?"
     assert expand_query(text) == ["difference rooks", text.replace("difference", "comparison")]
     assert expand_query("rook") == expand_query("") == expand_query("is the") == []
     towers = RuleClassifier(synonyms={"rook": ["tower"]}).classify_text("rook")
     assert towers.expanded_queries == ("tower",)
     assert len(expand_query("a b", {"b": [str(n) for n in range(9)]})) == MOST
-
-
-def test_each_text_gets_its_answer() -> None:
     answers = RULES.classify(["Who?", "overview", "Who?"])
     assert [str(each.classification.type) for each in answers] == ["local", "global", "local"]
     assert {each.failure for each in answers} == {""}
@@ -156,14 +150,11 @@ def test_predictions_stand_beside_what_was_known(tmp_path: Path) -> None:
     assert (made.queries, made.failures, made.files) == (4, {}, (out, records))
 
 
-def test_without_types_there_is_nothing_to_agree_with(tmp_path: Path, capsys: Capture) -> None:
+def test_the_command_prints_tables_with_or_without_types(tmp_path: Path, capsys: Capture) -> None:
     path = write_queries(tmp_path, {"id": "a", "text": "x"})
     assert main(["classify", str(path), "--out", str(tmp_path / "o.jsonl"), "--json"]) == 0
     record = json.loads(capsys.readouterr().out)
     assert (record["predictions"]["agreement"], record["ledger"]) == (None, None)
-
-
-def test_the_command_prints_tables(tmp_path: Path, capsys: Capture) -> None:
     path = write_queries(tmp_path, *QUERIES)
     assert main(["classify", str(path), "--out", str(tmp_path / "o.jsonl")]) == 0
     printed = capsys.readouterr().out

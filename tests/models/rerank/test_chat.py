@@ -292,13 +292,10 @@ def test_a_few_unread_scores_are_named_and_degrade_nothing(
     assert "degraded" not in out
 
 
-def test_a_long_list_of_places_is_shortened() -> None:
+def test_unread_places_are_shortened_and_told_from_a_fallback() -> None:
     places = {f"q{i}": (1, 2) for i in range(7)}
     assert describe_unread(places, limit=2).startswith("q0: 1, 2; q1: 1, 2; 5 more ")
     assert describe_unread({"q": (3,)}) == "q: 3"
-
-
-def test_a_fallback_and_unread_scores_are_told_apart() -> None:
     meta = ListMeta(
         list_sha256="", created="", dataset="d", system="s", depth=1, score_space="unit",
         asked="a/m", providers={"a/m": ("q1",), "b/m": ("q2",), "fused order": ("q3",)},

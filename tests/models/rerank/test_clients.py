@@ -262,12 +262,9 @@ def test_scores_lie_in_their_space(
     assert caught.value.kind == "malformed"
 
 
-def test_a_position_that_no_document_has_is_refused() -> None:
+def test_positions_that_no_document_has_and_prices_of_the_user() -> None:
     with pytest.raises(ProviderError, match="unread positions"):
         check_reply(Reply((0.5,), unread=(1,)), 1, Identity("p", "m", "unit"))
-
-
-def test_prices_are_the_users() -> None:
     price = Price(per_1000_searches=2, per_million_tokens=0.5, per_million_output_tokens=4)
     assert price.cost_of(Usage(3, 1_000_000, 500_000)) == pytest.approx(0.006 + 0.5 + 2)
     assert providers.build("cohere").price is None

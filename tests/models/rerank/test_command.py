@@ -201,7 +201,7 @@ def test_a_production_run_keeps_its_deadline(root: Path, capsys: Capture) -> Non
     assert (root / LIST).exists() or "no query was" in told
 
 
-def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
+def test_places_and_systems_that_do_not_fit(root: Path, capsys: Capture) -> None:
     blocked = root / "blocked.jsonl.meta.json"
     blocked.mkdir()  # where the record has to go
     with serving(Loopback("jina")) as state:
@@ -210,9 +210,6 @@ def test_a_place_that_cannot_be_written(root: Path, capsys: Capture) -> None:
         blocked.rmdir()
         assert main(command(state, "--out", "blocked.jsonl")) == 0  # and nothing was lost
     assert set(state.paid.values()) == {1}
-
-
-def test_a_system_that_does_not_fit(root: Path, capsys: Capture) -> None:
     edit(root, "experiments/e.yaml", "  one:\n    runs: [a, b]", "  one:\n    runs: [a, c]")
     with serving(Loopback("jina")) as state:
         options = ("experiments/e.yaml", "--system", "one")
@@ -220,14 +217,11 @@ def test_a_system_that_does_not_fit(root: Path, capsys: Capture) -> None:
     assert "runs.1: unknown run 'c'" in capsys.readouterr().err
 
 
-def test_a_query_without_candidates_is_left_out(root: Path) -> None:
+def test_queries_without_candidates_or_scores(root: Path, capsys: Capture) -> None:
     edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "")
     with serving(Loopback("jina")) as state:
         assert main(command(state, "--out", "x.jsonl", "--system", "a")) == 0
     assert {row["query"] for row in rows(Path("x.jsonl"))} == {"q1", "q2", "q4"}
-
-
-def test_nobody_scored_anything(root: Path, capsys: Capture) -> None:
     with serving(Loopback("jina", fail=lambda _: "text")) as state:
         assert main(command(state)) == 2
     assert "fused order after jina/" in capsys.readouterr().err

@@ -122,13 +122,10 @@ def test_a_model_that_fails_is_a_failure_of_the_provider(tmp_path: Path) -> None
     assert caught.value.kind == "server"
 
 
-def test_a_model_of_two_classes_is_refused(tmp_path: Path) -> None:
+def test_models_and_folders_that_cannot_be_used(tmp_path: Path) -> None:
     provider = providers.build({"method": "onnx", "folder": save(tmp_path / "m", classes=2)})
     with pytest.raises(ProviderError, match="one output"):
         scored(provider, "actor", ["disk", "task"])
-
-
-def test_a_folder_without_a_model(tmp_path: Path) -> None:
     provider = providers.build({"method": "onnx", "folder": tmp_path})
     with pytest.raises(ConfigError, match=r"model\.onnx: No such"):
         scored(provider, "q", ["d"])
@@ -136,9 +133,6 @@ def test_a_folder_without_a_model(tmp_path: Path) -> None:
         (tmp_path / name).write_text("nothing", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be loaded"):
         scored(provider, "q", ["d"])
-
-
-def test_a_missing_library_is_named() -> None:
     with pytest.raises(MissingExtraError, match=r"bench\[local\]"):
         import_optional("no_such_library", extra="local", purpose="a local cross-encoder")
 

@@ -43,23 +43,15 @@ def test_whatever_a_score_depends_on_is_in_its_key(field: str) -> None:
     assert store.read_scores(WHO, "q", ["a "]) == [None]
 
 
-def test_many_documents_at_once() -> None:
+def test_many_documents_resolved_models_and_answers_with_their_price() -> None:
     store = ScoreStore()
     scores = {f"d{i}": i / 2000 for i in range(1201)}
     store.save_scores(WHO, "q", scores)
     assert store.read_scores(WHO, "q", list(scores)) == list(scores.values())
-
-
-def test_a_resolved_model_is_remembered() -> None:
-    store = ScoreStore()
     assert store.resolved_model(WHO) == "m"
     store.save_model(WHO, "m-2024")
     assert store.resolved_model(WHO) == "m-2024"
     assert store.resolved_model(replace(WHO, endpoint="http://b")) == "m"
-
-
-def test_an_answer_is_kept_with_its_price_or_not_at_all() -> None:
-    store = ScoreStore()
     with pytest.raises(TypeError):
         store.save_scores(WHO, "q", {"a": 0.5}, ("run", {"cost": object()}))
     assert store.read_scores(WHO, "q", ["a"]) == [None]
@@ -188,17 +180,15 @@ def test_who_asks_the_same_model_waits(tmp_path: Path) -> None:
     assert list(store.parent.iterdir()) == []
 
 
-def test_who_asks_another_model_does_not_wait(tmp_path: Path) -> None:
+def test_who_asks_another_model_or_has_no_locks_does_not_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store = tmp_path / "s.sqlite"
     with lock_models(store, [FIRST]), lock_models(store, [SECOND]):
         assert len(list(tmp_path.iterdir())) == 2
     with lock_models(store, [FIRST]), lock_models(tmp_path / "t.sqlite", [FIRST]):
         assert len(list(tmp_path.iterdir())) == 2
 
-
-def test_where_there_are_no_locks_nobody_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
     def refuse(path: Path, *, wait: bool) -> int:
         raise OSError(f"{path}: no locks {wait}")
 

@@ -99,34 +99,25 @@ def test_vectors_are_normalized_means_in_the_order_of_the_texts(
     np.testing.assert_allclose(vectors, [expected(text) for text in TEXTS], atol=1e-6)
 
 
-def test_no_vector_depends_on_its_company(paths: tuple[Path, Path]) -> None:
+def test_vectors_are_cut_and_depend_on_no_company(paths: tuple[Path, Path]) -> None:
     model = encoder(paths)
     together = model.encode(TEXTS)
     np.testing.assert_array_equal(model.encode(TEXTS), together)
     for text, vector in zip(TEXTS, together, strict=True):
         np.testing.assert_allclose(model.encode([text])[0], vector, atol=1e-6)
-
-
-def test_long_texts_are_cut(paths: tuple[Path, Path]) -> None:
     vectors = encoder(paths, max_tokens=2).encode(["actor dumps memory disk"])
     np.testing.assert_allclose(vectors[0], expected("actor dumps"), atol=1e-6)
 
 
-def test_a_text_without_tokens_is_near_nothing(paths: tuple[Path, Path]) -> None:
+def test_scores_are_cosines_where_there_is_something_to_search(paths: tuple[Path, Path]) -> None:
     index = DenseIndex({"a": "actor", "b": "disk"}, encoder(paths))
     assert index.scores([""]).tolist() == [[0, 0]]
     assert index.scores(["", "actor"])[0].tolist() == [0, 0]
     assert DenseIndex({"a": ""}, encoder(paths)).scores(["actor"]).tolist() == [[0]]
-
-
-def test_scores_are_cosines(paths: tuple[Path, Path]) -> None:
     index = DenseIndex({str(i): text for i, text in enumerate(TEXTS)}, encoder(paths))
     vectors = np.array([expected(text) for text in TEXTS])
     assert index.ids == ("0", "1", "2", "3", "4")
     np.testing.assert_allclose(index.scores(TEXTS), vectors @ vectors.T, atol=1e-6)
-
-
-def test_nothing_to_search_or_to_ask(paths: tuple[Path, Path]) -> None:
     model = encoder(paths)
     assert DenseIndex({}, model).scores(["actor"]).shape == (1, 0)
     assert DenseIndex({"a": "actor"}, model).scores([]).shape == (0, 1)

@@ -61,7 +61,7 @@ def test_vectors_are_of_length_one_and_paid_for_once(kind: str, tmp_path: Path) 
     assert steps[-1] == (3, 3)
 
 
-def test_requests_are_as_documented() -> None:
+def test_requests_are_as_documented_with_prefixes_by_kind() -> None:
     store = AnswerStore()
     with serving(ModelServer()) as state:
         embed_texts(encoder(state, dimensions=16), ["x"], "query", store)
@@ -73,9 +73,6 @@ def test_requests_are_as_documented() -> None:
         ),
         ("/embed", {"inputs": ["x"], "truncate": True, "normalize": True}),
     ]
-
-
-def test_prefixes_differ_by_kind() -> None:
     with serving(ModelServer()) as state:
         model = encoder(state, "tei", query_prefix="query: ", document_prefix="passage: ")
         embed_texts(model, ["x"], "query", AnswerStore())

@@ -47,16 +47,10 @@ def test_documents_near_the_named_entity_score_higher() -> None:
     assert gale.argmax() == 0
     assert dict(zip(index.ids, lantern, strict=True))["d5"] > 1
     assert not nothing.any()
-
-
-def test_an_end_that_is_both_is_the_entity() -> None:
     index = GraphIndex(DOCUMENTS, ENTITIES, [("d4", "ship", 1.0)])
     [row] = index.scores(["dusk phase"])
     by_id = dict(zip(index.ids, row, strict=True))
     assert min(by_id["d1"], by_id["d2"]) > by_id["d4"] == 0
-
-
-def test_entities_are_linked_to_japanese_texts() -> None:
     documents = {"a": "焦げカードを捨てます。", "b": "列車コマを進めます。"}
     entities = {"焦げ": Entity(("焦げ",), None), "列車": Entity(("列車コマ",), None)}
     index = GraphIndex(documents, entities, [], GraphRules(tokens="bigrams"))
@@ -126,13 +120,10 @@ def weight(holders: int) -> float:
     return math.log(1 + len(NAMES) / holders)
 
 
-def test_coverage_is_the_share_of_the_names_weight() -> None:
+def test_coverage_and_seeds_are_shares_of_the_weight_of_a_name() -> None:
     [row] = EntityLinker(NAMES).coverage(["discovery of accounts and ACCOUNTS"])
     known, rare = weight(2), weight(1)
     assert row.tolist() == pytest.approx([0, known / (known + rare), 1, 0])
-
-
-def test_seeds_weigh_by_sharpened_coverage_and_by_how_telling_the_name_is() -> None:
     linker = EntityLinker(NAMES, GraphRules(threshold=0.4, sharpness=3))
     whole = weight(1) + weight(2)
     partial = (weight(2) / whole) ** 3 * whole
@@ -140,20 +131,14 @@ def test_seeds_weigh_by_sharpened_coverage_and_by_how_telling_the_name_is() -> N
     assert row[2] == pytest.approx(whole)
     assert row[1] == (pytest.approx(partial) if weight(2) / whole >= 0.4 else 0)
     assert linker.entities == ("t1", "t2", "t3", "t4")
-
-
-def test_half_a_name_counts_from_the_threshold_on() -> None:
     assert EntityLinker(NAMES, GraphRules(threshold=0.5)).seeds(["task"])[0, 0] > 0
     assert EntityLinker(NAMES, GraphRules(threshold=0.51)).seeds(["task"])[0, 0] == 0
+    assert EntityLinker(NAMES).seeds([]).shape == (0, 4)
 
 
 @pytest.mark.parametrize("text", ["", "the of", "nothing known"])
 def test_a_text_that_names_nothing_has_no_seed(text: str) -> None:
     assert not EntityLinker(NAMES).seeds([text]).any()
-
-
-def test_no_text_gives_no_row() -> None:
-    assert EntityLinker(NAMES).seeds([]).shape == (0, 4)
 
 
 Edge = tuple[str, str, float]
@@ -209,26 +194,17 @@ def test_no_query_depends_on_another(given_edges: list[Edge], weights: list[list
     np.testing.assert_array_equal(together, alone)
 
 
-def test_what_is_near_the_seed_scores_higher_than_what_is_far() -> None:
+def test_walks_by_nearness_weight_tolerance_and_without_edges() -> None:
     chain = [("n0", "n1", 1.0), ("n1", "n2", 1.0), ("n2", "n3", 1.0), ("n4", "n5", 1.0)]
     [row] = personalized_pagerank(Graph.from_edges(NODES, chain), np.eye(7)[:1], damping=0.3)
     assert row[0] > row[1] > row[2] > row[3] > 0
     assert row[4:].tolist() == [0, 0, 0]
-
-
-def test_heavier_edges_are_walked_more_often() -> None:
     star = Graph.from_edges(NODES, [("n0", "n1", 3.0), ("n0", "n2", 1.0)])
     [row] = personalized_pagerank(star, np.eye(7)[:1])
     assert row[1] == pytest.approx(3 * row[2])
-
-
-def test_a_loose_tolerance_takes_no_step() -> None:
     star = Graph.from_edges(NODES, [("n0", "n1", 3.0)])
     [row] = personalized_pagerank(star, np.eye(7)[:1], tolerance=3.0)
     assert row.tolist() == [1, 0, 0, 0, 0, 0, 0]
-
-
-def test_a_graph_without_edges_keeps_the_seeds() -> None:
     [row] = personalized_pagerank(Graph.from_edges(NODES, []), np.full((1, 7), 2.0))
     np.testing.assert_allclose(row, 1 / 7)
 

@@ -60,7 +60,7 @@ def filled_manager(**options: Any) -> Iterator[ChromaDBManager]:  # noqa: ANN401
         yield manager
 
 
-def test_every_document_comes_back() -> None:
+def test_collections_are_apart_and_their_documents_come_back() -> None:
     with filled_manager() as manager:
         items = manager.get_all_documents()
         bare = manager.get_all_documents({"kind": "faq"}, include_documents=False)
@@ -68,6 +68,12 @@ def test_every_document_comes_back() -> None:
         {"id": name, "document": text, "metadata": METADATA[name]} for name, text in TEXTS.items()
     ]
     assert {item["id"]: item["document"] for item in bare} == dict.fromkeys(("c3", "c4", "c6"))
+    with filled_manager(), closing(ChromaDBManager(WordVectors())) as other:
+        assert other.get_all_documents() == []
+    with filled_manager() as manager:
+        manager.add(["c1"], ["calm"], embeddings=[[1.0] * 16])
+        texts = {item["id"]: item["document"] for item in manager.get_all_documents()}
+    assert texts == TEXTS | {"c1": "calm"}
 
 
 @pytest.mark.parametrize("space", ["cosine", "l2", "ip"])
@@ -101,19 +107,7 @@ def test_a_folder_keeps_the_collection(tmp_path: Path) -> None:
         assert [item["id"] for item in manager.get_all_documents()] == [*TEXTS]
 
 
-def test_collections_in_memory_are_apart() -> None:
-    with filled_manager(), closing(ChromaDBManager(WordVectors())) as other:
-        assert other.get_all_documents() == []
-
-
-def test_a_document_that_is_added_again_is_replaced() -> None:
-    with filled_manager() as manager:
-        manager.add(["c1"], ["calm"], embeddings=[[1.0] * 16])
-        items = {item["id"]: item["document"] for item in manager.get_all_documents()}
-    assert items == TEXTS | {"c1": "calm"}
-
-
-def test_what_chroma_refuses() -> None:
+def test_what_chroma_refuses_or_lacks() -> None:
     with filled_manager() as manager:
         with pytest.raises(ChromaDBError, match="read the documents: "):
             manager.get_all_documents({"$never": 1})
@@ -123,9 +117,6 @@ def test_what_chroma_refuses() -> None:
         assert store is not None
         with pytest.raises(ChromaDBError, match="not search: "):
             store.similarity_search_with_relevance_scores("storm", filter={"$never": 1})
-
-
-def test_without_an_embedding_function() -> None:
     with closing(ChromaDBManager()) as manager:
         assert manager.vectorstore is None
         with pytest.raises(ChromaDBError, match="no vectors"):
@@ -197,14 +188,11 @@ def test_search_follows_the_formula(
     assert {name for name, _ in clear[:-1]} <= {item["id"] for item in results}
 
 
-def test_defaults_are_those_of_the_design(manager: ChromaDBManager) -> None:
+def test_defaults_and_shape_are_those_of_the_design(manager: ChromaDBManager) -> None:
     results = HybridRetriever(manager).search(QUERY)
     assert len(results) == 5
     assert results[0]["score"] <= 0.5 / 61 + 0.5 / 61
     assert results == HybridRetriever(manager, 0.5, 0.5).search(QUERY, 5, None, 60)
-
-
-def test_results_have_the_documented_shape(manager: ChromaDBManager) -> None:
     results = HybridRetriever(manager).search(QUERY, top_k=20)
     by_id = {item["id"]: item for item in results}
     # The path where there is one, else Chroma's id.
@@ -261,33 +249,31 @@ def test_many_queries_share_one_index(manager: ChromaDBManager) -> None:
     assert done == [1, 2, 3]
 
 
-def test_a_change_of_the_collection_is_seen() -> None:
+def test_changes_paths_and_missing_words_of_a_collection() -> None:
     with filled_manager() as own:
         retriever = HybridRetriever(own)
         assert retriever.search("tide", 1)[0]["document"] != "tide"
         own.add(["c7"], ["tide"])
         assert retriever.search("tide", 1)[0]["id"] == "c7"
-
-
-def test_a_path_that_stands_twice_has_its_best_rank() -> None:
     with filled_manager() as own:
         own.add(["c7"], ["storm"], metadatas=[{"filepath": "/rules/storm.md"}])
         results = HybridRetriever(own, 1.0, 0.0).search("storm", 20)
     assert [item["id"] for item in results].count("/rules/storm.md") == 1
     assert results[0]["document"] in {"storm", "storm storm storm"}
-
-
-def test_a_collection_without_documents_or_words() -> None:
     with closing(ChromaDBManager(WordVectors())) as own:
         assert HybridRetriever(own).search("storm") == []
         own.add(["a"], [""], embeddings=[[1.0] * 16])
         assert [item["id"] for item in HybridRetriever(own).search("storm")] == ["a"]
 
 
-def test_a_vector_store_that_is_not_initialized() -> None:
+def test_stores_that_are_not_initialized_or_have_no_ids() -> None:
     for manager in (ChromaDBManager(), None):
         with pytest.raises(HybridRetrieverError, match="not initialized"):
             HybridRetriever(cast("Any", manager))
+    found = HybridRetriever(cast("Any", WithoutIds("two ships", "one storm"))).search("storm")
+    assert {item["id"]: item["document"] for item in found} == {"a": "one storm", "b": "two ships"}
+    with pytest.raises(HybridRetrieverError, match="'filepath'"):
+        HybridRetriever(cast("Any", WithoutIds("another"))).search("storm")
 
 
 class WithoutIds:
@@ -308,13 +294,6 @@ class WithoutIds:
         return [{"id": name, "document": text, "metadata": {}} for name, text in texts.items()]
 
 
-def test_documents_without_an_id_are_those_of_the_same_text() -> None:
-    found = HybridRetriever(cast("Any", WithoutIds("two ships", "one storm"))).search("storm")
-    assert {item["id"]: item["document"] for item in found} == {"a": "one storm", "b": "two ships"}
-    with pytest.raises(HybridRetrieverError, match="'filepath'"):
-        HybridRetriever(cast("Any", WithoutIds("another"))).search("storm")
-
-
 @pytest.mark.parametrize(
     "weights",
     [(-0.1, 0.5), (0.5, float("nan")), (float("inf"), 0.5), ("0.5", 0.5), (True, 0.5), (0.5, None)],
@@ -332,12 +311,10 @@ def test_numbers_that_are_not_allowed(manager: ChromaDBManager, options: dict[st
         HybridRetriever(manager).search("storm", **options)
 
 
-def test_an_error_of_chroma_is_passed_on(manager: ChromaDBManager) -> None:
+def test_errors_of_chroma_pass_and_others_are_the_retrievers_own(manager: ChromaDBManager) -> None:
     with pytest.raises(ChromaDBError, match="Chroma could not"):
         HybridRetriever(manager).search("storm", where={"$never": 1})
 
-
-def test_any_other_error_is_the_retrievers_own() -> None:
     class Broken(WordVectors):
         def embed_query(self, text: str) -> list[float]:
             raise RuntimeError(f"no model for {text}")

@@ -24,34 +24,25 @@ from fusion_bench.models.retrievers.lexical import stem_texts
 from tests.models.retrieve.collection import YAML, make
 
 
-def test_a_missing_library_names_the_extra() -> None:
+def test_stems_and_missing_libraries() -> None:
     with pytest.raises(MissingExtraError, match=r"rank-fusion-bench\[retrieve\]"):
         import_extra("no_such_library_anywhere", purpose="a test")
-
-
-def test_stems_are_lower_case_stemmed_words_without_stopwords() -> None:
     stemmed = stem_texts(["The actors DUMPED credentials", "", "of the"])
     assert stemmed == [["actor", "dump", "credenti"], [], []]
 
 
-def test_equal_scores_stand_by_id_descending_after_rounding() -> None:
+def test_equal_scores_bounds_and_minus_zero_in_a_ranking() -> None:
     scores = np.array([0.12344, 0.12336, 0.5, 0.1234])
     assert rank_documents(["b", "a", "d", "c"], scores, depth=3, decimals=4) == [
         ("d", 0.5),
         ("c", 0.1234),
         ("b", 0.1234),
     ]
-
-
-def test_only_scores_above_the_bound_are_results() -> None:
     scores = np.array([0.0, 0.2, 0.00001, -1.0])
     assert rank_documents(["a", "b", "c", "d"], scores, depth=9, decimals=3, above=0.0) == [
         ("b", 0.2)
     ]
     assert len(rank_documents(["a", "b", "c", "d"], scores, depth=9, decimals=3)) == 4
-
-
-def test_minus_zero_is_written_as_zero() -> None:
     [(_, score)] = rank_documents(["a"], np.array([-1e-9]), depth=1)
     assert str(score) == "0.0"
 

@@ -35,16 +35,13 @@ def save(path: Path, **changes: object) -> Path:
     return path
 
 
-def test_vectors_are_scaled_to_length_one(tmp_path: Path) -> None:
+def test_vectors_of_length_one_are_read_as_written(tmp_path: Path) -> None:
     documents, queries = read_vectors(save(tmp_path / "v.npz"))
     assert {name: vector.tolist() for name, vector in documents.items()} == {
         "a": pytest.approx([0.6, 0.8], abs=1e-3),
         "b": [0.0, 0.0],
     }
     assert queries["q"].tolist() == [0.0, 1.0]
-
-
-def test_what_is_written_is_read(tmp_path: Path) -> None:
     documents = {"a": np.array([0.6, 0.8]), "b": np.array([1.0, 0.0])}
     path = write_vectors(tmp_path / "sub/v.npz", documents, {})
     read, queries = read_vectors(path)
@@ -85,13 +82,10 @@ def test_a_file_that_is_no_archive(data: bytes, tmp_path: Path) -> None:
     assert "unsafe" not in str(error.value)
 
 
-def test_a_missing_file_and_one_of_a_similar_name(tmp_path: Path) -> None:
+def test_missing_files_and_vectors_that_do_not_fit(tmp_path: Path) -> None:
     save(tmp_path / "vectors.npz")
     with pytest.raises(DataError, match=r"mean 'vectors\.npz'"):
         read_vectors(tmp_path / "vector.npz")
-
-
-def test_cosines_of_vectors_that_do_not_fit() -> None:
     [row] = cosine_chunks(np.zeros((2, 0)), np.eye(3))
     assert row.tolist() == [[0, 0, 0], [0, 0, 0]]
     with pytest.raises(DataError, match=r"2 numbers .* 3"):

@@ -36,15 +36,12 @@ def decoded(encoded: dict[str, list[object]]) -> list[list[object]]:
     return [[None if i < 0 else distinct[i] for i in row] for row in rows]  # type: ignore[attr-defined]
 
 
-def test_every_value_stands_once_with_all_its_digits() -> None:
+def test_values_stand_once_with_all_their_digits_or_as_gaps() -> None:
     rows: list[list[float | None]] = [[0.1, None, 1 / 3], [1 / 3, 0.1, math.nan]]
     encoded = encode_values(rows)
     assert encoded["distinct"] == [0.1, 1 / 3]
     assert decoded(encoded) == [[0.1, None, 1 / 3], [1 / 3, 0.1, None]]
     assert json.loads(json.dumps(encoded)) == encoded
-
-
-def test_values_of_nothing_but_gaps() -> None:
     assert encode_values([[None, None]]) == {"distinct": [], "rows": [[-1, -1]]}
     assert encode_values(np.zeros((1, 0)).tolist()) == {"distinct": [], "rows": [[]]}
 

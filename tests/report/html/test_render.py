@@ -64,20 +64,11 @@ def test_no_text_becomes_markup() -> None:
     assert not set(page.text) & set("\u2028\x00\u202e\u200f")
 
 
-def test_the_data_come_out_as_they_went_in() -> None:
+def test_data_come_out_as_they_went_in_and_packed_as_plain_letters() -> None:
     data = {"text": EVIL, "numbers": [0.1, -1, None]}
     assert page_data(render_html(Page("t", ()), data)) == data
-
-
-def test_the_same_page_is_the_same_text() -> None:
     assert render_html(evil_page(), {"a": 1}) == render_html(evil_page(), {"a": 1})
-
-
-def test_packed_data_have_no_character_that_html_knows() -> None:
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", pack_json({"text": EVIL}))
-
-
-def test_a_number_that_json_has_not_is_an_error() -> None:
     with pytest.raises(ValueError, match="JSON"):
         pack_json([float("nan")])
 
@@ -216,20 +207,17 @@ NAMES = sorted(
 )
 
 
-def test_the_dark_colors_are_the_same_by_choice_and_by_the_system() -> None:
+def test_colors_and_hashes_of_a_page() -> None:
     pattern = r'^ *:root(?::not\(\[data-theme="light"\]\)|\[data-theme="dark"\]) \{(.*?)\}'
     blocks = re.findall(pattern, read_asset("page.css"), re.MULTILINE | re.DOTALL)
     by_system, by_choice = (block.split() for block in blocks)
     assert by_system == by_choice
     assert len(by_choice) > 20
-
-
-def test_a_hash_is_that_of_the_text() -> None:
     digest = hashlib.sha256(b"a\n").digest()
     assert Asset("a\n").source == f"'sha256-{base64.b64encode(digest).decode()}'"
 
 
-def test_a_module_stands_after_those_that_it_imports() -> None:
+def test_modules_stand_in_the_order_of_their_imports_without_any() -> None:
     script = page_script().text
     order = re.findall(r"^const (\w+)_module = \(\(\) => \{$", script, re.MULTILINE)
     assert len(order) == len(set(order))
@@ -237,9 +225,6 @@ def test_a_module_stands_after_those_that_it_imports() -> None:
     for name in order:
         for _, imported in IMPORT.findall(read_asset(f"js/{name}.js")):
             assert order.index(imported) < order.index(name)
-
-
-def test_the_script_has_neither_import_nor_export() -> None:
     assert not re.findall(r"^(import|export)\b", page_script().text, re.MULTILINE)
 
 

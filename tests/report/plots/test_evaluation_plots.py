@@ -91,7 +91,7 @@ def edges_are_white(data: bytes) -> bool:
     return all(float(edge.min()) == 1 for edge in edges)
 
 
-def test_bars() -> None:
+def test_bars_and_their_marks() -> None:
     figure = draw_means(cases.full(split="test", query_type="local"), PRIMARY, alpha=0.1)
     assert names(figure) == ["better one", "base", "worse one"]
     axes = figure.axes[0]
@@ -103,6 +103,8 @@ def test_bars() -> None:
     [right] = axes.child_axes
     means = [label.get_text() for label in right.get_yticklabels()]
     assert means == ["0.2000", "0.4000", "0.8000"]
+    looks = {(shape, face == "white") for key, (shape, _, face, _) in MARKS.items() if key}
+    assert len(looks) == len(MARKS) - 1
 
 
 @pytest.mark.parametrize(
@@ -134,12 +136,7 @@ def test_legend_names_the_verdicts_there_are(
     assert line == "baseline base 0.4500"
 
 
-def test_marks_differ_in_shape_or_filling_not_only_in_colour() -> None:
-    looks = {(shape, face == "white") for key, (shape, _, face, _) in MARKS.items() if key}
-    assert len(looks) == len(MARKS) - 1
-
-
-def test_reference_lines() -> None:
+def test_references_are_lines_and_a_far_ceiling_is_only_named() -> None:
     figure = draw_means(cases.full(), PRIMARY)
     assert legend(figure)[-4:] == [
         "baseline base 0.4000",
@@ -147,9 +144,6 @@ def test_reference_lines() -> None:
         "best source per query 0.9000",
         "perfect order 1.0000",
     ]
-
-
-def test_a_far_ceiling_is_named_but_not_drawn() -> None:
     rows = (
         cases.system("base", 0.11, 0.11),
         cases.system("x", 0.12, 0.12),
@@ -268,16 +262,13 @@ def test_the_forest_shows_differences_and_what_can_be_detected() -> None:
     assert any("(80 % power)" in line for line in legend(figure))
 
 
-def test_the_forest_comes_first_and_only_where_systems_are_compared() -> None:
+def test_the_forest_is_one_picture_and_comes_first() -> None:
     report = cases.report(cases.full())
     first = next(make_figures("evaluation", report, report.collections[0]))
     assert first.file == "nDCG@10-forest.png"
     alone = cases.collection(cases.system("base", 0.5, 0.4))
     files = [figure.file for figure in make_figures("evaluation", report, alone)]
     assert "nDCG@10-forest.png" not in files
-
-
-def test_svg_is_the_same_for_the_same_report() -> None:
-    first, second = (render_svg(draw_forest(cases.full())) for _ in range(2))
-    assert first == second
-    assert b"<svg" in first
+    drawn, again = (render_svg(draw_forest(cases.full())) for _ in range(2))
+    assert drawn == again
+    assert b"<svg" in drawn

@@ -43,7 +43,7 @@ def test_history_shows_every_trial_and_the_best_so_far() -> None:
     assert best[-1] == max(trial.value or 0 for trial in whole.completed_trials)
 
 
-def test_slices_come_by_importance() -> None:
+def test_slices_come_by_importance_and_their_names_apart() -> None:
     figure = draw_slices(record())
     titles = [axes.get_title(loc="left") for axes in figure.axes if axes.get_visible()]
     assert titles[:2] == ["fusion.weights.dense", "fusion.k"]
@@ -51,32 +51,23 @@ def test_slices_come_by_importance() -> None:
     assert figure.axes[1].get_xscale() == "log"
     offsets = np.asarray(figure.axes[0].collections[0].get_offsets())
     assert len(offsets) == len(record().completed_trials)
+    axes = next(a for a in figure.axes if a.get_title("left") == "blend.method")
+    labels = axes.get_xticklabels()
+    assert [label.get_text() for label in labels] == ["none", "linear"]
+    assert {label.get_rotation() for label in labels} == {30.0}
 
 
-def test_fold_spread_puts_each_fold_in_its_range() -> None:
+def test_folds_are_put_in_their_range_and_counted() -> None:
     axes = draw_folds(record()).axes[0]
     names = [label.get_text() for label in axes.get_yticklabels()]
     row = names.index("fusion.k\n1 to 1000 log")
     k = [line for line in axes.lines if set(np.atleast_1d(line.get_ydata()).tolist()) == {row}]
     expected = np.log([10, 20, 40]) / np.log(1000)
     assert np.asarray(k[0].get_xdata(), dtype=float) == pytest.approx(expected, abs=0.005)
-
-
-def test_folds_that_agree_are_counted() -> None:
-    axes = draw_folds(record()).axes[0]
-    names = [label.get_text() for label in axes.get_yticklabels()]
     row = names.index("blend.method\nnone, linear")
     counts = {round(text.get_position()[1]): text.get_text() for text in axes.texts}
     assert counts[row] == "×3"
     assert names.index("fusion.k\n1 to 1000 log") not in counts
-
-
-def test_the_names_of_choices_do_not_run_into_each_other() -> None:
-    figure = draw_slices(record())
-    axes = next(a for a in figure.axes if a.get_title("left") == "blend.method")
-    labels = axes.get_xticklabels()
-    assert [label.get_text() for label in labels] == ["none", "linear"]
-    assert {label.get_rotation() for label in labels} == {30.0}
 
 
 def test_held_out_differences_and_the_interval_that_decides() -> None:
@@ -119,16 +110,13 @@ UNKNOWN: dict[int, dict[str, Any]] = {
 BARE: dict[str, Any] = {"folds": (), "nested": None, "importances": (), "parameters": ()}
 
 
-def test_what_is_not_in_the_record_is_not_drawn() -> None:
+def test_what_is_not_in_the_record_or_all_zero_is_not_drawn() -> None:
     choice = record().choice.model_copy(update={"trial": 0})
     report = record(**BARE, trials=trials()[:1], choice=choice)
     assert [figure.file for figure in make_figures("tuning", report)] == [
         "held-out.png",
         "history.png",
     ]
-
-
-def test_no_picture_of_differences_that_are_all_zero() -> None:
     nothing = gain(0.0, 0.0, 0.0, wins=0, losses=0)
     report = record(tune=nothing, held_out=nothing)
     assert "held-out.png" not in [figure.file for figure in make_figures("tuning", report)]

@@ -49,11 +49,15 @@ def test_each_judgment_is_there_after_the_call_and_when_read_again(tmp_path: Pat
     assert judge_files(tmp_path / "dataset.yaml") == {"ann": path}
 
 
-def test_a_dataset_reads_it_as_qrels(tmp_path: Path) -> None:
+def test_a_dataset_reads_it_as_qrels_and_no_other_bytes(tmp_path: Path) -> None:
     file = JudgeFile(tmp_path / "ann.csv", "ann")
     file.add(make("d1", 2, "a note"))
     file.add(make("=2+3", 0))
     assert load_qrels(file.path).to_dict() == {"q1": {"=2+3": 0, "d1": 2}}
+    path = tmp_path / "ann.csv"
+    path.write_bytes(HEAD.encode() + b"q1,\xff,1,ann,,\n")
+    with pytest.raises(DataError, match="UTF-8 at byte 40"):
+        JudgeFile(path, "ann")
 
 
 @pytest.mark.parametrize("cut", [1, 5, 20])
@@ -85,13 +89,6 @@ def test_what_is_wrong_is_named_with_its_line(tmp_path: Path, text: str, message
     with pytest.raises(DataError) as error:
         JudgeFile(path, "ann")
     assert message in str(error.value)
-
-
-def test_bytes_that_are_no_text(tmp_path: Path) -> None:
-    path = tmp_path / "ann.csv"
-    path.write_bytes(HEAD.encode() + b"q1,\xff,1,ann,,\n")
-    with pytest.raises(DataError, match="UTF-8 at byte 40"):
-        JudgeFile(path, "ann")
 
 
 def test_one_process_at_a_time(tmp_path: Path) -> None:
@@ -240,7 +237,7 @@ def test_one_grade_of_several(how: CombineName, grades: Sequence[int], expected:
     assert COMBINE[how](grades) == expected
 
 
-def test_disagreements_are_counted() -> None:
+def test_grades_of_several_are_combined_and_join_the_judgments() -> None:
     judges = {
         "bob": [Judgment("q", "a", 2, "bob"), Judgment("q", "b", 1, "bob")],
         "ann": [Judgment("q", d, 0, "ann") for d in "a"] + [Judgment("q", "b", 1, "ann")],
@@ -249,9 +246,6 @@ def test_disagreements_are_counted() -> None:
     grades, several, disagreements = combine_grades(judges, "first")
     assert grades == {("q", "a"): 0, ("q", "b"): 1, ("q", "c"): 1}
     assert (several, disagreements) == (2, 1)
-
-
-def test_grades_join_the_judgments_and_replace_them() -> None:
     before = Qrels.from_dict({"q": {"a": 1, "b": 1}}).add_queries(["unjudged"])
     merged = merge_qrels(before, {("q", "a"): 0, ("q", "b"): 1, ("p", "c"): 2})
     assert merged.queries == ("p", "q", "unjudged")

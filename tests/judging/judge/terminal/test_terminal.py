@@ -82,11 +82,17 @@ def test_a_grade_is_in_the_file_before_the_next_document_is_shown(tmp_path: Path
     assert seen == [0, 1, 2]
 
 
-def test_skipped_documents_come_back_in_the_next_sitting(tmp_path: Path) -> None:
+def test_documents_come_in_their_order_and_judged_ones_not(tmp_path: Path) -> None:
     press(make_task(tmp_path), "s1sss1")
     assert [*stored(make_task(tmp_path))] == ["q1/d3", "q2/d2"]
     press(make_task(tmp_path), "3333")
     assert len(stored(make_task(tmp_path))) == 6
+    front, judged = tmp_path / "front", tmp_path / "judged"
+    press(make_task(front, "move-to-front"), "10q")
+    assert [*stored(make_task(front))] == ["q1/d1", "q1/d2"]
+    frames = press(make_task(judged, d1=1, d3=0), "2q")
+    assert "1 of 4" in frames[0]
+    assert [*stored(make_task(judged))] == ["q1/d2"]
 
 
 TOPIC = ["n", *"off topi", "backspace", *"ic", "enter", "0"]
@@ -127,17 +133,6 @@ def test_help_hides_the_document_and_no_grade_slips_through(tmp_path: Path) -> N
     assert stored(make_task(tmp_path)) == {}
 
 
-def test_the_order_follows_the_grades_where_it_moves_to_front(tmp_path: Path) -> None:
-    press(make_task(tmp_path, "move-to-front"), "10q")
-    assert [*stored(make_task(tmp_path))] == ["q1/d1", "q1/d2"]
-
-
-def test_documents_that_the_dataset_judged_are_not_asked_for(tmp_path: Path) -> None:
-    frames = press(make_task(tmp_path, d1=1, d3=0), "2q")
-    assert "1 of 4" in frames[0]
-    assert [*stored(make_task(tmp_path))] == ["q1/d2"]
-
-
 @pytest.mark.parametrize(("width", "is_wide"), [(120, True), (100, True), (99, False), (40, False)])
 def test_a_narrow_terminal_stacks(tmp_path: Path, width: int, is_wide: bool) -> None:
     (frame,) = press(make_task(tmp_path), "", width=width)
@@ -163,15 +158,14 @@ def test_long_documents_have_pages_and_no_frame_is_higher_than_the_terminal(
     assert frames[-1] == frames[0]
 
 
-def test_a_huge_document_is_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_document_is_cut_and_cannot_move_the_cursor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("fusion_bench.judging.terminal.MOST_TEXT", 20)
     monkeypatch.setitem(TEXTS, "d1", "x" * 1_220)
     (frame,) = press(make_task(tmp_path), "")
     assert "(1,200 more characters" in frame
     assert "x" * 21 not in frame
-
-
-def test_a_document_cannot_move_the_cursor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(TEXTS, "d1", "[bold]x[/bold]\x1b[2Jgone\ttab\x07")
     (frame,) = press(make_task(tmp_path), "")
     assert "[bold]x[/bold]" in frame

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, asynccontextmanager
 from typing import TypeVar
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, invariant, multiple, rule
 
 from fusion_bench.errors import ConfigError, CostLimitError, ProviderError
 from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.call_limits import (
     Budget,
+    CircuitBreaker,
     latency_by_candidates,
     latency_by_documents,
     latency_percentiles,
@@ -222,15 +226,12 @@ def test_a_refusal_is_an_error_or_the_fused_order() -> None:
     assert answered_by("403", None, settings=lenient).provider_label == "fused order"
 
 
-def test_a_rate_limit_is_waited_for() -> None:
+def test_a_rate_limit_is_waited_for_as_long_as_allowed() -> None:
     waits = {0: "429", 1: "429 retry-after-ms=30"}
     with serving(Loopback("jina", fail=waits.get)) as state:
         found = score([state])
     assert found.degraded_reason == ""
     assert len(state.requests) == 3
-
-
-def test_a_longer_wait_than_allowed_is_not_begun() -> None:
     with serving(Loopback("jina", fail=lambda _: "429 retry-after=3600")) as state:
         assert score([state]).provider_label == "fused order"
     assert len(state.requests) == 1
@@ -433,7 +434,7 @@ def test_chains_that_make_no_sense_are_refused() -> None:
     asyncio.run(go())
 
 
-def test_the_table_of_latency_of_a_call_by_its_documents() -> None:
+def test_the_tables_of_latency() -> None:
     calls = [{"documents": n, "latency_ms": float(t)} for n, t in ((32, 9), (32, 7), (18, 5))]
     assert latency_by_documents(calls) == [
         {"documents": 18.0, "calls": 1, "p50": 5.0, "p95": 5.0},
@@ -441,9 +442,6 @@ def test_the_table_of_latency_of_a_call_by_its_documents() -> None:
     ]
     assert summarize_events([])["by_documents"] == []
     assert summarize_events([])["largest_call"] == 0
-
-
-def test_the_table_of_latency_by_candidates() -> None:
     events = [{"asked": n, "latency_ms": float(n)} for n in (1, 10, 11, 50, 51, 500)]
     rows = {
         row["candidates"]: (row["queries"], row["p50"], row["p95"])
@@ -457,3 +455,115 @@ def test_the_table_of_latency_by_candidates() -> None:
         "> 100": (1, 500.0, 500.0),
     }
     assert latency_percentiles([]) == {"p50": None, "p95": None}
+
+
+# ── the circuit breaker against its written rules
+
+
+RULES = BreakerRules()
+
+
+class Written(RuleBasedStateMachine):
+    """The rules as they are written, kept as a log of what happened, beside the real breaker.
+
+    The model has no state of its own but the log: what each rule says is looked up there.
+    """
+
+    calls = Bundle("calls")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.breaker = CircuitBreaker(RULES, lambda: self.now)
+        self.phase, self.since, self.period = "closed", 0.0, 0
+        self.results: list[bool] = []  # of this period, by those let through in it
+        self.out = 0  # let through in this period and not given back
+
+    def turn(self, phase: str) -> None:
+        self.phase, self.since, self.period = phase, self.now, self.period + 1
+        self.results, self.out = [], 0
+
+    @rule(seconds=st.sampled_from([0.0, 1.0, 29.0, 30.0, 31.0]))
+    def wait(self, seconds: float) -> None:
+        self.now += seconds
+
+    @rule(target=calls)
+    def call(self):  # type: ignore[no-untyped-def] # noqa: ANN201 - hypothesis' own type
+        if self.phase == "open" and self.now - self.since >= 30:
+            self.turn("half_open")
+        passes = self.phase == "closed" or (self.phase == "half_open" and self.out < 3)
+        ticket = self.breaker.admit_call()
+        assert (ticket is not None) == passes
+        if ticket is None:
+            return multiple()
+        self.out += 1
+        return (ticket, self.period)
+
+    @rule(call=consumes(calls))
+    def succeed(self, call: tuple[int, int]) -> None:
+        self.breaker.record_success(call[0])
+        if call[1] != self.period:
+            return
+        self.results.append(True)
+        if self.phase == "half_open" and self.results == [True] * 3:
+            self.turn("closed")
+
+    @rule(call=consumes(calls))
+    def fail(self, call: tuple[int, int]) -> None:
+        self.breaker.record_failure(call[0])
+        if call[1] != self.period:
+            return
+        self.results.append(False)
+        in_a_row = deque(self.results, maxlen=5)
+        if self.phase == "half_open" or (len(in_a_row) == 5 and not any(in_a_row)):
+            self.turn("open")
+
+    @rule(call=consumes(calls))
+    def abandon(self, call: tuple[int, int]) -> None:
+        self.breaker.abandon_call(call[0])
+        if call[1] == self.period:
+            self.out -= 1
+
+    @invariant()
+    def same_phase(self) -> None:
+        assert self.breaker.phase == self.phase
+
+
+Written.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+TestWritten = Written.TestCase
+
+
+def phase(breaker: CircuitBreaker) -> str:
+    return breaker.phase
+
+
+def test_five_failures_thirty_seconds_three_calls() -> None:
+    now = 0.0
+    breaker = CircuitBreaker(RULES, lambda: now)
+    for _ in range(4):
+        breaker.record_failure(breaker.admit_call() or 0)
+    assert phase(breaker) == "closed"
+    breaker.record_failure(breaker.admit_call() or 0)
+    assert breaker.admit_call() is None
+    now = 29.999
+    assert breaker.admit_call() is None
+    now = 30.0
+    tickets = [breaker.admit_call() for _ in range(4)]
+    assert tickets[3] is None
+    for ticket in tickets[:3]:
+        assert phase(breaker) == "half_open"
+        breaker.record_success(ticket or 0)
+    assert phase(breaker) == "closed"
+
+
+def test_late_results_of_an_earlier_state_count_for_nothing() -> None:
+    now = 0.0
+    breaker = CircuitBreaker(BreakerRules(failures=1, half_open_calls=1), lambda: now)
+    late, first = breaker.admit_call() or 0, breaker.admit_call() or 0
+    breaker.record_failure(first)
+    now = 30.0
+    trial = breaker.admit_call() or 0
+    breaker.record_failure(late)
+    assert phase(breaker) == "half_open"
+    breaker.record_success(trial)
+    assert phase(breaker) == "closed"

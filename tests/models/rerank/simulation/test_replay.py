@@ -169,7 +169,7 @@ def test_repeats_tell_the_noise_of_the_simulation() -> None:
     assert (still.low, still.quality, still.high) == (1.0, 1.0, 1.0)
 
 
-def test_without_a_second_list_nothing_is_said_of_one() -> None:
+def test_without_a_second_list_a_deadline_or_a_gain_it_is_said() -> None:
     alone = run_simulation(
         SimulationInput("nDCG@10", QUALITY.values, second=None),
         SimulationSettings(queries=200, repeats=1, failure_rates=(0.0, 0.4)),
@@ -177,9 +177,6 @@ def test_without_a_second_list_nothing_is_said_of_one() -> None:
     )
     assert not any(p.fallback for p in (*alone.by_failure, *alone.by_deadline))
     assert "--fallback-list" in alone.notes[-1]
-
-
-def test_answers_without_a_deadline_and_without_a_gain() -> None:
     free = simulated(PRODUCTION.model_copy(update={"deadline": None}))
     assert "No deadline" in free.answer
     worse = SimulationInput("nDCG@10", np.array([[0.4], [0.4], [0.5]]))
