@@ -19,7 +19,7 @@ from fusion_bench.config.json_records import OptionalFloat
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats import sign_flips
+from fusion_bench.stats import repeat_variance, sign_flips
 from fusion_bench.stats.comparison import (
     NOISE,
     Comparison,
@@ -40,12 +40,6 @@ from fusion_bench.stats.max_t import (
     max_t,
 )
 from fusion_bench.stats.power import detectable_difference, two_sided_p
-from fusion_bench.stats.repeat_variance import (
-    RepeatTerm,
-    add_repeat_variance,
-    make_repeat_terms,
-    paired_sides,
-)
 
 #: A smaller difference is not worth a change, unless an experiment says otherwise.
 MIN_GAIN = 0.005
@@ -93,7 +87,7 @@ class ComparedValues:
             if name != self.baseline
         }
 
-    def repeat_terms(self, name: str) -> tuple[RepeatTerm, ...]:
+    def repeat_terms(self, name: str) -> tuple[repeat_variance.RepeatTerm, ...]:
         """What the repeats of a system and of the baseline add to the variance of its difference.
 
         Raises:
@@ -102,14 +96,14 @@ class ComparedValues:
         sides = self.repeat_sides(name)
         if all(side is None for side in sides):
             return ()
-        return make_repeat_terms(sides, number_by_appearance(self.keys)[0])
+        return repeat_variance.make_repeat_terms(sides, number_by_appearance(self.keys)[0])
 
     def repeat_sides(self, name: str) -> tuple[FloatArray | None, ...]:
         """The values whose spread over repeats enters the difference of a system, each (T, Q)."""
         first, second = (
             self.repeat_lists.get(system, frozenset()) for system in (name, self.baseline)
         )
-        return paired_sides(
+        return repeat_variance.paired_sides(
             self.repeats.get(name),
             self.repeats.get(self.baseline),
             is_shared=not first.isdisjoint(second),
@@ -173,7 +167,9 @@ def compare_alone(table: ComparedValues, *, alpha: float = 0.05) -> tuple[Compar
     comparisons = []
     for name, difference in table.differences().items():
         estimate = estimate_mean(difference, number_by_appearance(table.keys)[0], alpha=alpha)
-        estimate = add_repeat_variance(estimate, table.repeat_terms(name), alpha=alpha)
+        estimate = repeat_variance.add_repeat_variance(
+            estimate, table.repeat_terms(name), alpha=alpha
+        )
         critical = math.nan
         if not math.isnan(estimate.freedom):
             critical = t_quantile(estimate.freedom, 1 - alpha / 2)
@@ -185,7 +181,7 @@ def compare_alone(table: ComparedValues, *, alpha: float = 0.05) -> tuple[Compar
 
 
 #: What makes two rows the same: group ids, differences, and what repeats add.
-_RowContent: TypeAlias = tuple[tuple[str, ...], bytes, tuple[RepeatTerm, ...]]
+_RowContent: TypeAlias = tuple[tuple[str, ...], bytes, tuple[repeat_variance.RepeatTerm, ...]]
 
 
 def _infer_family(
@@ -536,7 +532,7 @@ def decide_fusion(
     seed: int = 0,
     alpha: float = 0.05,
     is_bounded: bool = False,
-    repeat_terms: Mapping[tuple[str, str], tuple[RepeatTerm, ...]] | None = None,
+    repeat_terms: Mapping[tuple[str, str], tuple[repeat_variance.RepeatTerm, ...]] | None = None,
 ) -> FusionAnswer:
     """Compare every fusion with every single source, as one family.
 

@@ -18,15 +18,10 @@ from fusion_bench.config.models import MOST_RESAMPLES
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
+from fusion_bench.stats import sign_flips
 from fusion_bench.stats.intervals import NOISE, MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.power import two_sided_p
 from fusion_bench.stats.repeat_variance import RepeatTerm, add_repeat_variance, move_quantile
-from fusion_bench.stats.sign_flips import (
-    FlippedShares,
-    FlippedStatistics,
-    flip_family,
-    prepare_flips,
-)
 
 #: Whether more draws could change a decision.
 Decision: TypeAlias = Literal["clear", "open"]
@@ -144,14 +139,14 @@ def max_t(
         for row, share in zip(rows, shares.tolist(), strict=True)
     ]
 
-    def is_clear(values: FlippedShares) -> bool:
+    def is_clear(values: sign_flips.FlippedShares) -> bool:
         return all(
             _is_clear(each.student_p, each.share, values, alpha)
             and _is_clear(0.0, each.bound, values, alpha)
             for each in candidates
         )
 
-    flipped = flip_family(
+    flipped = sign_flips.flip_family(
         [statistics for statistics, _, _ in parts], is_clear, seed, (first_draws, most_draws)
     )
     critical = flipped.critical(alpha)
@@ -164,7 +159,7 @@ def max_t(
 
 
 def estimate_row(
-    row: FamilyRow, share: float, flipped: FlippedShares, alpha: float, size: int
+    row: FamilyRow, share: float, flipped: sign_flips.FlippedShares, alpha: float, size: int
 ) -> RowResult:
     """What the flips of a family say about one of its rows.
 
@@ -205,7 +200,7 @@ class _Candidate(NamedTuple):
 
 def _prepare_parts(
     rows: Sequence[FamilyRow],
-) -> list[tuple[FlippedStatistics, list[int], list[int]]]:
+) -> list[tuple[sign_flips.FlippedStatistics, list[int], list[int]]]:
     """The rows of the same queries: a line for each distinct one, their indices, their lines."""
     by_keys: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
@@ -215,7 +210,7 @@ def _prepare_parts(
         contents = [(rows[i].difference + 0.0).tobytes() for i in indices]  # + 0.0: −0 equals 0
         first = dict(zip(contents, indices, strict=True))
         lines = {content: line for line, content in enumerate(first)}
-        statistics = prepare_flips([rows[i].difference for i in first.values()], keys)
+        statistics = sign_flips.prepare_flips([rows[i].difference for i in first.values()], keys)
         parts.append((statistics, indices, [lines[content] for content in contents]))
     return parts
 
@@ -280,7 +275,9 @@ def _decide_interval(
     return (0.0 if abs(low) <= NOISE else low, 0.0 if abs(high) <= NOISE else high)
 
 
-def _is_clear(student_p: float, share: float, flipped: FlippedShares, alpha: float) -> bool:
+def _is_clear(
+    student_p: float, share: float, flipped: sign_flips.FlippedShares, alpha: float
+) -> bool:
     """Whether a value lies clearly on one side of the critical value of the draws."""
     if share <= 0 or student_p > alpha:  # decided without any draw
         return True
@@ -288,7 +285,7 @@ def _is_clear(student_p: float, share: float, flipped: FlippedShares, alpha: flo
 
 
 def _decide_row(
-    candidate: _Candidate, flipped: FlippedShares, critical: float, alpha: float
+    candidate: _Candidate, flipped: sign_flips.FlippedShares, critical: float, alpha: float
 ) -> RowResult:
     estimate, share = candidate.estimate, candidate.share
     p = max(flipped.reach(share), candidate.student_p) if share > 0 else 1.0

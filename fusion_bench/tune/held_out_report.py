@@ -37,19 +37,13 @@ from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
 from fusion_bench.stats.repeat_variance import make_repeat_terms
-from fusion_bench.tune import sensitivity
+from fusion_bench.tune import sensitivity, trial_selection
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, widen_fit
 from fusion_bench.tune.gains import UntunedSystem, compare_floor, estimate_needed, select_repeats
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
-from fusion_bench.tune.trial_selection import (
-    CrossValidation,
-    describe_choice,
-    shrink_gain,
-    tuning_folds,
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +60,7 @@ class SearchOutcome:
 
     result: SearchResult
     chosen: Trial
-    cross: CrossValidation | None = None
+    cross: trial_selection.CrossValidation | None = None
     per_type: ClassTuning | None = None
     front: model.ParetoFront | None = None
 
@@ -163,7 +157,7 @@ class HeldOutGains:
             trials[t].params if t >= 0 else objective.default_params
             for t in self.fit.chosen.tolist()
         )
-        codes = tuning_folds(objective, evaluation.split, evaluation.tuning)
+        codes = trial_selection.tuning_folds(objective, evaluation.split, evaluation.tuning)
         return [objective.build_system(each) for each in params], codes
 
     @cached_property
@@ -402,7 +396,7 @@ class HeldOutReport(HeldOutGains):
         evaluation, outcome, mask = self.evaluation, self.outcome, self._held_out
         (held_out, over_global, others), cross = self.family, outcome.cross
         unjudged, per_type, record = self.compare_unjudged(), outcome.per_type, None
-        choice = describe_choice(outcome.result, outcome.chosen)
+        choice = trial_selection.describe_choice(outcome.result, outcome.chosen)
         verdict = evaluation.decide_with_unjudged(held_out, choice, unjudged)
         if per_type is not None and over_global is not None:
             of_classes = self._compare_systems([per_type.system], None, per_type.base)
@@ -421,7 +415,7 @@ class HeldOutReport(HeldOutGains):
             "held_out": held_out,
             "level": evaluation.verdict_level,
             "verdict": verdict,
-            "shrunken": shrink_gain(held_out) if verdict == "ship" else None,
+            "shrunken": trial_selection.shrink_gain(held_out) if verdict == "ship" else None,
             "needed": needed,
             "unjudged": unjudged and unjudged.record,
             "per_type": record,

@@ -34,12 +34,7 @@ from fusion_bench.experiment.experiment import Experiment, find_datasets, read_d
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.methods.policies import Policy, QueryFeatures, TrainablePolicy, Variant, policies
-from fusion_bench.ranking.plain_systems import (
-    fit_system,
-    query_features,
-    runs_with_stages,
-    variant_values,
-)
+from fusion_bench.ranking import plain_systems
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, PolicyVerdict
@@ -245,10 +240,10 @@ def prepare_policy(
     """
     policy = system.policy
     assert policy is not None  # noqa: S101 - checked by the caller
-    base = fit_system(system.model_copy(update={"policy": None}), runs)
+    base = plain_systems.fit_system(system.model_copy(update={"policy": None}), runs)
     base = base.model_copy(update={"policy": policy})
-    view = runs_with_stages(base, runs)
-    features = query_features(base, view)
+    view = plain_systems.runs_with_stages(base, runs)
+    features = plain_systems.query_features(base, view)
 
     def evaluate(variants: Sequence[Variant]) -> FloatArray:
         """(V, Q): the measure of the final list of each variant, reranker included."""
@@ -268,7 +263,7 @@ def prepare_policy(
     if trained:
         variants = (*trained[0].variants(features), Variant())
         goal = parse_measure(trained[0].measure, binary_relevance=runs.binary_relevance)
-        targets = variant_values(base, variants[:-1], view, goal)
+        targets = plain_systems.variant_values(base, variants[:-1], view, goal)
         values, matrix = evaluate(variants), trained[0].feature_matrix(features)
         choose = trained_chooser(trained, matrix, targets, values[:-1], fold)
     else:

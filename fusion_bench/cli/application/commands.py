@@ -39,13 +39,7 @@ from fusion_bench.config.options import (
     list_options,
 )
 from fusion_bench.errors import ConfigError
-from fusion_bench.util.files import (
-    IrregularFileError,
-    check_regular,
-    name_experiment,
-    require_folder,
-    resolve_path,
-)
+from fusion_bench.util import files
 
 if TYPE_CHECKING:
     from fusion_bench.config.yaml_files import Source
@@ -179,8 +173,8 @@ def _require_file(path: Path | None) -> Path | None:
     if path is not None and path.is_dir():
         raise ConfigError(f"--markdown {path}: a folder, and a file is needed")
     try:
-        check_regular(path or STDOUT)
-    except IrregularFileError as error:
+        files.check_regular(path or STDOUT)
+    except files.IrregularFileError as error:
         raise ConfigError(f"--markdown {path}: {error}; - is standard output") from None
     except OSError:
         return path  # writing it says why
@@ -464,7 +458,7 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
     beside, place = experiment.parent, Path("reports")
     if (beside / "tuning.json").exists():
         place = beside.parent if beside.name == "tuning" else beside
-    return require_folder(given or place / name_experiment(experiment))
+    return files.require_folder(given or place / files.name_experiment(experiment))
 
 
 def echo_notes(notes: Iterable[str]) -> None:
@@ -496,7 +490,7 @@ def folders_for(given: Sequence[Path], experiment: Path | None = None) -> list[P
         return list(given)
     if experiment is None:
         return [Path("datasets")]
-    project = resolve_path(experiment).parent.parent
+    project = files.resolve_path(experiment).parent.parent
     # A tuned.yaml lies deeper than the experiment that it comes from.
     above = [folder / "datasets" for folder in project.parents if (folder / "datasets").is_dir()]
     return [project / "datasets", Path("datasets"), *above]

@@ -26,15 +26,8 @@ from fusion_bench.methods.fuse._base import (
     make_source_terms,
     match_sources,
 )
-from fusion_bench.methods.normalize import AnyNormalizer
+from fusion_bench.methods.normalize import AnyNormalizer, linear
 from fusion_bench.methods.normalize._base import normalizers
-from fusion_bench.methods.normalize.linear import (
-    DBSF,
-    BySource,
-    MinMax,
-    RawScores,
-    TheoreticalMinMax,
-)
 
 #: Normalizers for which a view remembers the greatest score of each list.
 TOPS_KEPT = 4
@@ -63,7 +56,7 @@ class ScoreFusion(TermFusion):
         normalize: How each list's scores are scaled first.
     """
 
-    normalize: AnyNormalizer = RawScores()
+    normalize: AnyNormalizer = linear.RawScores()
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
         """What the method has, and the normalizer with its space."""
@@ -85,7 +78,7 @@ class ScoreFusion(TermFusion):
             ConfigError: A weight or a normalizer fits no source, or two fit one.
         """
         super().check_sources(sources, roles)
-        if isinstance(self.normalize, BySource):
+        if isinstance(self.normalize, linear.BySource):
             keys = self.normalize.sources
             match_sources("normalize.sources", keys, sources, roles, needed=keys)
 
@@ -384,7 +377,7 @@ class MaxScore(WeightedScoreFusion):
     source = "openJiuwen; Fox, Shaw 1994"
 
     method: str = "max_score"
-    normalize: AnyNormalizer = MinMax()
+    normalize: AnyNormalizer = linear.MinMax()
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """The greatest weighted score, in the row of the source that gives it."""
@@ -418,7 +411,7 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
     source = "Bruch, Gai, Ingber 2023; CONV-07-05"
 
     method: str = "weighted_score"
-    normalize: AnyNormalizer = RawScores()
+    normalize: AnyNormalizer = linear.RawScores()
     missing: Literal["skip", "zero", "min"] = "skip"
 
     @property
@@ -482,7 +475,7 @@ class WeightedSum(WeightedScoreFusion, AlphaWeightedFusion):
     source = "linear combination; ranx (wsum); Bruch, Gai, Ingber 2023"
 
     method: str = "weighted_sum"
-    normalize: AnyNormalizer = MinMax()
+    normalize: AnyNormalizer = linear.MinMax()
     missing: Literal["zero", "min"] = "zero"
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
@@ -558,7 +551,9 @@ class DistributionBasedFusion(DelegatedFusion, WeightedFusion):
     @property
     def canonical(self) -> WeightedSum:
         """The weighted sum that it is."""
-        return WeightedSum(weights=self.weights, normalize=DBSF(constant=0.5, clip=self.clip))
+        return WeightedSum(
+            weights=self.weights, normalize=linear.DBSF(constant=0.5, clip=self.clip)
+        )
 
     @property
     def keeps_single_list(self) -> bool:
@@ -596,7 +591,7 @@ class TM2C2(DelegatedFusion, AlphaWeightedFusion):
         return WeightedScore(
             weights=self.weights,
             alpha=self.alpha,
-            normalize=TheoreticalMinMax(lo=self.lo),
+            normalize=linear.TheoreticalMinMax(lo=self.lo),
             missing="zero",
         )
 
