@@ -88,7 +88,7 @@ test: check ## Set up and run everything that CI runs, but the browser
 
 test-browser: $(VENV)/.browser ## Test the report page and the console in Debian's chromium
 	@command -v chromium > /dev/null || { echo "no chromium: run 'apt-get install chromium' as root"; exit 1; }
-	$(BIN)/pytest tests/browser
+	$(BIN)/pytest -n $(WORKERS) --dist loadfile tests/browser
 
 # mypy uses one core for a minute or two, so that it runs beside the others.
 check: $(VENV)/.dev ## Lint, layers, types, docs, tests: what CI runs

@@ -70,7 +70,7 @@ def environment(tmp_path: Path) -> Iterator[dict[str, str]]:
     (tmp_path / "event.json").write_text(json.dumps({"pull_request": {"number": 7}}))
     (tmp_path / "page.md").write_text("# the page\n")
     server = ThreadingHTTPServer(("127.0.0.1", 0), Comments)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     yield {
         "PATH": os.environ["PATH"],
         "GITHUB_API_URL": f"http://127.0.0.1:{server.server_port}",
