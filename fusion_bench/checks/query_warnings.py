@@ -128,7 +128,8 @@ def count_synthetic(records: Mapping[str, Query], queries: Sequence[str]) -> int
         records: What is known of the queries, by id.
         queries: The ids to count.
     """
-    return sum(_is_synthetic(records.get(query)) for query in queries)
+    known = (records[query] for query in queries if query in records)
+    return sum(record.fields.get(FIELD) == TRUE for record in known)
 
 
 #: Key of the warning.
@@ -148,10 +149,6 @@ def warn_held_out(lists: Iterable[ListInfo]) -> Iterator[DataWarning]:
             text=f"The open campaign {campaign} holds out {pluralize(count, 'judged query')}.",
             evidence={"campaign": campaign, "queries": count},
         )
-
-
-def _is_synthetic(record: Query | None) -> bool:
-    return record is not None and record.fields.get(FIELD) == TRUE
 
 
 def list_grades(qrels: Qrels, queries: Collection[str]) -> tuple[int, ...]:

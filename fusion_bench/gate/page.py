@@ -53,13 +53,9 @@ def _format_rate(rate: float | None) -> str:
     return "n/a" if rate is None else f"{100 * rate:.1f} %"
 
 
-def _format_status(check: CheckResult) -> str:
-    return "error" if check.error is not None else check.stated_status
-
-
 CHECK_COLUMNS: tuple[Column[CheckResult], ...] = (
     Column("check", lambda check: check.display_name, is_text=True),
-    Column("status", _format_status, is_text=True),
+    Column("status", lambda c: c.stated_status if c.error is None else "error", is_text=True),
     Column("baseline", lambda check: format_number(check.baseline_mean), is_optional=True),
     Column("candidate", lambda check: format_number(check.candidate_mean), is_optional=True),
     DIFFERENCE,

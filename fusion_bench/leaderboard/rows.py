@@ -252,7 +252,7 @@ def _derived_kinds(
         {
             tuned_name(name): keys
             for name, keys in fusions.items()
-            if name in tuned and _has_space(keys)
+            if name in tuned and declared_parameters(System(name="system", **keys))
         },
     )
     policies = policy_systems(lists)
@@ -313,11 +313,6 @@ def _choices(lists: Lists, fusions: Mapping[str, Keys]) -> Iterator[SystemRow]:
         yield SystemRow(
             name=TUNED_PAIR, kind="tuned pair", config=keys, rival=dict(fusions[BASELINE])
         )
-
-
-def _has_space(keys: Keys) -> bool:
-    """Whether there is anything to tune."""
-    return bool(declared_parameters(System(name="system", **keys)))
 
 
 def tuned_name(method: str) -> str:

@@ -70,15 +70,11 @@ HALF_NOTES = (
 )
 
 
-def _format_faults(case: CaseOutcome) -> str:
-    return "NO: " + "; ".join(case.faults) if case.faults else "yes"
-
-
 CASES: tuple[Column[CaseOutcome], ...] = (
     Column("case", lambda case: case.name, is_text=True, is_name=True),
     Column("statuses", lambda case: ", ".join(case.statuses) or "none", is_text=True),
     Column("exit code", lambda case: str(case.exit_code)),
-    Column("right", _format_faults, is_text=True),
+    Column("right", lambda c: f"NO: {'; '.join(c.faults)}" if c.faults else "yes", is_text=True),
 )
 CASE_NOTES = (
     "The command as a whole, from files to exit code, on damaged copies of the gated system's "

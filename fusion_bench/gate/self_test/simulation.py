@@ -163,8 +163,8 @@ def _compare_check(check: Check, generator: np.random.Generator) -> list[HalvesO
         [result] = run_checks([_part(check, is_first[codes])], resamples=10_000, seed=seed)
         if result.min_detectable_drop is None:
             continue
-        printed = [POWER, result.alarm_rate, _sum(result.pass_rate, result.small_pass_rate)]
-        printed.append(result.false_pass_rate)
+        passes = (result.pass_rate or 0.0) + (result.small_pass_rate or 0.0)
+        printed = [POWER, result.alarm_rate, passes, result.false_pass_rate]
         other = _part(check, is_second[codes])
         measured = _sample(other, result.min_detectable_drop, generator, seed)
         rows.append(([value or 0.0 for value in printed], measured))
@@ -176,10 +176,6 @@ def _compare_check(check: Check, generator: np.random.Generator) -> list[HalvesO
         _outcome(check.name, name, float(printed), float(measured), len(rows))
         for name, printed, measured in zip(names, *means, strict=True)
     ]
-
-
-def _sum(*values: float | None) -> float:
-    return sum(value or 0.0 for value in values)
 
 
 def _part(check: Check, keep: BoolArray) -> Check:
