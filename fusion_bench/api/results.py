@@ -117,7 +117,7 @@ class Comparisons(ResultView):
     @property
     def _decision(self) -> str:
         """Which system is better; where none is, what to do."""
-        from fusion_bench.report.evaluation_answer import decision_finding, list_advice  # as above
+        from fusion_bench.report.evaluation_findings import decision_finding, list_advice
 
         decision = decision_finding(self.report, self.collection)
         advice = () if decision.tone == "better" else list_advice(self.report)

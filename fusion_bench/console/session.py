@@ -19,7 +19,7 @@ from fusion_bench.console.setting import Control, ControlPanel, Setting, SystemE
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.details.source_effects import estimate_difference
+from fusion_bench.evaluation.details.report_details import estimate_difference
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System

@@ -32,8 +32,13 @@ from fusion_bench.report.data_warnings import (
     lint_section,
     warning_sections,
 )
-from fusion_bench.report.evaluation_answer import answer_in_words, decision_finding, list_advice
-from fusion_bench.report.evaluation_findings import collection_findings, compared_findings
+from fusion_bench.report.evaluation_findings import (
+    answer_in_words,
+    collection_findings,
+    compared_findings,
+    decision_finding,
+    list_advice,
+)
 from fusion_bench.report.evaluation_tables import (
     judged_notes,
     primary_table,

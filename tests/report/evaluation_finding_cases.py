@@ -16,8 +16,11 @@ from fusion_bench.evaluation.report_records import (
     TieResult,
 )
 from fusion_bench.report.answer_texts import answer_findings
-from fusion_bench.report.evaluation_answer import decision_finding
-from fusion_bench.report.evaluation_findings import collection_findings, group_finding
+from fusion_bench.report.evaluation_findings import (
+    collection_findings,
+    decision_finding,
+    group_finding,
+)
 from fusion_bench.report.page import Finding
 from fusion_bench.stats.comparison import Answer, SkewedDifference
 from tests.report import cases

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fusion_bench.evaluation.report_records import Collection
-from fusion_bench.report.evaluation_answer import answer_in_words, list_advice
+from fusion_bench.report.evaluation_findings import answer_in_words, list_advice
 from tests.report import cases
 from tests.report.cases import compared, system
 

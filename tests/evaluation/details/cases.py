@@ -13,7 +13,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.details.source_effects import DetailedSet
+from fusion_bench.evaluation.details.report_details import DetailedSet
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.final_lists import make_final_lists

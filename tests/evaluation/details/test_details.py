@@ -26,12 +26,10 @@ from fusion_bench.evaluation.details.relevant_ranks import (
 )
 from fusion_bench.evaluation.details.report_details import (
     CollectionDetails,
+    LeftOut,
     ReportDetails,
     choose_queries,
     estimate_sizes,
-)
-from fusion_bench.evaluation.details.source_effects import (
-    LeftOut,
     leave_sources_out,
     measure_depths,
 )
