@@ -31,11 +31,6 @@ CampaignPlace: TypeAlias = Annotated[str, Argument("CAMPAIGN")]
 command = base.command_group(__doc__)
 
 
-@command.callback()
-def main() -> None:
-    """Turn the application into a group."""
-
-
 class OpenOptions(base.NamedExperimentOptions, base.BriefOptions):
     """Options of ``campaign open``.
 

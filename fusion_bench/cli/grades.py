@@ -27,11 +27,6 @@ MachineJudge: TypeAlias = Annotated[Name, Option("--machine-judge")]
 command = base.command_group(__doc__)
 
 
-@command.callback()
-def main() -> None:
-    """Turn the application into a group."""
-
-
 class AgreementOptions(base.DatasetOptions, base.PageOptions):
     """Options of ``grades agreement``.
 

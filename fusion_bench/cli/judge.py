@@ -22,14 +22,13 @@ from fusion_bench.util.files import (
     read_regular_text,
     resolve_path,
 )
-from fusion_bench.util.formatting import escape_control_chars, list_names, pluralize
+from fusion_bench.util.formatting import Progress, escape_control_chars, list_names, pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.judging.judge_work import JudgeWork
     from fusion_bench.judging.llm_run import WrittenGrades
     from fusion_bench.judging.pools import JudgedSystems
     from fusion_bench.models.call_limits import CostEstimate
-    from fusion_bench.util.formatting import Progress
 
 
 class JudgeCommand(JudgeOptions, base.DatasetOptions, base.PluginOptions):

@@ -41,11 +41,6 @@ class DefaultGroup(TyperGroup):
 command = base.command_group(__doc__, cls=DefaultGroup)
 
 
-@command.callback()
-def main() -> None:
-    """Turn the application into a group."""
-
-
 class RunOptions(base.DatasetOptions):
     """Options of ``leaderboard``.
 
@@ -88,14 +83,8 @@ def run_command(options: RunOptions) -> None:
     refuse_inputs(paths)
     cells = make_output_folder(options.out) / "cells"
     with progress_bar() as progress:
-        counts = run_collections(
-            paths,
-            cells,
-            TuningBudget(trials=options.trials),
-            jobs=options.jobs,
-            methods=options.methods,
-            progress=progress,
-        )
+        budget = TuningBudget(trials=options.trials)
+        counts = options.call(run_collections, paths, cells, budget, progress=progress)
     clusters = {name: cluster for cluster in options.clusters for name in cluster.split(",")}
     _write(options, options.out, collect_cells(cells, clusters), counts)
 

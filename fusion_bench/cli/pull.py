@@ -12,12 +12,11 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
 from fusion_bench.cli.application.exit_codes import ExitCode
-from fusion_bench.config.models import MOST_WORKERS, parse_model
+from fusion_bench.config.models import MOST_WORKERS, Location, parse_model
 from fusion_bench.config.options import Argument, Changes, File, Option
 from fusion_bench.engines.options import PullOptions
 
 if TYPE_CHECKING:
-    from fusion_bench.config.models import Location
     from fusion_bench.engines.connectors import Connector
     from fusion_bench.engines.pull import PulledDataset
     from fusion_bench.report.page import Table

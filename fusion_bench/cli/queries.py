@@ -329,13 +329,10 @@ def filter_command(options: FilterOptions) -> None:
     votes = _votes_file(options.queries, options.votes)
     refuse_inputs((votes,))
     with progress_bar() as progress:
-        result = filter_file(
-            options.queries,
-            votes,
-            options.documents,
-            base.parse_llm(ChatSettings, options.llm),
-            options.out,
-            store=options.store,
+        result = options.call(
+            filter_file,
+            *(options.queries, votes),
+            settings=base.parse_llm(ChatSettings, options.llm),
             on_progress=lambda done, total: progress("checking queries", done, total),
         )
     if options.json:

@@ -8,12 +8,8 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import TYPE_CHECKING
 
-from fusion_bench.util.formatting import escape_control_chars
-
-if TYPE_CHECKING:
-    from fusion_bench.util.formatting import Progress
+from fusion_bench.util.formatting import Progress, escape_control_chars
 
 #: Seconds between two lines; shorter work prints none.
 LINE_INTERVAL = 10.0
