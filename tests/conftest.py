@@ -69,7 +69,7 @@ def no_progress_lines() -> None:
 @pytest.fixture(autouse=True, scope="session")
 def no_waits_for_disks() -> Iterator[None]:
     """Files are written, but nothing waits for the disk: no test pulls the plug."""
-    with mock.patch("os.fsync"):
+    with mock.patch("os.fsync"), mock.patch("fusion_bench.util.databases.SYNCHRONOUS", "OFF"):
         yield
 
 

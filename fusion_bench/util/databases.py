@@ -16,6 +16,8 @@ from fusion_bench.util.files import check_regular, explain_error
 
 #: Seconds that one process waits for another's write.
 WRITE_TIMEOUT: Final = 30.0
+#: A commit waits for the disk.
+SYNCHRONOUS: Final = "FULL"
 
 
 def open_database(path: Path | None) -> sqlite3.Connection:
@@ -35,7 +37,7 @@ def open_database(path: Path | None) -> sqlite3.Connection:
         path or ":memory:", timeout=WRITE_TIMEOUT, isolation_level="IMMEDIATE"
     )
     database.execute("PRAGMA journal_mode = WAL")
-    database.execute("PRAGMA synchronous = FULL")
+    database.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
     return database
 
 
