@@ -10,14 +10,8 @@ from pydantic import Field
 
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
 from fusion_bench.errors import DataError
+from fusion_bench.measures import rankings
 from fusion_bench.measures._base import Measure, PositiveInt, RequiredRanks, measure_classes
-from fusion_bench.measures.rankings import (
-    Ranking,
-    ReturnedDocuments,
-    TiedLists,
-    count_in_groups,
-    none_before,
-)
 
 #: 2^grade must stay exact.
 MAX_SCALE: Final = 50
@@ -40,16 +34,16 @@ class ExpectedReciprocalRank(Measure):
     method: str = "ERR"
     max_grade: Annotated[PositiveInt, Field(le=MAX_SCALE)] = 4
 
-    def compute_values(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: rankings.Ranking) -> FloatArray:
         """(Q,): from the returned documents of grade 1 or better."""
         rows = ranking.relevant(1).within_cutoff(self.cutoff)
-        number = count_in_groups(rows.query) - 1
+        number = rankings.count_in_groups(rows.query) - 1
         satisfied = np.zeros((ranking.size, int(number.max(initial=-1)) + 1))
         satisfied[rows.query, number] = self._satisfaction(rows.grade)
-        terms = (satisfied * none_before(satisfied))[rows.query, number] / rows.position
+        terms = (satisfied * rankings.none_before(satisfied))[rows.query, number] / rows.position
         return np.bincount(rows.query, terms, minlength=ranking.size).astype(np.float64)
 
-    def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+    def expected_value(self, lists: rankings.TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): the mean over all orders of each group, which the groups before it leave unread.
 
         The j-th member of a group is where the reader stops with probability E_{j−1} − E_j, E_j
@@ -66,11 +60,11 @@ class ExpectedReciprocalRank(Measure):
             unread[query] *= means[-1]
         return expected
 
-    def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
+    def filled_values(self, returned: rankings.ReturnedDocuments) -> FloatArray:
         """(Q,): with the mean probability of judged documents at the rank of an unjudged one."""
         satisfied = returned.fill_gains(self._satisfaction(returned.grade), self.cutoff)
         rank = np.arange(1, satisfied.shape[1] + 1)
-        return np.asarray((satisfied * none_before(satisfied) / rank).sum(axis=1))
+        return np.asarray((satisfied * rankings.none_before(satisfied) / rank).sum(axis=1))
 
     def _satisfaction(self, grades: IntArray) -> FloatArray:
         """The probability that a document of each grade satisfies, any shape.
@@ -122,18 +116,18 @@ class RankBiasedPrecision(Measure):
     p: Annotated[float, Field(ge=0, lt=1)] = 0.8
     rel: PositiveInt | None = None
 
-    def compute_values(self, ranking: Ranking) -> FloatArray:
+    def compute_values(self, ranking: rankings.Ranking) -> FloatArray:
         """(Q,): from the returned documents that have a gain."""
         rows = ranking.relevant(self.rel or 1).within_cutoff(self.cutoff)
         terms = self._gains(rows.grade) * self._weights(rows.position)
         return np.bincount(rows.query, terms, minlength=ranking.size).astype(np.float64)
 
-    def expected_value(self, lists: TiedLists, depth: IntArray) -> FloatArray:
+    def expected_value(self, lists: rankings.TiedLists, depth: IntArray) -> FloatArray:
         """(Q,): every member of a group earns the group's mean gain."""
         means = lists.mean_by_rank(self._gains(lists.grade), depth)
         return lists.by_query(means * self._weights(lists.position))
 
-    def filled_values(self, returned: ReturnedDocuments) -> FloatArray:
+    def filled_values(self, returned: rankings.ReturnedDocuments) -> FloatArray:
         """(Q,): the sum over known and mean gains."""
         gains = returned.fill_gains(self._gains(returned.grade), self.cutoff)
         return np.asarray((gains * self._weights(np.arange(1, gains.shape[1] + 1))).sum(axis=1))

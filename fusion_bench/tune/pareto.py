@@ -21,16 +21,9 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.report import tuning_records as model
-from fusion_bench.tune import search
+from fusion_bench.tune import rerank_cost, search
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.rerank_cost import (
-    EffortAxis,
-    RerankerCost,
-    SystemCost,
-    reranker_costs,
-    system_cost,
-)
 from fusion_bench.tune.space import strip_conditions
 from fusion_bench.tune.trial_selection import evaluate_in_batches
 
@@ -155,7 +148,7 @@ class EvaluatedPoint:
     params: Params
     system: System
     value: float
-    cost: SystemCost
+    cost: rerank_cost.SystemCost
 
     @property
     def reranker_and_depth(self) -> tuple[str, int]:
@@ -176,7 +169,7 @@ class EvaluatedPoints:
     def __init__(
         self,
         objective: TuningObjective,
-        costs: Mapping[str, RerankerCost],
+        costs: Mapping[str, rerank_cost.RerankerCost],
         *,
         log: search.TrialLog | None = None,
         on_progress: Callable[[int], None] = lambda _done: None,
@@ -194,7 +187,7 @@ class EvaluatedPoints:
     def add_point(self, params: Params, value: float) -> EvaluatedPoint:
         """Add a parameter set whose value is known."""
         system = self.objective.build_system(params)
-        cost = system_cost(system, self.objective.runs, self._costs)
+        cost = rerank_cost.system_cost(system, self.objective.runs, self._costs)
         self.points.append(EvaluatedPoint(params, system, value, cost))
         return self.points[-1]
 
@@ -209,13 +202,15 @@ class EvaluatedPoints:
         return points
 
 
-def comparable_axes(costs: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
+def comparable_axes(
+    costs: Sequence[rerank_cost.RerankerCost],
+) -> tuple[rerank_cost.EffortAxis, ...]:
     """The axes on which all rerankers can be compared.
 
     A candidate of one reranker is not one of another, so with several rerankers candidates count
     only where neither latency nor price is known of all.
     """
-    priced: tuple[EffortAxis, ...] = ("seconds", "cost")
+    priced: tuple[rerank_cost.EffortAxis, ...] = ("seconds", "cost")
     known = [axis for axis in priced if all(getattr(cost, axis) is not None for cost in costs)]
     return ("candidates", *known) if len(costs) == 1 or not known else tuple(known)
 
@@ -223,7 +218,7 @@ def comparable_axes(costs: Sequence[RerankerCost]) -> tuple[EffortAxis, ...]:
 def front_points(
     evaluation: HeldOutEvaluation,
     points: Sequence[EvaluatedPoint],
-    axes: Sequence[EffortAxis],
+    axes: Sequence[rerank_cost.EffortAxis],
     default: search.Trial,
     chosen: search.Trial,
 ) -> tuple[model.ParetoPoint, ...]:
@@ -287,7 +282,9 @@ def _best_per_depth(
     return kept
 
 
-def _effort_matrix(points: Sequence[EvaluatedPoint], axes: Sequence[EffortAxis]) -> FloatArray:
+def _effort_matrix(
+    points: Sequence[EvaluatedPoint], axes: Sequence[rerank_cost.EffortAxis]
+) -> FloatArray:
     """(P, A): candidates count for each reranker apart."""
     names = sorted({name for point in points for name in point.cost.counts})
     columns = [[point.cost.effort(axis) for point in points] for axis in axes]
@@ -354,7 +351,7 @@ class ParetoSearch:
         rules, names = self.evaluation.tuning.front, reranker_names(self.evaluation.objective)
         if rules.method == "none" or not names:
             return None
-        costs = reranker_costs(names, self.evaluation.tuning.effort, self.provenance)
+        costs = rerank_cost.reranker_costs(names, self.evaluation.tuning.effort, self.provenance)
         axes = comparable_axes(list(costs.values()))
         evaluated, interrupted = self._evaluate_points(result, chosen, costs, axes)
         return model.ParetoFront(
@@ -372,8 +369,8 @@ class ParetoSearch:
         self,
         result: search.SearchResult,
         chosen: search.Trial,
-        costs: Mapping[str, RerankerCost],
-        axes: Sequence[EffortAxis],
+        costs: Mapping[str, rerank_cost.RerankerCost],
+        axes: Sequence[rerank_cost.EffortAxis],
     ) -> tuple[EvaluatedPoints, bool]:
         """Everything that was evaluated, and whether it was interrupted."""
         tuning = self.evaluation.tuning
@@ -434,7 +431,7 @@ def params_at_depths(
 def search_all_depths(
     evaluated: EvaluatedPoints,
     ladder: Sequence[int],
-    axis: EffortAxis,
+    axis: rerank_cost.EffortAxis,
     tuning: TuneSettings,
     *,
     trials: int,
