@@ -132,7 +132,8 @@ def ranked_rows(runs: AlignedRuns, candidates: Candidates, positions: IntArray) 
 
 def count_in_groups(labels: IntArray) -> IntArray:
     """1, 2, 3 … inside each stretch of equal labels; ``labels``, shape (m,), never falls."""
-    return np.arange(1, len(labels) + 1) - np.searchsorted(labels, labels)
+    rows = np.arange(len(labels))
+    return rows + 1 - np.maximum.accumulate(np.where(np.diff(labels, prepend=-1) != 0, rows, 0))
 
 
 def has_grade(runs: AlignedRuns) -> BoolArray:

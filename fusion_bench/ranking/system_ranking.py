@@ -39,6 +39,8 @@ from fusion_bench.ranking.term_sums import BatchLimits
 
 #: Fused lists that a view remembers, for systems that differ only in their blend.
 FUSED_LISTS_KEPT: Final = 4
+#: Greater than −∞, so that a document without a score is sorted before one that is dropped.
+LEAST_KEY: Final = np.finfo(np.float64).min
 #: The whole lists of a report are sorted and blended as the lists of a batch are.
 LIMITS: Final = BatchLimits()
 
@@ -197,12 +199,12 @@ def _blended_lists(
         order = _window_order(runs, keys, heads.candidates)
         keys = np.take_along_axis(keys, order, axis=1)
         slots = runs.offsets[some, None] + np.arange(depth)
-        group = fused.group[np.where(heads.is_candidate, slots, 0)]
-        group = np.take_along_axis(group, order, axis=1)
         new = np.ones(keys.shape, dtype=bool)
-        new[:, 1:] = (keys[:, 1:] != keys[:, :-1]) | (
-            np.isinf(keys[:, 1:]) & (group[:, 1:] != group[:, :-1])
-        )
+        new[:, 1:] = keys[:, 1:] != keys[:, :-1]
+        if (bare := np.isinf(keys)).any():  # documents without a score tie as they do when fused
+            group = fused.group[np.where(heads.is_candidate, slots, 0)]
+            group = np.take_along_axis(group, order, axis=1)
+            new[:, 1:] |= bare[:, 1:] & (group[:, 1:] != group[:, :-1])
         inside = slots[heads.is_candidate]
         candidates[inside] = np.take_along_axis(heads.candidates, order, axis=1)[heads.is_candidate]
         is_new[inside], kept[inside] = new[heads.is_candidate], ~np.isnan(keys)[heads.is_candidate]
@@ -221,9 +223,12 @@ def _window_order(runs: AlignedRuns, keys: FloatArray, candidates: IntArray) -> 
     Equal keys keep the fused order under ``first_seen`` ties, and documents without a score do so
     always: their key is −∞.
     """
-    order = np.argsort(-keys, axis=1)
-    ordered = np.take_along_axis(keys, order, axis=1)
-    rows = np.flatnonzero((ordered[:, 1:] == ordered[:, :-1]).any(axis=1))
+    # Fast where nothing is NaN or has to stay in place: rows with equal keys are sorted again.
+    falling = np.where(np.isnan(keys), np.inf, -np.maximum(keys, LEAST_KEY))
+    order = np.argsort(falling, axis=1)
+    falling = np.take_along_axis(falling, order, axis=1)
+    equal = (falling[:, 1:] == falling[:, :-1]) & (falling[:, 1:] < np.inf)
+    rows = np.flatnonzero(equal.any(axis=1))
     column = np.broadcast_to(np.arange(keys.shape[1]), (len(rows), keys.shape[1]))
     is_by_document = np.isfinite(keys[rows]) & (runs.ties == "trec")
     later = np.where(is_by_document, candidates[rows], column)
@@ -242,9 +247,10 @@ def _list_positions(
     place = count_within_queries(offsets)
     positions = np.zeros(len(runs.documents), dtype=np.int64)
     positions[candidates] = place
-    tie_starts, starts = positions.copy(), np.flatnonzero(is_new)
-    tied = np.flatnonzero(~is_new)
-    tie_starts[candidates[tied]] = place[starts[np.searchsorted(starts, tied) - 1]]
+    tie_starts, tied = positions.copy(), np.flatnonzero(~is_new)
+    begins = np.diff(tied, prepend=-1) > 1  # behind the first document of a group
+    heads = np.maximum.accumulate(np.where(begins, tied - 1, 0))
+    tie_starts[candidates[tied]] = place[heads]
     return RankedLists(positions, tie_starts)
 
 

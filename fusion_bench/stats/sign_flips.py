@@ -304,8 +304,8 @@ def _flip(units: FloatArray, flips: FloatArray) -> FloatArray:
 
 #: Up to so many changed groups every flip is enumerated.
 MOST_EXACT_GROUPS = 16
-#: Numbers held at once while flips are computed: 16 MB.
-BLOCK_NUMBERS = 1 << 21
+#: Numbers held at once while flips are computed: 4 MB, about what the cache holds.
+BLOCK_NUMBERS = 1 << 19
 
 
 def flip_family(
