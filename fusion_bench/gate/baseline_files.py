@@ -7,7 +7,7 @@ With ``candidates: {max: R}`` each of up to R different candidates is checked at
 false alarm or a false pass among all of them has a probability of at most α. One line a candidate
 stands in ``NAME.candidates.jsonl`` beside the baseline. Checking the same values again is no new
 candidate. An update adds a line, too, which the new baseline names: so a ledger that was deleted or
-cut before that line is missed. Each line names the one before it, see ``util.chained_lines``.
+cut before that line is missed. Each line names the one before it, see ``util.digests``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Sign-flip and t tests answer falsely where a system gains a little on most queries and loses much
 on few: a small sample holds too few of these losses. Where the differences are skewed against the
-answer, the answer also needs a bound that holds whatever was not seen (``stats.betting_bound``).
+answer, the answer also needs a bound that holds whatever was not seen (``betting_bound``).
 
 Higher is better, as for every measure of this package.
 """

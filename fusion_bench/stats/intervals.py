@@ -232,7 +232,7 @@ def estimate_mean(
     """Mean over queries with its 1 − ``alpha`` interval.
 
     The standard error is CR2's and the t quantile has Bell & McCaffrey's degrees of freedom, see
-    ``stats.cluster_variance``. With one query per group that is the one-sample (or paired) t
+    :func:`cr2_standard_error`. With one query per group that is the one-sample (or paired) t
     interval.
 
     Args:

@@ -22,7 +22,7 @@ small. The interval takes account of this::
     variance = max(model, jackknife) + λ²·V(F̄)
 
 The jackknife is HC3's variance with one query a group (MacKinnon & White 1985), and CR3's with
-larger ones (Bell & McCaffrey 2002). V(F̄) is the CR2 variance of ``stats.cluster_variance``. The
+larger ones (Bell & McCaffrey 2002). V(F̄) is the CR2 variance of ``stats.intervals``. The
 interval is ± t·√variance. Its degrees of freedom are Satterthwaite's for the sum of the two parts,
 with G − 2 for the first, G the groups that people judged, and Bell & McCaffrey's for the second.
 

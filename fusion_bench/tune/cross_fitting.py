@@ -244,7 +244,7 @@ class _Problem:
 
 
 def _cr2_weights(sizes: IntArray) -> FloatArray:
-    """What each group's squared residual sum weighs in the variance, (G,); see cluster_variance."""
+    """What each group's squared residual sum weighs in the variance, (G,); see ``intervals``."""
     queries = sizes.sum()
     return np.asarray(1 / (1 - sizes / queries) / queries**2)
 

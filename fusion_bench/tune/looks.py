@@ -110,7 +110,7 @@ class LedgerEntry(StrictModel):
         judgments: Digests of what is judged relevant for each, sorted: another id of a query, in
             a copy of the dataset, say, is another digest of the id, and the same one here.
         line: Its number in the ledger; None = not written yet, or by an earlier version.
-        previous: Digests of the lines that it follows, see ``util.chained_lines``.
+        previous: Digests of the lines that it follows, see ``util.digests``.
     """
 
     version: Literal[1, 2, 3] = 3
