@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -61,6 +60,8 @@ class HtmlPage:
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own: its script reaches nothing of the notebook."""
+        from html import escape  # late: its table of entities is large
+
         title, document = escape(self.name), escape(self.html)
         return (
             f'<iframe title="{title}" sandbox="allow-scripts" width="100%" height="{HEIGHT}" '

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Annotated, Final, TypeVar
 from weakref import finalize
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ConfigDict, ValidationError
 from pydantic_core import core_schema
 
-from fusion_bench.config.models import Location, Model, make_config_error
+from fusion_bench.config.models import DeferredModel, Location, Model, make_config_error
 from fusion_bench.errors import DataError
 from fusion_bench.util.files import explain_error, read_regular_text
 from fusion_bench.util.json_text import refuse_repeated_keys
@@ -41,12 +41,10 @@ class _NoneIfNan:
 OptionalFloat = Annotated[float | None, _NoneIfNan]
 
 
-class ReportRecord(BaseModel):
+class ReportRecord(DeferredModel):
     """Frozen; a key it does not know means another format, hence an error."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", ser_json_inf_nan="null", defer_build=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", ser_json_inf_nan="null")
 
 
 def compute_once(function: Callable[[Model], Result]) -> Callable[[Model], Result]:
@@ -64,10 +62,10 @@ def compute_once(function: Callable[[Model], Result]) -> Callable[[Model], Resul
     return find
 
 
-class StoredRecord(BaseModel):
+class StoredRecord(DeferredModel):
     """Frozen; refuses unknown keys and NaN."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:

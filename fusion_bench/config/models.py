@@ -13,6 +13,7 @@ the offending value.
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
@@ -43,6 +44,9 @@ MOST_FOLDS: Final = 1_000
 MOST_WORKERS: Final = 1_024
 #: Texts or documents in one request.
 MOST_BATCH: Final = 100_000
+
+#: Environment variable of pydantic: the plugins that it leaves out.
+PLUGIN_SWITCH: Final = "PYDANTIC_DISABLE_PLUGINS"
 
 #: A rank from 1 that something is cut at.
 Rank: TypeAlias = Annotated[int, Field(ge=1, le=MOST_RANK)]
@@ -197,7 +201,31 @@ def _sort_by_rank(table: dict[int, V]) -> dict[int, V]:
 ByRank: TypeAlias = Annotated[dict[Annotated[int, Field(ge=1)], V], AfterValidator(_sort_by_rank)]
 
 
-class StrictModel(StrictNumbers, BaseModel):
+class DeferredModel(BaseModel):
+    """A model of this package, which is completed when it is first used.
+
+    No plugin of pydantic sees it: to look for them in all that is installed takes longer than to
+    complete most models.
+    """
+
+    model_config = ConfigDict(defer_build=True)
+
+    @classmethod
+    def model_rebuild(cls, **options: Any) -> bool | None:  # noqa: ANN401 - pydantic's own
+        """Complete the class; pydantic reads the variable each time: other models keep theirs."""
+        given = os.environ.get(PLUGIN_SWITCH)
+        os.environ[PLUGIN_SWITCH] = "__all__"
+        depth = options.pop("_parent_namespace_depth", 2) + 1  # of this method's own frame
+        try:
+            return super().model_rebuild(_parent_namespace_depth=depth, **options)
+        finally:
+            if given is None:
+                os.environ.pop(PLUGIN_SWITCH, None)
+            else:
+                os.environ[PLUGIN_SWITCH] = given
+
+
+class StrictModel(StrictNumbers, DeferredModel):
     """A frozen model that refuses keys it does not know, by name.
 
     Attributes:
@@ -205,7 +233,7 @@ class StrictModel(StrictNumbers, BaseModel):
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {}
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod

@@ -6,7 +6,6 @@ codes into ``vocabulary``, which is sorted by bytes: a greater code is a greater
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -55,7 +54,9 @@ def find_unmatched_ids(
     same = {_normalize_id(name): name for name in reversed(free)}
     looked = unknown if same else []
     near = {name: same[plain] for name in looked if (plain := _normalize_id(name)) in same}
-    if len(unknown) <= MAX_COMPARED >= len(free):
+    if unknown and len(unknown) <= MAX_COMPARED >= len(free):
+        import difflib  # not needed until a name is unknown
+
         for name in unknown[: MOST_NAMED * MOST_NAMED]:
             close = difflib.get_close_matches(name, free, n=1, cutoff=MIN_SIMILARITY)
             near |= dict.fromkeys([name], close[0]) if close and name not in near else {}

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -89,6 +88,8 @@ def over_shards(
     if count == 1:
         yield from map(work, shards(runs, limits))
         return
+    from concurrent.futures import Future, ThreadPoolExecutor  # late: small data has one shard
+
     with ThreadPoolExecutor(count) as pool:
         waiting: deque[Future[T]] = deque()
         try:

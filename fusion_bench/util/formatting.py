@@ -16,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields
-from html import escape
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 if TYPE_CHECKING:
@@ -279,6 +278,8 @@ def _gap_keeping(values: list[Any]) -> Any:  # noqa: ANN401 - a list or an array
 
 def format_html(summary: str, columns: Columns) -> str:
     """A summary above a table, every text escaped; rows beyond the first few become an ellipsis."""
+    from html import escape  # late: its table of entities is large
+
     rows = list(zip(*columns.values(), strict=True))
     lines = [f"<p>{'<br>'.join(escape(line) for line in summary.splitlines())}</p>"]
     if rows:
@@ -292,6 +293,8 @@ def format_html(summary: str, columns: Columns) -> str:
 
 
 def _format_row(row: Sequence[Any]) -> str:
+    from html import escape  # late, as above
+
     return f"<tr>{''.join(f'<td>{escape(_format_cell(cell))}</td>' for cell in row)}</tr>"
 
 

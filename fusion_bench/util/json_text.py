@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from fusion_bench.errors import DataError, ProviderError
-from fusion_bench.util.api_keys import NOT_KEPT, hidden_reason
 
 
 def encode_json_lines(objects: Iterable[Mapping[str, Any]]) -> bytes:
@@ -140,6 +139,8 @@ def message_at(data: Any) -> str:  # noqa: ANN401 - JSON
     content = mapping_at(first, "message").get("content")
     if not isinstance(content, str):
         raise malformed_error("it holds no message")
+    from fusion_bench.util.api_keys import NOT_KEPT, hidden_reason  # late: only answers need it
+
     if hidden_reason(content) == NOT_KEPT:
         raise ProviderError(f"the answer's message is {NOT_KEPT}", kind="refused")
     if len(content) > MAX_MESSAGE:

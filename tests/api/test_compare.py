@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -236,3 +238,25 @@ def test_a_report_on_disk_has_no_details(tmp_path: Path) -> None:
             other.details()
     assert report.details().collection("tiny").detailed == ("one", "two")
     assert report.details() is report.details()
+
+
+#: Packages of this one that a comparison in memory has no use for, and libraries.
+UNUSED = {"cli", "engines", "explain", "gate", "importers", "live", "models", "report", "tune"}
+HEAVY = {
+    *("httpx", "ir_measures", "matplotlib", "numpy.ma", "optuna", "pandas", "pyarrow"),
+    *("scipy.special", "scipy.stats", "yaml"),
+}
+
+
+def test_a_first_comparison_loads_few_modules() -> None:
+    code = (
+        "import sys, fusion_bench as fb; qrels = {'q1': {'d1': 1}, 'q2': {'d2': 1}}\n"
+        "runs = {'a': {'q1': {'d1': 2.0}, 'q2': {'d1': 2.0}}, 'b': {'q1': {'d2': 1.0}, 'q2': {}}}\n"
+        "fb.compare(qrels, runs, measures=['nDCG@10', 'RR@10']); print(*sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    ours = [name.split(".")[1] for name in loaded if name.startswith("fusion_bench.")]
+    assert len(ours) <= 130
+    assert not UNUSED & {*ours}
+    assert not HEAVY & {*loaded}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import date
 from pathlib import Path
@@ -11,9 +12,16 @@ import numpy as np
 import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, ConfigDict, Field, RootModel
+from pydantic_core import core_schema
 
 from fusion_bench.config import models
-from fusion_bench.config.models import ByRank, StrictModel, StrictNumbers, parse_model
+from fusion_bench.config.models import (
+    PLUGIN_SWITCH,
+    ByRank,
+    StrictModel,
+    StrictNumbers,
+    parse_model,
+)
 from fusion_bench.config.record_schemas import build_schema
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
@@ -293,3 +301,29 @@ def test_a_record_is_valid_only_with_all_its_keys_and_its_own_format() -> None:
     assert errors(more=1) == ["$"]
     assert errors(format="other") == ["$.format"]
     assert errors(format_version=2) == ["$.format_version"]
+
+
+@pytest.mark.parametrize("given", [None, "other"])
+def test_only_our_models_are_completed_without_plugins(
+    monkeypatch: pytest.MonkeyPatch, given: str | None
+) -> None:
+    monkeypatch.delenv(PLUGIN_SWITCH, raising=False)
+    if given is not None:
+        monkeypatch.setenv(PLUGIN_SWITCH, given)
+    switches = []
+
+    class Noted:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, *_: object) -> core_schema.CoreSchema:
+            switches.append(os.environ.get(PLUGIN_SWITCH))
+            return core_schema.int_schema()
+
+    class Ours(StrictModel):
+        size: Annotated[int, Noted]
+
+    class Theirs(BaseModel):
+        size: Annotated[int, Noted]
+
+    assert Ours(size=1).size == Theirs(size=1).size
+    assert switches == [given, "__all__"]  # theirs at once, ours when it is first used
+    assert os.environ.get(PLUGIN_SWITCH) == given
