@@ -1,7 +1,5 @@
 """Lists small enough to look at, and lists large enough to be split and tuned."""
 
-from __future__ import annotations
-
 import random
 from typing import TypeAlias
 

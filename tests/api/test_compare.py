@@ -1,7 +1,5 @@
 """Comparisons in Python: verdicts, details."""
 
-from __future__ import annotations
-
 import copy
 import pickle
 import subprocess

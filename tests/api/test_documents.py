@@ -1,7 +1,5 @@
 """``documents_to_judge``, ``pool`` and ``import_grades`` do what ``judge`` does."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``fuse``: a fused run without judgments."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

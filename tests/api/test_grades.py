@@ -1,7 +1,5 @@
 """``agreement``, ``estimate``, ``sensitivity`` and ``draw_queries`` say what the commands print."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

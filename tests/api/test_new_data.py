@@ -1,7 +1,5 @@
 """New data in Python: commands, datasets, exports."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys

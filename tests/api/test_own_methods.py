@@ -1,7 +1,5 @@
 """Functions and classes of the user in ``compare``, ``tune`` and ``fuse``."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """The pages of docs on Python run, and every function says what it does."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import re

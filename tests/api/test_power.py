@@ -1,7 +1,5 @@
 """``power`` reads a report's differences or assumes a spread; page and command show the plan."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Results in Python: tables, pages."""
 
-from __future__ import annotations
-
 import re
 from html import unescape
 from pathlib import Path

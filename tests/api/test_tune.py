@@ -1,7 +1,5 @@
 """``tune``: parameters, verdict and study, from data in memory."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Warnings come in one order, whoever found them and in whatever order."""
 
-from __future__ import annotations
-
 from fusion_bench.checks.collection_warnings import AFTER_LISTS, BEFORE_LISTS, sort_warnings
 from fusion_bench.checks.records import DataWarning
 

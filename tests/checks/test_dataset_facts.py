@@ -1,7 +1,5 @@
 """What a dataset holds, and what speaks against it."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What speaks against the lists that were read."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Mapping
 from pathlib import Path

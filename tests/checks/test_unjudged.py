@@ -1,7 +1,5 @@
 """What unjudged documents could change."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A tiny distribution with one plugin of each kind, installed into a folder of its own."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

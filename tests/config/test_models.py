@@ -1,7 +1,5 @@
 """Strict models: their errors, numbers, limits, JSON schema."""
 
-from __future__ import annotations
-
 import os
 import re
 from datetime import date

@@ -1,7 +1,5 @@
 """The options of a command, described once by a class."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import MISSING
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Functions and classes of the user: their sources, what they capture, what they are made into."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import inspect

@@ -1,7 +1,5 @@
 """Plugins: their registry, entry points."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

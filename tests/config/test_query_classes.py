@@ -1,7 +1,5 @@
 """Values by type or intent of a query."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.config.models import StrictModel, parse_model

@@ -1,7 +1,5 @@
 """The console on a made project, opened once: it holds no setting."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A project for the console: two lists that win on different queries, made so that k matters."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fusion_bench.console.experiment_files import open_session

@@ -1,7 +1,5 @@
 """The console behind a real server on loopback: in a thread of the test, or as a command."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

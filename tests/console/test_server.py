@@ -1,7 +1,5 @@
 """The server of the console, and the command that starts it."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import re

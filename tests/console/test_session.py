@@ -1,7 +1,5 @@
 """A session of the console: its controls, its verdict, what it saves."""
 
-from __future__ import annotations
-
 import copy
 import json
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What several tests of aligned runs share."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 
 import numpy as np

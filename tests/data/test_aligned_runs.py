@@ -1,7 +1,5 @@
 """Aligned runs, and their views."""
 
-from __future__ import annotations
-
 import gc
 import pickle
 import weakref

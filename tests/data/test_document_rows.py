@@ -1,7 +1,5 @@
 """Rows of documents: values, ids, tables, frames."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections import namedtuple

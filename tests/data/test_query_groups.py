@@ -1,7 +1,5 @@
 """Groups of queries: found by documents or by text."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Mapping, Sequence
 from itertools import combinations

@@ -1,7 +1,5 @@
 """Queries, switches, judgments."""
 
-from __future__ import annotations
-
 from dataclasses import FrozenInstanceError
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Commands of a page, run in a copy of what a clone holds; they have to print what it shows."""
 
-from __future__ import annotations
-
 import contextlib
 import doctest
 import io

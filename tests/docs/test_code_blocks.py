@@ -1,7 +1,5 @@
 """The code blocks of the pages: experiments, systems and datasets are valid, code compiles."""
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

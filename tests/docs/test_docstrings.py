@@ -1,7 +1,5 @@
 """The parts of a docstring, and its markup as Markdown."""
 
-from __future__ import annotations
-
 import pytest
 
 from docs.website.docstrings import find_meanings, parse_docstring, to_markdown

@@ -3,8 +3,6 @@
 The model is the one that the page describes: it knows the answers, and adds 1 to every tenth grade.
 """
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import json

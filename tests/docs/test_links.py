@@ -1,7 +1,5 @@
 """Links of Markdown as links of the site, and sections as pages of their own."""
 
-from __future__ import annotations
-
 import pytest
 
 from docs.website.links import Links

@@ -1,7 +1,5 @@
 """The pages that are made from the code: one for each method, engine and lint rule."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The blocks of the README and of two pages are run, and print what is shown."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import re

@@ -1,7 +1,5 @@
 """What the pages of the repository refer to exists: files, modules, commands and their options."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """The files of ``docs/architecture.md`` through which a value goes are those of a real call."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

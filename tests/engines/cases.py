@@ -1,7 +1,5 @@
 """Lists and systems that the tests of every dialect share."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from random import Random

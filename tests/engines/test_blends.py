@@ -4,8 +4,6 @@ qmd from test/store.test.ts and src/store.ts of tobi/qmd (2.8); ADR-005 and CONV
 by hand from their code.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from typing import Any

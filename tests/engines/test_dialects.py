@@ -1,7 +1,5 @@
 """What every dialect promises, and docs/reference/engines.md says of it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

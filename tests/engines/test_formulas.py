@@ -1,7 +1,5 @@
 """Each engine's own numbers: of its tests, its documentation, or by hand from its source."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any, TypeAlias

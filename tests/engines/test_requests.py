@@ -1,7 +1,5 @@
 """What each engine can say of a system, what is lost of it, and what its files hold."""
 
-from __future__ import annotations
-
 import ast
 import json
 from collections.abc import Mapping

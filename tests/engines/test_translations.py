@@ -1,7 +1,5 @@
 """A translation that claims an equal order has it, and what is written is read back."""
 
-from __future__ import annotations
-
 from random import Random
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Why systems fail: kinds of failures, and which changes cure them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args

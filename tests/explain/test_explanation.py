@@ -1,7 +1,5 @@
 """Traces by hand, and the sentences made of them."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

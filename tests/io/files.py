@@ -1,7 +1,5 @@
 """Files of lists and judgments, written by a test."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 

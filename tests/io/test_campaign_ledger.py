@@ -1,7 +1,5 @@
 """The ledger of campaigns: its chain, its lock, what git has of it."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

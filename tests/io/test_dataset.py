@@ -1,7 +1,5 @@
 """Datasets: their description, name, place."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

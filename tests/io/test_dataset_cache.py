@@ -1,7 +1,5 @@
 """The dataset cache: the same bits, and nothing damaged is believed."""
 
-from __future__ import annotations
-
 import gzip
 import os
 import shutil

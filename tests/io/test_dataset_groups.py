@@ -1,7 +1,5 @@
 """``groups`` of a dataset.yaml: automatic, declared, or a file."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

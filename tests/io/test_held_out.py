@@ -1,7 +1,5 @@
 """Which queries open campaigns hold out, and that no reader of files has them."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 from pathlib import Path

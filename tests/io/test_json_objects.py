@@ -1,7 +1,5 @@
 """JSON objects: documents, excerpts."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

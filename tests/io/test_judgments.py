@@ -1,7 +1,5 @@
 """Who judged a dataset, and datasets that nobody judged."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

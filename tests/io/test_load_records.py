@@ -1,7 +1,5 @@
 """Files that are read: their format, bytes, what reads them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

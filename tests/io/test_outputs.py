@@ -1,7 +1,5 @@
 """Files that are written: outputs, their provenance, runs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterator

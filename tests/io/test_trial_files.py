@@ -1,7 +1,5 @@
 """A path with wildcards: which files it names, in which order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The production profile allows 100 ms: only a test's own clock may use them up."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.models.rerank.standing_clock import StandingClock

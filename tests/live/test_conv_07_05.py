@@ -1,7 +1,5 @@
 """CONV-07-05's interfaces and its own test cases (section 6), by name."""
 
-from __future__ import annotations
-
 import asyncio
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """A pipeline of an experiment file: what it takes from the file and from its dataset."""
 
-from __future__ import annotations
-
 import asyncio
 import shutil
 from pathlib import Path

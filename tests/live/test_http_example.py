@@ -1,7 +1,5 @@
 """The page on the live pipeline runs as it is written: its first example, and its HTTP service."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re

@@ -1,7 +1,5 @@
 """CRAG's verdict of a live query is the one that ``eval`` reports."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """nablarch's reranking: its application.yml, its figures, its failures (sections 3, 5, 6 and 9)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path

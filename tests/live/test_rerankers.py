@@ -1,7 +1,5 @@
 """Rerankers of a pipeline: how they are named, and servers that are down when it opens."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Sequence
 from pathlib import Path

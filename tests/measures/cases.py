@@ -1,7 +1,5 @@
 """Random judged rankings with ties, unjudged documents, negative grades and empty lists."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Values of measures: gains, ties, bounds and filled grades."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Names of measures, and what other tools call them."""
 
-from __future__ import annotations
-
 import contextlib
 import re
 import subprocess

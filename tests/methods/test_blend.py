@@ -1,7 +1,5 @@
 """Blends, and the unit scale of a reranker."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

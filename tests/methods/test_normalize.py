@@ -1,7 +1,5 @@
 """Normalizers, one for all lists or one a source."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

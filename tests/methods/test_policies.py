@@ -1,7 +1,5 @@
 """Policies: which system answers which query."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Small reports made by hand: each test states only what it is about."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Collections that differ in one thing each, for the golden page of an evaluation's findings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Findings of many small cases as one text: what is said in each beyond the usual."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 
 from fusion_bench.report.page import Finding

@@ -1,7 +1,5 @@
 """How answers, p-values and marks are written."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.report.answer_texts import (

@@ -1,7 +1,5 @@
 """The brief form of a page: what it keeps, counts and leaves out."""
 
-from __future__ import annotations
-
 import io
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What the page of two reports says, and the data that it draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page of a diagnosis: which tables it has, and what they say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

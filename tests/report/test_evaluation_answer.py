@@ -1,7 +1,5 @@
 """The answer of an evaluation as a title, and what it advises."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.evaluation.report_records import Collection

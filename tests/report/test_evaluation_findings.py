@@ -1,7 +1,5 @@
 """What the golden page of an evaluation's findings does not show, and what lint found."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

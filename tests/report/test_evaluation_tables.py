@@ -1,7 +1,5 @@
 """Tables of an evaluation, cell by cell."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

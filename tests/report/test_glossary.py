@@ -1,7 +1,5 @@
 """The words of pages, and the command that says what they mean."""
 
-from __future__ import annotations
-
 import ast
 import json
 import re

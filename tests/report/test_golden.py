@@ -3,8 +3,6 @@
 ``pytest tests/report --renew-golden`` writes the stored pages anew: read their difference.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable
 from pathlib import Path

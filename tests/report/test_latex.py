@@ -1,7 +1,5 @@
 """The table of a paper: means, marks against the baseline, letters for all pairs."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Markdown: a parser must read back what the page holds."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """CSV: a reader gets every value back, and a spreadsheet nothing to compute."""
 
-from __future__ import annotations
-
 import csv
 import io
 

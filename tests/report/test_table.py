@@ -1,7 +1,5 @@
 """What a table does where it is too wide: nothing is cut, names and numbers stay whole."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

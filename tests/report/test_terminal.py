@@ -1,7 +1,5 @@
 """A page on a terminal, through a pipe, and where there is no Unicode."""
 
-from __future__ import annotations
-
 import io
 import re
 

@@ -1,7 +1,5 @@
 """What a page says of systems of several trials."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

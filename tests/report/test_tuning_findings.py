@@ -1,7 +1,5 @@
 """What the golden page of a tuning run's findings does not show."""
 
-from __future__ import annotations
-
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import Look
 from fusion_bench.report.tuning_texts import advise_next_look, format_level

@@ -1,7 +1,5 @@
 """The record of a tuning run: versioned, strict, and the same after a way through JSON."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables of a tuning run, cell by cell."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.checks.records import CompletionBounds

@@ -1,7 +1,5 @@
 """The folder: everything whole, or nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

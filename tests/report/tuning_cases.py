@@ -1,7 +1,5 @@
 """Records of tuning runs made by hand: each test states only what it is about."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fusion_bench.evaluation.report_file import Provenance

@@ -1,7 +1,5 @@
 """Tuning runs that differ in one thing each, for the golden page of their findings."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fusion_bench.checks.collection_warnings import warn_near_duplicates

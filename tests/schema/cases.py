@@ -1,7 +1,5 @@
 """Records that are valid, to change one thing of."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

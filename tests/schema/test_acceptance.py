@@ -4,8 +4,6 @@ What its criteria ask of a compiler, mypy answers here: a line that it would acc
 ``type: ignore`` beside it unused, which is an error too.
 """
 
-from __future__ import annotations
-
 from datetime import UTC, datetime
 from typing import assert_type
 

@@ -1,7 +1,5 @@
 """The business rules of CONV-03-05 that concern records, by their ids."""
 
-from __future__ import annotations
-
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest

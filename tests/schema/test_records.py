@@ -1,7 +1,5 @@
 """The records of the founding documents, their rules and bad values."""
 
-from __future__ import annotations
-
 import doctest
 import json
 import re

@@ -1,7 +1,5 @@
 """Threads of OpenBLAS sleep early where this package loads it, and nothing else changes."""
 
-from __future__ import annotations
-
 import os
 
 import pytest

@@ -1,7 +1,5 @@
 """Code of users in threads and in the event loop: what it returns, and what it may raise."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from typing import Any

@@ -1,7 +1,5 @@
 """Files: written whole or not at all, drafts, what is no ordinary file."""
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

@@ -1,7 +1,5 @@
 """How numbers, names and lists are shown."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

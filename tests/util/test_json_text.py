@@ -1,7 +1,5 @@
 """JSON: strict reading, lines."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """Processes: signals, workers."""
 
-from __future__ import annotations
-
 import math
 import os
 import signal

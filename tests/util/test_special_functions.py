@@ -1,7 +1,5 @@
 """The functions are scipy's own, and come without its package."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

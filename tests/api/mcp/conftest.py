@@ -1,7 +1,5 @@
 """A project, and a server of its tools over each transport, started once."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A server of tools as a command, and the SDK's own client that stays connected to it."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """The tools of a campaign over both transports: what is told, what is counted, what is not told."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

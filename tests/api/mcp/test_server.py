@@ -1,7 +1,5 @@
 """The server over both transports: many calls, cancelled calls, tokens, how it starts and ends."""
 
-from __future__ import annotations
-
 import http.client
 import json
 import os

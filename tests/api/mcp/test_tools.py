@@ -1,7 +1,5 @@
 """Every tool over both transports: what it answers, what it refuses, what it leaves alone."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Systems that rules find something in, and systems in which they find nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The rules of lint, and what they find in an experiment."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Ties inside sources, against every settlement of them written out as runs of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import groupby, permutations, product
 

@@ -1,7 +1,5 @@
 """Every connector behind HTTP beside the fake engine that it is tested with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any

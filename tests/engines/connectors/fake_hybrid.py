@@ -1,7 +1,5 @@
 """Weaviate, Vespa 8 and Azure AI Search as their references describe a search."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass

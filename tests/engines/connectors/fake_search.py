@@ -1,7 +1,5 @@
 """Elasticsearch 9.2 and OpenSearch 3.5 as their references describe ``POST /INDEX/_search``."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 

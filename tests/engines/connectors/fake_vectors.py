@@ -1,7 +1,5 @@
 """Qdrant 1.19, Milvus 2.6 and Chroma 1.x as their references describe their HTTP interfaces."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

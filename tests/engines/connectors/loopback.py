@@ -1,7 +1,5 @@
 """A real HTTP server on loopback that answers as an engine's documentation says it does."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """What single engines answer, beyond what all connectors hold."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import math

@@ -1,7 +1,5 @@
 """Chroma's connector against a real server: ``chroma run`` of the package chromadb."""
 
-from __future__ import annotations
-
 import os
 import socket
 import subprocess

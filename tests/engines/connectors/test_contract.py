@@ -1,7 +1,5 @@
 """What every connector behind HTTP holds, up to a dataset that replays its fusion."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence

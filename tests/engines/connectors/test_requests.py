@@ -1,7 +1,5 @@
 """What stands in the requests of single engines, beyond what all connectors hold."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

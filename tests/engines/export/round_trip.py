@@ -1,7 +1,5 @@
 """Exported configurations, read back, on every query of a dataset."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 

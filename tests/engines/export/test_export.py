@@ -1,7 +1,5 @@
 """Any system in any engine: an answer or a refusal, its changes, its files."""
 
-from __future__ import annotations
-
 import ast
 import json
 import runpy

@@ -1,7 +1,5 @@
 """An exported configuration, read back, orders every query of attack as the system does."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

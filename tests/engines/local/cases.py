@@ -1,7 +1,5 @@
 """A made corpus, and what the tests of every engine that runs from a package ask of it."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Lists of engines that run from a package, and their own fusions beside our dialects."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import signal

@@ -1,7 +1,5 @@
 """Lists of a real PostgreSQL with pgvector, and the exported SQL beside our dialect."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """A small pull over the functions of tests.engines.pull.functions."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

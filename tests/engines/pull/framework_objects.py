@@ -1,7 +1,5 @@
 """Real retrievers of frameworks, made when they are asked for."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, TypeAlias
 

@@ -1,7 +1,5 @@
 """In-memory stores of LangChain, LlamaIndex and Haystack over the same dozen documents."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from typing import Any, Final, TypeAlias

@@ -1,7 +1,5 @@
 """Functions that tests pull from; they count their calls."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from typing import Any

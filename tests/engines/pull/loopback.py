@@ -1,7 +1,5 @@
 """A real HTTP server on loopback that answers searches, and can answer badly."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

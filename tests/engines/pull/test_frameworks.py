@@ -1,7 +1,5 @@
 """Pulls from retriever objects of LangChain, LlamaIndex and Haystack: their own, and made ones."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """A service of the user's behind HTTP; a pull that is killed."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """A pull from functions: what is written, what is resumed, what is refused."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sqlite3

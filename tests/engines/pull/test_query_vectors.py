@@ -1,7 +1,5 @@
 """The vectors of queries: files, functions, encoders, and what breaks a rule."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A dataset that is pulled anew: one dataset or the other, whenever the process is killed."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

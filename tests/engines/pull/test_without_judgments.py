@@ -1,7 +1,5 @@
 """What works on a pulled dataset before anything is judged, and what says what to do."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A published collection of three documents in the forms of BEIR and of MTEB."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The committed collection: what every experiment on it takes for granted."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """``dataset add``: collections in the forms in which they are published."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

@@ -1,7 +1,5 @@
 """``dataset new``: files → a checked dataset."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

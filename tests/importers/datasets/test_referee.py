@@ -1,7 +1,5 @@
 """The written collection: what its datasheet says of it holds."""
 
-from __future__ import annotations
-
 import gzip
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """Logs written as production would write them, from lists that the bench ranked."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from functools import cache

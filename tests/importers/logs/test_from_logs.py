@@ -1,7 +1,5 @@
 """Logs as datasets: what a log becomes, and what it may not hold."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

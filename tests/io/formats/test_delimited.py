@@ -1,7 +1,5 @@
 """Comma- and tab-separated tables."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

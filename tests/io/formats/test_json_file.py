@@ -1,7 +1,5 @@
 """JSON Lines: runs, qrels and queries."""
 
-from __future__ import annotations
-
 import gzip
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Answers of search engines and rerankers, and what other libraries write."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import re

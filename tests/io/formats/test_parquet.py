@@ -1,7 +1,5 @@
 """Parquet tables, and what happens without the package that reads them."""
 
-from __future__ import annotations
-
 from decimal import Decimal
 from pathlib import Path
 from typing import Any

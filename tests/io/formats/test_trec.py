@@ -1,7 +1,5 @@
 """TREC files: columns between blanks."""
 
-from __future__ import annotations
-
 import gzip
 from collections.abc import Callable
 from pathlib import Path

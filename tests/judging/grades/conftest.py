@@ -1,7 +1,5 @@
 """A project with judges, in the folder where a test runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The project of the gate's tests with judges: people on a sample of queries, a machine on all."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fusion_bench.stats.intervals import draw_queries

@@ -1,7 +1,5 @@
 """``fusion-bench grades agreement``: confusion, shares by grade, references and refusals."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

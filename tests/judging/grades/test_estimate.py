@@ -1,7 +1,5 @@
 """``fusion-bench grades estimate`` and ``sample``; from a drawn sample to an estimate."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

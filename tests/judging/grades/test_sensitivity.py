@@ -1,7 +1,5 @@
 """``fusion-bench grades sensitivity``: verdicts and orders under each judge."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

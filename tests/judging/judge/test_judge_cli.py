@@ -1,7 +1,5 @@
 """``judge`` without a terminal: lists, spreadsheets, several judges, qrels."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Queries that a language model writes, against a real server on loopback."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

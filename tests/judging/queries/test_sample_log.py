@@ -1,7 +1,5 @@
 """Samples of a log: strata, duplicates, personal data."""
 
-from __future__ import annotations
-
 import json
 from collections import Counter
 from pathlib import Path

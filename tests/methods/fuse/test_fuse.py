@@ -1,7 +1,5 @@
 """What every fusion has: names, roles, weights and aliases."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

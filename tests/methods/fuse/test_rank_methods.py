@@ -1,7 +1,5 @@
 """Methods that rank by votes and ranks."""
 
-from __future__ import annotations
-
 import math
 from itertools import permutations
 from random import Random

@@ -1,7 +1,5 @@
 """Fusions of scores: the worked examples, terms, errors; tests/oracle has the obvious loop."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Numbers that differ per source: k of every kind of reciprocal rank fusion."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Methods that learn from judged queries."""
 
-from __future__ import annotations
-
 import sys
 from dataclasses import replace
 from itertools import product

@@ -1,7 +1,5 @@
 """Judged queries that trained fusions are tested on."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from random import Random

@@ -1,7 +1,5 @@
 """The classifier that asks a language model, against a real server on this machine."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Types of queries by rules, and ``fusion-bench classify``: the same file with predictions out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

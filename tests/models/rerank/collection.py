@@ -1,7 +1,5 @@
 """The tiny dataset with texts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

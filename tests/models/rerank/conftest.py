@@ -1,7 +1,5 @@
 """The tiny dataset with texts, in the folder where a test runs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

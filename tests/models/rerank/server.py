@@ -1,7 +1,5 @@
 """A real HTTP server on loopback that speaks each dialect, checks what it gets, and can fail."""
 
-from __future__ import annotations
-
 import atexit
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A clock that stands still until a test moves it: limits of time that no stall can reach."""
 
-from __future__ import annotations
-
 import asyncio
 import threading
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """Scores by a language model (CONV-07-05, 5.2): the prompt, the answer, and what cannot be read."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every dialect against a server that checks what it gets."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """``fusion-bench rerank`` from the outside: lists, prices, failures, resuming."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

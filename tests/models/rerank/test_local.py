@@ -1,7 +1,5 @@
 """Cross-encoders on this machine: a tiny random model, built on disk, through the real code."""
 
-from __future__ import annotations
-
 import asyncio
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A key stands in no log, report, store, traceback or repr, in no form."""
 
-from __future__ import annotations
-
 import base64
 import json
 import logging

@@ -1,7 +1,5 @@
 """The score store: found again, never mixed up, never lost; a second run waits for the first."""
 
-from __future__ import annotations
-
 import logging
 import sqlite3
 import threading

@@ -1,7 +1,5 @@
 """Scores for systems of several trials: a blend has each score that any trial asks for."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

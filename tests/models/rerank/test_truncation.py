@@ -1,7 +1,5 @@
 """Documents are cut at tokens, estimated or counted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A server that cannot say which model it runs: another provider is asked, within the limits."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small collection with texts and judgments, and no run yet."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path

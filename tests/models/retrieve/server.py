@@ -1,7 +1,5 @@
 """A real HTTP server on loopback with endpoints for embeddings and chat, which counts and fails."""
 
-from __future__ import annotations
-
 import hashlib
 import threading
 from collections import Counter

@@ -1,7 +1,5 @@
 """``fusion-bench retrieve`` from the outside: runs, the dataset's entry, resuming, bad input."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

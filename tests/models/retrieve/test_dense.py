@@ -1,7 +1,5 @@
 """The real pipeline on a model of one layer: a table of random token vectors, as ONNX."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

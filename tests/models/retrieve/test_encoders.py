@@ -1,7 +1,5 @@
 """Encoders against a real server: requests, retries, what is stored, what is refused."""
 
-from __future__ import annotations
-
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Entities in files, named in texts, and the walk that begins there."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tokens, and BM25 as Lucene and rank-bm25 compute it, word by word."""
 
-from __future__ import annotations
-
 import math
 import random
 

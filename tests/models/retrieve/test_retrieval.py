@@ -1,7 +1,5 @@
 """Scores cut to lists, and a run as one more line in a ``dataset.yaml``: what stood there stays."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

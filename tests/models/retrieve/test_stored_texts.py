@@ -1,7 +1,5 @@
 """Vectors and passages in files, and passages that a language model writes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reads a page as a browser does, and opens its data."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The data of a page, and the documents of a query."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

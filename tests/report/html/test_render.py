@@ -1,7 +1,5 @@
 """A page in HTML: no text becomes markup, and nothing is asked of the network."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

@@ -1,7 +1,5 @@
 """The pictures: what is in them, and that the same report gives the same bytes."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Plots of a tuning run: what is drawn, and how the captions read it."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -2,8 +2,6 @@
 is refused with its line.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """A dataset with texts, people's grades beside it, and a model on loopback that grades it."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

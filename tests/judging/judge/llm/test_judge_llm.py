@@ -1,7 +1,5 @@
 """``fusion-bench judge --llm-config`` against a real server on this machine."""
 
-from __future__ import annotations
-
 import csv
 import json
 import re

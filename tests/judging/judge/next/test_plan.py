@@ -1,7 +1,5 @@
 """What could still change a comparison, and when nothing could."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

@@ -1,7 +1,5 @@
 """A judge's task on two queries of three documents, and keys that a test presses."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

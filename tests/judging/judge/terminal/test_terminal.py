@@ -2,8 +2,6 @@
 real pseudo-terminal.
 """
 
-from __future__ import annotations
-
 import fcntl
 import os
 import pty

@@ -1,7 +1,5 @@
 """Failures by the design's table, on real servers."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import threading

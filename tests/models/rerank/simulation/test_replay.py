@@ -1,7 +1,5 @@
 """The degradation bench: against numbers that can be worked out by hand."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path
