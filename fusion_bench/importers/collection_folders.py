@@ -23,7 +23,7 @@ import pandas as pd
 import yaml
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.json_objects import parse_object, require_text
+from fusion_bench.io.json_objects import parse_object, refuse_repeated, require_text
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.io.raw_files import (
     GZIP,
@@ -177,8 +177,7 @@ def _collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, s
     texts: dict[str, str] = {}
     for where, item in rows:
         query, text = _parse_text(item, "query", where)
-        if query in texts:
-            raise DataError(f"{where}: query {query!r} stands twice: keep one")
+        refuse_repeated(query, texts, "query", where)
         texts[query] = text
     return texts
 

@@ -40,8 +40,7 @@ def load_queries(path: Path) -> dict[str, Query]:
     queries: dict[str, Query] = {}
     for where, item in _read_query_objects(path):
         query = parse_query(item, where)
-        if query.id in queries:
-            raise DataError(f"{where}: query {query.id!r} stands twice: keep one")
+        refuse_repeated(query.id, queries, "query", where)
         queries[query.id] = query
     if not queries:
         raise DataError(f"{path}: the file is empty: at least one query is needed")
@@ -129,8 +128,7 @@ def load_documents(path: Path) -> dict[str, Document]:
                 f"(found: {', '.join(item) or 'nothing'})"
             )
         name = require_text(given, "id", where)
-        if name in documents:
-            raise DataError(f"{where}: document {name!r} stands twice: keep one")
+        refuse_repeated(name, documents, "document", where)
         parts = [require_text(part, "text", where) for part in (item.get("title"), text) if part]
         documents[name] = Document(name, " ".join(parts))
     if not documents:
@@ -147,6 +145,22 @@ def require_text(value: object, what: str, where: str) -> str:
     if isinstance(value, str | int) and not isinstance(value, bool) and is_encodable(str(value)):
         return str(value)
     raise DataError(f"{where}: {what} must be text, given {json.dumps(value, default=repr)}")
+
+
+def refuse_repeated(name: str, known: Collection[str], what: str, where: str) -> None:
+    """Refuse an id that stands twice.
+
+    Args:
+        name: The id.
+        known: Those before it.
+        what: Of what it is the id: ``query``, ``document``.
+        where: Prefix of a message.
+
+    Raises:
+        DataError: It is known.
+    """
+    if name in known:
+        raise DataError(f"{where}: {what} {name!r} stands twice: keep one")
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from fusion_bench.data.query_groups import MAX_SHARE, Grouping, QueryGroups, fin
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError, DataError
-from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.io.json_objects import read_objects, refuse_repeated, require_text
 from fusion_bench.io.outputs import write_output
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines
@@ -30,8 +30,7 @@ def read_groups(path: Path, qrels: Qrels) -> dict[str, str]:
             if item.get(key) in (None, ""):
                 raise DataError(f"{where}: {key!r} is missing: each line has an 'id' and a 'group'")
         query = require_text(item["id"], "id", where)
-        if query in groups:
-            raise DataError(f"{where}: query {query!r} stands twice: keep one")
+        refuse_repeated(query, groups, "query", where)
         groups[query] = require_text(item["group"], "group", where)
     if not set(groups) & set(qrels.queries):
         raise AlignmentError(

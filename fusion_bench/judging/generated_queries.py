@@ -28,7 +28,7 @@ from scipy.stats import binomtest
 from fusion_bench.data.query_groups import normalize_text
 from fusion_bench.data.records import Document
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.io.json_objects import load_documents, read_objects
+from fusion_bench.io.json_objects import load_documents, read_objects, refuse_repeated
 from fusion_bench.io.outputs import write_output
 from fusion_bench.judging.query_log import query_id
 from fusion_bench.models.answer_stores import AnswerStore
@@ -426,8 +426,7 @@ def read_generated(path: Path) -> dict[str, dict[str, Any]]:
                 f"{where}: a generated query needs 'id', 'text' and 'written_from': write "
                 "them with fusion-bench queries generate"
             )
-        if item["id"] in rows:
-            raise DataError(f"{where}: query {item['id']!r} stands twice: keep one")
+        refuse_repeated(item["id"], rows, "query", where)
         rows[item["id"]] = item
     if not rows:
         raise DataError(f"{path}: the file is empty: at least one query is needed")

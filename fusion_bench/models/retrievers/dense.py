@@ -13,7 +13,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, did_you_mean
-from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.io.json_objects import read_objects, refuse_repeated, require_text
 from fusion_bench.io.outputs import write_output
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.encoders import TextEncoder
@@ -336,8 +336,7 @@ def read_passages(path: Path, field: str, queries: Mapping[str, str]) -> dict[st
         if given in (None, ""):
             raise DataError(f"{where}: an 'id' is needed (found: {', '.join(item) or 'nothing'})")
         name = require_text(given, "id", where)
-        if name in passages:
-            raise DataError(f"{where}: query {name!r} stands twice: keep one")
+        refuse_repeated(name, passages, "query", where)
         keys |= item.keys()
         value = item.get(field)
         passages[name] = "" if value is None else require_text(value, field, where)

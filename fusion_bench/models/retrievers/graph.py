@@ -22,7 +22,7 @@ from scipy import sparse
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.io.json_objects import read_objects, require_text
+from fusion_bench.io.json_objects import read_objects, refuse_repeated, require_text
 from fusion_bench.models.options import GraphRules
 from fusion_bench.models.retrieval import Ranking, SearchContext, SearchTexts, score_chunks
 from fusion_bench.models.retrievers.lexical import tokenize_texts
@@ -289,8 +289,7 @@ def read_entities(path: Path, documents: Mapping[str, str]) -> dict[str, Entity]
                 f"{where}: an entity needs a 'name' (found: {', '.join(item) or 'nothing'})"
             )
         key = require_text(given, "id", where)
-        if key in entities:
-            raise DataError(f"{where}: entity {key!r} stands twice: keep one")
+        refuse_repeated(key, entities, "entity", where)
         names = (require_text(name, "name", where), *_read_texts(item, "aliases", where))
         linked = None
         if item.get("documents") is not None:
