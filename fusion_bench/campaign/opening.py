@@ -139,7 +139,7 @@ def open_campaign(
     )
     data = freeze_dataset(dataset, plan, digests)
     _check_frozen(data, plan)
-    phases = measure_phases(experiment, data, rules)
+    phases = _measure_phases(experiment, data, rules)
     event = _open_event(plan, digests)
     _write(path, out, event)
     return list_campaigns([event])[event.campaign].describe(phases)
@@ -343,7 +343,7 @@ def _check_frozen(data: FrozenData, plan: CampaignPlan) -> None:
         raise ConfigError(f"baseline {plan.baseline!r}: {values.error or 'cannot be computed'}")
 
 
-def measure_phases(
+def _measure_phases(
     experiment: Experiment, data: FrozenData, rules: CampaignRules
 ) -> list[PhasePower]:
     """What each phase can find, from differences on the tuning queries.

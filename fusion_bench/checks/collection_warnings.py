@@ -91,7 +91,9 @@ def find_warnings(
             *warn_held_out(runs),
             *warn_synthetic(synthetic),
             *warn_ignored(ignored, queries if described is None else described),
-            *warn_own_methods(origin for config in configs.values() for origin in list_own(config)),
+            *_warn_own_methods(
+                origin for config in configs.values() for origin in list_own(config)
+            ),
             *find_data_warnings(runs, queries, configs, measures),
             *warn_near_duplicates(near_duplicates),
             *(DataWarning(key=FIRST_REPEAT, text=text) for text in first_trial),
@@ -99,7 +101,7 @@ def find_warnings(
     )
 
 
-def prefix_warnings(start: str, warnings: Iterable[DataWarning]) -> Iterator[DataWarning]:
+def _prefix_warnings(start: str, warnings: Iterable[DataWarning]) -> Iterator[DataWarning]:
     """The same warnings, each text behind ``start``."""
     return (each.model_copy(update={"text": f"{start}{each.text}"}) for each in warnings)
 
@@ -107,7 +109,7 @@ def prefix_warnings(start: str, warnings: Iterable[DataWarning]) -> Iterator[Dat
 def join_collections(warnings: Mapping[str, Iterable[DataWarning]]) -> Iterator[DataWarning]:
     """The warnings of each collection, by its name; of several, the collection comes first."""
     for name, each in warnings.items():
-        yield from prefix_warnings(f"{name}: " if len(warnings) > 1 else "", each)
+        yield from _prefix_warnings(f"{name}: " if len(warnings) > 1 else "", each)
 
 
 def merge_warnings(sides: Mapping[str, Sequence[DataWarning]]) -> Iterator[DataWarning]:
@@ -120,7 +122,7 @@ def merge_warnings(sides: Mapping[str, Sequence[DataWarning]]) -> Iterator[DataW
     first, _ = sides.values()
     yield from (each for each in first if counts[each.text] > 1)
     for name, side in sides.items():
-        yield from prefix_warnings(f"In the {name}: ", (w for w in side if counts[w.text] == 1))
+        yield from _prefix_warnings(f"In the {name}: ", (w for w in side if counts[w.text] == 1))
 
 
 def warn_near_duplicates(*records: NearDuplicates | None) -> Iterator[DataWarning]:
@@ -201,11 +203,11 @@ def warn_settings(settings: Mapping[str, Any], *, v2_enabled: bool) -> Iterator[
     """What the experiment says against its numbers, and version 2 that is switched off."""
     if settings.get("caveat"):
         yield DataWarning(key="caveat", text=str(settings["caveat"]))
-    yield from warn_own_methods((settings.get("measure_distributions") or {}).items())
+    yield from _warn_own_methods((settings.get("measure_distributions") or {}).items())
     yield from warn_v2({"all systems": v2_enabled})
 
 
-def warn_own_methods(origins: Iterable[tuple[str, str]]) -> Iterator[DataWarning]:
+def _warn_own_methods(origins: Iterable[tuple[str, str]]) -> Iterator[DataWarning]:
     """Own methods whose numbers their source alone does not give again.
 
     Args:

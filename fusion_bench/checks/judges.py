@@ -86,7 +86,7 @@ def find_judge_warnings(
     if judge is None:
         return
     who = "of no declared family" if judge.family is None else f"of the family {judge.family}"
-    text = f"The grades are those of a machine judge {who}. {describe_agreement(judge)}"
+    text = f"The grades are those of a machine judge {who}. {_describe_agreement(judge)}"
     if judge.family is None:
         text += (
             " Without its family, nobody can tell whether it judges lists of its own family: add "
@@ -96,7 +96,7 @@ def find_judge_warnings(
     yield from _warn_shared_family(judge, lists)
 
 
-def describe_agreement(judge: JudgeInfo) -> str:
+def _describe_agreement(judge: JudgeInfo) -> str:
     """Its agreement with people in a sentence; or that it was not measured, and what to do."""
     if judge.people is None or not judge.pairs:
         return f"Its agreement with people was never measured: {MEASURE_IT}."
@@ -251,5 +251,5 @@ def find_judge_refusals(dataset: Dataset, systems: Iterable[System]) -> Iterator
     if not judge.is_better_than_chance and not judge.is_accepted:
         yield (
             f"{dataset.name}: the grades are those of a machine judge. "
-            f"{describe_agreement(judge)} Or say 'unmeasured: accept' under 'qrels'"
+            f"{_describe_agreement(judge)} Or say 'unmeasured: accept' under 'qrels'"
         )

@@ -162,7 +162,7 @@ def _describe_classes(subjects: Sequence[Subject], group: Sequence[Subject]) -> 
     return tuple(subject.query_class for subject in subjects if subject.query_class is not None)
 
 
-def list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
+def _list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
     """The systems whose sources do not fit, since their roles are not known."""
     groups = _list_subjects(systems, datasets)
     return tuple(dict.fromkeys(group[0].name for group in groups if group[0].weights is None))
@@ -271,14 +271,14 @@ def read_fitting_facts(
 def _read_facts(path: Path, *, with_queries: bool) -> DatasetFacts:
     spec, source = read_spec(path)
     if not with_queries and all(run.when is None for run in spec.runs.values()):
-        return make_facts(spec)
+        return _make_facts(spec)
     if spec.queries is None:
-        return make_facts(spec, ())
+        return _make_facts(spec, ())
     queries = load_queries(DatasetPaths(source).existing(spec.queries, "queries"))
-    return make_facts(spec, queries.values())
+    return _make_facts(spec, queries.values())
 
 
-def make_facts(spec: DatasetSpec, queries: Collection[Query] | None = None) -> DatasetFacts:
+def _make_facts(spec: DatasetSpec, queries: Collection[Query] | None = None) -> DatasetFacts:
     """What a ``dataset.yaml`` says, and what decides by its queries if they are known."""
     conditions = {name: run.when for name, run in spec.runs.items() if run.when}
     types = None if queries is None else {q.type for q in queries if q.type is not None}
@@ -302,7 +302,7 @@ def make_facts(spec: DatasetSpec, queries: Collection[Query] | None = None) -> D
 
 def describe_dataset(dataset: Dataset) -> DatasetFacts:
     """What is known of a dataset that is at hand."""
-    return make_facts(dataset.spec, dataset.queries.values())
+    return _make_facts(dataset.spec, dataset.queries.values())
 
 
 class WitnessDocument(StoredRecord):
@@ -408,7 +408,7 @@ def make_lint_report(
         systems=names,
         findings=tuple(_add_witness(item, source) for item in merged),
         unchecked=() if datasets else tuple(key for key, rule in rules if rule.facts),
-        unchecked_systems=list_unchecked(chosen, datasets),
+        unchecked_systems=_list_unchecked(chosen, datasets),
         engine=engine,
         untranslated={} if engine is None else _list_untranslated(chosen),
         ignored=ignored,

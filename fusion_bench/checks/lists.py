@@ -175,7 +175,7 @@ def measure_both_orders(runs: AlignedRuns, ranks: IntArray) -> BothOrders | None
     return BothOrders(first, second, is_reversed, int(answered.sum()))
 
 
-def list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, Any]:
+def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, Any]:
     """Fields of a :class:`~fusion_bench.checks.records.ListInfo`.
 
     Args:
@@ -431,7 +431,7 @@ def _list_repeat(
             zero_scores=run.zero_scores,
             has_known_documents=not expected.isdisjoint(run.vocabulary),
             held_out=dict(dataset.held_out.counts),
-            **list_facts(dataset, run, aligned),
+            **_list_facts(dataset, run, aligned),
             **facts,
         )
         infos.append(info)

@@ -197,7 +197,7 @@ def _list_digests(collection: Collection, name: str) -> dict[str, str]:
     return {part: digest for part, digest in parts if part == name or part.startswith(later)}
 
 
-def find_compared_warnings(
+def _find_compared_warnings(
     left: Collection,
     right: Collection,
     sides: tuple[Sequence[SystemResult], Sequence[SystemResult]],
@@ -363,7 +363,7 @@ def compare_reports(
     return [
         _describe(plan, comparisons, settings, family)._replace(
             v2_enabled=v2,
-            warnings=find_compared_warnings(plan.left, plan.right, plan.sides, two=two),
+            warnings=_find_compared_warnings(plan.left, plan.right, plan.sides, two=two),
         )
         for plan, comparisons in zip(plans, compared, strict=True)
     ]

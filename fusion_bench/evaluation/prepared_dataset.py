@@ -312,7 +312,7 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
     return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
 
 
-def task_list_infos(task: EvaluationSet) -> list[ListInfo]:
+def _task_list_infos(task: EvaluationSet) -> list[ListInfo]:
     """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
     return list_infos([*zip(task.dataset.repeats, task.runs.repeats, strict=True)])
 
@@ -331,7 +331,7 @@ def find_task_warnings(
         results: Names of results that are of the first repeat, in the plural.
         near_duplicates: Queries that depend on each other, where they were searched.
     """
-    dataset, queries, every = task.dataset, task.runs.queries, task_list_infos(task)
+    dataset, queries, every = task.dataset, task.runs.queries, _task_list_infos(task)
     used = {name for system in systems for name in (*system.base_runs, *system.reranker_names)}
     return find_warnings(
         [info for info in every if info.name in used],
@@ -361,6 +361,6 @@ def collection_facts(task: EvaluationSet) -> dict[str, Any]:
         "where": dict(experiment.where),
         "binary_relevance": spec.binary_relevance,
         "baseline": experiment.baseline,
-        "runs": tuple(task_list_infos(task)),
+        "runs": tuple(_task_list_infos(task)),
         "judge": describe_judge(dataset, experiment.systems.values()),
     }

@@ -235,7 +235,7 @@ class ReportChange(TableView):
         }
 
 
-def find_setting_changes(
+def _find_setting_changes(
     then: Mapping[str, Any], now: Mapping[str, Any]
 ) -> tuple[SettingChange, ...]:
     """The values that differ, in the order of the new configuration.
@@ -293,8 +293,8 @@ def find_changes(old: Report, new: Report, *, queries: int = QUERIES) -> ReportC
     return ReportChange(
         then=old.provenance.created,
         now=new.provenance.created,
-        settings=find_setting_changes(_settings_of(old), _settings_of(new)),
-        versions=find_setting_changes(old.provenance.versions, new.provenance.versions),
+        settings=_find_setting_changes(_settings_of(old), _settings_of(new)),
+        versions=_find_setting_changes(old.provenance.versions, new.provenance.versions),
         collections=(
             *(
                 _compare(before[name], collection, queries)
@@ -379,7 +379,7 @@ def _compare_systems(
         name=name,
         has_old=before is not None,
         has_new=after is not None,
-        config=find_setting_changes(*configs) if is_shared else (),
+        config=_find_setting_changes(*configs) if is_shared else (),
         then=means[0],
         now=means[1],
         difference=exact_mean(difference) if len(difference) else None,

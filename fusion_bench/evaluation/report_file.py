@@ -256,10 +256,10 @@ def check_column(
         values = pluralize(len(column), "value")
         yield f"{place}: {values} for {pluralize(count, 'query')}"
     if is_bounded:
-        yield from check_range(place, column)
+        yield from _check_range(place, column)
 
 
-def check_range(place: str, values: Iterable[float | None]) -> Iterator[str]:
+def _check_range(place: str, values: Iterable[float | None]) -> Iterator[str]:
     """The first of these values that lies outside [0, 1] by more than a rounding error."""
     for value in values:
         if value is not None and not -ROUNDING <= value <= 1 + ROUNDING:
@@ -267,12 +267,12 @@ def check_range(place: str, values: Iterable[float | None]) -> Iterator[str]:
             return
 
 
-def find_repeated(names: Sequence[str]) -> str | None:
+def _find_repeated(names: Sequence[str]) -> str | None:
     """The first name that stands there twice."""
     return next((name for name, count in Counter(names).items() if count > 1), None)
 
 
-def check_system(collection: Collection, row: SystemResult) -> Iterator[str]:
+def _check_system(collection: Collection, row: SystemResult) -> Iterator[str]:
     """What is wrong with one row of the table.
 
     Args:
@@ -290,7 +290,7 @@ def check_system(collection: Collection, row: SystemResult) -> Iterator[str]:
     for place, column in {"judged_only": row.judged_only, "filled": row.filled}.items():
         if column:
             yield from check_column(place, column, count, is_bounded=is_primary_bounded)
-    yield from check_range("unjudged_share", (row.unjudged_share,))
+    yield from _check_range("unjudged_share", (row.unjudged_share,))
     for item in row.slice_bounds:
         yield from _check_bounds(
             f"slice_bounds.{item.field}", item.bounds, is_bounded=is_primary_bounded
@@ -298,9 +298,9 @@ def check_system(collection: Collection, row: SystemResult) -> Iterator[str]:
 
 
 def _check_bounds(place: str, bounds: CompletionBounds, *, is_bounded: bool) -> Iterator[str]:
-    yield from check_range(f"{place}.judged", (bounds.judged,))
+    yield from _check_range(f"{place}.judged", (bounds.judged,))
     if is_bounded:
-        yield from check_range(place, (bounds.low, bounds.high))
+        yield from _check_range(place, (bounds.low, bounds.high))
 
 
 def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> Iterator[str]:
@@ -318,7 +318,7 @@ def _check_measure(result: MeasureResult, count: int, *, is_bounded: bool) -> It
             ends |= {f"{kind}.{end}": getattr(ties, end) for end in ("minimum", "maximum")}
     for place, end in ends.items():
         if is_bounded:
-            yield from check_range(place, (end,))
+            yield from _check_range(place, (end,))
         is_lower = place.endswith(("low", "minimum"))
         if end is not None and result.mean is not None:
             beyond = end - result.mean if is_lower else result.mean - end
@@ -363,13 +363,13 @@ _FIELDS: Final[dict[str, Any]] = {
 _InferenceSettings: Final = create_model("_InferenceSettings", __base__=StrictModel, **_FIELDS)
 
 
-def find_inconsistencies(report: Report) -> Iterator[str]:
+def _find_inconsistencies(report: Report) -> Iterator[str]:
     """What no evaluation would have written, each with its place; nothing where all agrees."""
     yield from _check_settings(report.settings)
     if not report.collections:
         yield "collections: at least one is needed"
     names = [each.name for each in report.collections]
-    if repeated := find_repeated(names):
+    if repeated := _find_repeated(names):
         yield f"collections: {repeated!r} stands there twice"
     for number, collection in enumerate(report.collections):
         for problem in _check_collection(collection):
@@ -394,12 +394,12 @@ def _check_collection(collection: Collection) -> Iterator[str]:
     for place, listed in names.items():
         if not listed:
             yield f"{place}: at least one is needed"
-        if repeated := find_repeated(listed):
+        if repeated := _find_repeated(listed):
             yield f"{place}: {repeated!r} stands there twice"
     if collection.baseline not in collection.competitors:
         yield f"baseline: no system {collection.baseline!r}"
     for number, row in enumerate(collection.systems):
-        for problem in check_system(collection, row):
+        for problem in _check_system(collection, row):
             yield f"systems.{number}.{problem}"
     for number, comparison in enumerate(collection.comparisons):
         for problem in _check_comparison(collection, comparison):
@@ -439,8 +439,8 @@ def _check_comparison(collection: Collection, comparison: ComparisonResult) -> I
     if min(counts) < 0 or sum(counts) != len(collection.queries):
         total = pluralize(len(collection.queries), "query")
         yield f"wins, ties and losses: {counts}, and the collection has {total}"
-    yield from check_range("p", (comparison.p,))
-    yield from check_range("p_adjusted", (comparison.p_adjusted,))
+    yield from _check_range("p", (comparison.p,))
+    yield from _check_range("p_adjusted", (comparison.p_adjusted,))
     yield from _check_interval(comparison)
 
 
@@ -468,7 +468,7 @@ def read_report(path: Path | str) -> Report:
     """
     path = Path(path) / FILE if Path(path).is_dir() else path
     report = read_stored(Path(path), Report, what="report", remedy=REMEDY)
-    problem = next(find_inconsistencies(report), None)
+    problem = next(_find_inconsistencies(report), None)
     if problem is not None:
         raise DataError(f"{path}: {problem}: {REMEDY}")
     for each in report.collections:

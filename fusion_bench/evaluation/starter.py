@@ -464,7 +464,7 @@ def _save_files(
     check_free(folder, saved_by.option)
     copies = Copies(folder, saved_by.option)
     dataset = _describe_dataset(given, name, spaces, copies)
-    hint = "" if given.qrels else f"# {format_judging_hint(folder)}\n"
+    hint = "" if given.qrels else f"# {_format_judging_hint(folder)}\n"
     texts = {
         folder / DATASET_FILE: f"# Written by: {saved_by.command}\n{hint}{_to_yaml(dataset)}",
         folder / EXPERIMENT_FILE: experiment,
@@ -475,7 +475,7 @@ def _save_files(
         return [*(write_atomic(path, text.encode()) for path, text in texts.items()), *copied]
 
 
-def format_judging_hint(folder: Path) -> str:
+def _format_judging_hint(folder: Path) -> str:
     """How judgments of a dataset without any are made."""
     command = f"fusion-bench judge {quote(str(folder))}"
     return f"No judgments yet. '{command}' makes them; then add 'qrels: FILE'."

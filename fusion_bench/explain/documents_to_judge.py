@@ -72,10 +72,10 @@ def list_unjudged_documents(
     """
     chosen = select_systems(experiment, systems, dataset)
     tasks = prepare_datasets(chosen, source, folders=folders, progress=progress)
-    return [row for task in tasks for row in find_unjudged_documents(task, depth=depth)]
+    return [row for task in tasks for row in _find_unjudged_documents(task, depth=depth)]
 
 
-def find_unjudged_documents(
+def _find_unjudged_documents(
     task: EvaluationSet, *, depth: int = UNJUDGED_DEPTH
 ) -> list[UnjudgedDocument]:
     """The unjudged documents in the first ``depth`` ranks of a dataset's systems."""

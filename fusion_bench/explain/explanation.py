@@ -241,7 +241,7 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
         ConfigError: No such query among the judged ones.
     """
     if query not in runs.queries:
-        raise ConfigError(unknown_query_message(query, runs))
+        raise ConfigError(_unknown_query_message(query, runs))
     fitted = fit_system(system, runs)
     plain, alone = plain_system_of(fitted, runs, query)
     chosen, key = None, system.class_key
@@ -296,7 +296,7 @@ def _explain_off(system: System, runs: AlignedRuns) -> dict[str, str]:
     }
 
 
-def unknown_query_message(query: str, runs: AlignedRuns) -> str:
+def _unknown_query_message(query: str, runs: AlignedRuns) -> str:
     """The message for a query that is not judged, or in no list where nothing is judged."""
     hint = did_you_mean(query, runs.queries)
     kind = "judged ones" if runs.judged.any() else "of the dataset"
@@ -510,7 +510,7 @@ def explain_query(
     task = prepare_dataset(alone, source, loaded)
     if query not in task.runs.queries:
         raise ConfigError(
-            f"{source.path}: dataset {loaded.name!r}: {unknown_query_message(query, task.runs)}: "
+            f"{source.path}: dataset {loaded.name!r}: {_unknown_query_message(query, task.runs)}: "
             "name another experiment"
         )
     explanation = explain_ranking(task.fit_system(chosen), task.runs, query)

@@ -47,7 +47,7 @@ from fusion_bench.util.files import append_whole, baseline_path, explain_error, 
 REQUIRED_DIGESTS: Final = ("qrels",)
 
 
-def find_inconsistencies(baseline: Baseline) -> Iterator[str]:
+def _find_inconsistencies(baseline: Baseline) -> Iterator[str]:
     """What no version of this package would have written; nothing where all parts agree."""
     try:
         parse_model(GatePolicy, baseline.policy, "policy")
@@ -186,7 +186,7 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
             f"{path}: edited since it was written (its checksum does not match): restore it, or "
             f"{remedy}"
         )
-    problem = next(find_inconsistencies(baseline), None)
+    problem = next(_find_inconsistencies(baseline), None)
     if problem is not None:
         raise DataError(f"{path}: {problem}: restore it, or {remedy}")
     return baseline

@@ -54,7 +54,7 @@ MIN_CHANGE = 1e-9
 MAX_TERMS = 3
 
 
-def find_worst_queries(
+def _find_worst_queries(
     pair: PairedCollection, systems: tuple[System | None, System], *, count: int
 ) -> Iterator[QueryRegression]:
     """The queries of a collection that lost most in the policy's first measure.
@@ -255,11 +255,11 @@ def anchor_checks(
     }
     known_policy = policy.model_copy(update={"checks": limits})
     known_task = replace(task, measures=tuple(measure for _, measure in known))
-    for check in build_checks(known_policy, pair_records(known_task, anchor, new)):
+    for check in build_checks(known_policy, _pair_records(known_task, anchor, new)):
         yield replace(check, reference="anchor")
 
 
-def pair_records(
+def _pair_records(
     task: EvaluationSet, old: CollectionBaseline, new: CollectionBaseline
 ) -> PairedCollection:
     """The values of two records of a collection, in the order of the new one."""
@@ -308,7 +308,7 @@ def pair_values(
     inputs.progress("evaluating", 0, 1)
     known = committed.by_collection
     return [
-        pair_records(task, known[task.dataset.name], describe_collection(task, inputs.candidate))
+        _pair_records(task, known[task.dataset.name], describe_collection(task, inputs.candidate))
         for task in collections
     ]
 
@@ -355,7 +355,7 @@ def check_policy(
     losses: list[QueryRegression] = []
     for pair in pairs:
         old = None if pair.task.dataset.name in changed else reference
-        losses += find_worst_queries(pair, (old, candidate), count=policy.worst)
+        losses += _find_worst_queries(pair, (old, candidate), count=policy.worst)
     results = {
         "anchor_reason": "" if committed.is_anchor else committed.anchor.reason,
         "needs_anchor": bool(describe_rejected(since_anchor)),

@@ -122,10 +122,10 @@ def gate_html(verdict: GateVerdict, page: Page) -> str:
         verdict: Whose checks are drawn.
         page: What it says.
     """
-    return render_html(page, gate_data(verdict))
+    return render_html(page, _gate_data(verdict))
 
 
-def gate_data(verdict: GateVerdict) -> dict[str, Any]:
+def _gate_data(verdict: GateVerdict) -> dict[str, Any]:
     """The checks with a difference, as the page draws them.
 
     ``{"kind": "gate", "checks": [{"name", "status", "tone": "passed|failed|inconclusive",

@@ -45,7 +45,7 @@ from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 
-def merge_repeats(dataset: Dataset) -> dict[str, str]:
+def _merge_repeats(dataset: Dataset) -> dict[str, str]:
     """SHA-256 of each loaded part; of a list with several repeats over those of its repeats."""
     digests = dataset.digests()
     for part, count in sorted(dataset.repeat_counts.items()):
@@ -142,7 +142,7 @@ class GateInputs:
         groups = stored.groups if stored else None if committed is None else {}
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(spec.run_roles, spec.rerank, self.source)
-        cache = open_own_cache(path) or False
+        cache = _open_own_cache(path) or False
         dataset = load_lists(path, systems, self.progress, cache=cache, groups=groups)
         self._check_slices(dataset)
         fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
@@ -163,7 +163,7 @@ class GateInputs:
             check_field(field, dataset.queries.values(), where)
 
 
-def open_own_cache(dataset: Path) -> Cache | None:
+def _open_own_cache(dataset: Path) -> Cache | None:
     """The cache of a dataset, if git says that it did not come with the repository; else None.
 
     What is stored there stands for the lists, whoever wrote it.
@@ -193,7 +193,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         system: With a system, only the lists that it reads, and its values; otherwise no values.
     """
     dataset = task.dataset
-    spec, digests, unjudged = dataset.spec, merge_repeats(dataset), None
+    spec, digests, unjudged = dataset.spec, _merge_repeats(dataset), None
     values: dict[str, Any] = {}
     if system is not None:
         used = system.list_keys
@@ -275,7 +275,7 @@ def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
     for _, path in paths:
         qrels = read_spec(path)[0].qrels
         if qrels is not None and qrels.kind == "machine":
-            cache = open_own_cache(path) or False
+            cache = _open_own_cache(path) or False
             dataset = load_lists(path, (inputs.candidate,), inputs.progress, cache=cache)
             start = f"{dataset.name}: " if len(paths) > 1 else ""
             for warning in find_dataset_warnings(dataset, [inputs.candidate]):

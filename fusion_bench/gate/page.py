@@ -100,13 +100,13 @@ def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> st
     if check.trials is not None:
         text += f"; {check.trials.description}"
     if is_decided and verdict is not None:
-        text += f"; judge these first: {judge_line_of(check, verdict)}"
+        text += f"; judge these first: {_judge_line_of(check, verdict)}"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         text += f"; {_describe_power(check)}"
     return text
 
 
-def judge_line_of(check: CheckResult, verdict: GateVerdict) -> str:
+def _judge_line_of(check: CheckResult, verdict: GateVerdict) -> str:
     """The command that asks for the documents of the gated system."""
     collections = {each.collection for each in verdict.checks}
     dataset = check.collection if len(collections) > 1 else None
@@ -159,12 +159,12 @@ def _describe_power(check: CheckResult) -> str:
     )
 
 
-def has_few_changes(check: CheckResult) -> bool:
+def _has_few_changes(check: CheckResult) -> bool:
     """Whether too few queries changed for rare large losses to show."""
     return 0 < check.changed < FEW_CHANGED
 
 
-def judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
+def _judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
     """The table, with a row for each check whose judgments are not complete; none without such."""
     known = [check for check in checks if check.bounds is not None]
     if known:
@@ -254,7 +254,7 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         checks = verdict.checks
         table = make_table("Checks", CHECK_COLUMNS, checks, notes=NOTES, tone=check_tone)
         text = f"{verdict.system}: {verdict.changed_parts}."
-        yield Section(text=text, parts=(table, *judged_tables(verdict.checks)), key="checks")
+        yield Section(text=text, parts=(table, *_judged_tables(verdict.checks)), key="checks")
     findings = (*_describe_unreproduced(verdict), *_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
@@ -275,7 +275,7 @@ def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
     if verdict.config_changes:
         yield changes_table("configuration", verdict.config_changes)
     if verdict.policy_changes:
-        yield policy_table(verdict.policy_changes)
+        yield _policy_table(verdict.policy_changes)
 
 
 def changes_table(name: str, changes: Mapping[str, tuple[Any, Any]]) -> Table:
@@ -292,7 +292,7 @@ def _format_value(value: object) -> str:
     return "–" if value is None else str(value)
 
 
-def policy_table(changes: Sequence[PolicyChange]) -> Table:
+def _policy_table(changes: Sequence[PolicyChange]) -> Table:
     """What differs from the baseline's policy, and what each change does."""
     columns: list[Column[PolicyChange]] = [
         Column("policy", lambda change: change.path, is_text=True),
@@ -344,7 +344,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
             line = verdict.candidate_line
             text += "" if line is None else f" (line {line.line} of the ledger)"
         yield Finding(f"{text} since the last update", key="candidates")
-    few = [check.name for check in verdict.checks if has_few_changes(check)]
+    few = [check.name for check in verdict.checks if _has_few_changes(check)]
     if few:
         text = f"{', '.join(few)}: {FEW_CHANGES_NOTE}"
         yield Finding(text, "warning", key="few changes")

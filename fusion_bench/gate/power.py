@@ -75,7 +75,7 @@ class RuleLevels:
     quantile: float
 
 
-def swap_labels(
+def _swap_labels(
     differences: FloatArray,
     groups: IntArray | None,
     max_drops: list[float],
@@ -246,7 +246,7 @@ def _shifted_sum(
     return np.asarray(sum(terms))
 
 
-def resample_moments(
+def _resample_moments(
     differences: FloatArray, groups: IntArray | None, seed: int
 ) -> Iterator[ResampledMoments]:
     """Moments of C checks; all of them share the draws and one matrix product.
@@ -324,8 +324,8 @@ def compute_power(
         return [RulePower() for _ in max_drops]
     freedom = bell_mccaffrey_freedom(np.bincount(codes))
     levels = RuleLevels(bound_level, level, t_quantile(freedom, 1 - bound_level))
-    swaps = swap_labels(differences, groups, list(max_drops), levels, seed=seed)
-    resampled = resample_moments(differences, groups, seed)
+    swaps = _swap_labels(differences, groups, list(max_drops), levels, seed=seed)
+    resampled = _resample_moments(differences, groups, seed)
     powers = []
     for is_changed, max_drop, rates, moments in zip(
         changed, max_drops, swaps, resampled, strict=True

@@ -98,7 +98,7 @@ def _compare_over_collections(
     return {each.head.name: compared for each, compared in zip(known, rows, strict=True)}
 
 
-def engine_constants() -> dict[int, list[str]]:
+def _engine_constants() -> dict[int, list[str]]:
     """Each k of our ``rrf`` that is an engine's default, and these engines in order.
 
     It can differ from the engine's own number: Qdrant counts ranks from 0, and its 2 is our 1. Of
@@ -304,7 +304,7 @@ def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
         f"k chosen out of fold is better than k = 60 on {better} of {len(chosen)} collections and "
         f"worse on {worse}; {_describe(pool(chosen, clusters))}."
     )
-    engines = engine_constants()
+    engines = _engine_constants()
     rows, bars = [], []
     for k in CONSTANTS:
         cells = [str(k), ", ".join(_name_engines(engines, k))]
@@ -421,7 +421,7 @@ def _mirror(row: Comparison) -> Comparison:
     return row.model_copy(update=changed)
 
 
-def answer_policies(results: Results, clusters: Clusters) -> QuestionAnswer:
+def _answer_policies(results: Results, clusters: Clusters) -> QuestionAnswer:
     """Do weights chosen for each query pay?"""
     by_policy: dict[str, dict[str, Comparison]] = {}
     for each in results:
@@ -456,5 +456,5 @@ QUESTIONS: Final[Mapping[str, Callable[[Results, Clusters], QuestionAnswer]]] = 
     "Does tuned convex fusion beat tuned RRF?": answer_convex,
     "Which k?": answer_constant,
     "Does a reranker make fusion moot?": answer_reranker,
-    "Do weights chosen for each query pay?": answer_policies,
+    "Do weights chosen for each query pay?": _answer_policies,
 }

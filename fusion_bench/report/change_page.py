@@ -73,10 +73,10 @@ def _describe_changes(change: ReportChange) -> Iterator[Finding]:
     if not change.is_changed:
         yield Finding("No setting, system, list or value changed.", key="change")
     for each in change.collections:
-        yield from describe_collection(each)
+        yield from _describe_collection(each)
 
 
-def describe_collection(change: CollectionChange) -> Iterator[Finding]:
+def _describe_collection(change: CollectionChange) -> Iterator[Finding]:
     """What changed on one collection, and what speaks against comparing it."""
     if change.status != "both":
         text = "is new" if change.status == "new" else "is not evaluated any more"
@@ -103,14 +103,14 @@ def describe_collection(change: CollectionChange) -> Iterator[Finding]:
 
 
 def _tables(change: ReportChange, min_gain: float) -> Iterator[Table]:
-    settings = setting_table(change)
+    settings = _setting_table(change)
     if settings is not None:
         yield settings
     for collection in change.collections:
-        yield from value_tables(collection, min_gain)
+        yield from _value_tables(collection, min_gain)
 
 
-def setting_table(change: ReportChange) -> Table | None:
+def _setting_table(change: ReportChange) -> Table | None:
     """Every value of a configuration that changed; systems that changed alike share a row."""
     owners: dict[SettingChange, list[str]] = {}
     for kind, changes in (("setting", change.settings), ("version", change.versions)):
@@ -130,7 +130,7 @@ def setting_table(change: ReportChange) -> Table | None:
     return make_table("Configuration then and now", columns, owners.items()) if owners else None
 
 
-def value_tables(
+def _value_tables(
     collection: CollectionChange, min_gain: float, *, alpha: float = 0.05
 ) -> Iterator[Table]:
     """The systems that changed, and the queries.
@@ -207,7 +207,7 @@ QUERY_COLUMNS: tuple[Column[QueryChange], ...] = (
 )
 
 
-def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Finding:
+def _change_headline(change: ReportChange, min_gain: float, alpha: float) -> Finding:
     """The verdict over all collections.
 
     Args:
@@ -221,7 +221,7 @@ def change_headline(change: ReportChange, min_gain: float, alpha: float) -> Find
     return join_decisions("Changes", [_describe_verdict(each, min_gain, alpha) for each in shared])
 
 
-def change_in_words(change: ReportChange) -> str:
+def _change_in_words(change: ReportChange) -> str:
     """The verdict as a title: ``2 systems better, 1 worse than before``."""
     rows = [row for each in change.collections for row in each.systems]
     if all(row.difference is None for row in rows):
@@ -342,9 +342,9 @@ def build_change_page(
     return Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
         (*warning_sections(warnings), _configuration(change), *sections),
-        change_headline(change, new.min_gain, new.alpha),
+        _change_headline(change, new.min_gain, new.alpha),
         _provenance(old, new, origins),
-        answer=change_in_words(change),
+        answer=_change_in_words(change),
     )
 
 
@@ -358,7 +358,7 @@ def shared_collections(change: ReportChange) -> tuple[CollectionChange, ...]:
 
 
 def _configuration(change: ReportChange) -> Section:
-    table = setting_table(change)
+    table = _setting_table(change)
     findings: list[Finding] = []
     if table is None:
         findings.insert(0, Finding(SAME_SETTINGS))
@@ -374,12 +374,12 @@ def _configuration(change: ReportChange) -> Section:
 def _collection_section(
     change: CollectionChange, old: Collection | None, new: Collection | None, report: Report
 ) -> Section:
-    findings = [*describe_collection(change)]
+    findings = [*_describe_collection(change)]
     if old is not None and new is not None:
         findings += _describe_untested(old, new)
     if not findings:
         findings.append(Finding("No value of any system changed."))
-    tables = [*value_tables(change, report.min_gain, alpha=report.alpha)]
+    tables = [*_value_tables(change, report.min_gain, alpha=report.alpha)]
     gain = None if old is None or new is None else find_list_gain(old, new)
     if gain is not None:
         tables.append(list_gain_table(*gain))

@@ -51,12 +51,12 @@ PLURALS: dict[FailureKind, str] = {
 MAX_NAMES = 4
 
 
-def pluralize_failures(count: int, kind: FailureKind) -> str:
+def _pluralize_failures(count: int, kind: FailureKind) -> str:
     """A number of failures with their name: ``1 miss``, ``2 burials``."""
     return f"{count:,} {kind if count == 1 else PLURALS[kind]}"
 
 
-def name_systems(names: Sequence[str]) -> str:
+def _name_systems(names: Sequence[str]) -> str:
     """Their names, or the first and how many more."""
     if len(names) <= MAX_NAMES:
         return ", ".join(names)
@@ -92,14 +92,14 @@ LIST_COLUMNS: tuple[Column[FailureRecord], ...] = (
 )
 
 
-def build_failure_lists(collection: DiagnosedCollection, kind: FailureKind) -> Iterator[Table]:
+def _build_failure_lists(collection: DiagnosedCollection, kind: FailureKind) -> Iterator[Table]:
     """One table a system, with its first failures."""
     for system in collection.systems:
         count = system.count(kind)
         if count.worst:
             more = count.failures - len(count.worst)
             notes = (f"{more:,} more: --top {count.failures} lists all.",) if more else ()
-            title = f"{system.name}: {pluralize_failures(count.failures, kind)}, the worst first"
+            title = f"{system.name}: {_pluralize_failures(count.failures, kind)}, the worst first"
             table = make_table(title, LIST_COLUMNS, count.worst, notes=notes)
             yield table.without_columns_of(NOTHING)
 
@@ -145,7 +145,7 @@ def _format_changed(change: ChangeRecord) -> str:
     return f"{change.improved_queries:,}/{same:,}/{change.worsened_queries:,}"
 
 
-def build_change_table(
+def _build_change_table(
     diagnosis: Diagnosis, collection: DiagnosedCollection, kind: FailureKind
 ) -> Table | None:
     """What each system cures and causes; None where none does either.
@@ -176,7 +176,7 @@ def build_change_table(
     table = make_table(title, columns, rows, tone=_change_tone)
     notes = [*_change_notes(collection, kind, table)]
     if unchanged:
-        notes.append(f"Without any change: {name_systems(unchanged)}.")
+        notes.append(f"Without any change: {_name_systems(unchanged)}.")
     return replace(table, notes=tuple(notes))
 
 
@@ -232,7 +232,7 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
     for collection, found in zip(diagnosis.collections, warnings, strict=True):
         sections.append(_build_section(diagnosis, collection, listed, found))
         for kind in KINDS if listed is None else (listed,):
-            tables = tuple(build_failure_lists(collection, kind))
+            tables = tuple(_build_failure_lists(collection, kind))
             if tables:
                 title = f"List of {PLURALS[kind]} on {collection.name}"
                 sections.append(Section(title, parts=tables, is_folded=listed is None))
@@ -262,7 +262,7 @@ def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[st
     """The baseline's failures, then for each kind the systems with the fewest and the most."""
     baseline = collection.system(collection.baseline)
     counts = ", ".join(
-        f"{pluralize_failures(count.failures, count.kind)} of {count.exposed:,}"
+        f"{_pluralize_failures(count.failures, count.kind)} of {count.exposed:,}"
         for count in baseline.counts
         if count.not_applicable is None
     )
@@ -272,7 +272,7 @@ def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[st
         totals = {system.name: system.count(kind).failures for system in systems}
         if len(set(totals.values())) > 1:
             few, many = (
-                f"{extreme:,} ({name_systems([n for n in totals if totals[n] == extreme])})"
+                f"{extreme:,} ({_name_systems([n for n in totals if totals[n] == extreme])})"
                 for extreme in (min(totals.values()), max(totals.values()))
             )
             place = "" if is_alone else f" on {collection.name}"
@@ -302,7 +302,7 @@ def _build_section(
 ) -> Section:
     shown = [kind for kind in KINDS if _is_applicable(collection, kind)]
     changes = [kind for kind in shown if listed in (None, kind)]
-    tables = (build_change_table(diagnosis, collection, kind) for kind in changes)
+    tables = (_build_change_table(diagnosis, collection, kind) for kind in changes)
     scope = format_scope(collection.split, collection.query_type, collection.where)
     queries = pluralize(collection.queries, "query")
     return Section(
@@ -371,7 +371,7 @@ def _count_table(
             reason = system.count(kind).not_applicable
             if reason is not None:
                 reasons.setdefault(f"{kind} not applicable: {reason}", []).append(system.name)
-    notes += [f"{reason}: {name_systems(names)}." for reason, names in reasons.items()]
+    notes += [f"{reason}: {_name_systems(names)}." for reason, names in reasons.items()]
     return make_table(
         "Failures",
         columns,

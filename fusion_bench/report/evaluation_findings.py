@@ -272,7 +272,7 @@ FUSION_TONES: dict[str, Tone] = {
 }
 
 
-def fusion_finding(report: Report, collection: Collection) -> Finding | None:
+def _fusion_finding(report: Report, collection: Collection) -> Finding | None:
     """Whether fusion pays; None where there is no fusion, or no source alone."""
     result = collection.fusion
     if result is None:
@@ -416,7 +416,7 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
     findings = (
         Finding(text, key="verdict counts") if len(comparisons) > 1 else None,
         *compared_findings(collection),
-        fusion_finding(report, collection),
+        _fusion_finding(report, collection),
         *reranker_findings(report, collection),
         _power_finding(collection),
         _headroom(collection),

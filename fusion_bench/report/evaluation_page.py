@@ -129,7 +129,7 @@ LEDGER_COLUMNS: tuple[Column[Ledger], ...] = (
 )
 
 
-def crag_tables(report: Report, collection: Collection) -> Iterator[Table]:
+def _crag_tables(report: Report, collection: Collection) -> Iterator[Table]:
     """The verdicts on each list with absolute scores, then the replay of refined queries."""
     if not collection.crag:
         return
@@ -335,7 +335,7 @@ def _collection_section(report: Report, collection: Collection) -> Section:
             primary_table(report, collection),
             *(table for table in optional if table is not None),
             *repeat_tables(collection),
-            *crag_tables(report, collection),
+            *_crag_tables(report, collection),
             validity_table(collection),
             *(secondary_table(report, collection, name) for name in collection.measures[1:]),
         ),
@@ -381,7 +381,7 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
     systems = Section(
         title=f"{collection.name}: {pluralize(len(collection.queries), 'query')}",
         findings=(
-            Finding(describe_power(report, collection), key="power"),
+            Finding(_describe_power(report, collection), key="power"),
             *compared_findings(collection),
         ),
         parts=(_systems_table(report, collection, notes),),
@@ -397,7 +397,7 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
     )
 
 
-def describe_power(report: Report, collection: Collection) -> str:
+def _describe_power(report: Report, collection: Collection) -> str:
     """Which differences the queries suffice to see, by the rule of the table."""
     primary, queries = collection.primary_measure, pluralize(len(collection.queries), "query")
     known = [

@@ -139,18 +139,18 @@ def tuning_tables(report: records.TuningReport) -> Iterator[Table]:
     """Every table that has something to show, the most important first."""
     yield gain_table(report)
     if report.held_out_bounds:
-        yield bounds_table(report)
+        yield _bounds_table(report)
     if report.floor:
-        yield floor_table(report)
+        yield _floor_table(report)
     yield parameter_table(report)
     for field, gains in report.class_gains.items():
         if gains:
-            yield class_gain_table(report, field, gains)
+            yield _class_gain_table(report, field, gains)
     if report.per_type is not None:
         yield per_type_table(report, report.per_type)
     if report.front is not None:
         yield pareto_table(report, report.front)
-    yield from map(threshold_table, report.thresholds)
+    yield from map(_threshold_table, report.thresholds)
 
 
 def _build_gain_table(
@@ -221,7 +221,7 @@ def gain_table(report: records.TuningReport) -> Table:
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
 
 
-def floor_table(report: records.TuningReport) -> Table:
+def _floor_table(report: records.TuningReport) -> Table:
     """Every untuned system and every single source against the tuned system, held out."""
     least = format_number(report.min_gain)
     columns: list[Column[records.FloorRow]] = [
@@ -251,7 +251,7 @@ def floor_table(report: records.TuningReport) -> Table:
     )
 
 
-def bounds_table(report: records.TuningReport) -> Table:
+def _bounds_table(report: records.TuningReport) -> Table:
     """What is judged of the default and the tuned system, on all held-out queries and by class."""
     known = [
         (queries if i == 0 else "", system, bounds)
@@ -268,7 +268,7 @@ def bounds_table(report: records.TuningReport) -> Table:
     return make_table(title, columns, known, notes=(*describe_columns(columns), *unknown))
 
 
-def class_gain_table(
+def _class_gain_table(
     report: records.TuningReport, field: str, gains: Sequence[tuple[str | None, records.Gain]]
 ) -> Table:
     """The held-out gain of each query type, or of each intent."""
@@ -349,7 +349,7 @@ def _format_spread(report: records.TuningReport, parameter: records.ParameterInf
     return "" if spread is None else format_percent(spread)
 
 
-def threshold_table(thresholds: records.ThresholdReport) -> Table:
+def _threshold_table(thresholds: records.ThresholdReport) -> Table:
     """Verdicts of CRAG's thresholds against the truth, on held-out queries."""
     rows: list[tuple[str, str, str, tuple[int, int]]] = []
     for name in ("default", "tuned", "min_score"):

@@ -35,37 +35,37 @@ def list_weights(blend: RetrievalBlend) -> tuple[FloatArray, FloatArray]:
     return blend.weights_at(np.arange(1, blend.depth + 1))
 
 
-def term_bounds(blend: RetrievalBlend) -> tuple[FloatArray, FloatArray]:
+def _term_bounds(blend: RetrievalBlend) -> tuple[FloatArray, FloatArray]:
     """(D,) each: least and greatest final score by fused rank, with 1/rank as retrieval term."""
     retrieval, rerank = list_weights(blend)
     low = retrieval / np.arange(1, blend.depth + 1)
     return low, low + rerank
 
 
-def count_documents(blend: RerankBlend, needed: int) -> int:
+def _count_documents(blend: RerankBlend, needed: int) -> int:
     """How many documents a witness needs, so that the blend does not skip the query."""
     return needed if blend.always_rerank else max(needed, blend.skip_limit + 1)
 
 
-def count_ranks(subject: Subject, blend: RerankBlend) -> int:
+def _count_ranks(subject: Subject, blend: RerankBlend) -> int:
     """Fused ranks that lists which agree can fill; 0 where the blend skips lists so short."""
     depths = [subject.depth_of(name) or blend.depth for name in subject.sources]
     limit = min([blend.depth, *depths])
-    return limit if limit >= count_documents(blend, 1) else 0
+    return limit if limit >= _count_documents(blend, 1) else 0
 
 
-def ladder(
+def _ladder(
     subject: Subject, blend: RerankBlend, needed: int
 ) -> tuple[dict[str, RankedList], list[str]]:
     """Lists that all agree: one document far ahead, the others close together; and fused order."""
-    count = count_documents(blend, needed)
+    count = _count_documents(blend, needed)
     last = min((subject.depth_of(name) or LAST_RANK for name in subject.sources), default=LAST_RANK)
     start = max(2, last - count + 2)
     lists = _same_lists(subject.sources, [1, *range(start, start + count - 1)])
     return lists, _order_fused(subject, lists)
 
 
-def rerank_by_place(
+def _rerank_by_place(
     order: Sequence[str], units: Sequence[float] | FloatArray, space: ScoreSpace
 ) -> Mapping[str, float]:
     """Raw rerank scores by fused rank: the documents beyond ``units`` get the last of them."""
@@ -95,7 +95,7 @@ class BlendNotMonotone(Rule):
 
 def _check_reciprocal(subject: Subject, blend: RetrievalBlend) -> Iterator[Problem]:
     """Count the pairs of ranks that change places at rerank score 1, with the term 1/rank."""
-    high = term_bounds(blend)[1][: count_ranks(subject, blend)]
+    high = _term_bounds(blend)[1][: _count_ranks(subject, blend)]
     is_inverted = np.triu(high[:, None] < high[None, :], 1)
     if not is_inverted.any():
         return
@@ -115,7 +115,7 @@ def _check_reciprocal(subject: Subject, blend: RetrievalBlend) -> Iterator[Probl
 def _check_steps(subject: Subject, blend: RetrievalBlend) -> Iterator[Problem]:
     """A share that falls from one rank to the next: there a high rerank score gains."""
     retrieval, rerank = list_weights(blend)
-    steps = [r for r in range(2, count_ranks(subject, blend)) if rerank[r] > rerank[r - 1]]
+    steps = [r for r in range(2, _count_ranks(subject, blend)) if rerank[r] > rerank[r - 1]]
     if not steps:
         return
     upper = steps[0]
@@ -135,12 +135,12 @@ def _build_order_witness(
     subject: Subject, blend: RetrievalBlend, upper: int, lower: int
 ) -> Witness:
     """Every candidate gets the greatest rerank score."""
-    lists, order = ladder(subject, blend, min(blend.depth, lower + 1))
+    lists, order = _ladder(subject, blend, min(blend.depth, lower + 1))
     return subject.make_witness(
         f"all rerank scores are the greatest; {order[lower - 1]} of fused rank {lower} is put "
         f"above {order[upper - 1]} of fused rank {upper}",
         lists,
-        rerank_by_place(order, [1.0], subject.space),
+        _rerank_by_place(order, [1.0], subject.space),
         above=((order[lower - 1], order[upper - 1]),),
         system=_without_cuts(subject.system),
     )
@@ -206,7 +206,7 @@ class RankImmovable(Rule):
         blend = subject.retrieval_blend
         if blend is None or blend.retrieval != "reciprocal_rank" or blend.min_score is not None:
             return
-        low, high = (bound[: count_ranks(subject, blend)] for bound in term_bounds(blend))
+        low, high = (bound[: _count_ranks(subject, blend)] for bound in _term_bounds(blend))
         frozen = 0
         while frozen < len(low) - 1 and low[frozen] > high[frozen + 1 :].max():
             frozen += 1
@@ -229,12 +229,12 @@ def _build_immovable_witness(
     """The last frozen rank gets the least rerank score, all others the greatest."""
     units = np.ones(max(best, min(blend.depth, frozen + 2)))
     units[frozen - 1] = 0.0
-    lists, order = ladder(subject, blend, len(units))
+    lists, order = _ladder(subject, blend, len(units))
     return subject.make_witness(
         f"{order[frozen - 1]} has fused rank {frozen} and the least rerank score, all others have "
         "the greatest; it keeps its rank",
         lists,
-        rerank_by_place(order, units, subject.space),
+        _rerank_by_place(order, units, subject.space),
         above=tuple((order[frozen - 1], other) for other in order[frozen:]),
         system=_without_cuts(subject.system),
     )
@@ -258,7 +258,7 @@ class RerankSwampsRetrieval(Rule):
         if blend is None or blend.retrieval != "fused" or subject.rank_fusion is None:
             return
         retrieval, rerank = list_weights(blend)
-        if count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[1]:
+        if _count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[1]:
             return
         top = subject.greatest_score
         lead = retrieval[0] * top / rerank[1]
@@ -319,7 +319,7 @@ class RetrievalSwampsRerank(Rule):
         if not isinstance(fusion.normalize, RawScores) or not raw or subject.dataset is None:
             return
         retrieval, rerank = list_weights(blend)
-        if count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[0]:
+        if _count_ranks(subject, blend) < 2 or not retrieval[0] or not rerank[0]:
             return
         lead = rerank[0] / retrieval[0]
         message = (

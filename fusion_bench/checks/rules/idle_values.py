@@ -47,12 +47,12 @@ IdlePolicy: TypeAlias = tuple[Location, str, System]
 PERSISTENCE = 0.9
 
 
-def with_policy(subject: Subject) -> System:
+def _with_policy(subject: Subject) -> System:
     """The plain system with the policy that picks for each query."""
     return subject.system.model_copy(update={"policy": subject.policy})
 
 
-def list_idle_policies(subject: Subject) -> Iterator[IdlePolicy]:
+def _list_idle_policies(subject: Subject) -> Iterator[IdlePolicy]:
     """What of the policy has no effect on any query; nothing where its sources do not fit."""
     policy, system = subject.policy, subject.system
     if policy is None:
@@ -73,7 +73,7 @@ def list_idle_policies(subject: Subject) -> Iterator[IdlePolicy]:
 
 
 def _check_overlap(subject: Subject, policy: OverlapRules) -> Iterator[IdlePolicy]:
-    whole = with_policy(subject)
+    whole = _with_policy(subject)
     below, above = (whole.with_variant(variant) for variant in policy.fixed_variants())
     place = ("policy", "threshold")
     if _is_same(subject, below, above):
@@ -128,11 +128,11 @@ def _check_alpha(subject: Subject, policy: EntropyAlpha) -> Iterator[IdlePolicy]
         name: alpha if "semantic" in subject.roles_of(name) else float(np.round(1 - alpha, 2))
         for name in subject.system.runs
     }
-    other = with_policy(subject).with_variant(Variant(weights=weights))
+    other = _with_policy(subject).with_variant(Variant(weights=weights))
     yield ("policy", key), f"α is {alpha:g} for every query, as fixed weights are", other
 
 
-def check_switches(subject: Subject) -> Iterator[Problem]:
+def _check_switches(subject: Subject) -> Iterator[Problem]:
     """The conditions of the system's runs that change nothing on the dataset."""
     facts = subject.dataset
     if facts is None or isinstance(subject.system.fusion, Trainable):
@@ -209,10 +209,10 @@ class NoEffect(Rule):
         for idle in (idle for check in checks for idle in check(subject)):
             message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
             yield Problem(message, idle.location, partial(_build_witness, subject, idle))
-        yield from check_switches(subject)
+        yield from _check_switches(subject)
 
 
-def is_stated(model: BaseModel, key: str) -> bool:
+def _is_stated(model: BaseModel, key: str) -> bool:
     """Whether a value is given that is not the default."""
     default = type(model).model_fields[key].get_default(call_default_factory=True)
     return key in model.model_fields_set and bool(getattr(model, key) != default)
@@ -234,23 +234,23 @@ def _check_single_run(subject: Subject) -> Iterator[Idle]:
     reads_scores = system.min_relevance is not None or retrieval == "fused"
     is_mean = isinstance(fusion, WeightedScore)
     weights = getattr(fusion, "weights", None)
-    is_weighed = bool(weights) and is_stated(fusion, "weights") and len(system.runs) == 1
+    is_weighed = bool(weights) and _is_stated(fusion, "weights") and len(system.runs) == 1
     if is_weighed and (is_mean or (subject.rank_fusion is not None and not reads_scores)):
         text = f"{source} is the only run, and its weight changes no order"
         yield Idle(("fusion", "weights"), text, _change(system, "fusion", weights={}))
     reads_spread = reads_scores or retrieval != "reciprocal_rank"
-    if subject.rank_fusion is not None and is_stated(fusion, "k") and not reads_spread:
+    if subject.rank_fusion is not None and _is_stated(fusion, "k") and not reads_spread:
         text = f"{source} is the only list, and every k keeps its order"
         yield Idle(("fusion", "k"), text, _change(system, "fusion", k=60))
-    if is_mean and is_stated(fusion, "missing"):
+    if is_mean and _is_stated(fusion, "missing"):
         text = f"{source} is the only list, so no document is missing"
         yield Idle(("fusion", "missing"), text, _change(system, "fusion", missing="skip"))
 
 
 def _check_policy(subject: Subject) -> Iterator[Idle]:
     """Parameters of a policy with which it picks the same for every query."""
-    for location, text, other in list_idle_policies(subject):
-        yield Idle(location, text, other, with_policy(subject))
+    for location, text, other in _list_idle_policies(subject):
+        yield Idle(location, text, other, _with_policy(subject))
 
 
 def _check_depths(subject: Subject) -> Iterator[Idle]:
@@ -271,7 +271,7 @@ def _check_depths(subject: Subject) -> Iterator[Idle]:
             gone = [rank for rank in blend.tiers if rank not in kept]
             text = f"the tier up to rank {gone[0]} begins below the rerank depth {blend.depth}"
             yield Idle(("blend", "tiers"), text, _change(system, "blend", tiers=kept))
-        if is_stated(blend, "rest") and max(blend.tiers, default=0) >= blend.depth:
+        if _is_stated(blend, "rest") and max(blend.tiers, default=0) >= blend.depth:
             text = f"the tiers reach the rerank depth {blend.depth}"
             yield Idle(("blend", "rest"), text, _change(system, "blend", rest=0.4))
     threshold, is_plain = system.min_relevance, isinstance(blend, NoBlend)
@@ -291,7 +291,7 @@ def _check_blend(subject: Subject) -> Iterator[Idle]:
     system, blend = subject.system, subject.system.blend
     if not isinstance(blend, RerankBlend):
         return
-    if blend.always_rerank and is_stated(blend, "skip_limit"):
+    if blend.always_rerank and _is_stated(blend, "skip_limit"):
         text = "always_rerank is true"
         yield Idle(("blend", "skip_limit"), text, _change(system, "blend", skip_limit=10))
     if blend.min_score is not None and blend.min_score <= 0:
@@ -305,7 +305,7 @@ def _check_weights(subject: Subject, blend: RetrievalBlend) -> Iterator[Idle]:
     """A term of the blend that weighs 0 at every rank."""
     system = subject.system
     retrieval, rerank = list_weights(blend)
-    if not retrieval.any() and is_stated(blend, "retrieval"):
+    if not retrieval.any() and _is_stated(blend, "retrieval"):
         text = "the retrieval term weighs 0 at every rank"
         yield Idle(("blend", "retrieval"), text, _change(system, "blend", retrieval="fused"))
     is_clamped = getattr(system.fusion, "normalize", "none") == "three_lists"

@@ -27,11 +27,11 @@ class PlainTable(TableView):
 
     def to_dict(self) -> dict[str, Any]:
         """Every field but the ``SHARED`` ones, as JSON has it."""
-        data: dict[str, Any] = to_plain(self)
+        data: dict[str, Any] = _to_plain(self)
         return data
 
 
-def to_plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
+def _to_plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
     """A record, an array or a collection of these as lists, dictionaries and numbers.
 
     Args:
@@ -41,11 +41,11 @@ def to_plain(value: object) -> Any:  # noqa: ANN401 - whatever JSON has
         return _plain_array(value)
     if is_dataclass(value) and not isinstance(value, type):
         kept = (each for each in fields(value) if not each.metadata.get("shared"))
-        return {each.name: to_plain(getattr(value, each.name)) for each in kept}
+        return {each.name: _to_plain(getattr(value, each.name)) for each in kept}
     if isinstance(value, Mapping):
-        return {str(key): to_plain(item) for key, item in value.items()}
+        return {str(key): _to_plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [to_plain(item) for item in value]
+        return [_to_plain(item) for item in value]
     if isinstance(value, float) and math.isnan(value):
         return None
     return value
@@ -324,7 +324,7 @@ class SourceOverlap(PlainTable):
 
     def to_dict(self) -> dict[str, Any]:
         """Every field, and ``alone_share``, as JSON has it."""
-        return {**super().to_dict(), "alone_share": to_plain(self.alone_share)}
+        return {**super().to_dict(), "alone_share": _to_plain(self.alone_share)}
 
     def _summary(self) -> str:
         return f"SourceOverlap({pluralize(len(self.sources), 'source')}, top {self.depth})"

@@ -126,7 +126,7 @@ def encode_values(rows: Sequence[Sequence[float | None]]) -> dict[str, Any]:
     return {"distinct": distinct[known].tolist(), "rows": numbered.tolist()}
 
 
-def inference_data(report: Report, comparison: Comparison | ComparisonResult) -> dict[str, Any]:
+def _inference_data(report: Report, comparison: Comparison | ComparisonResult) -> dict[str, Any]:
     """Interval, p, detectable difference and verdict of a comparison.
 
     Args:
@@ -214,7 +214,7 @@ def _collection_data(
     """The data of one collection; see the module."""
     rows = (*collection.ranked_systems, *collection.reference_rows)
     return {
-        **head_data(collection, collection.measures, preferred_system(collection)),
+        **_head_data(collection, collection.measures, preferred_system(collection)),
         "first_group": _names(collection.shown_first_group),
         "systems": [_system_data(report, collection, row) for row in rows],
         "values": [
@@ -226,7 +226,7 @@ def _collection_data(
     }
 
 
-def head_data(
+def _head_data(
     collection: Collection, measures: Sequence[str], best: str, queries: Sequence[int] | None = None
 ) -> dict[str, Any]:
     """What a page says of a collection beside its systems.
@@ -261,15 +261,15 @@ def _system_data(report: Report, collection: Collection, row: SystemResult) -> d
     return {
         "name": escape_control_chars(row.name),
         "kind": row.kind,
-        "group": group if comparison is None else answer_group(comparison.answer),
+        "group": group if comparison is None else _answer_group(comparison.answer),
         "note": escape_control_chars(row.note),
-        "config": "" if row.config is None else config_text(format_yaml(row.config, width=80)),
-        **result_data(results, unjudged=row.unjudged_share),
+        "config": "" if row.config is None else _config_text(format_yaml(row.config, width=80)),
+        **_result_data(results, unjudged=row.unjudged_share),
         "difference": None if comparison is None else _difference_data(report, comparison),
     }
 
 
-def result_data(results: Sequence[MeasureResult | None], **others: object) -> dict[str, Any]:
+def _result_data(results: Sequence[MeasureResult | None], **others: object) -> dict[str, Any]:
     """Means, intervals and bounds of one system on each measure; None where nothing is known.
 
     Args:
@@ -285,12 +285,12 @@ def result_data(results: Sequence[MeasureResult | None], **others: object) -> di
     }
 
 
-def config_text(text: str) -> str:
+def _config_text(text: str) -> str:
     """Lines without control characters."""
     return "\n".join(map(escape_control_chars, text.rstrip("\n").split("\n")))
 
 
-def answer_group(answer: str | None) -> str:
+def _answer_group(answer: str | None) -> str:
     """``better``, ``open`` or ``worse``."""
     if answer in BETTER:
         return "better"
@@ -299,7 +299,7 @@ def answer_group(answer: str | None) -> str:
 
 def _difference_data(report: Report, comparison: ComparisonResult) -> dict[str, Any]:
     counts = {key: getattr(comparison, key) for key in ("wins", "ties", "losses")}
-    return {"value": comparison.difference, **counts, **inference_data(report, comparison)}
+    return {"value": comparison.difference, **counts, **_inference_data(report, comparison)}
 
 
 def evaluation_data(
@@ -327,7 +327,7 @@ def evaluation_data(
     }
 
 
-def change_data(change: ReportChange, old: Report, new: Report) -> dict[str, Any]:
+def _change_data(change: ReportChange, old: Report, new: Report) -> dict[str, Any]:
     """The data of the page of two reports.
 
     Args:
@@ -366,7 +366,7 @@ def _shared_collection_data(
         for rows, collection in zip(sides, (old, new), strict=True)
     )
     return {
-        **head_data(new, measures, _most_changed(changes), queries),
+        **_head_data(new, measures, _most_changed(changes), queries),
         "systems": [
             _changed_system_data(
                 each, sides[0].get(each.name), sides[1].get(each.name), measures, report
@@ -430,8 +430,8 @@ def _changed_system_data(
         "kind": "system" if change.better or change.worse else group,
         "group": group,
         "note": "",
-        "config": config_text("\n".join(lines)),
-        **result_data(results),
+        "config": _config_text("\n".join(lines)),
+        **_result_data(results),
         "then": [None if result is None else result.mean for result in before],
         "answers": texts,
         "difference": _changed_difference_data(change, report),
@@ -442,7 +442,7 @@ def _group(change: SystemChange) -> str:
     """``new``, ``gone``, ``same``, or what now against then shows."""
     if change.status != "both":
         return change.status
-    return answer_group(change.answer) if change.better or change.worse else "same"
+    return _answer_group(change.answer) if change.better or change.worse else "same"
 
 
 def _changed_difference_data(change: SystemChange, report: Report) -> dict[str, Any] | None:
@@ -458,7 +458,7 @@ def _changed_difference_data(change: SystemChange, report: Report) -> dict[str, 
         "few_changes": False,
     }
     if change.comparison is not None:
-        data |= inference_data(report, change.comparison)
+        data |= _inference_data(report, change.comparison)
     return data
 
 
@@ -513,4 +513,4 @@ def change_html(
     """
     page = _mount_views(page, change)
     page = replace(page, sections=(*page.sections, *tables))
-    return render_html(page, change_data(change, old, new))
+    return render_html(page, _change_data(change, old, new))
