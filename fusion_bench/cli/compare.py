@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.details.collector import DetailsCollector
     from fusion_bench.evaluation.report_file import Report
     from fusion_bench.report.page import NextStep, Page
+
+    #: Records that ``--json`` prints, the page, and file name → contents of what is written.
+    ComparedReports: TypeAlias = tuple[list[dict[str, Any]], Page, dict[str, str]]
 
 
 class CompareOptions(
@@ -84,9 +87,8 @@ def command(options: CompareOptions) -> None:
     if options.qrels is None:
         refuse_inputs(map(file_options.report_file, map(Path, options.files)))
         base.refuse(options, "does not go with reports", *RUN_OPTIONS, "plugins")
-        result = _compare_reports(options)
-        written = write(result.texts)
-        print_result(result.records, result.page, options, written)
+        records, page, texts = _compare_reports(options)
+        print_result(records, page, options, write(texts))
     else:
         base.refuse(options, "does not go with run files", "baseline", "candidates")
         _compare_runs(options, options.qrels, write)
@@ -157,25 +159,14 @@ def _evaluation_files(
     return {"report.json": f"{report.model_dump_json()}\n", "report.html": html}
 
 
-@dataclass(frozen=True)
-class ComparedReports:
-    """What a comparison of reports gives.
-
-    Attributes:
-        records: What ``--json`` prints: one a collection.
-        page: What a terminal shows.
-        texts: File name → contents of what is written; empty = nothing was asked for.
-    """
-
-    records: list[dict[str, Any]]
-    page: Page
-    texts: Mapping[str, str] = field(default_factory=dict)
-
-
 def _compare_reports(options: CompareOptions) -> ComparedReports:
     """Compare systems of one report or of two.
 
     Two reports whose queries or judgments differ have a page, but no tests.
+
+    Returns:
+        What ``--json`` prints: one record a collection; what a terminal shows; file name →
+        contents of what is written, empty where nothing was asked for.
 
     Raises:
         DataError: A file that is no report.
@@ -188,10 +179,10 @@ def _compare_reports(options: CompareOptions) -> ComparedReports:
         progress("comparing systems", 0, 1)
         if options.html and len(reports) == 2:
             return _compare_versions(paths, reports, options)
-        result = _compare(paths, reports, options)
-    if not options.html:
-        return result
-    return replace(result, texts={**_page_of_one(result), **result.texts})
+        records, page, texts = _compare(paths, reports, options)
+    if options.html:
+        texts = {**_page_of_one(records, page), **texts}
+    return records, page, texts
 
 
 def _compare(
@@ -210,7 +201,7 @@ def _compare(
     )
     records = [{name: getattr(each, name) for name in RECORD_KEYS} for each in collections]
     texts = paper_files(options, "comparison", *reports, compared=collections)
-    return ComparedReports(records, replace(page, next_steps=steps), texts)
+    return records, replace(page, next_steps=steps), texts
 
 
 #: What ``--json`` prints of a collection.
@@ -228,13 +219,13 @@ def _origins(paths: Sequence[Path], reports: Sequence[Report]) -> list[str]:
     ]
 
 
-def _page_of_one(result: ComparedReports) -> dict[str, str]:
+def _page_of_one(records: list[dict[str, Any]], page: Page) -> dict[str, str]:
     """The tables of one report as a page."""
     from fusion_bench.report.html.render import render_html
 
     return {
-        "comparison.json": _format_json({"comparisons": result.records, "change": None}),
-        "comparison.html": render_html(result.page),
+        "comparison.json": _format_json({"comparisons": records, "change": None}),
+        "comparison.html": render_html(page),
     }
 
 
@@ -252,26 +243,26 @@ def _compare_versions(
     change = add_comparisons(find_changes(old, new), old, new)
     page = build_change_page(change, old, new, list(map(str, paths)))
     try:
-        result = _compare(paths, reports, options)
+        records, compared, texts = _compare(paths, reports, options)
     except UnknownNameError:
         raise
     except ConfigError:
         if is_chosen:
             raise
         records = [{"collection": each.name, "change": each} for each in change.collections]
-        result = ComparedReports(records, page)
+        compared, texts = page, {}
         tables: list[Any] = []
     else:
         tables = [
             replace(section, title="Against one baseline", is_folded=not is_chosen)
-            for section in result.page.sections
+            for section in compared.sections
             if section.key != "judge"  # stands at the beginning
         ]
-    record = {"comparisons": result.records, "change": change.to_dict()}
-    page = replace(page, next_steps=result.page.next_steps)
+    record = {"comparisons": records, "change": change.to_dict()}
+    page = replace(page, next_steps=compared.next_steps)
     html = change_html(change, old, new, page=page, tables=tables)
-    texts = {"comparison.json": _format_json(record), "comparison.html": html}
-    return replace(result, texts={**texts, **result.texts})
+    files = {"comparison.json": _format_json(record), "comparison.html": html}
+    return records, compared, {**files, **texts}
 
 
 def _format_json(record: object) -> str:
