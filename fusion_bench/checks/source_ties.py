@@ -155,6 +155,10 @@ def _has_same_scores(plain: System, part: AlignedRuns, other: AlignedRuns) -> bo
     runs, others = plain.active_runs(part), plain.active_runs(other)
     if not np.array_equal(runs.documents, others.documents):
         return False
+    form = plain.fusion.engine_form(runs)
+    is_by_score = isinstance(form, WeightedMean) and not form.reads_ranks
+    if is_by_score and np.array_equal(runs.scores, others.scores, equal_nan=True):
+        return True
     first, second = (_fused_numbers(plain.fusion, each) for each in (runs, others))
     return np.array_equal(first, second, equal_nan=True)
 

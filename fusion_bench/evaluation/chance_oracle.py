@@ -111,10 +111,13 @@ class _Disturbed:
         relevant = relevant_candidates(self.runs)
         np.maximum.at(last, relevant.query, keys[relevant.rows])
         rows = self.rows[keys[self.rows] <= last[self.runs.query_index]]
-        order = rows[np.argsort(keys[rows], kind="stable")]
+        chosen = keys[rows]
+        order = np.argsort(chosen)
+        if (np.diff(chosen[order]) == 0).any():
+            order = np.argsort(chosen, kind="stable")
         sizes = np.bincount(self.runs.query_index[rows], minlength=len(self.runs.queries))
         ranks = np.zeros(len(keys), dtype=np.int64)
-        ranks[order] = count_within_queries(to_offsets(sizes))
+        ranks[rows[order]] = count_within_queries(to_offsets(sizes))
         return ranks
 
 

@@ -103,12 +103,14 @@ class WeightedMean:
         features: Computes the (S, N) x_s; NaN = does not count.
         weights: (S,): above 0.
         ceiling: Displayed scores are clamped to it.
+        reads_ranks: Whether the features may depend on more than the scores of each list.
     """
 
     key: str
     features: Callable[[], FloatArray]
     weights: FloatArray
     ceiling: float = np.inf
+    reads_ranks: bool = True
 
     def all_features(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the features, remembered."""

@@ -435,7 +435,8 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
         """The weights, and the score of each document in each source."""
         key = f"{self.missing} {self.normalize.model_dump_json()}"
         weights = self.source_weights(runs.sources, runs.roles)
-        return WeightedMean(key, partial(self._filled_scores, runs), weights)
+        features, reads_ranks = partial(self._filled_scores, runs), self.normalize.reads_ranks
+        return WeightedMean(key, features, weights, reads_ranks=reads_ranks)
 
     def _filled_scores(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the score of each document in each source; NaN = it does not count."""

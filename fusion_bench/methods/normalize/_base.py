@@ -105,9 +105,11 @@ class Normalizer(Method):
         constant: The value of every document of a list of equal scores, 0, 0.5 or 1: 1 in
             pyserini and Elasticsearch, 0 in ranx.
         searched: Whether a search over normalizers tries it; not where it has required options.
+        reads_ranks: Whether a scaled score may depend on more than the scores of its list.
     """
 
     searched: ClassVar[bool] = True
+    reads_ranks: ClassVar[bool] = True
 
     method: str
     constant: Annotated[float, Field(ge=0, le=1, multiple_of=0.5)] = 1

@@ -26,6 +26,8 @@ class RawScores(Normalizer):
     Source: none is needed; the scores stay as the list has them. Fit for lists of one scale.
     """
 
+    reads_ranks = False
+
     method: str = "none"
 
     def scale_lists(self, lists: ScoreLists) -> FloatArray:
@@ -46,6 +48,8 @@ class MinMax(Normalizer):
 
     Example: scores 9, 6 and 3 become 1, .5 and 0.
     """
+
+    reads_ranks = False
 
     method: str = "min_max"
 
@@ -149,6 +153,7 @@ class TheoreticalMinMax(Normalizer):
     """
 
     searched = False
+    reads_ranks = False
 
     method: str = "theoretical_min_max"
     lo: dict[str, float] = Field(min_length=1)
@@ -180,6 +185,8 @@ class ZScore(Normalizer):
 
     Example: scores 3, 2 and 1 become 1.225, 0 and −1.225.
     """
+
+    reads_ranks = False
 
     method: str = "z_score"
 
