@@ -167,25 +167,17 @@ def test_a_system_at_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("root")
-def test_a_system_on_a_dataset_is_replayed() -> None:
+def test_exports_of_systems_experiments_and_methods_are_replayed() -> None:
     system = fusion_bench.System("s", ["a", "b"], "rrf_v2")
     report = fusion_bench.export(system, "elasticsearch", dataset="tiny", measures="RR@10")
     [replay] = report.replays
     assert (report.fidelity, replay.dataset) == ("approximate", "tiny")
     assert replay.comparison.measure == "RR@10"
-
-
-@pytest.mark.usefixtures("root")
-def test_an_experiments_file_says_what_the_command_says() -> None:
     report = fusion_bench.export(tiny.EXPERIMENT, "elasticsearch", name="two")
     assert report.name == "e"
     assert [replay.queries for replay in report.replays] == [3]
     with pytest.raises(ConfigError, match=r"measures: .*file"):
         fusion_bench.export(tiny.EXPERIMENT, "elasticsearch", name="two", measures="RR@10")
-
-
-@pytest.mark.usefixtures("root")
-def test_a_method_over_the_runs_of_a_dataset() -> None:
     report = fusion_bench.export("rrf", "langchain", dataset="tiny", replay=True)
     assert report.config is not None
     assert report.config["runs"] == ["a", "b"]

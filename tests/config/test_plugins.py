@@ -97,20 +97,20 @@ def test_a_measure_of_a_plugin_is_computed(head: str) -> None:
 
 
 @pytest.mark.usefixtures("_installed")
-def test_another_version_than_the_one_on_record_is_refused() -> None:
+def test_plugins_may_be_any_objects_of_their_kind_and_version() -> None:
     with pytest.raises(ConfigError, match=r"tiny-plugin==0\.9,.*tiny-plugin==1\.2"):
         fusions.build({"method": "best_score", "distribution": "tiny-plugin==0.9"})
     with pytest.raises(ConfigError, match=r"x==1,.*None"):
         fusions.build({"method": "rrf", "distribution": "x==1"})
-
-
-@pytest.mark.usefixtures("_installed")
-def test_a_plugin_may_be_any_object() -> None:
     registry: Registry[object] = Registry("format", "tests.config.empty", "fusion_bench.formats")
     assert registry.find_plugin("tiny") is registry.find_plugin("tiny_plugin.methods:FORMAT")
     assert distribution_of(registry.load_all()["tiny"]) == DISTRIBUTION
     with pytest.raises(UnknownNameError, match="known: tiny"):
         registry.find_plugin("other")
+    with pytest.raises(ConfigError, match="from Blend"):
+        blends.build("tiny_plugin.methods:BestScore")
+    with pytest.raises(ConfigError, match="cannot be imported"):
+        blends.build("tiny_plugin.methods:Missing")
 
 
 @pytest.mark.usefixtures("_installed")
@@ -119,14 +119,6 @@ def test_a_command_comes_from_an_entry_point(capsys: pytest.CaptureFixture[str])
     assert "\n  hello " in capsys.readouterr().out
     assert main(["hello", "you"]) == 0
     assert capsys.readouterr().out == "hello you\n"
-
-
-@pytest.mark.usefixtures("_installed")
-def test_a_plugin_of_another_kind_is_refused() -> None:
-    with pytest.raises(ConfigError, match="from Blend"):
-        blends.build("tiny_plugin.methods:BestScore")
-    with pytest.raises(ConfigError, match="cannot be imported"):
-        blends.build("tiny_plugin.methods:Missing")
 
 
 @pytest.mark.usefixtures("_installed")

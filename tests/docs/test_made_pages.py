@@ -48,17 +48,15 @@ def test_every_page_is_of_a_registered_name() -> None:
 
 
 @pytest.mark.parametrize("name", [*METHODS, *ENGINES])
-def test_the_experiment_of_a_page_is_one(name: str, tmp_path: Path) -> None:
+def test_the_experiment_of_a_page_is_one_and_its_parameters_have_a_meaning(
+    name: str, tmp_path: Path
+) -> None:
     [block] = re.findall(r"```yaml\n(dataset: .*?)```", pages()[name].text, re.DOTALL)
     path = tmp_path / "mine.yaml"
     path.write_text(block, encoding="utf-8")
     experiment, source = read_experiment(path)
     assert len(experiment.systems) == 2
     experiment.check_datasets(ROLES, ("ltr",), source)  # nothing is raised: it fits the collection
-
-
-@pytest.mark.parametrize("name", [*METHODS, *ENGINES])
-def test_every_parameter_of_a_page_has_a_meaning(name: str) -> None:
     rows = re.findall(r"^\| `(\w+)` \|.*\| (.*) \|$", pages()[name].text, re.MULTILINE)
     assert [parameter for parameter, meaning in rows if not meaning.strip()] == []
 

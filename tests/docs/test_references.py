@@ -43,20 +43,12 @@ def commands(page: Path) -> list[str]:
 
 
 @EVERY
-def test_a_file_that_a_page_names_exists(page: Path) -> None:
+def test_files_modules_and_links_that_a_page_names_exist(page: Path) -> None:
     spans = [span.split(":")[0] for span in code_spans(page)]
     named = [span for span in spans if span.startswith(FOLDERS) and re.fullmatch(r"[\w./-]+", span)]
     assert [span for span in named if not (ROOT / span).exists() and "_build" not in span] == []
-
-
-@EVERY
-def test_a_module_that_a_page_names_exists(page: Path) -> None:
     names = [name for span in code_spans(page) for name in re.findall(r"-m ((?:\w+\.)+\w+)", span)]
     assert [name for name in names if find_spec(name) is None] == []
-
-
-@EVERY
-def test_a_link_works_on_github_too(page: Path) -> None:
     targets = re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`]*`", "", prose(page)))
     local = [target.partition("#")[0] for target in targets if "://" not in target]
     missing = [target for target in local if target and not (page.parent / target).exists()]

@@ -15,7 +15,7 @@ EVERY = pytest.mark.parametrize("dialect", dialects.load_built_in().values(), id
 
 
 @EVERY
-def test_says_what_it_is(dialect: type[Dialect]) -> None:
+def test_says_what_it_is_as_does_its_section(dialect: type[Dialect]) -> None:
     assert dialect.title
     assert dialect.version
     assert dialect.source.startswith("http")
@@ -23,6 +23,10 @@ def test_says_what_it_is(dialect: type[Dialect]) -> None:
     for method in dialect.methods:
         assert method.formula
         assert method.source
+    text = section(dialect)
+    assert f"Dialect `{dialect.name}`" in text
+    assert dialect.version in text
+    assert dialect.source in text
 
 
 @EVERY
@@ -83,14 +87,6 @@ def blocks(text: str, language: str) -> list[str]:
 
 def systems(dialect: type[Dialect]) -> list[dict[str, Any]]:
     return [yaml.safe_load(block) for block in blocks(section(dialect), "yaml")]
-
-
-@EVERY
-def test_a_section_names_the_version_and_the_source(dialect: type[Dialect]) -> None:
-    text = section(dialect)
-    assert f"Dialect `{dialect.name}`" in text
-    assert dialect.version in text
-    assert dialect.source in text
 
 
 @EVERY

@@ -100,16 +100,21 @@ def test_an_equal_order_is_claimed_of_some_system(dialect: type[Dialect]) -> Non
 
 
 @EVERY
-def test_a_fusion_in_stages_is_unsupported(dialect: type[Dialect]) -> None:
+def test_stages_are_unsupported_and_policies_lost(dialect: type[Dialect]) -> None:
     stage = {"name": "both", "runs": ["dense", "hyde"]}
     for fusion in ("rrf", "convex"):
         staged = System("s", ["bm25", "both"], fusion, stages={"both": stage})
         translation = dialect.translate(staged, ROLES)
         assert (translation.fidelity, translation.system) == ("unsupported", None)
+    for fusion in ("rrf", "rrf_v2", "convex"):
+        adaptive = System("s", ["bm25", "dense"], fusion, policy="entropy_alpha")
+        assert dialect.translate(adaptive, ROLES).fidelity in {"approximate", "unsupported"}
 
 
 @EVERY
-def test_a_file_of_something_else_is_refused(dialect: type[Dialect]) -> None:
+def test_files_of_something_else_and_untranslated_systems_are_refused(
+    dialect: type[Dialect],
+) -> None:
     translated = next(
         translation.system
         for fusion in ("rrf", "convex")
@@ -123,10 +128,6 @@ def test_a_file_of_something_else_is_refused(dialect: type[Dialect]) -> None:
         dialect.read({name: f"{text}\nmore" for name, text in files.items()})
     with pytest.raises(ConfigError):
         dialect.read({})
-
-
-@EVERY
-def test_what_cannot_be_written_is_refused(dialect: type[Dialect]) -> None:
     plain = System("s", ["bm25", "dense"])
     with pytest.raises(ConfigError, match="translate it first"):
         dialect.write(plain)
@@ -146,10 +147,3 @@ def test_terms_add_up_and_the_batch_engine_agrees(dialect: type[Dialect], seed: 
         form = system.fusion.engine_form(runs)
         assert form is not None
         assert form.scores(runs, everything).tolist() == fused.tolist()
-
-
-@EVERY
-def test_a_policy_is_lost(dialect: type[Dialect]) -> None:
-    for fusion in ("rrf", "rrf_v2", "convex"):
-        adaptive = System("s", ["bm25", "dense"], fusion, policy="entropy_alpha")
-        assert dialect.translate(adaptive, ROLES).fidelity in {"approximate", "unsupported"}

@@ -98,11 +98,19 @@ def kinds(text: str) -> list[str]:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_escaped_text_is_shown_literally(name: str) -> None:
+def test_a_name_is_shown_literally_alone_and_all_over_a_page(name: str) -> None:
     seen = escape_control_chars(name)
     table = f"| h |\n|:--|\n| **{escape_markdown(name)}** |\n"
     assert list(blocks(table)) == [("th", "h"), ("td", seen)]
     assert "<strong>" in PARSER.render(table)
+    # The same blocks as with a harmless name, with nothing but the name replaced.
+    stub = "stub"
+    harmless, text = (render_page(example_page(word)) for word in (stub, name))
+    assert kinds(text) == kinds(harmless)
+    expected = [
+        (kind, seen.replace(stub, escape_control_chars(name))) for kind, seen in blocks(harmless)
+    ]
+    assert list(blocks(text)) == expected
 
 
 def test_nobody_is_mentioned_in_a_comment() -> None:
@@ -140,18 +148,6 @@ def test_yaml_escapes_what_turns_or_hides_text() -> None:
     assert "日本語" in lines
     [block] = re.findall(r"```yaml\n(.*?)```", lines, re.DOTALL)
     assert yaml.safe_load(block) == data
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_text_of_a_page_is_shown_literally(name: str) -> None:
-    """The same blocks as with a harmless name, with nothing but the name replaced."""
-    stub = "stub"
-    harmless, text = (render_page(example_page(word)) for word in (stub, name))
-    assert kinds(text) == kinds(harmless)
-    expected = [
-        (kind, seen.replace(stub, escape_control_chars(name))) for kind, seen in blocks(harmless)
-    ]
-    assert list(blocks(text)) == expected
 
 
 def test_every_part_of_a_page_is_there() -> None:

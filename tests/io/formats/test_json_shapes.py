@@ -112,16 +112,12 @@ def test_one_answer_a_file_of_a_folder(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", RERANKERS)
-def test_an_answer_of_a_reranker_with_the_ids_that_were_sent(name: str, tmp_path: Path) -> None:
+def test_an_answer_of_a_reranker_needs_the_ids_that_were_sent(name: str, tmp_path: Path) -> None:
     item = {"qid": "q1", "ids": IDS, "response": RERANKERS[name]}
     assert load_run(write_lines(tmp_path / "a.jsonl", item)).to_dict() == {"q1": FOUND}
     (tmp_path / "a").mkdir()
     write_lines(tmp_path / "a/q7.json", {"ids": IDS, "response": RERANKERS[name]})
     assert load_run(tmp_path / "a").to_dict() == {"q7": FOUND}
-
-
-@pytest.mark.parametrize("name", RERANKERS)
-def test_without_the_ids_the_message_shows_the_wrapper(name: str, tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", {"qid": "q7", "response": RERANKERS[name]})
     with pytest.raises(DataError) as caught:
         load_run(path)

@@ -140,7 +140,7 @@ def test_few_queries_of_people_or_others_than_the_machine_graded_are_refused() -
 
 
 @pytest.mark.usefixtures("project")
-def test_command_prints_what_both_judges_say(capsys: Capture) -> None:
+def test_command_and_page_say_what_both_judges_say(capsys: Capture) -> None:
     assert main([*ESTIMATE, "--json"]) == 0
 
     record = json.loads(capsys.readouterr().out)
@@ -151,6 +151,12 @@ def test_command_prints_what_both_judges_say(capsys: Capture) -> None:
     assert row["people"]["queries"] == SAMPLED
     assert row["judging"]["half_width"] == pytest.approx((row["high"] - row["low"]) / 2)
     assert row["judging"]["expected"]["60"] == pytest.approx(row["judging"]["least_half_width"])
+    assert main([*ESTIMATE, "-v"]) == 0
+
+    out = capsys.readouterr().out
+    assert "live against plain: not shown" in out
+    assert "from 24 queries" in out
+    assert "more queries of people" in out
 
 
 @pytest.mark.usefixtures("project")
@@ -163,16 +169,6 @@ def test_measures_of_the_command_replace_those_of_the_experiment(capsys: Capture
     assert [each["p_adjusted"] is None for each in record["differences"]] == [False, True]
     assert main([*ESTIMATE, "--measure", "nope"]) == 2
     assert "nope" in capsys.readouterr().err
-
-
-@pytest.mark.usefixtures("project")
-def test_page_says_it_in_a_sentence(capsys: Capture) -> None:
-    assert main([*ESTIMATE, "-v"]) == 0
-
-    out = capsys.readouterr().out
-    assert "live against plain: not shown" in out
-    assert "from 24 queries" in out
-    assert "more queries of people" in out
 
 
 @pytest.mark.parametrize(

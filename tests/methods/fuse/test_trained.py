@@ -51,13 +51,9 @@ def runs() -> AlignedRuns:
 
 
 @EVERY
-def test_what_is_not_fitted_has_no_scores(method: str) -> None:
+def test_refuses_what_it_was_or_was_not_fitted_to(method: str) -> None:
     with pytest.raises(AlignmentError, match=f"^{method} is not fitted"):
         trained(method).fuse(runs())
-
-
-@EVERY
-def test_refuses_what_it_was_fitted_on(method: str) -> None:
     view = runs()
     seen = np.arange(len(view.queries)) < 6
     model = trained(method).fit(view.subset(seen))
@@ -68,11 +64,6 @@ def test_refuses_what_it_was_fitted_on(method: str) -> None:
         model.score_terms(view.subset(seen))
     unseen = view.subset(~seen)
     assert np.isfinite(model.fuse(unseen)).all()
-
-
-@EVERY
-def test_refuses_a_source_that_it_never_saw(method: str) -> None:
-    view = runs()
     half = np.arange(len(view.queries)) < 6
     model = trained(method).fit(view.subset(half).restrict(["a", "b"]))
     with pytest.raises(AlignmentError, match=rf"{method}: source 'c' is none .* \(a, b\)"):
@@ -112,17 +103,11 @@ def test_neither_other_queries_nor_the_order_of_sources_matter(method: str) -> N
 
 
 @EVERY
-def test_unknown_queries_go_to_a_model_fitted_on_all(method: str) -> None:
+def test_unknown_queries_go_to_a_model_of_all_whose_terms_add_up(method: str) -> None:
     view = runs()
     fitted = trained(method).cross_fit(view)
     strange = replace(view, queries=tuple(f"new{query}" for query in view.queries))
     np.testing.assert_array_equal(fitted.fuse(strange), trained(method).fit(view).fuse(strange))
-
-
-@EVERY
-def test_terms_add_up_and_a_fingerprint_tells_fits_apart(method: str) -> None:
-    view = runs()
-    fitted = trained(method).cross_fit(view)
     np.testing.assert_array_equal(fitted.score_terms(view).scores, fitted.fuse(view))
     other = trained(method, fold_seed=1).cross_fit(view)
     again = trained(method).cross_fit(runs())

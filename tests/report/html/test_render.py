@@ -227,29 +227,20 @@ def test_modules_stand_in_the_order_of_their_imports_without_any() -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_what_a_module_imports_is_exported_and_used(name: str) -> None:
+def test_each_module_is_part_of_the_page_and_makes_no_markup(name: str) -> None:
     source = read_asset(f"js/{name}.js")
     for names, imported in IMPORT.findall(source):
         exported = {word for _, word in EXPORT.findall(read_asset(f"js/{imported}.js"))}
         for word in re.findall(r"\w+", names):
             assert word in exported
             assert len(re.findall(rf"\b{word}\b", source)) > 1
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_every_module_is_part_of_the_page(name: str) -> None:
     assert f"const {name}_module = " in page_script().text
+    assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", source)
+    assert not re.findall(r"setAttribute\(\"style", source)
+    assert source.count("\n") < 300
 
 
 @pytest.mark.parametrize("text", [page_script().text, page_style().text])
 def test_no_asset_ends_its_element_or_asks_the_network(text: str) -> None:
     assert "</" not in text
     assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)|@import|url\(|fetch\(", text)
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_no_module_makes_markup_of_a_text(name: str) -> None:
-    source = read_asset(f"js/{name}.js")
-    assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", source)
-    assert not re.findall(r"setAttribute\(\"style", source)
-    assert source.count("\n") < 300
