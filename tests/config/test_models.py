@@ -281,7 +281,7 @@ def errors(**changed: object) -> list[str]:
     return [error.json_path for error in found]
 
 
-def test_the_schema_is_one_and_describes_each_key() -> None:
+def test_the_schema_is_one_and_holds_records_to_their_keys_and_format() -> None:
     schema = build_schema(Whole)
     Draft202012Validator.check_schema(schema)
     assert schema["description"] == "A whole."
@@ -289,9 +289,6 @@ def test_the_schema_is_one_and_describes_each_key() -> None:
     part = schema["$defs"]["Part"]
     assert part["description"] == "A part."
     assert part["properties"]["size"]["description"] == "How large; `null` where nobody measured."
-
-
-def test_a_record_is_valid_only_with_all_its_keys_and_its_own_format() -> None:
     assert errors() == []
     assert errors(parts=[{"size": 2.5}]) == []
     assert errors(parts=[{}]) == ["$.parts[0]"]

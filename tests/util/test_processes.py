@@ -55,12 +55,9 @@ def run_case(
     return done.returncode, done.stdout, done.stderr
 
 
-def test_before_a_command_a_signal_ends_the_process() -> None:
+def test_a_signal_ends_the_process_and_raises_in_a_command() -> None:
     assert run_case('send("SIGINT")') == (130, "", "error: interrupted\n")
     assert run_case('send("SIGTERM")') == (143, "", "error: terminated\n")
-
-
-def test_in_a_command_a_signal_raises() -> None:
     code, out, _ = run_case(IN_COMMAND.format(name="SIGINT", then="os._exit(7)"))
     assert (code, out) == (7, "KeyboardInterrupt\n")
     case = IN_COMMAND.format(name="SIGTERM", then="")

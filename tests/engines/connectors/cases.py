@@ -57,6 +57,11 @@ def merge(path: str | tuple[str, ...], value: Json) -> Callable[[Json], Json]:
     return change
 
 
+def make_legs(words: Mapping[str, Any], dense: Mapping[str, Any]) -> dict[str, Any]:
+    """A leg for words, and one for vectors."""
+    return {"words": {**KEYWORD, **words}, "dense": {**SEMANTIC, **dense}}
+
+
 SHARD = {"total": 2, "successful": 1, "skipped": 0, "failed": 1}
 SEARCH_API = {
     "timed out": merge("timed_out", value=True),
@@ -72,10 +77,7 @@ CASES: dict[str, Case] = {
         {
             "index": "docs",
             "text_field": "meta.body",
-            "legs": {
-                "words": {**KEYWORD, "fields": ["body"]},
-                "dense": {**SEMANTIC, "vector_field": "embedding"},
-            },
+            "legs": make_legs({"fields": ["body"]}, {"vector_field": "embedding"}),
             "fused": {"method": "rrf", "rank_constant": 20, "weights": {"words": 2}},
         },
         SEARCH_API,
@@ -87,10 +89,7 @@ CASES: dict[str, Case] = {
         {
             "index": "docs",
             "text_field": "meta.body",
-            "legs": {
-                "words": {**KEYWORD, "fields": ["body", "title^2"]},
-                "dense": {**SEMANTIC, "vector_field": "embedding"},
-            },
+            "legs": make_legs({"fields": ["body", "title^2"]}, {"vector_field": "embedding"}),
             "fused": {
                 "method": "score-ranker-processor",
                 "rank_constant": 20,
@@ -107,10 +106,9 @@ CASES: dict[str, Case] = {
             "collection": "docs",
             "id_field": "doc",
             "text_field": "body",
-            "legs": {
-                "words": {**KEYWORD, "using": "words", "sparse": True},
-                "dense": {**SEMANTIC, "using": "dense", "exact": True},
-            },
+            "legs": make_legs(
+                {"using": "words", "sparse": True}, {"using": "dense", "exact": True}
+            ),
             "fused": {"method": "rrf", "k": 20, "weights": {"words": 2, "dense": 1}},
         },
         {"error with status 200": merge("status", {"error": "no luck"})},
@@ -124,10 +122,7 @@ CASES: dict[str, Case] = {
             "collection": "docs",
             "id_field": "doc",
             "text_field": "body",
-            "legs": {
-                "words": {**KEYWORD, "search": "text"},
-                "dense": {**SEMANTIC, "params": {"ef": 64}},
-            },
+            "legs": make_legs({"search": "text"}, {"params": {"ef": 64}}),
             "fused": {"method": "rrf", "k": 20},
         },
         {"error with status 200": lambda _: {"code": 1, "message": "service not ready"}},
@@ -140,10 +135,7 @@ CASES: dict[str, Case] = {
         {
             "collection": "docs",
             "search_api": True,
-            "legs": {
-                "words": {**KEYWORD, "key": "words", "search": "sparse_vector"},
-                "dense": {**SEMANTIC},
-            },
+            "legs": make_legs({"key": "words", "search": "sparse_vector"}, {}),
             "fused": {
                 "method": "rrf",
                 "k": 20,
@@ -162,10 +154,7 @@ CASES: dict[str, Case] = {
             "id_field": "doc",
             "text_field": "body",
             "window": 5,
-            "legs": {
-                "words": {**KEYWORD, "properties": ["body"]},
-                "dense": {**SEMANTIC, "vector": "body_vector"},
-            },
+            "legs": make_legs({"properties": ["body"]}, {"vector": "body_vector"}),
             "fused": {"method": "rankedFusion", "alpha": 0.4},
         },
         {"errors with status 200": merge("errors", [{"message": "shard is read-only"}])},
@@ -206,10 +195,10 @@ CASES: dict[str, Case] = {
             "api_version": "2025-03-01-preview",
             "id_field": "id",
             "text_field": "body",
-            "legs": {
-                "words": {**KEYWORD, "fields": ["body"], "options": {"queryType": "full"}},
-                "dense": {**SEMANTIC, "vector_field": "embedding"},
-            },
+            "legs": make_legs(
+                {"fields": ["body"], "options": {"queryType": "full"}},
+                {"vector_field": "embedding"},
+            ),
             "fused": {"method": "rrf", "weights": {"dense": 0.5}},
         },
         {

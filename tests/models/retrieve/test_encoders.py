@@ -78,12 +78,17 @@ def test_requests_are_as_documented_with_prefixes_by_kind() -> None:
     assert [body["inputs"] for _, body in state.requests] == [["query: x"], ["passage: x"]]
 
 
-def test_another_model_behind_one_url_is_asked_again() -> None:
+def test_batches_are_split_and_another_model_is_asked_again() -> None:
     store = AnswerStore()
     with serving(ModelServer()) as state:
         for state.model in ("one", "another", "another"):
             embed_texts(encoder(state, "tei"), ["x"], "query", store)
     assert state.paid["x"] == 2
+    texts = [f"word{n}" for n in range(9)]
+    with serving(ModelServer(most=2)) as state:
+        vectors, _ = embed_texts(encoder(state, "tei", batch=9), texts, "query", AnswerStore())
+    np.testing.assert_allclose(vectors, [unit(text) for text in texts], atol=1e-6)
+    assert set(state.paid.values()) == {1}
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
@@ -92,14 +97,6 @@ def test_a_busy_server_is_asked_again(status: int) -> None:
         _, usage = embed_texts(encoder(state, "tei"), ["x"], "query", AnswerStore())
     assert usage.calls == 1
     assert len(state.requests) == 3
-
-
-def test_a_batch_that_is_too_large_is_split() -> None:
-    texts = [f"word{n}" for n in range(9)]
-    with serving(ModelServer(most=2)) as state:
-        vectors, _ = embed_texts(encoder(state, "tei", batch=9), texts, "query", AnswerStore())
-    np.testing.assert_allclose(vectors, [unit(text) for text in texts], atol=1e-6)
-    assert set(state.paid.values()) == {1}
 
 
 def test_what_came_before_a_failure_is_stored(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_without_failures_everything_is_the_first_providers() -> None:
     assert (found.reranked, found.fused) == (1.0, 0.5)
 
 
-def test_single_failures_cost_their_share() -> None:
+def test_failures_of_either_provider_cost_their_share() -> None:
     """f of the calls fail at once: quality is 1 − f/2 without a fallback, 1 − f/5 with one."""
     found = simulated(failing="connection", outage_seconds=0, failure_rates=(0.1,), queries=6000)
     plain = point(found, 0.1, breaker=False, fallback=False)
@@ -74,6 +74,9 @@ def test_single_failures_cost_their_share() -> None:
     assert spare.quality == pytest.approx(1 - 0.1 / 5, abs=0.004)
     assert spare.reranked == 1.0
     assert spare.p95 == pytest.approx(42.0)  # the refused connection, then the second provider
+    found = simulated(failing="connection", failure_rates=(1.0,), fallback_failure_rate=1.0)
+    assert point(found, 1.0, breaker=False, fallback=True).quality == 0.5
+    assert point(found, 1.0, breaker=True, fallback=True).reranked == 0.0
 
 
 def test_in_an_outage_the_breaker_saves_the_wait() -> None:
@@ -99,12 +102,6 @@ def test_a_timeout_goes_on_to_the_next_only_where_that_is_asked_for() -> None:
     later = point(simulated(following, **given), 0.3, breaker=False, fallback=True)
     assert later.reranked == 1.0
     assert later.p95 == pytest.approx(240)
-
-
-def test_a_second_provider_fails_too() -> None:
-    found = simulated(failing="connection", failure_rates=(1.0,), fallback_failure_rate=1.0)
-    assert point(found, 1.0, breaker=False, fallback=True).quality == 0.5
-    assert point(found, 1.0, breaker=True, fallback=True).reranked == 0.0
 
 
 def test_the_deadline_is_weighed() -> None:
