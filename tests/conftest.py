@@ -53,8 +53,9 @@ gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    """From here on it collects what tests leave behind."""
+    """From here on it collects what tests leave behind, and seldom: there is room for it."""
     gc.freeze()
+    gc.set_threshold(100_000)
     gc.enable()
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import sys
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
@@ -41,14 +43,21 @@ class FirstList(Fusion):
 OPTIONS = ("--plugin", "own.py")
 
 
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+@pytest.fixture(scope="module")
+def planted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project whose gated system has a fusion of ``own.py``, which its baseline names."""
-    make_project(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    tiny.edit(tmp_path, EXPERIMENT, "{runs: [a]}", "{runs: [a, b], fusion: first_ranks}")
-    Path("own.py").write_text(PLUGIN)
-    assert main([*UPDATE, *OPTIONS]) == 0
+    root = make_project(tmp_path_factory.mktemp("planted"))
+    tiny.edit(root, EXPERIMENT, "{runs: [a]}", "{runs: [a, b], fusion: first_ranks}")
+    (root / "own.py").write_text(PLUGIN)
+    with chdir(root):
+        assert main([*UPDATE, *OPTIONS]) == 0
+    return root
+
+
+@pytest.fixture
+def project(planted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of it for one test, which runs there."""
+    monkeypatch.chdir(shutil.copytree(planted, tmp_path, dirs_exist_ok=True))
     return tmp_path
 
 
