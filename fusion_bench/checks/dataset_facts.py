@@ -89,13 +89,6 @@ def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
     return tuple(texts)
 
 
-def count_known_unjudged(dataset: Dataset) -> int:
-    """The same of a whole dataset, of any split."""
-    if dataset.spec.queries is None:
-        return 0
-    return len(find_unjudged_queries(dataset) & dataset.queries.keys())
-
-
 def find_unjudged_queries(dataset: Dataset) -> set[str]:
     """The queries that a list of any repeat answers, and that have no judgment."""
     answered = {query for repeat in dataset.repeats for query in _answered_queries(repeat)}

@@ -14,7 +14,7 @@ from fusion_bench.checks.source_ties import SourceTies, find_source_ties
 from fusion_bench.checks.unjudged import RankedPart, UnjudgedEvidence, find_evidence, mean_evidence
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, cut_positions
-from fusion_bench.evaluation.details.collector import DetailsCollector, observers
+from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.details.relevant_ranks import Observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_records import RepeatsResult
@@ -171,7 +171,7 @@ def assess_systems(
     systems, dataset = task.experiment.systems, task.dataset
     fitted: dict[str, list[tuple[System, AlignedRuns]]] = {}
     assessed, observed = {}, {}
-    observe = observers(details, task)
+    observe = (lambda _: None) if details is None else details.add_collection(task)
     for name, system in systems.items():
         fitted[name] = [*fit_repeats(system, task.runs, task.training)]
         observed[name] = observe(fitted[name][0][0])

@@ -1,12 +1,22 @@
-"""A verdict in other formats: HTML, JUnit XML, a pull request's comment, the page of an update."""
+"""A verdict in other formats: HTML, JUnit XML, a pull request's comment, the page of an update.
+
+In a comment each difference has a line: its bar begins at 0, a thin line goes on to its bound, and
+a mark stands at the largest drop that is allowed::
+
+    attack / nDCG@10  -0.0173  ├─██████┊███████│
+    attack / RR@10    +0.0020          ┊      ├│██
+                               -0.019          0          +0.019
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 from xml.etree import ElementTree as ET
+
+from rich.cells import cell_len, set_cell_size
 
 from fusion_bench.gate.baseline import Baseline, BaselineUpdate, CheckUpdate, QueryLoss
 from fusion_bench.gate.page import (
@@ -21,16 +31,16 @@ from fusion_bench.gate.verdict import ACCEPTED, CheckResult, CheckStatus, GuardR
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import DIFFERENCE
 from fusion_bench.report.html.render import render_html
-from fusion_bench.report.markdown import (
-    MARKS,
-    BarRow,
-    draw_bars,
-    escape_markdown,
-    format_table,
-    render_summary,
-)
+from fusion_bench.report.markdown import MARKS, escape_markdown, format_table, render_summary
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import escape_control_chars, format_number, pluralize, quote_text
+
+#: Characters on each side of 0.
+BAR_HALF_WIDTH = 16
+#: Longer names are cut.
+MAX_BAR_NAME_WIDTH = 40
+ZERO, BAR, LIMIT, LINE, BOUND = "│", "█", "┊", "─", "├"
+
 
 #: So many checks have a bar.
 MAX_BARS = 12
@@ -104,6 +114,73 @@ def _bar_lines(checks: Sequence[CheckResult]) -> Iterator[str]:
     yield from (f"{fence}text", *bars, fence, "", LEGEND)
     if len(checks) > MAX_BARS:
         yield f"{pluralize(len(checks) - MAX_BARS, 'more check')} without a bar."
+
+
+@dataclass(frozen=True)
+class BarRow:
+    """A difference and what it is held to.
+
+    Attributes:
+        name: What was measured.
+        difference: Candidate − baseline.
+        bound: Lower bound of the difference; None = not known.
+        limit: The difference that is still allowed; 0 or less.
+    """
+
+    name: str
+    difference: float
+    bound: float | None
+    limit: float
+
+
+def draw_bars(rows: Sequence[BarRow]) -> list[str]:
+    """One line for each row, all on one scale, which the last line gives.
+
+    Args:
+        rows: At least one; every number finite.
+    """
+    numbers = [
+        abs(number) for row in rows for number in (row.difference, row.bound or 0.0, row.limit)
+    ]
+    scale = max(numbers) or 1.0
+    names = _align_texts([_cut_name(row.name) for row in rows])
+    values = [format_number(row.difference, signed=True) for row in rows]
+    width = max(map(len, values))
+    lines = [
+        f"{name}  {value:>{width}}  {_draw_bar(row, scale)}".rstrip()
+        for name, value, row in zip(names, values, rows, strict=True)
+    ]
+    ends = f"-{scale:.2g}".ljust(BAR_HALF_WIDTH) + "0" + f"+{scale:.2g}".rjust(BAR_HALF_WIDTH)
+    return [*lines, f"{'':{cell_len(names[0])}}  {'':{width}}  {ends}"]
+
+
+def _draw_bar(row: BarRow, scale: float) -> str:
+    """The bar of one difference, 0 in the middle."""
+    zero = BAR_HALF_WIDTH
+    end = zero + round(row.difference / scale * BAR_HALF_WIDTH)
+    cells = [" "] * (2 * BAR_HALF_WIDTH + 1)
+    if row.bound is not None:
+        bound = zero + round(row.bound / scale * BAR_HALF_WIDTH)
+        cells[bound : end + 1] = [BOUND, *LINE * (end - bound)][: end + 1 - bound]
+    first, last = min(zero, end), max(zero, end)
+    cells[first : last + 1] = [BAR] * (last + 1 - first)
+    cells[zero] = ZERO
+    if row.limit < 0:
+        cells[min(zero - 1, zero + round(row.limit / scale * BAR_HALF_WIDTH))] = LIMIT
+    return "".join(cells)
+
+
+def _cut_name(name: str) -> str:
+    shown = escape_control_chars(name)
+    if cell_len(shown) <= MAX_BAR_NAME_WIDTH:
+        return shown
+    return f"{set_cell_size(shown, MAX_BAR_NAME_WIDTH - 1)}…"
+
+
+def _align_texts(texts: Sequence[str]) -> list[str]:
+    """The texts with spaces behind them, all as wide as the widest."""
+    width = max(map(cell_len, texts))
+    return [set_cell_size(text, width) for text in texts]
 
 
 HELP = (

@@ -11,7 +11,7 @@ import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
-from fusion_bench.checks.dataset_facts import count_known_unjudged, describe_first_repeat
+from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
@@ -520,9 +520,16 @@ class HeldOutReport(HeldOutGains):
             judge=describe_judge(dataset, [objective.system]),
             grades=list_grades(dataset.qrels, queries),
             binary_relevance=dataset.spec.binary_relevance,
-            ignored=count_known_unjudged(dataset),
+            ignored=_count_known_unjudged(dataset),
             described=len(objective.runs.queries),
             synthetic=count_synthetic(dataset.queries, objective.runs.queries),
             near_duplicates=self.evaluation.near_duplicates,
             first_trial=describe_first_repeat(dataset, *of_first),
         )
+
+
+def _count_known_unjudged(dataset: Dataset) -> int:
+    """The same of a whole dataset, of any split."""
+    if dataset.spec.queries is None:
+        return 0
+    return len(find_unjudged_queries(dataset) & dataset.queries.keys())

@@ -6,26 +6,19 @@ from itertools import pairwise
 
 import pytest
 import yaml
-from hypothesis import example, given
-from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from rich.cells import cell_len
 
 from fusion_bench.report import evaluation_page as evaluation
 from fusion_bench.report import tuning_page as tuning
 from fusion_bench.report.markdown import (
-    BAR_HALF_WIDTH,
-    MAX_BAR_NAME_WIDTH,
     MAX_SUMMARY_LINES,
-    BarRow,
-    draw_bars,
     escape_markdown,
     render_page,
     render_summary,
 )
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, YamlBlock
-from fusion_bench.util.formatting import MOST_DECIMALS, escape_control_chars
+from fusion_bench.util.formatting import escape_control_chars
 from tests.report import cases, tuning_cases
 from tests.report.cases import HOSTILE, example_page
 
@@ -199,48 +192,6 @@ def test_yaml_can_be_read_back(name: str) -> None:
     [fence] = [token for token in PARSER.parse(render_page(page)) if token.type == "fence"]
     assert fence.info == "yaml"
     assert yaml.safe_load(fence.content) == data
-
-
-# ── bars of text: what a reader sees is what the numbers say
-
-
-NUMBERS = st.floats(-1, 1)
-ROWS = st.builds(BarRow, st.text(), NUMBERS, st.none() | NUMBERS, st.floats(-1, 0))
-
-
-def test_bars_lie_left_and_right_of_their_lines_on_one_scale() -> None:
-    rows = [BarRow("a", -0.08, None, -0.02), BarRow("b", 0.16, None, -0.02)]
-    lost, gained, ends = draw_bars(rows)
-    assert lost == "a  -0.0800          ██████┊█│"
-    assert gained == "b  +0.1600                ┊ │████████████████"
-    assert ends.split() == ["-0.16", "0", "+0.16"]
-    assert ends.index(" 0 ") + 1 == lost.index("│") == gained.index("│")
-    (line, _) = draw_bars([BarRow("a", -0.04, -0.08, 0)])
-    assert line == "a  -0.0400  ├───────████████│"
-    (line, _) = draw_bars([BarRow("a", 0.08, -0.04, 0)])
-    assert line == "a  +0.0800          ├───────│████████████████"
-    (line, _) = draw_bars([BarRow("a", 0.0, 0.0, -0.01)])
-    assert line == "a  0.0000  ┊               │"
-    (line, _) = draw_bars([BarRow("a", 0.0, None, 0.0)])
-    assert line == "a  0.0000                  │"
-
-
-@pytest.mark.parametrize("limit", [-0.001, -0.0000001])
-def test_a_small_limit_stands_left_of_zero(limit: float) -> None:
-    (line, _) = draw_bars([BarRow("a", 0.5, None, limit)])
-    assert "┊│" in line
-
-
-@given(st.lists(ROWS, min_size=1, max_size=4))
-@example([BarRow("0" * 50, -1e-300, None, 0.0)])
-@example([BarRow("\U00012544" * 4, -4e-12, None, 0.0)])
-def test_any_rows_line_up(rows: list[BarRow]) -> None:
-    lines = draw_bars(rows)
-    zeros = {cell_len(line.rpartition("│")[0]) for line in lines[:-1]}
-    assert len(zeros) == 1
-    assert all(line.isprintable() for line in lines)
-    number = len("-0.") + MOST_DECIMALS
-    assert max(map(cell_len, lines)) <= MAX_BAR_NAME_WIDTH + 2 + number + 2 + 2 * BAR_HALF_WIDTH + 1
 
 
 # ── A page in at most 40 lines: the verdict first, the provenance last

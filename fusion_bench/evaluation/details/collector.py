@@ -145,10 +145,3 @@ class DetailsCollector:
         from fusion_bench.evaluation.details.report_details import make_report_details  # seldom
 
         return make_report_details(report, self._collections, self.limit)
-
-
-def observers(
-    details: DetailsCollector | None, task: EvaluationSet
-) -> Callable[[System], Observer | None]:
-    """What gives the observer of each fitted system; None where nobody wants details."""
-    return (lambda _: None) if details is None else details.add_collection(task)
