@@ -359,6 +359,16 @@ def test_optuna_dashboard_shows_it(sqlite: str) -> None:
     storage.engine.dispose()
 
 
+@pytest.fixture(scope="module")
+def searched(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
+    """A database with a shared search and an exported one, and that one."""
+    path = shutil.copy(tables, tmp_path_factory.mktemp("searched") / "study.db")
+    search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, f"sqlite:///{path}")
+    found = run_search(OBJECTIVE, KEEP, IN_BATCHES)
+    export_search(found, OBJECTIVE, f"sqlite:///{path}", "mine")
+    return Path(path), found
+
+
 @pytest.mark.parametrize(
     "damage",
     [
@@ -371,13 +381,13 @@ def test_optuna_dashboard_shows_it(sqlite: str) -> None:
         "UPDATE trials SET state = 'X'",
     ],
 )
-def test_a_damaged_database_is_one_line(damage: str, tmp_path: Path) -> None:
-    path, url = tmp_path / "study.db", f"sqlite:///{tmp_path}/study.db"
-    search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, url)
-    found = run_search(OBJECTIVE, KEEP, IN_BATCHES)
-    export_search(found, OBJECTIVE, url, "mine")
-    with closing(sqlite3.connect(path)) as database, database:
-        assert database.execute(damage).rowcount
+def test_a_damaged_database_is_one_line(
+    damage: str, searched: tuple[Path, SearchResult], tmp_path: Path
+) -> None:
+    database, found = searched
+    path, url = shutil.copy(database, tmp_path / "study.db"), f"sqlite:///{tmp_path}/study.db"
+    with closing(sqlite3.connect(path)) as connection, connection:
+        assert connection.execute(damage).rowcount
     with pytest.raises(ConfigError, match=r"study\.db: .*damaged"):
         search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, url)
     with pytest.raises(ConfigError, match=r"damaged|another study"):
