@@ -59,6 +59,12 @@ def add(path: Path, made: LedgerEntry) -> None:
     update_ledger(path, lambda looks: [*looks, made])
 
 
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """The file of a ledger that is not there yet."""
+    return tmp_path / "looks.jsonl"
+
+
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "looks.jsonl"
     assert read_looks(path) == []
@@ -83,10 +89,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
         ('{"version":1,"numbers":"0"}', "experiment: Field required"),
     ],
 )
-def test_a_malformed_line_is_named_and_nothing_is_written(
-    tmp_path: Path, line: str, said: str
-) -> None:
-    path = tmp_path / "looks.jsonl"
+def test_a_malformed_line_is_named_and_nothing_is_written(path: Path, line: str, said: str) -> None:
     add(path, look("a"))
     path.write_text(f"{path.read_text()}{line}\n")
     before = path.read_bytes()
@@ -101,8 +104,7 @@ def _add_many(path: Path, first: int) -> None:
         add(path, look("a", numbers=f"{n:x}"))
 
 
-def test_no_look_of_concurrent_processes_is_lost(tmp_path: Path) -> None:
-    path = tmp_path / "looks.jsonl"
+def test_no_look_of_concurrent_processes_is_lost(path: Path) -> None:
     context = multiprocessing.get_context("fork")
     workers = [context.Process(target=_add_many, args=(path, 10 * n)) for n in range(3)]
     for worker in workers:
@@ -129,8 +131,7 @@ def test_links_between_looks_are_followed(held_out: list[set[str]], asked: set[s
     assert related_looks(looks, sorted(asked)) == _slow_related(looks, asked)
 
 
-def test_lines_of_version_1_are_read_as_they_are(tmp_path: Path) -> None:
-    path = tmp_path / "looks.jsonl"
+def test_lines_of_version_1_are_read_as_they_are(path: Path) -> None:
     old = [look("a", version=1), look("b", verdict="keep", version=2)]
     path.write_text("".join(map(format_look, old)))
     assert "sha256" not in lines_of(path)[0]
@@ -155,9 +156,8 @@ def make_ledger(path: Path, *, old: int = 0, new: int = 4) -> None:
 
 @pytest.mark.parametrize(("old", "removed"), [(0, 0), (0, 2), (2, 0), (2, 1), (2, 2), (2, 4)])
 def test_a_line_that_is_removed_is_missed_by_those_after_it(
-    tmp_path: Path, old: int, removed: int
+    path: Path, old: int, removed: int
 ) -> None:
-    path = tmp_path / "looks.jsonl"
     make_ledger(path, old=old)
     assert [made.line for made in read_looks(path)] == [None] * old + [old + n for n in range(1, 5)]
     lines = lines_of(path)
@@ -167,8 +167,7 @@ def test_a_line_that_is_removed_is_missed_by_those_after_it(
         read_looks(path)
 
 
-def test_an_edited_line_with_a_new_digest_is_missed_too(tmp_path: Path) -> None:
-    path = tmp_path / "looks.jsonl"
+def test_an_edited_line_with_a_new_digest_is_missed_too(path: Path) -> None:
     make_ledger(path)
     first = read_looks(path)[0].model_copy(update={"queries": ("b",)})
     path.write_text("".join([format_look(first), *lines_of(path)[1:]]))
@@ -176,17 +175,15 @@ def test_an_edited_line_with_a_new_digest_is_missed_too(tmp_path: Path) -> None:
         read_looks(path)
 
 
-def test_a_verdict_that_comes_later_breaks_no_chain(tmp_path: Path) -> None:
-    path = tmp_path / "looks.jsonl"
+def test_a_verdict_that_comes_later_breaks_no_chain(path: Path) -> None:
     make_ledger(path)
     update_ledger(path, lambda all_: [all_[0].model_copy(update={"verdict": "keep"}), *all_[1:]])
     assert [made.verdict for made in read_looks(path)] == ["keep", None, None, None]
 
 
 def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
-    tmp_path: Path,
+    path: Path,
 ) -> None:
-    path = tmp_path / "looks.jsonl"
     make_ledger(path, old=1, new=1)
     shared = path.read_text()
     sides = []
@@ -206,8 +203,7 @@ def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
         path.write_text(shared + "".join([*sides, format_look(merged[-1])]))
 
 
-def test_a_number_belongs_to_a_line_of_version_3(tmp_path: Path) -> None:
-    path = tmp_path / "looks.jsonl"
+def test_a_number_belongs_to_a_line_of_version_3(path: Path) -> None:
     for made in (look("a"), look("a", version=2).model_copy(update={"line": 1})):
         path.write_text(f"{add_line_digest(made.model_dump_json())}\n")
         with pytest.raises(DataError, match=r"line: .*version 3"):
@@ -367,9 +363,8 @@ def test_planned_looks_have_the_levels_of_the_spending_function(tmp_path: Path) 
     ],
 )
 def test_a_plan_is_declared_before_the_first_look_and_kept(
-    tmp_path: Path, first: int | None, then: int | None, said: str
+    path: Path, first: int | None, then: int | None, said: str
 ) -> None:
-    path = tmp_path / "looks.jsonl"
     ask(LookCounter(path), names(0, 5), plan=None if first is None else plan_of(first))
     with pytest.raises(ConfigError, match=said):
         LookCounter(path, max_queries=then).find_plan(names(0, 5))
