@@ -26,7 +26,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
-from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.ranking.system_scores import ShardLimits, evaluate_systems
 from fusion_bench.tune.space import (
     ABSENT,
     SourceRoles,
@@ -329,6 +329,8 @@ def _widen(parameter: Parameter, value: Any) -> Parameter:  # noqa: ANN401 - any
 VALUES_KEPT: Final = 256
 #: Kinds of systems whose derived arrays are remembered: depths, sources in use, normalizers.
 KINDS_KEPT: Final = 24
+#: Someone waits for a single system: shards of arrays that stay in the caches, for every processor.
+SHARDS: Final = ShardLimits(candidates=400_000)
 
 
 class SystemEvaluator:
@@ -356,7 +358,7 @@ class SystemEvaluator:
             self._values.move_to_end(key)
             return self._values[key]
         self._bound_views(system)
-        (scores,) = evaluate_systems([system], self.runs, self.measures)
+        (scores,) = evaluate_systems([system], self.runs, self.measures, limits=SHARDS)
         self._values[key] = scores.values
         if len(self._values) > VALUES_KEPT:
             self._values.popitem(last=False)
