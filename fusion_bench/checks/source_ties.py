@@ -168,7 +168,9 @@ def _fused_numbers(fusion: Fusion, runs: AlignedRuns) -> FloatArray | IntArray:
     form = fusion.engine_form(runs)
     if isinstance(form, RankSum):
         return runs.ranks
-    return form.all_features(runs) if isinstance(form, WeightedMean) else fusion.fuse(runs)
+    if isinstance(form, WeightedMean):
+        return form.features(runs, slice(None))
+    return fusion.fuse(runs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,6 +25,7 @@ from fusion_bench.data.ordering import (
     BoolArray,
     FloatArray,
     IntArray,
+    choose_values,
     make_arrays_readonly,
     make_readonly,
 )
@@ -117,8 +118,9 @@ def _cut_sources(
     kept_ranks, kept_scores = _take_columns(ranks, rows, kept), _take_columns(scores, rows, kept)
     for row_ranks, row_scores, cut in zip(kept_ranks, kept_scores, cuts, strict=True):
         if cut is not None:
-            is_beyond = row_ranks > cut
-            row_ranks[is_beyond], row_scores[is_beyond] = 0, np.nan
+            is_within = row_ranks <= cut
+            row_ranks *= is_within
+            row_scores[:] = choose_values(is_within, row_scores, np.nan)
     return kept, kept_ranks, kept_scores
 
 
@@ -368,8 +370,8 @@ class AlignedRuns(TableView):
             scores=scores,
             grades=self.grades[kept],
             judged=self.judged[kept],
-            rerank=self.rerank[:, kept],
-            rerank_ranks=self.rerank_ranks[:, kept],
+            rerank=_take_columns(self.rerank, range(len(self.rerank)), kept),
+            rerank_ranks=_take_columns(self.rerank_ranks, range(len(self.rerank)), kept),
         )
 
     def find_rows(self, queries: IntArray, documents: IntArray) -> IntArray:

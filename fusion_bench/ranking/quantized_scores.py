@@ -234,8 +234,8 @@ def _unsupported_scores(greatest: float) -> str | None:
 
 
 @cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
-def _greatest_feature(runs: AlignedRuns, trial: WeightedMean) -> float:
-    return greatest_size(trial.all_features(runs))
+def _greatest_feature(runs: AlignedRuns, trial: WeightedMean) -> float:  # noqa: ARG001 - cached in it
+    return greatest_size(trial.normalized)  # what counts for absence is never greater
 
 
 class QuantizedRankSum(QuantizedScores):
@@ -261,10 +261,9 @@ class QuantizedRankSum(QuantizedScores):
                 (-(np.rint(table * scale).astype(dtype) << bits), columns)
                 for table, columns in join_columns(self.columns, self.tables, most)
             ]
-        first, *rest = (
-            (table, _block_codes(self.runs, self.lists, columns)[number])
-            for table, columns in self.shifted[bits, dtype]
-        )
+        tables, joined = zip(*self.shifted[bits, dtype], strict=True)
+        packed = _block_codes(self.runs, self.lists, joined)[number]
+        first, *rest = zip(tables, packed, strict=True)
         keys = np.take(*first, mode="clip")
         part = np.empty_like(keys)
         for table, codes in rest:
@@ -274,9 +273,13 @@ class QuantizedRankSum(QuantizedScores):
 
 
 @cached_by_view()
-def _block_codes(runs: AlignedRuns, lists: CandidateLists, columns: Columns) -> list[IntArray]:
-    """Of each block (n, w): the ranks in one or two columns, packed."""
-    return [pack_ranks(runs, columns, lists.candidate_grid(block)) for block in lists.blocks]
+def _block_codes(
+    runs: AlignedRuns, lists: CandidateLists, joined: tuple[Columns, ...]
+) -> list[list[NDArray[np.int32]]]:
+    """Of each block, for each one or two columns that are joined, (n, w): their ranks, packed."""
+    ranks = [pack_ranks(runs, columns).astype(np.int32) for columns in joined]
+    grids = map(lists.candidate_grid, lists.blocks)
+    return [[row.take(grid, mode="clip") for row in ranks] for grid in grids]
 
 
 class _ScaledBlock(NamedTuple):
@@ -338,31 +341,38 @@ def _scaled_features(
     runs: AlignedRuns, lists: CandidateLists, trial: WeightedMean
 ) -> tuple[FloatArray, list[_ScaledBlock]]:
     """The (K, S) patterns of sources that say something, and the features of each block."""
-    features = trial.all_features(runs)
-    said = ~np.isnan(features)
-    if said.all():
-        patterns, pattern = np.ones((1, len(features))), np.zeros(0, dtype=np.int64)
+    if trial.is_complete:
+        patterns, pattern = np.ones((1, len(trial.weights))), np.zeros(0, dtype=np.int64)
     else:
-        packed = np.packbits(said, axis=0)
-        codes, axis = (packed[0], None) if len(packed) == 1 else (packed, 1)
-        _, first, pattern = np.unique(codes, axis=axis, return_index=True, return_inverse=True)
-        patterns, pattern = said.T[first].astype(np.float64), pattern.ravel()
+        patterns, pattern = _number_patterns(~np.isnan(trial.features(runs, slice(None))))
     blocks = []
     for block in lists.blocks:
         grid = lists.candidate_grid(block)
-        scaled = features[:, grid]
-        low = np.fmin.reduce(scaled, axis=(0, 2))[:, None]
-        high = np.fmax.reduce(scaled, axis=(0, 2))[:, None]
+        scaled = trial.features(runs, grid)
+        low, high = (
+            keep.reduce(keep.reduce(scaled, axis=0), axis=1)[:, None] for keep in (np.fmin, np.fmax)
+        )
         spread = high - low
         wide = _is_wide(low, high)
         scaled -= low
-        scaled /= np.where(wide, spread, 1.0)
-        values = scaled.astype(np.float32)
-        values[np.isnan(values) | ~wide] = 0
+        scaled /= np.where(wide, spread, np.inf)
+        values = np.fmax(scaled, 0).astype(np.float32)
         blocks.append(
             _ScaledBlock(values, None if len(patterns) == 1 else pattern[grid], low, spread, wide)
         )
     return patterns, blocks
+
+
+def _number_patterns(said: BoolArray) -> tuple[FloatArray, IntArray]:
+    """The distinct columns of (S, N) as (K, S) rows, and (N,) which of them each is."""
+    packed = np.packbits(said, axis=0)
+    if len(packed) > 1:
+        _, first, number = np.unique(packed, axis=1, return_index=True, return_inverse=True)
+        return said.T[first].astype(np.float64), number.ravel()
+    is_used = np.bincount(packed[0], minlength=256) > 0
+    codes = np.flatnonzero(is_used).astype(np.uint8)
+    patterns = np.unpackbits(codes[:, None], axis=1, count=len(said)).astype(np.float64)
+    return patterns, (np.cumsum(is_used) - 1)[packed[0]]
 
 
 class QuantizedCandidates(QuantizedScores):

@@ -462,16 +462,18 @@ def join_columns(
             yield both.reshape(-1, *lanes), columns[c : c + 2]
 
 
-def pack_ranks(runs: AlignedRuns, columns: Columns, candidates: IntArray) -> IntArray:
-    """Where candidates, any shape, stand in a table that :func:`join_columns` makes."""
-    ranks = (_column_ranks(runs, column, candidates) for column in columns)
+def pack_ranks(runs: AlignedRuns, columns: Columns) -> IntArray:
+    """(N,): where each candidate stands in a table that :func:`join_columns` makes."""
+    ranks = (_column_ranks(runs, column) for column in columns)
     return reduce(lambda high, low: high * (runs.max_rank + 1) + low, ranks)
 
 
-def _column_ranks(runs: AlignedRuns, column: tuple[int, ...], candidates: IntArray) -> IntArray:
-    """Each candidate's best rank among these sources."""
-    rows = [runs.ranks[source][candidates] for source in column]
-    return rows[0] if len(rows) == 1 else best_ranks(np.array(rows))
+def _column_ranks(runs: AlignedRuns, column: tuple[int, ...]) -> IntArray:
+    """(N,): each candidate's best rank among these sources."""
+    if len(column) == 1:
+        return np.asarray(runs.ranks[column[0]])
+    everywhere = set(column) == set(range(len(runs.ranks)))
+    return best_ranks(runs.ranks if everywhere else runs.ranks[[*column]])
 
 
 @cached_by_view()
@@ -479,8 +481,8 @@ def _pair_codes(
     runs: AlignedRuns, layout: PairLayout, columns: Columns
 ) -> tuple[IntArray, NDArray[np.int32]]:
     """(R,) and (P,): packed ranks of relevant candidates, and of the other one of each pair."""
-    others = pack_ranks(runs, columns, layout.pairs.others)
-    return pack_ranks(runs, columns, layout.relevant), others.astype(np.int32)
+    ranks = pack_ranks(runs, columns)
+    return ranks[layout.relevant], ranks.astype(np.int32)[layout.pairs.others]
 
 
 @cached_by_view()
@@ -490,7 +492,7 @@ def _pool_ranks(
     """(P, C) for each column: the best rank of each candidate; ``padding`` where there is none."""
     is_padding = pool.candidates < 0
     return [
-        np.where(is_padding, padding, _column_ranks(runs, column, pool.candidates))
+        np.where(is_padding, padding, _column_ranks(runs, column)[pool.candidates])
         for column in columns
     ]
 

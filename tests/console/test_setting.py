@@ -60,7 +60,10 @@ CONTROLS: dict[str, st.SearchStrategy[Any]] = {
     "depth": st.sampled_from([None, 1, 4, 9]),
     "beta": st.sampled_from([None, 0.0, 0.3, 1.0]),
 }
-MOVEMENTS = st.lists(st.one_of(st.tuples(st.just(k), v) for k, v in CONTROLS.items()), max_size=12)
+MOVEMENTS = st.lists(
+    st.sampled_from(list(CONTROLS)).flatmap(lambda path: st.tuples(st.just(path), CONTROLS[path])),
+    max_size=12,
+)
 
 
 def make_system(values: dict[str, Any]) -> System:

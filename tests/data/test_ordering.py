@@ -10,6 +10,7 @@ from hypothesis.strategies import DrawFn
 
 from fusion_bench.data.grouped_rows import to_offsets
 from fusion_bench.data.ordering import (
+    choose_values,
     make_readonly,
     positions,
     score_keys,
@@ -26,6 +27,19 @@ TERMS = st.one_of(
     st.integers(-110, 60).map(lambda e: 2.0**e),
     st.integers(-110, 60).map(lambda e: -(2.0**e)),
 )
+
+
+# choose_values ----------------------------------------------------------------------------------
+
+
+@MANY
+@given(st.lists(st.tuples(st.booleans(), st.floats(), st.floats())))
+def test_values_are_chosen_to_the_last_bit(rows: list[tuple[bool, float, float]]) -> None:
+    is_first = np.array([row[0] for row in rows], dtype=bool)
+    first, second = np.array([row[1:] for row in rows], dtype=np.float64).reshape(-1, 2).T
+    for other in (second, 0.0, np.nan):
+        expected = np.where(is_first, first, other)
+        assert choose_values(is_first, first, other).tobytes() == expected.tobytes()
 
 
 # sum_terms --------------------------------------------------------------------------------------

@@ -8,12 +8,13 @@ import pytest
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import fusions
-from fusion_bench.methods.normalize import normalizers
+from fusion_bench.methods.normalize import Normalizer, ScoreLists, normalizers
 
 Config = dict[str, object]
 
@@ -71,6 +72,30 @@ def test_constants_where_the_divisor_is_0() -> None:
     assert scaled([2.0, 2.0], {**theoretical, "constant": 0.5}) == [0.5, 0.5]
     assert scaled([3.0, 3.0], theoretical) == [1.0, 1.0]
     assert normalizers.build("min_max").constant == 1
+
+
+def test_what_a_normalizer_is_given_of_each_list() -> None:
+    """Of three queries the source returns nothing for the second; ranks are in stored order."""
+    lists: list[ScoreLists] = []
+
+    class Recorder(Normalizer):
+        method: str = "recorder"
+
+        def scale_lists(self, lists_: ScoreLists) -> FloatArray:
+            lists.append(lists_)
+            return lists_.scores
+
+    roles = frozenset({"keyword"})
+    given = Run.from_dict("x", {"p": {"a": 1.0, "b": 3.0}, "r": {"c": 2.0}}, roles=roles)
+    other = Run.from_dict("y", {"p": {"c": 1.0}, "q": {"a": 1.0}, "r": {"c": 1.0}})
+    qrels = Qrels.from_dict({query: {"a": 1} for query in "pqr"})
+    Recorder().normalize_scores(align(qrels, [given, other]))
+    first = lists[0]
+    assert (first.name, first.roles) == ("x", roles)
+    assert (first.scores.tolist(), first.ranks.tolist()) == ([3.0, 1.0, 2.0], [1, 2, 1])
+    assert (first.starts.tolist(), first.lengths.tolist()) == ([0, 2], [2, 1])
+    assert (first.owner.tolist(), first.pool.tolist()) == ([0, 0, 1], [3, 3, 1])
+    assert (first.list_minimum().tolist(), first.list_length().tolist()) == ([1, 1, 2], [2, 2, 1])
 
 
 @pytest.mark.parametrize("scores", [[-1.0, -2.0], [0.0]])

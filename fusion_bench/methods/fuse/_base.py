@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 import numpy as np
@@ -19,8 +19,8 @@ from pydantic import Field, PlainSerializer, model_validator
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.config.registry import Method, MethodRegistry
-from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
-from fusion_bench.data.ordering import FloatArray, IntArray, sum_terms
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray, choose_values, sum_terms
 from fusion_bench.errors import AlignmentError, ConfigError
 
 CONVEX: Final = {"method": "weighted_score", "normalize": "min_max", "missing": "zero"}
@@ -63,8 +63,6 @@ ALIASES: Final[Mapping[str, Mapping[str, str]]] = {
 }
 
 
-#: Normalized scores that a view remembers for the batch engine.
-FEATURES_KEPT = 2
 #: Fusions whose scores a view remembers at least, and how many scores in all if that is more.
 SCORES_KEPT, SCORE_BUDGET = 8, 4_000_000
 
@@ -100,25 +98,42 @@ class WeightedMean:
 
     Attributes:
         key: Two fusions of one key have the same features on the same runs.
-        features: Computes the (S, N) x_s; NaN = does not count.
+        normalize: Computes (S, N) scores; NaN where a source did not return the document.
+        absent: x_s of what the source did not return, one for all or computed, (S, Q); NaN = none.
         weights: (S,): above 0.
         ceiling: Displayed scores are clamped to it.
         reads_ranks: Whether the features may depend on more than the scores of each list.
     """
 
     key: str
-    features: Callable[[], FloatArray]
+    normalize: Callable[[], FloatArray]
+    absent: Callable[[], FloatArray] | float
     weights: FloatArray
     ceiling: float = np.inf
     reads_ranks: bool = True
 
-    def all_features(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): the features, remembered."""
-        return _features(runs, self)
+    @cached_property
+    def normalized(self) -> FloatArray:
+        """(S, N): the scores."""
+        return self.normalize()
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every source counts for every document."""
+        return isinstance(self.absent, float) and not np.isnan(self.absent)
+
+    def features(self, runs: AlignedRuns, candidates: IntArray | slice) -> FloatArray:
+        """(S, …): the x_s of these candidates; NaN = does not count."""
+        scores = np.array([row[candidates] for row in self.normalized])
+        if isinstance(self.absent, float):
+            is_said = ~np.isnan(scores)
+            return choose_values(is_said, scores, self.absent) if self.is_complete else scores
+        absent = self.absent()[:, runs.query_index[candidates]]
+        return choose_values(~np.isnan(scores), scores, absent)
 
     def scores(self, runs: AlignedRuns, candidates: IntArray) -> FloatArray:
         """(n,): what :meth:`Fusion.fuse` gives these candidates, to the last bit."""
-        features = np.array([row[candidates] for row in self.all_features(runs)])
+        features = self.features(runs, candidates)
         present = ~np.isnan(features)
         weights = self.weights[:, None]
         total = sum_terms(np.where(present, weights * features, 0.0))
@@ -149,18 +164,15 @@ class CandidateScores:
         return np.asarray(self.all_scores(runs)[candidates])
 
 
-@cached_by_view(keep=FEATURES_KEPT, key=lambda mean: mean.key)
-def _features(runs: AlignedRuns, mean: WeightedMean) -> FloatArray:  # noqa: ARG001 - cached in it
-    return mean.features()
-
-
 def best_ranks(ranks: IntArray) -> IntArray:
     """(n,): the best of (C, n) ranks; 0 where all are 0."""
     if len(ranks) == 1:
         return np.asarray(ranks[0])
-    nowhere = np.iinfo(np.int64).max
-    best = np.min(np.where(ranks > 0, ranks, nowhere), axis=0, initial=nowhere)
-    return np.where(best == nowhere, 0, best)
+    # Without a sign, one less than 0 is the greatest number there is.
+    best = np.full(ranks.shape[1:], np.iinfo(np.uint64).max, dtype=np.uint64)
+    for row in ranks:
+        np.minimum(best, np.subtract(row, 1).view(np.uint64), out=best)
+    return np.asarray(best.view(np.int64) + 1)
 
 
 EngineForm: TypeAlias = RankSum | WeightedMean | CandidateScores

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Annotated, ClassVar, Literal
 
@@ -12,7 +12,7 @@ from pydantic import Field
 
 from fusion_bench.config.parameters import Parameter, choice, real
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, sum_terms
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, choose_values, sum_terms
 from fusion_bench.methods.fuse._base import (
     AlphaWeightedFusion,
     EngineForm,
@@ -125,13 +125,19 @@ def _list_counts(runs: AlignedRuns) -> IntArray:
 
 @cached_by_view(keep=TOPS_KEPT, key=lambda normalizer: normalizer.model_dump_json())
 def _zero_filled(runs: AlignedRuns, normalizer: AnyNormalizer) -> FloatArray:
-    return np.where(returned_by(runs), normalizer.normalize_scores(runs), 0.0)
+    return choose_values(returned_by(runs), normalizer.normalize_scores(runs), 0.0)
 
 
 @cached_by_view(keep=TOPS_KEPT, key=lambda normalizer: normalizer.model_dump_json())
 def _greatest_scores(runs: AlignedRuns, normalizer: AnyNormalizer) -> FloatArray:
     """(S, Q): the greatest normalized score of each list; NaN for an empty one."""
     return _list_extremes(runs, normalizer.normalize_scores(runs), np.fmax)
+
+
+@cached_by_view(keep=TOPS_KEPT, key=lambda normalizer: normalizer.model_dump_json())
+def _least_scores(runs: AlignedRuns, normalizer: AnyNormalizer) -> FloatArray:
+    """(S, Q): the least normalized score of each list; NaN for an empty one."""
+    return _list_extremes(runs, normalizer.normalize_scores(runs), np.fmin)
 
 
 def _list_extremes(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> FloatArray:
@@ -142,26 +148,11 @@ def _list_extremes(runs: AlignedRuns, scores: FloatArray, keep: np.ufunc) -> Flo
         scores: (S, N); NaN where a source did not return the document.
         keep: ``np.fmin`` or ``np.fmax``.
     """
-    nothing = np.full((len(scores), 1), np.nan)  # an empty list may begin behind the last one
-    found = keep.reduceat(np.hstack([scores, nothing]), runs.offsets[:-1], axis=1)
-    return np.where(np.diff(runs.offsets) > 0, found, np.nan)
-
-
-def _fill_missing(runs: AlignedRuns, scores: FloatArray, missing: str) -> FloatArray:
-    """(S, N): scores with what counts for a document that a source did not return.
-
-    Args:
-        runs: The view.
-        scores: (S, N); NaN where a source did not return the document.
-        missing: ``skip`` = nothing, which stays NaN; ``zero`` = 0; ``min`` = the least score of
-            the source's list (NaN where it returned nothing for the query).
-    """
-    if missing == "zero":
-        return np.where(np.isnan(scores), 0.0, scores)
-    if missing == "min":
-        low = _list_extremes(runs, scores, np.fmin)[:, runs.query_index]
-        return np.where(np.isnan(scores), low, scores)
-    return scores
+    out: FloatArray = np.full((len(scores), len(runs.queries)), np.nan)
+    filled = np.flatnonzero(np.diff(runs.offsets))
+    if len(filled):
+        out[:, filled] = keep.reduceat(scores, runs.offsets[filled], axis=1)
+    return out
 
 
 FOX_SHAW = "Fox, Shaw, Combination of multiple searches, TREC-2 1994"
@@ -426,21 +417,24 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
 
     def score_terms(self, runs: AlignedRuns) -> ScoreTerms:
         """A term a source, over the sum of the weights that count."""
-        weights, scores = self.weight_column(runs), self._filled_scores(runs)
+        weights = self.weight_column(runs)
+        scores = self._weighted_mean(runs).features(runs, slice(None))
         present = ~np.isnan(scores)
         divisor = sum_terms(np.where(present, weights, 0.0))
         return make_source_terms(runs, np.where(present, weights * scores, 0.0), divisor)
 
-    def engine_form(self, runs: AlignedRuns) -> WeightedMean:
+    def engine_form(self, runs: AlignedRuns) -> EngineForm | None:
         """The weights, and the score of each document in each source."""
+        return self._weighted_mean(runs)
+
+    def _weighted_mean(self, runs: AlignedRuns) -> WeightedMean:
         key = f"{self.missing} {self.normalize.model_dump_json()}"
         weights = self.source_weights(runs.sources, runs.roles)
-        features, reads_ranks = partial(self._filled_scores, runs), self.normalize.reads_ranks
-        return WeightedMean(key, features, weights, reads_ranks=reads_ranks)
-
-    def _filled_scores(self, runs: AlignedRuns) -> FloatArray:
-        """(S, N): the score of each document in each source; NaN = it does not count."""
-        return _fill_missing(runs, self.normalize.normalize_scores(runs), self.missing)
+        scores = partial(self.normalize.normalize_scores, runs)
+        absent: Callable[[], FloatArray] | float = 0.0 if self.missing == "zero" else np.nan
+        if self.missing == "min":
+            absent = partial(_least_scores, runs, self.normalize)
+        return WeightedMean(key, scores, absent, weights, reads_ranks=self.normalize.reads_ranks)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): from the greatest score of each list; NaN for a query without candidates."""
@@ -487,8 +481,8 @@ class WeightedSum(WeightedScoreFusion, AlphaWeightedFusion):
         """The weighted score in each source."""
         scores = self.zero_filled(runs)
         if self.missing == "min":
-            filled = _fill_missing(runs, self.normalize.normalize_scores(runs), "min")
-            scores = np.where(np.isnan(filled), 0.0, filled)
+            least = np.nan_to_num(_least_scores(runs, self.normalize))[:, runs.query_index]
+            scores = choose_values(returned_by(runs), scores, least)
         return make_source_terms(runs, self.weight_column(runs) * scores)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:

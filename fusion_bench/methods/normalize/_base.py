@@ -6,6 +6,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Annotated, ClassVar, TypeAlias
 
 import numpy as np
@@ -29,34 +30,60 @@ class ScoreLists:
     """One source's ranked lists over all queries, end to end; a query with an empty list has none.
 
     Attributes:
-        name: The source.
-        roles: Its roles.
+        runs: The aligned runs that hold them.
+        source: Row of the source.
+        rows: Shape (n,): the candidates that the source returned.
         scores: Shape (n,): x.
-        ranks: Shape (n,): r.
-        starts: Shape (L,): where each of the L lists begins.
-        owner: Shape (n,): the list each row belongs to.
-        pool: Shape (n,): |C|, the size of the query's candidate union.
+        lengths: Shape (L,): how many documents each of the L lists holds.
     """
 
-    name: str
-    roles: frozenset[str]
+    runs: AlignedRuns
+    source: int
+    rows: IntArray
     scores: FloatArray
-    ranks: IntArray
-    starts: IntArray
-    owner: IntArray
-    pool: IntArray
+    lengths: IntArray
+
+    @property
+    def name(self) -> str:
+        """The source."""
+        return self.runs.sources[self.source]
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """Its roles."""
+        return self.runs.roles[self.source]
+
+    @property
+    def ranks(self) -> IntArray:
+        """(n,): r."""
+        return np.asarray(self.runs.ranks[self.source][self.rows])
+
+    @cached_property
+    def starts(self) -> IntArray:
+        """(L,): where each list begins."""
+        return np.cumsum(self.lengths) - self.lengths
+
+    @cached_property
+    def owner(self) -> IntArray:
+        """(n,): the list each row belongs to."""
+        return np.repeat(np.arange(len(self.lengths)), self.lengths)
+
+    @property
+    def pool(self) -> IntArray:
+        """(n,): |C|, the size of the query's candidate union."""
+        return np.diff(self.runs.offsets)[self.runs.query_index[self.rows]]
 
     def list_minimum(self) -> FloatArray:
         """(n,): the least score of the row's list."""
-        return np.asarray(np.minimum.reduceat(self.scores, self.starts)[self.owner])
+        return np.repeat(np.minimum.reduceat(self.scores, self.starts), self.lengths)
 
     def list_maximum(self) -> FloatArray:
         """(n,): the greatest score of the row's list."""
-        return np.asarray(np.maximum.reduceat(self.scores, self.starts)[self.owner])
+        return np.repeat(np.maximum.reduceat(self.scores, self.starts), self.lengths)
 
     def list_length(self) -> IntArray:
         """(n,): n, how many documents the row's list holds."""
-        return np.asarray(np.bincount(self.owner)[self.owner])
+        return np.repeat(self.lengths, self.lengths)
 
     def list_median(self) -> FloatArray:
         """(n,): the median score of the row's list."""
@@ -162,6 +189,8 @@ class Normalizer(Method):
     ) -> FloatArray:
         """``above / below``, but ``constant`` where ``below`` is 0 or ``spread`` is false."""
         where = below > 0 if spread is None else spread & (below > 0)
+        if where.all():
+            return above / below
         out: FloatArray = np.full(above.shape, float(self.constant))
         np.divide(above, below, out=out, where=where)
         return out
@@ -170,24 +199,12 @@ class Normalizer(Method):
 @cached_by_view(key=lambda normalizer: normalizer.model_dump_json())
 def _normalized_scores(runs: AlignedRuns, normalizer: Normalizer) -> FloatArray:
     scaled = np.full(runs.scores.shape, np.nan)
-    pool = np.diff(runs.offsets)
-    for s, name in enumerate(runs.sources):
-        rows = np.flatnonzero(runs.ranks[s] > 0)
-        if not len(rows):
-            continue
-        counts = np.bincount(runs.query_index[rows], minlength=len(pool))
-        filled = np.flatnonzero(counts)
-        lengths = counts[filled]
-        lists = ScoreLists(
-            name=name,
-            roles=runs.roles[s],
-            scores=runs.scores[s, rows],
-            ranks=runs.ranks[s, rows],
-            starts=np.cumsum(lengths) - lengths,
-            owner=np.repeat(np.arange(len(filled)), lengths),
-            pool=np.repeat(pool[filled], lengths),
-        )
-        scaled[s, rows] = normalizer.scale_finite(lists)
+    for s, (scores, row) in enumerate(zip(runs.scores, scaled, strict=True)):
+        rows = np.flatnonzero(~np.isnan(scores))
+        if len(rows):
+            counts = np.diff(np.searchsorted(rows, runs.offsets))
+            lists = ScoreLists(runs, s, rows, scores[rows], counts[counts > 0])
+            row[rows] = normalizer.scale_finite(lists)
     make_readonly(scaled)
     return scaled
 

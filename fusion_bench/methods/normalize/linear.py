@@ -7,7 +7,7 @@ from collections.abc import Collection
 import numpy as np
 from pydantic import Field, model_validator
 
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
 from fusion_bench.data.ordering import FloatArray, greatest_size
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.methods.normalize._base import (
@@ -36,8 +36,12 @@ class RawScores(Normalizer):
 
     def normalize_scores(self, runs: AlignedRuns) -> FloatArray:
         """(S, N): the scores of the runs, without a copy where all are in range."""
-        is_in_range = greatest_size(runs.scores) < HUGE
-        return runs.scores if is_in_range else super().normalize_scores(runs)
+        return runs.scores if _greatest_score(runs) < HUGE else super().normalize_scores(runs)
+
+
+@cached_by_view()
+def _greatest_score(runs: AlignedRuns) -> float:
+    return greatest_size(runs.scores)
 
 
 @normalizers.register

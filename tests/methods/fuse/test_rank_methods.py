@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.config.parameters import integer, real
 from fusion_bench.errors import AlignmentError, ConfigError
-from fusion_bench.methods.fuse import fusions
+from fusion_bench.methods.fuse import best_ranks, fusions
 from fusion_bench.methods.fuse.voting import PAIRS_AT_ONCE
 from tests.methods.fuse.test_fuse import SOURCES, view
 
@@ -236,3 +236,10 @@ def test_numbers_of_each_source_are_tuned_and_checked() -> None:
     fusion = fusions.build({"method": "softmax_rrf", "rank_decay": {"graph": 1}})
     with pytest.raises(ConfigError, match="rank_decay: 'graph'"):
         fusion.check_sources(("bm25",), [frozenset()])
+
+
+@pytest.mark.parametrize("rows", range(4))
+def test_the_best_rank_is_the_least_above_0(rows: int) -> None:
+    ranks = np.random.default_rng(rows).integers(0, 3, (rows, 40))
+    expected = [min((rank for rank in column if rank), default=0) for column in ranks.T.tolist()]
+    assert best_ranks(ranks).tolist() == expected
