@@ -17,6 +17,7 @@ from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.stats.comparison import MIN_GROUPS
 from tests import campaign_project as project
 from tests.tiny import edit
+from tests.tune.cases import make_look
 
 
 @pytest.fixture
@@ -103,19 +104,10 @@ def test_a_record_with_held_out_queries_is_a_look(root: Path, name: str) -> None
 
 def test_a_counted_look_of_tune_is_a_look(root: Path) -> None:
     from fusion_bench.io.fingerprints import query_digests
-    from fusion_bench.tune.looks import LedgerEntry, format_look
+    from fusion_bench.tune.looks import format_look
 
-    look = LedgerEntry(
-        version=2,
-        experiment="e",
-        system="weak",
-        measure="nDCG@10",
-        date="2026-01-01",
-        numbers="ab",
-        number=1,
-        level=0.02,
-        queries=query_digests(f"q{q}" for q in range(project.QUERIES)),
-    )
+    queries = query_digests(f"q{q}" for q in range(project.QUERIES))
+    look = make_look(*queries, version=2, system="weak", numbers="ab")
     (root / "datasets/made/looks.jsonl").write_text(format_look(look), encoding="utf-8")
     with pytest.raises(ConfigError, match="1 look"):
         project.open_made(root)

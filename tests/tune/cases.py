@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
+from fusion_bench.tune.looks import LedgerEntry
 
 
 def aligned(
@@ -52,3 +54,10 @@ def aligned(
             for q, name in enumerate(names)
         },
     )
+
+
+def make_look(*queries: str, **changed: Any) -> LedgerEntry:  # noqa: ANN401 - any field's
+    """A look at queries, by their digests; other fields where they are given."""
+    fields = {"experiment": "e", "system": "s", "measure": "nDCG@10", "date": "2026-01-01"}
+    numbers = {"numbers": "0", "number": 1, "level": 0.02}
+    return LedgerEntry.model_validate({**fields, **numbers, "queries": queries, **changed})

@@ -8,7 +8,6 @@ import os
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import pytest
@@ -32,24 +31,7 @@ from fusion_bench.tune.looks import (
     update_ledger,
 )
 from fusion_bench.util.digests import add_line_digest
-
-
-def look(
-    *queries: str, numbers: str = "0", verdict: str | None = None, version: Literal[1, 2, 3] = 3
-) -> LedgerEntry:
-    return LedgerEntry(
-        version=version,
-        experiment="e",
-        system="s",
-        measure="nDCG@10",
-        date="2026-01-01",
-        numbers=numbers,
-        number=1,
-        level=0.02,
-        verdict=verdict,
-        queries=queries,
-    )
-
+from tests.tune.cases import make_look
 
 #: Fields that a look has in a ledger only.
 UNWRITTEN = {"line": None, "previous": ()}
@@ -68,7 +50,7 @@ def path(tmp_path: Path) -> Path:
 def test_what_is_written_is_read(tmp_path: Path) -> None:
     path = tmp_path / "folder" / "looks.jsonl"
     assert read_looks(path) == []
-    written = [look("a", "b"), look("c", numbers="1", verdict="ship")]
+    written = [make_look("a", "b"), make_look("c", numbers="1", verdict="ship")]
     for made in written:
         add(path, made)
     assert [each.model_copy(update=UNWRITTEN) for each in read_looks(path)] == written
@@ -82,26 +64,26 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     [
         ("{", "its digest"),
         ("[" * 100_000, "its digest"),
-        (format_look(look("a")).replace("0.02", "0.01").rstrip(), "its digest"),
-        (format_look(look("a")).rstrip()[:-1], "its digest"),
+        (format_look(make_look("a")).replace("0.02", "0.01").rstrip(), "its digest"),
+        (format_look(make_look("a")).rstrip()[:-1], "its digest"),
         (add_line_digest('{"version":4}'), "version: "),
         (add_line_digest('{"version":2}'), "experiment: Field required"),
         ('{"version":1,"numbers":"0"}', "experiment: Field required"),
     ],
 )
 def test_a_malformed_line_is_named_and_nothing_is_written(path: Path, line: str, said: str) -> None:
-    add(path, look("a"))
+    add(path, make_look("a"))
     path.write_text(f"{path.read_text()}{line}\n")
     before = path.read_bytes()
     with pytest.raises(DataError, match=r"looks\.jsonl:2: ") as error:
-        add(path, look("b"))
+        add(path, make_look("b"))
     assert said in str(error.value)
     assert path.read_bytes() == before
 
 
 def _add_many(path: Path, first: int) -> None:
     for n in range(first, first + 10):
-        add(path, look("a", numbers=f"{n:x}"))
+        add(path, make_look("a", numbers=f"{n:x}"))
 
 
 def test_no_look_of_concurrent_processes_is_lost(path: Path) -> None:
@@ -127,16 +109,16 @@ sets_of_queries = st.sets(st.sampled_from("0123456789abcdef"), min_size=1, max_s
 
 @given(st.lists(sets_of_queries, max_size=8), sets_of_queries)
 def test_links_between_looks_are_followed(held_out: list[set[str]], asked: set[str]) -> None:
-    looks = [look(*sorted(queries)) for queries in held_out]
+    looks = [make_look(*sorted(queries)) for queries in held_out]
     assert related_looks(looks, sorted(asked)) == _slow_related(looks, asked)
 
 
 def test_lines_of_version_1_are_read_as_they_are(path: Path) -> None:
-    old = [look("a", version=1), look("b", verdict="keep", version=2)]
+    old = [make_look("a", version=1), make_look("b", verdict="keep", version=2)]
     path.write_text("".join(map(format_look, old)))
     assert "sha256" not in lines_of(path)[0]
     assert read_looks(path) == old
-    add(path, look("a", numbers="5"))
+    add(path, make_look("a", numbers="5"))
     assert [made.line for made in read_looks(path)] == [None, None, 3]
     path.write_text(path.read_text().replace("2026", "2027", 1))
     with pytest.raises(DataError, match=r":3: .*line before it"):
@@ -149,9 +131,11 @@ def lines_of(path: Path) -> list[str]:
 
 def make_ledger(path: Path, *, old: int = 0, new: int = 4) -> None:
     """Lines of an earlier version, and chained ones."""
-    path.write_text("".join(format_look(look("a", numbers=f"{n}", version=2)) for n in range(old)))
+    path.write_text(
+        "".join(format_look(make_look("a", numbers=f"{n}", version=2)) for n in range(old))
+    )
     for number in range(new):
-        add(path, look("a", numbers=f"{number + 5}"))
+        add(path, make_look("a", numbers=f"{number + 5}"))
 
 
 @pytest.mark.parametrize(("old", "removed"), [(0, 0), (0, 2), (2, 0), (2, 1), (2, 2), (2, 4)])
@@ -189,10 +173,10 @@ def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
     sides = []
     for numbers in ("a", "b"):
         path.write_text(shared)
-        add(path, look("a", numbers=numbers))
+        add(path, make_look("a", numbers=numbers))
         sides.append(lines_of(path)[-1])
     path.write_text(shared + "".join(sides))
-    add(path, look("a", numbers="c"))
+    add(path, make_look("a", numbers="c"))
     merged = read_looks(path)
     assert [made.line for made in merged] == [None, 2, 3, 3, 5]
     assert set(merged[-1].previous) == {made.digest for made in merged[2:4]}
@@ -204,7 +188,7 @@ def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
 
 
 def test_a_number_belongs_to_a_line_of_version_3(path: Path) -> None:
-    for made in (look("a"), look("a", version=2).model_copy(update={"line": 1})):
+    for made in (make_look("a"), make_look("a", version=2).model_copy(update={"line": 1})):
         path.write_text(f"{add_line_digest(made.model_dump_json())}\n")
         with pytest.raises(DataError, match=r"line: .*version 3"):
             read_looks(path)
@@ -213,17 +197,7 @@ def test_a_number_belongs_to_a_line_of_version_3(path: Path) -> None:
 def ask(
     counter: LookCounter, queries: Sequence[str], numbers: str = "0", plan: LookPlan | None = None
 ) -> LedgerEntry:
-    asked = LedgerEntry(
-        experiment="e",
-        system="s",
-        measure="nDCG@10",
-        date="2026-01-01",
-        numbers=numbers,
-        number=1,
-        level=0.0,
-        plan=plan,
-        queries=query_digests(queries),
-    )
+    asked = make_look(*query_digests(queries), numbers=numbers, plan=plan)
     return counter.open_look(asked)
 
 
@@ -381,17 +355,8 @@ def test_other_ids_of_the_same_queries_are_the_same_queries(counter: LookCounter
     renamed = {name.upper(): {**found, "new": 0} for name, found in grades.items()}
     looks = []
     for judged, numbers in ((grades, "0"), (renamed, "1")):
-        asked = LedgerEntry(
-            experiment="e",
-            system="s",
-            measure="m",
-            date="2026",
-            numbers=numbers,
-            number=1,
-            level=0.0,
-            queries=query_digests(judged),
-            judgments=judgment_digests(Qrels.from_dict(judged), [*judged]),
-        )
+        digests = judgment_digests(Qrels.from_dict(judged), [*judged])
+        asked = make_look(*query_digests(judged), numbers=numbers, judgments=digests)
         looks.append(counter.open_look(asked))
     assert [look.number for look in looks] == [1, 2]
     assert set(looks[0].queries).isdisjoint(looks[1].queries)

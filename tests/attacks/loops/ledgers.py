@@ -12,6 +12,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.gate.baseline_files import CheckedCandidate, append_candidate, read_candidates
 from fusion_bench.tune.looks import LedgerEntry, format_look, read_looks, update_ledger
 from tests.attacks.torture import Loop, Tally
+from tests.tune.cases import make_look
 
 INPUTS = 60
 Line = TypeVar("Line", LedgerEntry, CheckedCandidate)
@@ -86,17 +87,7 @@ def _damage(lines: list[str], rng: random.Random) -> list[str]:
 
 
 def _add_look(path: Path, rng: random.Random, *, is_old: bool = False) -> None:
-    look = LedgerEntry(
-        version=2 if is_old else 3,
-        experiment="e",
-        system="s",
-        measure="nDCG@10",
-        date="2026-01-01",
-        numbers=f"{rng.getrandbits(64):x}",
-        number=1,
-        level=0.02,
-        queries=("a",),
-    )
+    look = make_look("a", version=2 if is_old else 3, numbers=f"{rng.getrandbits(64):x}")
     if is_old:
         with path.open("a") as file:
             file.write(format_look(look))
