@@ -29,6 +29,8 @@ POWERS = np.array([float(f"1e{n}") for n in range(MAX_EXACT_POWER + 1)])
 #: Scaling to 12 integer digits errs by at most 10^12 · 2^-52 ≈ 0.0003 units; a fraction that is
 #: nearer than this to one half is rounded again from the exact decimal expansion.
 ROUNDING_DOUBT = 1e-3
+#: Scores whose keys are computed together: all arrays in between stay in the cache.
+KEYS_AT_ONCE = 1 << 12
 #: Keys of one size differ by at most this part of it (1e-11, and a little for rounding).
 KEY_SPACING = 1.1e-11
 
@@ -123,28 +125,35 @@ def score_keys(scores: FloatArray) -> FloatArray:
         Array of the same shape: ``float('%.11e' % score)``, never a negative zero.
     """
     flat = np.asarray(scores, dtype=np.float64).ravel()
-    keys = np.where(np.isfinite(flat), 0.0, flat)
-    live = np.flatnonzero(np.isfinite(flat) & (flat != 0))
-    size = np.abs(flat[live])
+    parts = [_part_keys(flat[i : i + KEYS_AT_ONCE]) for i in range(0, len(flat), KEYS_AT_ONCE)]
+    return np.concatenate(parts or [flat]).reshape(np.shape(scores))
+
+
+def _part_keys(flat: FloatArray) -> FloatArray:
+    is_finite = np.isfinite(flat)
+    keys = np.where(is_finite, 0.0, flat)
+    live = np.flatnonzero(is_finite & (flat != 0))
+    values = flat[live]
+    size = np.abs(values)
     exponent = np.floor(np.log10(size)).astype(np.int64)
     power = DIGITS - 1 - exponent
     in_range = np.abs(power) < MAX_EXACT_POWER  # one to spare for the correction below
     far = live[~in_range]
     if len(far):
-        live, size, power = live[in_range], size[in_range], power[in_range]
+        live, values, size, power = (each[in_range] for each in (live, values, size, power))
     digits, doubt = _scale_to_digits(size, power)
     # log10 may err by one step next to a power of ten, and rounding may carry into a new digit.
-    step = (digits < 10.0 ** (DIGITS - 1)).astype(np.int64) - (digits >= 10.0**DIGITS)
-    if step.any():
-        power = power + step
+    low, high = digits < 10.0 ** (DIGITS - 1), digits >= 10.0**DIGITS
+    if low.any() or high.any():
+        power = power + low - high
         digits, _ = _scale_to_digits(size, power)  # the first doubt made the carry
         carry = digits >= 10.0**DIGITS
         digits, power = np.where(carry, digits / 10, digits), power - carry
     # Both operands are exact: one rounding, hence right.
-    keys[live] = np.copysign(_scale_by_ten(digits, -power), flat[live])
+    keys[live] = np.copysign(_scale_by_ten(digits, -power), values)
     for index in np.concatenate([far, live[doubt]]):
         keys[index] = float(f"{flat[index]:.{DIGITS - 1}e}")  # by its definition
-    return keys.reshape(np.shape(scores))
+    return keys
 
 
 def _scale_to_digits(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDArray[np.bool_]]:
@@ -156,13 +165,12 @@ def _scale_to_digits(size: FloatArray, power: IntArray) -> tuple[FloatArray, NDA
 
 def _scale_by_ten(values: FloatArray, power: IntArray) -> FloatArray:
     """Values times 10^power: one product or one quotient."""
-    scale: FloatArray = POWERS[np.abs(power)]
-    is_product = power >= 0
-    if is_product.all():
+    scale: FloatArray = POWERS.take(np.abs(power))
+    if power.min(initial=0) >= 0:
         return values * scale
-    return (
-        np.where(is_product, values * scale, values / scale) if is_product.any() else values / scale
-    )
+    if power.max() < 0:
+        return values / scale
+    return np.where(power >= 0, values * scale, values / scale)
 
 
 def positions(

@@ -213,7 +213,7 @@ def _blended_lists(
     if formula.blend.tail == "drop":
         beyond = np.zeros(len(runs.queries), dtype=bool)
         beyond[longer] = True
-        kept &= ~beyond[runs.query_index] | (count_within_queries(runs.offsets) <= depth)
+        kept &= ~beyond[runs.query_index] | (_whole_places(runs) <= depth)
     return _list_positions(runs, candidates, is_new, kept)
 
 
@@ -236,15 +236,22 @@ def _window_order(runs: AlignedRuns, keys: FloatArray, candidates: IntArray) -> 
     return order
 
 
+@cached_by_view()
+def _whole_places(runs: AlignedRuns) -> IntArray:
+    """(N,): 1, 2, 3 … inside each query."""
+    return count_within_queries(runs.offsets)
+
+
 def _list_positions(
     runs: AlignedRuns, candidates: IntArray, is_new: BoolArray, kept: BoolArray | None = None
 ) -> RankedLists:
     """Of lists one after the other, without those who are not kept."""
-    offsets = runs.offsets
-    if kept is not None and not kept.all():
-        offsets = to_offsets(np.bincount(runs.query_index[kept], minlength=len(runs.queries)))
+    if kept is None or kept.all():
+        place = _whole_places(runs)
+    else:
+        counts = np.bincount(runs.query_index[kept], minlength=len(runs.queries))
+        place = count_within_queries(to_offsets(counts))
         candidates, is_new = candidates[kept], is_new[kept]
-    place = count_within_queries(offsets)
     positions = np.zeros(len(runs.documents), dtype=np.int64)
     positions[candidates] = place
     tie_starts, tied = positions.copy(), np.flatnonzero(~is_new)
