@@ -12,9 +12,7 @@ Format history:
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -28,6 +26,7 @@ from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.gate.verdict import ALPHA, CheckOutcome, CheckResult
 from fusion_bench.stats.comparison import name_kind
+from fusion_bench.util.digests import digest_json
 
 
 class StoredUnjudged(StoredRecord):
@@ -326,11 +325,6 @@ class BaselineUpdate(StoredRecord):
     def reason(self) -> str:
         """All reasons in one line."""
         return "; ".join(self.reasons)
-
-
-def digest_json(data: Mapping[str, Any]) -> str:
-    """SHA-256 of JSON data, whatever the order of its keys."""
-    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 class ListDescription(StoredRecord):

@@ -31,16 +31,10 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.report_file import ROUNDING, check_column
 from fusion_bench.experiment.settings import GatePolicy
-from fusion_bench.gate.baseline import (
-    Baseline,
-    CollectionBaseline,
-    LedgerLine,
-    StoredUnjudged,
-    digest_json,
-)
+from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine, StoredUnjudged
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.digests import digest_line, find_gap, follow_lines
+from fusion_bench.util.digests import digest_json, digest_line, find_gap, follow_lines
 from fusion_bench.util.files import append_whole, baseline_path, explain_error, read_regular_text
 
 #: Parts that every collection is loaded from.

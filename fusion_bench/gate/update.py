@@ -22,7 +22,6 @@ from fusion_bench.gate.baseline import (
     CollectionBaseline,
     LedgerLine,
     QueryLoss,
-    digest_json,
 )
 from fusion_bench.gate.baseline_files import (
     append_candidate,
@@ -52,6 +51,7 @@ from fusion_bench.gate.inputs import (
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.digests import digest_json
 from fusion_bench.util.files import (
     GITIGNORE,
     lock_folder,

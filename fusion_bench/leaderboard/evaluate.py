@@ -19,6 +19,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
+from fusion_bench._version import ENGINE, __version__
 from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.yaml_files import Source
@@ -33,7 +34,9 @@ from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.leaderboard.records import (
+    FORMAT_VERSION,
     HEAD,
+    TUNED,
     Cell,
     CollectionHead,
     Leaderboard,
@@ -41,7 +44,6 @@ from fusion_bench.leaderboard.records import (
     SystemRow,
     TuningBudget,
     cell_path,
-    make_fingerprint,
     read_cell,
     write_record,
 )
@@ -66,6 +68,7 @@ from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.space import build_search_space
 from fusion_bench.tune.splits import assign_folds
 from fusion_bench.tune.trial_selection import evaluate_in_batches
+from fusion_bench.util.digests import digest_json
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: Each list is cut at this rank: some methods look at all pairs of candidates.
@@ -241,12 +244,20 @@ def _round_null(fit: CrossFit) -> tuple[float, ...]:
 
 
 def fingerprint_row(data: str, row: SystemRow, budget: TuningBudget) -> str:
-    """Of all that decides a row's values; ``data`` is the collection's fingerprint."""
+    """SHA-256 over all that decides a row's values.
+
+    Args:
+        data: The collection's fingerprint.
+        row: What is evaluated, and its configuration with every default.
+        budget: Counts for tuned rows alone; the seed for all.
+    """
     try:
         resolved = _build_system(row).resolved_config if row.config else {}
     except FusionBenchError:
         resolved = {}
-    return make_fingerprint(data, row, resolved, budget)
+    limits = budget.model_dump() if row.kind in TUNED else {"seed": budget.seed}
+    content = row.model_dump(mode="json")
+    return digest_json([data, __version__, ENGINE, FORMAT_VERSION, content, resolved, limits])
 
 
 def _finish_row(

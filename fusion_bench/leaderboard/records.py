@@ -9,9 +9,8 @@ the fingerprint of the data.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +20,7 @@ from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.json_records import StoredRecord, read_stored
 from fusion_bench.errors import DataError
 from fusion_bench.stats.comparison import JudgmentKind
+from fusion_bench.util.digests import digest_json
 from fusion_bench.util.files import write_atomic
 
 #: Raised when a cell has other fields or is computed in another way.
@@ -98,7 +98,7 @@ class Cell(StoredRecord):
     def content_digest(self) -> str:
         """What ``digest`` is of a cell that nobody changed."""
         content = self.model_dump(mode="json", exclude={"digest", "seconds"})
-        return _digest(content)
+        return digest_json(content)
 
     def seal(self) -> Cell:
         """The cell with its digest."""
@@ -177,26 +177,6 @@ class Leaderboard(StoredRecord):
     engine: int = ENGINE
     clusters: dict[str, str] = Field(default_factory=dict)
     collections: tuple[StoredCollection, ...]
-
-
-def _digest(content: object) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def make_fingerprint(
-    data: str, row: SystemRow, resolved: Mapping[str, Any], budget: TuningBudget
-) -> str:
-    """SHA-256 over all that decides a cell.
-
-    Args:
-        data: Fingerprint of the dataset.
-        row: What is evaluated.
-        resolved: Its configuration with every default.
-        budget: Counts for tuned rows alone; the seed for all.
-    """
-    limits = budget.model_dump() if row.kind in TUNED else {"seed": budget.seed}
-    content = row.model_dump(mode="json")
-    return _digest([data, __version__, ENGINE, FORMAT_VERSION, content, resolved, limits])
 
 
 def cell_path(folder: Path, name: str) -> Path:

@@ -16,6 +16,7 @@ A cut at the end is seen by whoever wrote down the number and the digest of a la
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Protocol, TypeAlias
@@ -62,6 +63,11 @@ def _encode(value: Hashable) -> tuple[bytes, bytes]:
     texts = [text.encode("utf-8", "surrogatepass") for text in value]
     lengths = np.array([len(text) for text in texts], dtype="<i8")
     return b"t", len(texts).to_bytes(8, "little") + lengths.tobytes() + b"".join(texts)
+
+
+def digest_json(data: object) -> str:
+    """SHA-256 of JSON data, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(data, sort_keys=True).encode()).hexdigest()
 
 
 #: Hexadecimal digits of the digest of a line.

@@ -13,16 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.errors import DataError, FusionBenchError
-from fusion_bench.gate.baseline import (
-    Anchor,
-    Baseline,
-    BaselineUpdate,
-    CollectionBaseline,
-    digest_json,
-)
+from fusion_bench.gate.baseline import Anchor, Baseline, BaselineUpdate, CollectionBaseline
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.update import write_baseline
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.digests import digest_json
 
 
 def baseline(values: list[float], reason: str = "first", **changed: object) -> Baseline:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.gate.baseline import digest_json
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.verdict import CheckResult
+from fusion_bench.util.digests import digest_json
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, QUERIES, gate_verdict, renew_baseline
 from tests.tiny import edit

@@ -14,7 +14,6 @@ from fusion_bench._version import ENGINE
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.system import System
 from fusion_bench.gate import inputs
-from fusion_bench.gate.baseline import digest_json
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.page import format_text
 from fusion_bench.gate.run import run_gate
@@ -22,6 +21,7 @@ from fusion_bench.gate.update import write_baseline
 from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util.digests import digest_json
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.texts import names_in_order

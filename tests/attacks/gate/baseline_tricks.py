@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final
 
-from fusion_bench.gate.baseline import digest_json
+from fusion_bench.util.digests import digest_json
 from tests.attacks.gate.trick import EXPERIMENT_TEXT, SEALED, Trick, lines
 from tests.attacks.project import BASELINE, EXPERIMENT, GATE
 from tests.edits import Edit, folder, gone, link, text
