@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fusion_bench.gate.baseline import Baseline
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.result import GateVerdict
-    from fusion_bench.report.page import NextStep, Page
+    from fusion_bench.report.page import Page
 
 
 class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
@@ -185,6 +185,7 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
     from fusion_bench.gate.inputs import GateInputs
     from fusion_bench.gate.update import update_baseline
     from fusion_bench.report.page import NextStep
+    from fusion_bench.report.terminal import print_next_steps
 
     with options.open() as opened:
         inputs = GateInputs(*opened)
@@ -204,7 +205,9 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
             console.echo(f"! {warning}")
         console.echo("Commit it together with the change.")
         check = gate_command(options.experiment, path, options.datasets)
-        _print_steps(NextStep(check, "check later changes against it"))
+        terminal = console.make_console()
+        terminal.print()
+        print_next_steps([NextStep(check, "check later changes against it")], terminal)
 
 
 def _list_update_warnings(inputs: GateInputs, new: Baseline) -> list[str]:
@@ -335,12 +338,3 @@ def _escape_message(text: str) -> str:
 
 def _escape_property(text: str) -> str:
     return _escape_message(text).replace(":", "%3A").replace(",", "%2C")
-
-
-def _print_steps(*steps: NextStep) -> None:
-    """Print the commands that follow, below output that is no page."""
-    from fusion_bench.report.terminal import print_next_steps
-
-    terminal = console.make_console()
-    terminal.print()
-    print_next_steps(steps, terminal)

@@ -365,7 +365,8 @@ def _show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json:
         print_json({"file": path, "judges": judges, "combine": how, **counts})
         return
     echo(
-        f"{pluralize(counts['judged'], 'document')} of {_list_judges(judges)}: "
+        f"{pluralize(counts['judged'], 'document')} of {pluralize(len(judges), 'judge')} "
+        f"({list_names(judges)}): "
         f"{counts['added']:,} new, {counts['changed']:,} with another grade than before. "
         f"{counts['judged_by_several']:,} have several judges, who disagree on "
         f"{counts['disagreements']:,} ({how} decides)."
@@ -378,10 +379,6 @@ def _show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json:
         named = file.relative_to(folder).as_posix() if is_inside else path.name
         copied = "" if is_inside else f"copy it into {judged.path.parent}, and "
         echo(f"Next: {copied}write 'qrels: {named}' into {judged.path}")
-
-
-def _list_judges(judges: Sequence[str]) -> str:
-    return f"{pluralize(len(judges), 'judge')} ({list_names(judges)})"
 
 
 def _judge_by_models(judged: JudgedSystems, options: JudgeCommand, path: Path) -> None:
