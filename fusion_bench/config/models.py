@@ -16,6 +16,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
+from threading import RLock
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 from pydantic import (
@@ -47,6 +48,8 @@ MOST_BATCH: Final = 100_000
 
 #: Environment variable of pydantic: the plugins that it leaves out.
 PLUGIN_SWITCH: Final = "PYDANTIC_DISABLE_PLUGINS"
+#: One thread at a time changes the variable; a model completes those that it holds meanwhile.
+_COMPLETING: Final = RLock()
 
 #: A rank from 1 that something is cut at.
 Rank: TypeAlias = Annotated[int, Field(ge=1, le=MOST_RANK)]
@@ -213,16 +216,17 @@ class DeferredModel(BaseModel):
     @classmethod
     def model_rebuild(cls, **options: Any) -> bool | None:  # noqa: ANN401 - pydantic's own
         """Complete the class; pydantic reads the variable each time: other models keep theirs."""
-        given = os.environ.get(PLUGIN_SWITCH)
-        os.environ[PLUGIN_SWITCH] = "__all__"
         depth = options.pop("_parent_namespace_depth", 2) + 1  # of this method's own frame
-        try:
-            return super().model_rebuild(_parent_namespace_depth=depth, **options)
-        finally:
-            if given is None:
-                os.environ.pop(PLUGIN_SWITCH, None)
-            else:
-                os.environ[PLUGIN_SWITCH] = given
+        with _COMPLETING:
+            given = os.environ.get(PLUGIN_SWITCH)
+            os.environ[PLUGIN_SWITCH] = "__all__"
+            try:
+                return super().model_rebuild(_parent_namespace_depth=depth, **options)
+            finally:
+                if given is None:
+                    os.environ.pop(PLUGIN_SWITCH, None)
+                else:
+                    os.environ[PLUGIN_SWITCH] = given
 
 
 class StrictModel(StrictNumbers, DeferredModel):

@@ -4,6 +4,7 @@ import os
 import re
 from datetime import date
 from pathlib import Path
+from threading import Event, Thread
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -322,3 +323,38 @@ def test_only_our_models_are_completed_without_plugins(
     assert Ours(size=1).size == Theirs(size=1).size
     assert switches == [given, "__all__"]  # theirs at once, ours when it is first used
     assert os.environ.get(PLUGIN_SWITCH) == given
+
+
+def test_threads_that_complete_models_leave_the_variable_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delenv(PLUGIN_SWITCH, raising=False)
+    second_began, first_ended = Event(), Event()
+
+    class First:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, *_: object) -> core_schema.CoreSchema:
+            second_began.wait(0.2)
+            return core_schema.int_schema()
+
+    class Second:
+        @classmethod
+        def __get_pydantic_core_schema__(cls, *_: object) -> core_schema.CoreSchema:
+            second_began.set()
+            first_ended.wait(5)
+            return core_schema.int_schema()
+
+    class Slow(StrictModel):
+        size: Annotated[int, First]
+
+    class Late(StrictModel):
+        size: Annotated[int, Second]
+
+    late = Thread(target=Late, kwargs={"size": 1})
+    completing = Thread(target=Slow, kwargs={"size": 1})
+    completing.start()
+    late.start()
+    completing.join()
+    first_ended.set()
+    late.join()
+    assert PLUGIN_SWITCH not in os.environ
