@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.tiny import write_files
+
 QUERIES = 40
 EXPERIMENT = "experiments/mine.yaml"
 DATASET = "datasets/mine/dataset.yaml"
@@ -60,8 +62,4 @@ def make(root: Path, qrels: str, *, more: str = PEOPLE, run: str = "", rerank: s
         f"runs:\n  a: {{path: a.trec}}\n  b: {{path: b.trec{run}}}\n"
         f"rerank:\n  r: {{path: r.trec, score_space: unbounded{rerank}}}\n"
     )
-    for name, text in {**FILES, **texts}.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return root
+    return write_files(root, {**FILES, **texts})

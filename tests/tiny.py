@@ -6,6 +6,7 @@ q4 (test) 1/2 and 1. So ``a`` is the better source on dev and ``b`` on test.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 FILES = {
@@ -79,8 +80,13 @@ EXPERIMENT = "experiments/e.yaml"
 
 
 def make(root: Path, **changed: str) -> Path:
-    """Write all files below ``root`` and return it."""
-    for name, text in FILES.items():
+    """Write all files below ``root`` and return it; ``changed`` by the stem of a file."""
+    return write_files(root, FILES, **changed)
+
+
+def write_files(root: Path, files: Mapping[str, str], **changed: str) -> Path:
+    """Write files by their paths below ``root``, and return it; ``changed`` as above."""
+    for name, text in files.items():
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(changed.get(path.stem, text), encoding="utf-8")

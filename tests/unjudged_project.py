@@ -10,6 +10,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.tiny import write_files
+
 QUERIES = 60
 EXPERIMENT = "experiments/mine.yaml"
 DATASET = "datasets/mine/dataset.yaml"
@@ -63,11 +65,7 @@ def make(root: Path) -> Path:
         ),
         **{f"datasets/mine/{name}.trec": "".join(rows) for name, rows in lists.items()},
     }
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return root
+    return write_files(root, files)
 
 
 def _rows(query: int, *names: str) -> list[str]:

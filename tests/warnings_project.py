@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.tiny import write_files
+
 QUERIES = 40
 EXPERIMENT = "experiments/mine.yaml"
 LISTS = ("distance", "flat", "fine", "negative")
@@ -55,8 +57,4 @@ def make(root: Path) -> Path:
                 rows[name].append(f"q{q} Q0 d{place} {place} {score!r} {name}\n")
     lists = {f"datasets/mine/{name}.trec": "".join(lines) for name, lines in rows.items()}
     qrels = "".join(f"q{q} 0 d1 1\nq{q} 0 d2 {q % 3}\n" for q in range(QUERIES))
-    for name, text in {**FILES, **lists, "datasets/mine/qrels.txt": qrels}.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return root
+    return write_files(root, {**FILES, **lists, "datasets/mine/qrels.txt": qrels})

@@ -10,6 +10,7 @@ from random import Random
 from fusion_bench.cli import main
 from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.evaluation.report_records import Collection
+from tests.tiny import write_files
 
 QUERIES = 60
 #: The query, document, source and system that try to become markup.
@@ -115,10 +116,7 @@ def write_project(root: Path) -> Path:
         "datasets/shop/c.trec": _run_text("c", 8),
         "experiments/mine.yaml": EXPERIMENT,
     }
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    write_files(root, files)
     return root / "experiments/mine.yaml"
 
 

@@ -10,6 +10,7 @@ from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.util.files import baseline_path
+from tests.tiny import write_files
 
 #: Every query has one relevant document. `a` puts it first, `b` at place 1 + q mod 4.
 QUERIES = 60
@@ -67,11 +68,7 @@ def make_project(root: Path, **changed: str) -> Path:
         "datasets/mine/b.trec": run_lines({q: 1 + q % 4 for q in range(QUERIES)}, "b"),
         "datasets/mine/r.trec": run_lines({q: 1 + q % 2 for q in range(QUERIES)}, "r"),
     }
-    for name, text in files.items():
-        path = root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(changed.get(path.stem, text), encoding="utf-8")
-    return root
+    return write_files(root, files, **changed)
 
 
 def gate_inputs(root: Path, name: str = EXPERIMENT) -> GateInputs:

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, QUERIES
 from tests.schema.cases import make_result
+from tests.tiny import write_files
 
 SYSTEMS = """\
 dataset: mine
@@ -72,9 +73,7 @@ def make_project(root: Path) -> Path:
         "results.jsonl": json.dumps(make_result()) + "\n",
         "searches.txt": "".join(f"how to open d{q % 7}\n" for q in range(20)),
     }
-    for name, text in files.items():
-        (root / name).write_text(text, encoding="utf-8")
-    return root
+    return write_files(root, files)
 
 
 def worsen(root: Path) -> None:

@@ -48,7 +48,7 @@ from fusion_bench.leaderboard.rows import (
 )
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
-from tests.tiny import FILES
+from tests.tiny import DATASET, make
 
 BUDGET = TuningBudget(trials=2, folds=2, flips=39)
 RENEW = "experiments/methods.yaml: run python -m benchmarks.studies.leaderboard.methods"
@@ -82,11 +82,7 @@ def test_every_method_and_dialect_is_in_the_experiment() -> None:
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Path:
-    for name, text in FILES.items():
-        path = tmp_path / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-    return tmp_path / "datasets" / "tiny" / "dataset.yaml"
+    return make(tmp_path) / DATASET
 
 
 class StoppedError(Exception):
