@@ -44,12 +44,6 @@ REPLACE = {"method": "replace", "reranker": "r"}
 REVERSED = {f"d{n}": n / 10 for n in range(1, 6)}
 
 
-def test_replace_reranks_the_depth_and_keeps_the_tail() -> None:
-    assert final({**REPLACE}, REVERSED) == ["d5", "d4", "d3", "d2", "d1"]
-    assert final({**REPLACE, "depth": 2}, REVERSED) == ["d2", "d1", "d3", "d4", "d5"]
-    assert final({**REPLACE, "depth": 2, "tail": "drop"}, REVERSED) == ["d2", "d1"]
-
-
 def test_candidates_without_a_rerank_score() -> None:
     some = {"d2": 0.2, "d4": 0.4}
     with pytest.raises(
@@ -63,32 +57,12 @@ def test_candidates_without_a_rerank_score() -> None:
     assert final({**REPLACE, "missing": "zero"}, some) == ["d4", "d2", "d5", "d3", "d1"]
 
 
-def test_min_score_drops_by_the_rerank_score() -> None:
-    floor = {**REPLACE, "min_score": 0.3}
-    assert final(floor, REVERSED) == ["d5", "d4", "d3"]
-    assert final({**floor, "depth": 2}, REVERSED) == ["d3", "d4", "d5"]
-    some = {"d2": 0.2, "d4": 0.4}
-    assert final({**floor, "missing": "below"}, some) == ["d4", "d1", "d3", "d5"]
-    assert final({**floor, "missing": "zero"}, some) == ["d4"]
-    halved = {**floor, "min_score": 0.4}
-    assert final(halved, REVERSED, space="unbounded") == ["d5", "d4", "d3"]
-
-
 def test_small_queries_are_left_alone_on_request() -> None:
     lazy = {**REPLACE, "always_rerank": False, "tail": "drop", "depth": 2, "min_score": 0.9}
     assert final({**lazy, "skip_limit": 5}, REVERSED) == ["d1", "d2", "d3", "d4", "d5"]
     assert final({**lazy, "skip_limit": 4}, REVERSED) == []
     assert final({**lazy, "always_rerank": True, "skip_limit": 5}, REVERSED) == []
     assert final(lazy, {"d1": 0.1}) == ["d1", "d2", "d3", "d4", "d5"]
-
-
-def test_order_lists_and_equal_scores_on_the_unit_scale() -> None:
-    linear = {"method": "linear", "reranker": "r", "beta": 0.6, "retrieval": "reciprocal_rank"}
-    dealt = {"d4": 9.0, "d1": 8.9, "d2": 8.8, "d3": -5.0, "d5": -6.0}
-    # .6·(1, .8, .6, .4, .2) for d4 d1 d2 d3 d5, and .4·(1/4, 1, 1/2, 1/3, 1/5)
-    assert final(linear, dealt, space="order") == ["d1", "d4", "d2", "d3", "d5"]
-    same = dict.fromkeys(FUSED, -7.0)
-    assert final({**REPLACE, "min_score": 1.0}, same, space="unbounded") == sorted(FUSED)[::-1]
 
 
 def test_rerank_lists_that_are_not_there_or_mean_nothing() -> None:

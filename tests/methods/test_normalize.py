@@ -56,16 +56,6 @@ def test_formulas(config: Config, expected: list[float]) -> None:
     assert scaled([4.0, 2.0, 0.0], config) == pytest.approx(expected, rel=1e-12, abs=1e-15)
 
 
-@pytest.mark.parametrize("constant", [0, 0.5, 1])
-@pytest.mark.parametrize("scores", [[3.0, 3.0], [-7.0], [0.1, 0.1, 0.1]])
-@pytest.mark.parametrize("method", ["min_max", "min_max_inverted", "sum", "z_score", "dbsf"])
-def test_a_constant_list_becomes_the_constant(
-    method: str, scores: list[float], constant: float
-) -> None:
-    found = scaled(scores, {"method": method, "constant": constant})
-    assert found == [constant] * len(scores)
-
-
 def test_constants_where_the_divisor_is_0() -> None:
     assert scaled([0.0, 0.0], {"method": "l2", "constant": 0.5}) == [0.5, 0.5]
     theoretical: Config = {"method": "theoretical_min_max", "lo": {"dense": 2.0, "bm25": 0.0}}
@@ -125,13 +115,6 @@ def test_theoretical_min_max_needs_a_lo_at_all() -> None:
         normalizers.build("theoretical_min_max")
     with pytest.raises(ConfigError, match=r"lo: .* 1 item"):
         normalizers.build({"method": "theoretical_min_max", "lo": {}})
-
-
-def test_dbsf_clips_and_sigmoid_far_out_is_silent() -> None:
-    found = scaled([100.0, *[0.0] * 30], {"method": "dbsf"})
-    assert found[0] == 1.0
-    assert 0.4 < found[1] < 0.5
-    assert scaled([800.0, -800.0], {"method": "sigmoid"}) == [1.0, 0.0]
 
 
 def test_scales_see_the_list_after_the_cut() -> None:

@@ -43,11 +43,6 @@ def test_worked_examples(config: object, expected: dict[str, float]) -> None:
     assert {d: found[d] for d in expected} == pytest.approx(expected, rel=1e-15)
 
 
-def test_borda_divides_what_is_left_among_the_others() -> None:
-    found = scores("borda", bm25={"a": 2.0, "b": 1.0}, dense={"c": 2.0, "d": 1.0})
-    assert found == {"a": 4 + 1.5, "b": 3 + 1.5, "c": 4 + 1.5, "d": 3 + 1.5}
-
-
 @pytest.mark.parametrize(
     ("config", "greatest"),
     [
@@ -100,33 +95,6 @@ def test_what_a_search_may_change() -> None:
 
 def best_first(*documents: str) -> dict[str, float]:
     return {d: float(len(documents) - n) for n, d in enumerate(documents)}
-
-
-def test_circles_and_lists_that_returned_neither() -> None:
-    found = scores("condorcet", bm25=best_first("a", "b", "c"), dense=best_first("b", "a", "d"))
-    assert found == {"a": 3.5, "b": 3.5, "c": 1.5, "d": 1.5}
-    circle = [("b", "c", "d"), ("c", "d", "b"), ("d", "b", "c")]
-    lists = dict(zip(("bm25", "dense", "hyde"), circle, strict=True))
-    found = scores("condorcet", **{s: best_first("a", *r, "e") for s, r in lists.items()})
-    assert found == {"a": 5, "b": 3, "c": 3, "d": 3, "e": 1}
-    found = scores(
-        "condorcet", bm25=best_first("a", "b"), dense=best_first("c"), hyde=best_first("c")
-    )
-    assert found == {"a": 2, "b": 1, "c": 3}
-
-
-@pytest.mark.parametrize(
-    ("weights", "winner"), [((0.5, 0.3, 0.1), "a"), ((0.3, 0.1, 0.4), "b"), ((1, 1, 1), "b")]
-)
-def test_a_vote_counts_its_weight(weights: tuple[float, ...], winner: str) -> None:
-    named = dict(zip(("bm25", "dense", "hyde"), weights, strict=True))
-    found = scores(
-        {"method": "weighted_condorcet", "weights": named},
-        bm25=best_first("a", "b"),
-        dense=best_first("b", "a"),
-        hyde=best_first("b", "a"),
-    )
-    assert found == {winner: 2, "ab".replace(winner, ""): 1}
 
 
 def test_rounding_decides_no_tie_of_weights() -> None:

@@ -87,17 +87,6 @@ def test_worked_examples(config: dict[str, Any], lists: Lists, expected: float) 
     assert scores(config, lists)["x"] == pytest.approx(expected, rel=1e-4)
 
 
-def test_missing_documents_are_no_evidence_or_have_the_least_score() -> None:
-    found = scores(
-        {"method": "log_odds", "normalize": "none"}, {"a": {"x": 0.8}, "b": {"y": 0.4, "x": 0.5}}
-    )
-    assert found["x"] > 0.5 > found["y"]  # y lacks in a, which says nothing
-    lists = {"a": {"x": 4.0, "y": 1.0}, "b": {"y": 9.0, "z": 3.0}}
-    config = {"method": "weighted_sum", "normalize": "none", "weights": {"b": 0.5}}
-    assert scores({**config, "missing": "min"}, lists) == {"x": 5.5, "y": 5.5, "z": 2.5}
-    assert scores(config, lists) == {"x": 4.0, "y": 5.5, "z": 1.5}
-
-
 WEIGHTED = {"mixed", "comb_mnz", "wmnz", "weighted_sum", "dbsf", "max_score", "tm2c2", "log_odds"}
 
 
