@@ -140,7 +140,8 @@ def _part_keys(flat: FloatArray) -> FloatArray:
     in_range = np.abs(power) < MAX_EXACT_POWER  # one to spare for the correction below
     far = live[~in_range]
     if len(far):
-        live, values, size, power = (each[in_range] for each in (live, values, size, power))
+        live, values = live[in_range], values[in_range]
+        size, power = size[in_range], power[in_range]
     digits, doubt = _scale_to_digits(size, power)
     # log10 may err by one step next to a power of ten, and rounding may carry into a new digit.
     low, high = digits < 10.0 ** (DIGITS - 1), digits >= 10.0**DIGITS
