@@ -1,4 +1,4 @@
-"""Where most commands are tried: in the folder of the tiny project."""
+"""Where most commands are tried: in the folder of the tiny project, or of that of the gate."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests import tiny
+from tests.gate import cases
 
 
 @pytest.fixture
@@ -14,4 +15,12 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The tiny project, as the working directory."""
     monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
     monkeypatch.chdir(tiny.make(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def mine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The project of the gate, as the working directory."""
+    monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
+    monkeypatch.chdir(cases.make_project(tmp_path))
     return tmp_path

@@ -154,13 +154,12 @@ TYPED = {
 
 
 @pytest.fixture
-def untyped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(cases.make_project(tmp_path))
-    queries = tmp_path / "datasets/mine/queries.jsonl"
+def untyped(mine: Path) -> Path:
+    queries = mine / "datasets/mine/queries.jsonl"
     queries.write_text(re.sub(r'"type": "\w+", ', "", queries.read_text()))
-    edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", f"live: {TYPED}")
-    edit(tmp_path, cases.EXPERIMENT, "  slices: [local]\n", "")
-    return tmp_path
+    edit(mine, cases.EXPERIMENT, "live: {runs: [a]}", f"live: {TYPED}")
+    edit(mine, cases.EXPERIMENT, "  slices: [local]\n", "")
+    return mine
 
 
 @pytest.mark.usefixtures("untyped")
@@ -208,11 +207,9 @@ def run_gate(capsys: Capture, *arguments: str) -> tuple[dict[str, Any], str]:
 
 
 def test_the_gate_names_the_switch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    mine: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.delenv(SWITCH, raising=False)
-    monkeypatch.chdir(cases.make_project(tmp_path))
-    edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a, b], fusion: rrf_v2}")
+    edit(mine, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [a, b], fusion: rrf_v2}")
     update = ["gate", cases.EXPERIMENT, "--update", "--reason"]
     assert main([*update, "on"]) == 0
     assert SWITCH not in capsys.readouterr().out
@@ -236,10 +233,10 @@ def test_the_gate_names_the_switch(
     assert f"); {SWITCH} on (baseline: off)\n" in page
 
 
+@pytest.mark.usefixtures("root")
 def test_compare_names_the_switch_of_both_reports(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    monkeypatch.chdir(tiny.make(tmp_path))
     for value in ("on", "off"):
         monkeypatch.setenv(SWITCH, value)
         assert main(["eval", tiny.EXPERIMENT, "--out", value, "--no-plots"]) == 0

@@ -25,7 +25,6 @@ from fusion_bench.gate.comparison import decide_exit_code
 from fusion_bench.gate.verdict import CheckResult, CheckStatus, find_blocking
 from fusion_bench.report.tuning_records import TuningVerdict
 from fusion_bench.stats.comparison import Answer
-from tests import tiny
 from tests.commands import leaf_commands, options_of
 from tests.gate import cases
 from tests.tiny import EXPERIMENT, edit
@@ -104,24 +103,21 @@ def policy_word(status: str, policy: dict[str, str]) -> str | None:
     return policy.get({"pass on these queries": "small_changes"}.get(status, status))
 
 
-def test_the_gate_uses_each_code_for_its_meaning(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(cases.make_project(tmp_path))
+def test_the_gate_uses_each_code_for_its_meaning(mine: Path) -> None:
     gate = ["gate", cases.EXPERIMENT]
     assert main(gate) == ExitCode.FAILED
     update = [*gate, "--update", "--reason"]
     assert main([*update, "first"]) == ExitCode.DONE
     assert main(gate) == ExitCode.DONE
-    edit(tmp_path, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+    edit(mine, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     assert main(gate) == ExitCode.REGRESSION
     assert main([*update, "worse"]) == ExitCode.FAILED
     assert main([*gate, "--anchor", "--reason", "worse, and written"]) == ExitCode.DONE
     assert main([*gate, "--no-such-option"]) == ExitCode.FAILED
 
 
-def test_bad_input_fails_everywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tiny.make(tmp_path))
+@pytest.mark.usefixtures("root")
+def test_bad_input_fails_everywhere() -> None:
     commands = ["eval", "tune", "gate", "dataset show", "compare", "fuse", "explain", "rerank"]
     commands += ["diagnose", "policies"]
     assert {main([*command.split(), "absent.yaml"]) for command in commands} == {ExitCode.FAILED}
@@ -177,6 +173,7 @@ def raising(error: BaseException) -> Callable[..., object]:
     return stop
 
 
+@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize(
     ("error", "code", "expected"),
     [
@@ -190,11 +187,9 @@ def test_an_error_takes_the_place_of_the_result(
     error: BaseException,
     code: int,
     expected: tuple[str | None, int | None, str],
-    tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: Capture,
 ) -> None:
-    monkeypatch.chdir(tiny.make(tmp_path))
     monkeypatch.setattr("fusion_bench.evaluation.run_experiment.run_experiment", raising(error))
     assert main(["eval", EXPERIMENT, "--json"]) == code
     assert tuple(read_error(capsys).values()) == expected
@@ -211,10 +206,8 @@ def test_a_fault_of_our_own_keeps_its_traceback_on_standard_error(
     assert "RuntimeError: unforeseen" in err
 
 
-def test_where_there_is_a_result_the_error_goes_to_standard_error(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(cases.make_project(tmp_path))
+@pytest.mark.usefixtures("mine")
+def test_where_there_is_a_result_the_error_goes_to_standard_error(capsys: Capture) -> None:
     assert main(["gate", cases.EXPERIMENT, "--json"]) == 2
     out, err = capsys.readouterr()
     assert json.loads(out)["refusals"]

@@ -14,7 +14,6 @@ import pytest
 from fusion_bench.cli import main
 from fusion_bench.cli.gate import format_annotation
 from tests.commands import next_commands
-from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, renew_baseline
 from tests.tiny import edit
 
@@ -23,10 +22,8 @@ BASELINE = "reports/baselines/mine.json"
 
 
 @pytest.fixture
-def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.delenv("RAG_FUSION_V2_ENABLED", raising=False)
-    monkeypatch.chdir(cases.make_project(tmp_path))
-    return tmp_path
+def root(mine: Path) -> Path:
+    return mine
 
 
 def ran(capsys: Capture, *arguments: str) -> tuple[int, str, str]:
@@ -379,11 +376,10 @@ def test_what_cannot_be_explained(
 
 
 @pytest.fixture
-def workflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(cases.make_project(tmp_path))
+def workflow(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.delenv("GITHUB_WORKSPACE", raising=False)
-    return tmp_path
+    return mine
 
 
 def list_annotations(capsys: Capture, *options: str) -> list[tuple[str, str]]:

@@ -47,10 +47,8 @@ def test_tuned_numbers_are_not_exported_without_a_gain_over_everything_untuned(
         assert name in step.command
 
 
-def test_without_a_baseline_nothing_is_to_be_accepted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(cases.make_project(tmp_path))
+@pytest.mark.usefixtures("mine")
+def test_without_a_baseline_nothing_is_to_be_accepted(capsys: Capture) -> None:
     assert main(("gate", EXPERIMENT)) == 2
     output = "".join(capsys.readouterr())
     assert "--update" in output
@@ -73,13 +71,10 @@ def prefix_ids(folder: Path) -> None:
     queries.write_text(queries.read_text().replace('"id": "', '"id": "-'))
 
 
-def test_ids_that_begin_with_a_dash_are_no_options(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(tiny.make(tmp_path))
-    prefix_ids(tmp_path / "datasets/tiny")
+def test_ids_that_begin_with_a_dash_are_no_options(root: Path, capsys: Capture) -> None:
+    prefix_ids(root / "datasets/tiny")
     tiny.edit(
-        tmp_path,
+        root,
         tiny.EXPERIMENT,
         "[a, b]\n    fusion: {method: rrf_v2}\n    blend: {method: position_aware, reranker: r}\n",
         "[a]\n",
@@ -94,13 +89,10 @@ def test_ids_that_begin_with_a_dash_are_no_options(
     assert main(explain_document) == 0
 
 
-def test_the_gate_explains_a_query_whose_id_begins_with_a_dash(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(cases.make_project(tmp_path))
-    prefix_ids(tmp_path / "datasets/mine")
-    cases.renew_baseline(tmp_path)
-    tiny.edit(tmp_path, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
+def test_the_gate_explains_a_query_whose_id_begins_with_a_dash(mine: Path, capsys: Capture) -> None:
+    prefix_ids(mine / "datasets/mine")
+    cases.renew_baseline(mine)
+    tiny.edit(mine, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     explain, accept = run_next(capsys, "gate", EXPERIMENT, "--datasets", "datasets", code=1)
     assert explain[-3] == "--"
     assert main(explain) == 0

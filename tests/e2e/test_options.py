@@ -181,14 +181,9 @@ def test_an_unknown_system(capsys: Capture) -> None:
     ],
 )
 def test_what_names_no_file_is_refused(
-    words: list[str],
-    message: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: list[str], message: str, root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tiny.make(tmp_path))
-    before = sorted(tmp_path.rglob("*"))
+    before = sorted(root.rglob("*"))
     assert main(words) == 2
     assert message in capsys.readouterr().err
-    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(root.rglob("*")) == before

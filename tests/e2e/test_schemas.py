@@ -37,30 +37,24 @@ def test_the_shipped_schema_is_current(record: str, capsys: Capture) -> None:
     assert capsys.readouterr().out == wanted
 
 
-def test_a_report_satisfies_its_schema(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(tiny.make(tmp_path))
+def test_a_report_satisfies_its_schema(root: Path, capsys: Capture) -> None:
     check_record("report", print_record(capsys, "eval", tiny.EXPERIMENT, "--no-plots"))
     lists = [f"{name}=datasets/tiny/{name}.trec" for name in "ab"]
     qrels = ["--qrels", "datasets/tiny/qrels.txt", "--no-plots"]
     started = json.loads(print_record(capsys, "try", *lists, *qrels))
     check_record("report", json.dumps(started["report"]))
-    written = tmp_path / "reports/e/report.json"
+    written = root / "reports/e/report.json"
     check_record("report", written.read_text(encoding="utf-8"))
 
 
-def test_a_baseline_and_verdicts_satisfy_their_schemas(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    monkeypatch.chdir(cases.make_project(tmp_path))
+def test_a_baseline_and_verdicts_satisfy_their_schemas(mine: Path, capsys: Capture) -> None:
     refused = print_record(capsys, "gate", cases.EXPERIMENT, code=2)
     assert json.loads(refused)["refusals"]
     check_record("gate", refused)
-    baseline = cases.renew_baseline(tmp_path)
+    baseline = cases.renew_baseline(mine)
     check_record("baseline", baseline.read_text(encoding="utf-8"))
     check_record("gate", print_record(capsys, "gate", cases.EXPERIMENT))
-    written = next(tmp_path.glob("reports/*/gate.json"))
+    written = next(mine.glob("reports/*/gate.json"))
     check_record("gate", written.read_text(encoding="utf-8"))
 
 
