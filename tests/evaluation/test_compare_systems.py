@@ -44,8 +44,7 @@ def test_qrels_of_any_name_will_do(name: str, dataset: str, tmp_path: Path) -> N
     assert files(tmp_path, "a.trec", "b.trec", qrels=name).collections[0].name == dataset
 
 
-def test_within_a_report_the_numbers_are_its_own(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_within_a_report_the_numbers_are_its_own(root: Path) -> None:
     edit(root, EXPERIMENT, "baseline: one", "baseline: one\nalpha: 0.1\nresamples: 11000")
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
     found = report(root)
@@ -60,8 +59,7 @@ def test_within_a_report_the_numbers_are_its_own(tmp_path: Path) -> None:
         assert (made.p, made.p_adjusted) == (own.p, own.p_adjusted)
 
 
-def test_another_baseline_turns_the_sign(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_another_baseline_turns_the_sign(root: Path) -> None:
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
     found = report(root)
     [contrast] = compare_reports(found, None, baseline="a", candidates=["one"])
@@ -69,8 +67,7 @@ def test_another_baseline_turns_the_sign(tmp_path: Path) -> None:
     assert contrast.comparisons[0].difference == pytest.approx(0.5)
 
 
-def test_a_candidate_keeps_the_p_value_of_its_report(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_a_candidate_keeps_the_p_value_of_its_report(root: Path) -> None:
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  b: {runs: [b]}\n  two:\n")
     found = report(root)
     [contrast] = compare_reports(found, None, baseline=None, candidates=["a"])
@@ -85,8 +82,7 @@ def test_a_candidate_keeps_the_p_value_of_its_report(tmp_path: Path) -> None:
     assert others.family == 4
 
 
-def test_two_reports_pair_the_same_system(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_two_reports_pair_the_same_system(root: Path) -> None:
     before = report(root)
     edit(root, EXPERIMENT, "  one:\n    runs: [a, b]", "  one:\n    runs: [a]")
     [contrast] = compare_reports(before, report(root), baseline=None, candidates=["one"])
@@ -101,8 +97,7 @@ def changed(found: Report, **fields: object) -> Report:
     return found.model_copy(update={"collections": (collection,)})
 
 
-def test_reports_that_cannot_be_compared(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_reports_that_cannot_be_compared(root: Path) -> None:
     first = report(root)
 
     def refused(other: Report, message: str) -> None:
@@ -128,8 +123,7 @@ def test_names_that_are_not_there(tmp_path: Path) -> None:
         compare_reports(found, None, baseline=None, candidates=["one"])
 
 
-def test_one_system_alone_has_nothing_to_be_compared_with(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_one_system_alone_has_nothing_to_be_compared_with(root: Path) -> None:
     text = "dataset: tiny\nbaseline: one\nsystems: {one: {runs: [a]}}\n"
     (root / EXPERIMENT).write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match="nothing to compare"):

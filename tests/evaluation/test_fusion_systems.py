@@ -44,15 +44,13 @@ def test_every_source_is_compared_though_no_system_is_one(tmp_path: Path) -> Non
     assert (result.sources, result.verdict) == (2, "not shown")
 
 
-def test_no_fusion_no_result(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_no_fusion_no_result(root: Path) -> None:
     text = "dataset: tiny\nmeasures: [P@1]\nbaseline: b\nsystems: {b: {runs: [b]}}\n"
     (root / EXPERIMENT).write_text(text, encoding="utf-8")
     assert collection(root).fusion is None
 
 
-def test_plain_fusions_are_compared_where_there_are_some(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_plain_fusions_are_compared_where_there_are_some(root: Path) -> None:
     text = (root / EXPERIMENT).read_text(encoding="utf-8")
     assert "two:" in text
     edit(root, EXPERIMENT, "  two:\n", "  plain: {runs: [a, b]}\n  two:\n")

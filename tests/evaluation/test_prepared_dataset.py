@@ -43,8 +43,7 @@ def test_splits(
     assert found.tuning_split == ("dev" if tuning else None)
 
 
-def test_without_a_test_split_all_queries_are_judged_on(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_without_a_test_split_all_queries_are_judged_on(root: Path) -> None:
     path = root / "datasets/tiny/queries.jsonl"
     text = path.read_text(encoding="utf-8").replace('"test"', '"train"')
     path.write_text(text, encoding="utf-8")
@@ -62,8 +61,7 @@ def test_a_query_type_narrows_what_is_judged_and_not_what_is_chosen_on(tmp_path:
     assert task(tiny.make(tmp_path), split="all", query_type="relationship").runs.queries == ("q3",)
 
 
-def test_names_that_nothing_answers_to(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_names_that_nothing_answers_to(root: Path) -> None:
     with pytest.raises(UnknownNameError, match=r"'tst'.*: all, dev, test"):
         task(root, split="tst")
     with pytest.raises(UnknownNameError, match=r"type 'x'.*: global, local"):

@@ -23,8 +23,7 @@ def infos(root: Path) -> list[ListInfo]:
     return list_infos([(dataset, runs)])
 
 
-def test_what_is_worth_knowing_of_each_list(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_what_is_worth_knowing_of_each_list(root: Path) -> None:
     edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a\n", "q9 Q0 d1 1 0 a\nq9 Q0 d1 2 0 a\n")
     edit(root, DATASET, "roles: [keyword]", "roles: [keyword], on_duplicate: best_rank")
     a, b, r = infos(root)
@@ -36,15 +35,13 @@ def test_what_is_worth_knowing_of_each_list(tmp_path: Path) -> None:
     assert (r.kind, r.score_space) == ("rerank", "unit")
 
 
-def test_a_list_whose_rows_were_all_dropped_answered_nothing(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_a_list_whose_rows_were_all_dropped_answered_nothing(root: Path) -> None:
     edit(root, DATASET, "roles: [keyword]", "roles: [keyword], drop_zero_scores: true")
     edit(root, "datasets/tiny/a.trec", "q3 Q0 d1 1 5 a", "q3 Q0 d1 1 0 a")
     assert infos(root)[0].unanswered_queries == 1
 
 
-def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_a_comparison_is_of_the_per_query_values(root: Path) -> None:
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
     found = collection(root)
     by_hand = found.comparison("a", "RR@10")
@@ -59,8 +56,7 @@ def test_a_comparison_is_of_the_per_query_values(tmp_path: Path) -> None:
     assert found.comparison("one", "RR@10") is None
 
 
-def test_intervals_are_by_group(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_intervals_are_by_group(root: Path) -> None:
     found = collection(root).system("best source per query (oracle)").measures["RR@10"]
     assert found.values == (1, 0.5, 1)
     import numpy as np
@@ -79,8 +75,7 @@ def test_what_cannot_be_told_is_none_and_not_nan(tmp_path: Path) -> None:
     assert found.comparisons[0].min_detectable_difference is None
 
 
-def test_judged_documents_alone(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_judged_documents_alone(root: Path) -> None:
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
     found = collection(root)
     a = found.system("a")
@@ -98,8 +93,7 @@ def test_judged_documents_alone(tmp_path: Path) -> None:
     assert compared.unjudged.candidate_share == a.unjudged_share
 
 
-def test_complete_judgments_leave_nothing_unjudged(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_complete_judgments_leave_nothing_unjudged(root: Path) -> None:
     edit(root, EXPERIMENT, "  two:\n", "  a: {runs: [a]}\n  two:\n")
     edit(root, DATASET, "name: tiny\n", "name: tiny\njudgments: complete\n")
     a = collection(root).system("a")
@@ -107,8 +101,7 @@ def test_complete_judgments_leave_nothing_unjudged(tmp_path: Path) -> None:
     assert a.judged_only == a.filled == a.measures["RR@10"].values == (0.5, 0.5, 0.5)
 
 
-def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(root: Path) -> None:
     systems = "{b: {runs: [b]}, a: {runs: [a]}}"
     text = f"dataset: tiny\nmeasures: [P@1]\nbaseline: b\nsystems: {systems}\n"
     (root / EXPERIMENT).write_text(text, encoding="utf-8")
@@ -124,8 +117,7 @@ def test_a_sign_that_turns_over_judged_documents_is_shown_beside_no_answer(tmp_p
     assert found.answer == "not shown"
 
 
-def test_ties_are_counted(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_ties_are_counted(root: Path) -> None:
     edit(root, "datasets/tiny/a.trec", "q1 Q0 d1 2 8 a", "q1 Q0 d1 2 9 a")
     text = (
         "dataset: tiny\nmeasures: [RR@10]\nbaseline: s\nsystems:\n"

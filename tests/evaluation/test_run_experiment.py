@@ -66,8 +66,7 @@ def test_among_equally_good_sources_the_order_of_systems_does_not_choose(tmp_pat
         assert collection(root).system("best source (chosen on dev)").note == "a"
 
 
-def test_two_runs_differ_in_their_date_alone(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_two_runs_differ_in_their_date_alone(root: Path) -> None:
     first, second = report(root), report(root)
     assert first.provenance.model_copy(update={"created": ""}) == second.provenance.model_copy(
         update={"created": ""}
@@ -76,8 +75,7 @@ def test_two_runs_differ_in_their_date_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("ties", ["trec", "first_seen"])
-def test_the_order_of_systems_changes_no_value(ties: str, tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_the_order_of_systems_changes_no_value(ties: str, root: Path) -> None:
     data = yaml.safe_load((root / EXPERIMENT).read_text(encoding="utf-8"))
     data["ties"] = ties
     data["systems"] |= {
@@ -111,15 +109,13 @@ def test_settings_are_resolved(tmp_path: Path) -> None:
     assert len(found.provenance.source_sha256) == 64
 
 
-def test_options_win_over_the_file(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_options_win_over_the_file(root: Path) -> None:
     edit(root, EXPERIMENT, "baseline: one", "baseline: one\nsplit: dev\nquery_type: relationship")
     assert collection(root).queries == ("q3",)
     assert collection(root, split="test", query_type="local").queries == ("q1", "q4")
 
 
-def test_the_switch_turns_v2_into_v1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    root = tiny.make(tmp_path)
+def test_the_switch_turns_v2_into_v1(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     on = collection(root)
     monkeypatch.setenv("RAG_FUSION_V2_ENABLED", "false")
     off = collection(root)
@@ -148,8 +144,7 @@ def second(root: Path, spec: str = "") -> None:
     edit(root, "datasets/other/qrels.txt", "q2 0 d3 2", "q2 0 d7 2")
 
 
-def test_several_datasets_are_several_collections(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_several_datasets_are_several_collections(root: Path) -> None:
     alone = collection(root)
     second(root, "binary_relevance: 2")
     edit(root, EXPERIMENT, "dataset: tiny", "datasets: [other, tiny]")
@@ -168,8 +163,7 @@ def test_several_datasets_are_several_collections(tmp_path: Path) -> None:
     assert ("comparing", 0, 1) in stages
 
 
-def test_every_dataset_is_checked_before_the_first_is_computed(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_every_dataset_is_checked_before_the_first_is_computed(root: Path) -> None:
     second(root)
     edit(root, "datasets/other/dataset.yaml", "roles: [question, semantic]", "roles: [semantic]")
     edit(root, EXPERIMENT, "dataset: tiny", "datasets: [tiny, other]")
@@ -186,8 +180,7 @@ def test_only_lists_that_a_system_uses_are_read(tmp_path: Path) -> None:
     assert [info.name for info in collection(root).runs] == ["a"]
 
 
-def test_values_by_type_are_put_back_in_their_places(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_values_by_type_are_put_back_in_their_places(root: Path) -> None:
     weights = "{local: {a: 1, b: 0}, hybrid: {a: 0, b: 1}}"
     typed = f"    runs: [a, b]\n    weights_by_type: {weights}\n"
     edit(root, EXPERIMENT, "  one:\n    runs: [a, b]\n", f"  one:\n{typed}")

@@ -78,8 +78,7 @@ def test_the_facts_of_a_run(tmp_path: Path) -> None:
     assert found.document_texts == {}
 
 
-def test_baseline_best_guarded_tuned_and_named_systems_are_detailed(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_baseline_best_guarded_tuned_and_named_systems_are_detailed(root: Path) -> None:
     more = "  three: {runs: [a]}\n  four: {runs: [b]}\n  five: {runs: [b, a], depth: 1}\n"
     settings = "gate: {system: two, checks: {nDCG@10: {max_drop: 0.1}}}\ntune: {system: four}\n"
     path = root / EXPERIMENT
@@ -98,8 +97,7 @@ def test_an_unknown_name_is_refused_before_anything_is_computed(tmp_path: Path) 
         details(root, DetailsCollector(("tow",)))
 
 
-def test_texts_are_shortened(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_texts_are_shortened(root: Path) -> None:
     edit(root, DATASET, "queries: ", "documents: docs.jsonl\nqueries: ")
     edit(root, "datasets/tiny/queries.jsonl", '"q1", ', '"q1", "text": "why\\n me?", ')
     lines = [{"id": "d1", "title": "One", "text": "x" * 400}, {"id": "d77", "text": "unused"}]
@@ -125,8 +123,7 @@ def test_everything_is_json(tmp_path: Path) -> None:
     assert item["depth_curve"]["rows"][-1]["depth"] == 2
 
 
-def test_where_all_is_too_much_the_page_can_say_so(tmp_path: Path) -> None:
-    root = tiny.make(tmp_path)
+def test_where_all_is_too_much_the_page_can_say_so(root: Path) -> None:
     [found] = details(root, DetailsCollector(limit=1)).collections
     assert found.kept_queries.tolist() == []
     assert (found.relevant.documents, found.top[0].documents) == ((), ())

@@ -1,0 +1,15 @@
+"""What most experiments are run on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests import tiny
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folder of the tiny project."""
+    return tiny.make(tmp_path)
