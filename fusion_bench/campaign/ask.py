@@ -9,24 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fusion_bench.campaign.frozen_data import (
-    FrozenData,
-    SystemValues,
-    describe_lists,
-    find_changes,
-    freeze_dataset,
-    load_whole,
-    name_lists,
-    rebuild_system,
-    refuse_own_code,
-)
-from fusion_bench.campaign.records import (
-    CampaignAnswer,
-    CampaignStatus,
-    LostDocument,
-    TuningAnswer,
-    TuningChange,
-)
+from fusion_bench.campaign import frozen_data, records
 from fusion_bench.campaign.referee import judge_candidate
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.checks.lint import lint_systems
@@ -109,7 +92,7 @@ class AskedCandidate:
         except ConfigError as error:  # its file has no key of that name
             raise ConfigError(str(error).replace(prefix, "")) from None
         system = experiment.systems[CANDIDATE]
-        refuse_own_code(system, CANDIDATE)
+        frozen_data.refuse_own_code(system, CANDIDATE)
         return system
 
 
@@ -124,9 +107,9 @@ class Referee:
 
     paths: CampaignPaths
     is_served: bool = False
-    _data: dict[tuple[str, ...], FrozenData] = field(default_factory=dict, repr=False)
+    _data: dict[tuple[str, ...], frozen_data.FrozenData] = field(default_factory=dict, repr=False)
 
-    def read_status(self) -> CampaignStatus:
+    def read_status(self) -> records.CampaignStatus:
         """How the campaign stands."""
         return self.paths.read_state().describe()
 
@@ -135,7 +118,7 @@ class Referee:
         state = self.paths.read_state()
         self._load(state, []).measure_baseline(state.baseline_of(state.phase))
 
-    def ask(self, candidate: AskedCandidate, *, explain: bool = False) -> CampaignAnswer:
+    def ask(self, candidate: AskedCandidate, *, explain: bool = False) -> records.CampaignAnswer:
         """Count an ask, test its candidate, and answer; the answer is on disk before it is told.
 
         Args:
@@ -151,11 +134,11 @@ class Referee:
             return _refuse(state, state.closed_reason)
         system, new = self._resolve(state, candidate)
         data = self._load(state, new)
-        if changes := find_changes(state.plan, data.dataset, state.shipped_lists):
+        if changes := frozen_data.find_changes(state.plan, data.dataset, state.shipped_lists):
             return _refuse(state, f"what it froze has changed: {changes}")
         if misfit := _find_misfit(system, data.dataset):
             raise ConfigError(f"{CANDIDATE}: {misfit}")
-        lists = describe_lists(data.dataset, new)
+        lists = frozen_data.describe_lists(data.dataset, new)
         before = state.find_ask(system.resolved_config, lists)
         if before is None and (state.closed_reason or not state.asks_left):
             return _refuse(state, state.closed_reason or "all declared asks are made")
@@ -174,7 +157,7 @@ class Referee:
         known |= {f"rerank/{name}" for name in state.plan.rerankers}
         there = {f"runs/{name}" for name in spec.runs} | {f"rerank/{name}" for name in spec.rerank}
         new = sorted((system.list_keys & there) - known)
-        unknown = sorted({*new}.difference(name_lists(state.shipped_lists)))
+        unknown = sorted({*new}.difference(frozen_data.name_lists(state.shipped_lists)))
         if unknown and not candidate.allow_lists:
             raise ConfigError(
                 f"{CANDIDATE}: {unknown[0]} was not there when the campaign was opened, and a new "
@@ -182,11 +165,11 @@ class Referee:
             )
         return system, new
 
-    def _load(self, state: CampaignState, new: Sequence[str]) -> FrozenData:
-        key = tuple(sorted({*new, *name_lists(state.shipped_lists)}))
+    def _load(self, state: CampaignState, new: Sequence[str]) -> frozen_data.FrozenData:
+        key = tuple(sorted({*new, *frozen_data.name_lists(state.shipped_lists)}))
         if key not in self._data or not self.is_served:
-            dataset = load_whole(self.paths.dataset, state.plan, key)
-            self._data[key] = freeze_dataset(dataset, state.plan, state.held_out)
+            dataset = frozen_data.load_whole(self.paths.dataset, state.plan, key)
+            self._data[key] = frozen_data.freeze_dataset(dataset, state.plan, state.held_out)
         return self._data[key]
 
     def _count(
@@ -210,11 +193,11 @@ class Referee:
         state: CampaignState,
         ask: CampaignEvent,
         system: System,
-        data: FrozenData,
+        data: frozen_data.FrozenData,
         *,
         is_repeated: bool,
         explain: bool,
-    ) -> CampaignAnswer:
+    ) -> records.CampaignAnswer:
         """Test the candidate of a counted ask, and write the answer; an old one stays."""
         number = ask.number or 0
         phase = state.phases[number]
@@ -224,8 +207,8 @@ class Referee:
             data, system, candidate, baseline, rules=state.plan.rules, phase=phase
         )
         state = self._record(number, phase, "ship" if judgment.ships else "keep")
-        shown = rebuild_system(config, "baseline") if explain else None
-        return CampaignAnswer(
+        shown = frozen_data.rebuild_system(config, "baseline") if explain else None
+        return records.CampaignAnswer(
             campaign=state.campaign,
             number=number,
             answer=state.answers[number],
@@ -253,12 +236,12 @@ class Referee:
 
 
 def _describe_tuning(
-    data: FrozenData,
+    data: frozen_data.FrozenData,
     system: System,
-    candidate: SystemValues,
-    baseline: SystemValues,
+    candidate: frozen_data.SystemValues,
+    baseline: frozen_data.SystemValues,
     baseline_system: System | None = None,
-) -> TuningAnswer | None:
+) -> records.TuningAnswer | None:
     """Everything about the tuning queries.
 
     Args:
@@ -283,7 +266,7 @@ def _describe_tuning(
     difference = paired_difference(candidate.tuning, baseline.tuning)
     order = np.argsort(difference, kind="stable")
     changes = tuple(
-        TuningChange(
+        records.TuningChange(
             query=data.tuning.queries[q],
             baseline=float(baseline.tuning[q]),
             candidate=float(candidate.tuning[q]),
@@ -292,10 +275,12 @@ def _describe_tuning(
     )
     lost = None if baseline_system is None else tuple(_list_lost(data, system, baseline_system))
     lint = tuple(problem.to_finding(None) for problem in lint_systems([system], [data.facts]))
-    return TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
+    return records.TuningAnswer(gain=gain, changes=changes, lint=lint, lost=lost)
 
 
-def _list_lost(data: FrozenData, system: System, baseline: System) -> Iterator[LostDocument]:
+def _list_lost(
+    data: frozen_data.FrozenData, system: System, baseline: System
+) -> Iterator[records.LostDocument]:
     """Relevant documents that the baseline has among the first ten, and the candidate has not."""
     runs = data.tuning
     relevant = list_relevant(runs, data.dataset.qrels, data.dataset.spec.binary_relevance)
@@ -304,7 +289,7 @@ def _list_lost(data: FrozenData, system: System, baseline: System) -> Iterator[L
     ]
     before, after = ranks
     for m in np.flatnonzero((before > 0) & (before <= TOP) & ((after == 0) | (after > TOP))):
-        yield LostDocument(
+        yield records.LostDocument(
             query=runs.queries[relevant.query[m]],
             document=relevant.documents[m],
             grade=int(relevant.grades[m]),
@@ -313,8 +298,8 @@ def _list_lost(data: FrozenData, system: System, baseline: System) -> Iterator[L
         )
 
 
-def _refuse(state: CampaignState, reason: str) -> CampaignAnswer:
-    return CampaignAnswer(
+def _refuse(state: CampaignState, reason: str) -> records.CampaignAnswer:
+    return records.CampaignAnswer(
         campaign=state.campaign,
         number=None,
         answer="closed",

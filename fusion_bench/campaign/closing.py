@@ -5,15 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from fusion_bench.campaign.frozen_data import (
-    FrozenData,
-    SystemValues,
-    find_changes,
-    freeze_dataset,
-    load_whole,
-    name_lists,
-    rebuild_system,
-)
+from fusion_bench.campaign import frozen_data
 from fusion_bench.campaign.records import CampaignReport, ClosedAsk
 from fusion_bench.campaign.referee import AskJudgment, held_out_difference, judge_candidate
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
@@ -44,8 +36,8 @@ def close_campaign(
         raise ConfigError("--by: name the person who closes the campaign")
     before = paths.read_state()
     new = [text for ask in before.asks for text in ask.lists]
-    dataset = load_whole(paths.dataset, before.plan, name_lists(new))
-    if changes := find_changes(before.plan, dataset, new):
+    dataset = frozen_data.load_whole(paths.dataset, before.plan, frozen_data.name_lists(new))
+    if changes := frozen_data.find_changes(before.plan, dataset, new):
         progress(f"values are those of changed data: {changes}", 0, 1)
 
     def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
@@ -54,7 +46,7 @@ def close_campaign(
         return [] if state.closed_by else [closing]
 
     state = paths.append(add)
-    data = freeze_dataset(dataset, state.plan, state.held_out)
+    data = frozen_data.freeze_dataset(dataset, state.plan, state.held_out)
     asks = tuple(_describe_asks(state, data, progress))
     first = data.measure_baseline(state.plan.config)
     return CampaignReport(
@@ -69,7 +61,7 @@ def close_campaign(
     )
 
 
-def _shipped_values(state: CampaignState, data: FrozenData) -> tuple[float, ...]:
+def _shipped_values(state: CampaignState, data: frozen_data.FrozenData) -> tuple[float, ...]:
     if not state.ships:
         return ()
     shipped = data.measure_baseline(state.baseline_of(len(state.ships) + 1))
@@ -77,7 +69,7 @@ def _shipped_values(state: CampaignState, data: FrozenData) -> tuple[float, ...]
 
 
 def _describe_asks(
-    state: CampaignState, data: FrozenData, progress: Progress
+    state: CampaignState, data: frozen_data.FrozenData, progress: Progress
 ) -> Iterator[ClosedAsk]:
     for count, ask in enumerate(state.asks, 1):
         progress("computing asks", count, len(state.asks))
@@ -87,13 +79,13 @@ def _describe_asks(
 
 def _describe_ask(
     state: CampaignState,
-    data: FrozenData,
+    data: frozen_data.FrozenData,
     ask: CampaignEvent,
     number: int,
     config: Mapping[str, Any],
 ) -> ClosedAsk:
     """One ask with its held-out values."""
-    phase, system = state.phases[number], rebuild_system(config)
+    phase, system = state.phases[number], frozen_data.rebuild_system(config)
     baseline = data.measure_baseline(state.baseline_of(phase))
     values = data.measure_system(system)
     judgment = judge_candidate(data, system, values, baseline, rules=state.plan.rules, phase=phase)
@@ -120,7 +112,10 @@ def _describe_ask(
 
 
 def _measure_gain(
-    data: FrozenData, candidate: SystemValues, baseline: SystemValues, judgment: AskJudgment
+    data: frozen_data.FrozenData,
+    candidate: frozen_data.SystemValues,
+    baseline: frozen_data.SystemValues,
+    judgment: AskJudgment,
 ) -> Gain:
     """The held-out gain; with bounded tails its interval is the betting one, at the ask's share."""
     share = judgment.test.share

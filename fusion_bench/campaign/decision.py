@@ -22,15 +22,8 @@ import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
+from fusion_bench.stats import intervals
 from fusion_bench.stats.comparison import MIN_CHANGED, MIN_GROUPS, NOISE
-from fusion_bench.stats.intervals import (
-    POWER,
-    estimate_mean,
-    log_capital,
-    log_returns,
-    scale_groups,
-    t_quantile,
-)
 from fusion_bench.stats.power import detectable_difference
 
 #: What bears the guarantee: the e-value with Student's t, or Student's t alone.
@@ -125,13 +118,13 @@ def run_held_out_test(
         is_bounded: Whether values of the measure are from 0 to 1.
         tails: ``bounded`` needs the e-value too, ``t`` does not.
     """
-    estimate = estimate_mean(difference, groups)
+    estimate = intervals.estimate_mean(difference, groups)
     is_in_range = is_bounded and bool(difference.min() >= -1 - NOISE)
     log_e_value = _log_e_value(difference, groups)
     return HeldOutTest(
         mean=estimate.mean,
         log_e_value=log_e_value if is_in_range else -math.inf,
-        critical_mean=-t_quantile(estimate.freedom, share) * estimate.standard_error,
+        critical_mean=-intervals.t_quantile(estimate.freedom, share) * estimate.standard_error,
         changed=int(np.count_nonzero(np.abs(difference) > NOISE)),
         groups=estimate.groups,
         share=share,
@@ -141,8 +134,8 @@ def run_held_out_test(
 
 
 def _log_e_value(difference: FloatArray, groups: IntArray | None) -> float:
-    values, reach = scale_groups(difference, groups)
-    return float(log_capital(log_returns(values, reach, 0.0).sum(axis=0)))
+    values, reach = intervals.scale_groups(difference, groups)
+    return float(intervals.log_capital(intervals.log_returns(values, reach, 0.0).sum(axis=0)))
 
 
 def is_screened(difference: FloatArray, groups: IntArray | None = None) -> bool:
@@ -152,8 +145,8 @@ def is_screened(difference: FloatArray, groups: IntArray | None = None) -> bool:
         difference: Shape (Q,), finite: candidate − baseline of each tuning query.
         groups: Shape (Q,), integer codes; None = every query is its own group.
     """
-    estimate = estimate_mean(difference, groups)
-    least = t_quantile(estimate.freedom, 1 - SCREENING_P) * estimate.standard_error
+    estimate = intervals.estimate_mean(difference, groups)
+    least = intervals.t_quantile(estimate.freedom, 1 - SCREENING_P) * estimate.standard_error
     return not (estimate.mean > 0 and estimate.mean >= least)
 
 
@@ -186,16 +179,16 @@ def detectable_gain(
         None where the differences have no spread, where fewer than 20 groups would be held out,
         and where no gain up to 1 is found so often.
     """
-    values, reach = scale_groups(difference, groups)
+    values, reach = intervals.scale_groups(difference, groups)
     held_out = count or queries * len(values) / len(difference)
     if held_out < MIN_GROUPS or len(values) < 2:
         return None
-    estimate = estimate_mean(values)
+    estimate = intervals.estimate_mean(values)
     gain = detectable_difference(
         estimate.sd / math.sqrt(held_out),
-        -t_quantile(held_out - 1, share),
+        -intervals.t_quantile(held_out - 1, share),
         freedom=held_out - 1,
-        power=POWER,
+        power=intervals.POWER,
     )
     if gain is None or tails == "t":
         return gain
@@ -212,12 +205,12 @@ def _gain_of_bets(values: FloatArray, reach: float, count: float, share: float) 
         count: Held-out groups.
         share: Level of the ask.
     """
-    width, limit = NormalDist().inv_cdf(POWER) * math.sqrt(count), -math.log(share)
+    width, limit = NormalDist().inv_cdf(intervals.POWER) * math.sqrt(count), -math.log(share)
 
     def is_found(gain: float) -> bool:
-        returns = log_returns(values + gain, reach, 0.0)
+        returns = intervals.log_returns(values + gain, reach, 0.0)
         quantiles = count * returns.mean(axis=0) - width * returns.std(axis=0)
-        return float(log_capital(quantiles)) >= limit
+        return float(intervals.log_capital(quantiles)) >= limit
 
     if not is_found(1.0):
         return None

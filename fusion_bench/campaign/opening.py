@@ -13,15 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from fusion_bench.campaign import frozen_data
 from fusion_bench.campaign.decision import detectable_gain, phase_share
-from fusion_bench.campaign.frozen_data import (
-    FrozenData,
-    code_versions,
-    freeze_dataset,
-    load_whole,
-    rebuild_system,
-    refuse_own_code,
-)
 from fusion_bench.campaign.records import (
     CampaignFile,
     CampaignPlan,
@@ -105,7 +98,7 @@ def open_campaign(
         FusionBenchError: A file breaks a rule, or cannot be written.
     """
     require_free(out, [CAMPAIGN_FILE])
-    dataset, ledger = load_whole(path), path.parent / LEDGER_NAME
+    dataset, ledger = frozen_data.load_whole(path), path.parent / LEDGER_NAME
     measure = _check(experiment, source, dataset, rules)
     _refuse_links(path, dataset)
     check_committed(ledger, read_events(ledger))
@@ -134,10 +127,10 @@ def open_campaign(
         groups=dataset.found_groups,
         tuning=query_digests(runs.queries[q] for q in np.flatnonzero(split.tune)),
         contents=dict(dataset.contents.parts),
-        versions=code_versions(),
+        versions=frozen_data.code_versions(),
         no_guarantee="; ".join(looks),
     )
-    data = freeze_dataset(dataset, plan, digests)
+    data = frozen_data.freeze_dataset(dataset, plan, digests)
     _check_frozen(data, plan)
     phases = _measure_phases(experiment, data, rules)
     event = _open_event(plan, digests)
@@ -150,7 +143,7 @@ def _check(
 ) -> Measure:
     """Refuse what no campaign can rest on; returns the measure that decides."""
     measure = experiment.parse_measures(dataset.spec.binary_relevance, source)[0]
-    refuse_own_code(experiment.systems[experiment.baseline], "the campaign", measure)
+    frozen_data.refuse_own_code(experiment.systems[experiment.baseline], "the campaign", measure)
     if rules.ships > rules.asks:
         raise ConfigError(f"--ships: at most as many as --asks ({rules.asks}), not {rules.ships}")
     if rules.tails == "bounded" and not measure.is_bounded:
@@ -321,7 +314,7 @@ def _holds(path: Path, name: str, queries: Collection[str]) -> bool:
     return False
 
 
-def _check_frozen(data: FrozenData, plan: CampaignPlan) -> None:
+def _check_frozen(data: frozen_data.FrozenData, plan: CampaignPlan) -> None:
     """Refuse judgments that nobody has declared, and a baseline that is none.
 
     It cannot be computed, or is easy to beat as its list is degraded.
@@ -335,7 +328,7 @@ def _check_frozen(data: FrozenData, plan: CampaignPlan) -> None:
             "document is judged not relevant: say 'judgments: complete', 'sparse' or 'pooled' in "
             "its dataset.yaml"
         )
-    for name in sorted(rebuild_system(plan.config).reranker_names):
+    for name in sorted(frozen_data.rebuild_system(plan.config).reranker_names):
         if (reason := data.dataset.degradation(name)) is not None:
             raise ConfigError(f"baseline {plan.baseline!r}: {reason}")
     values = data.measure_baseline(plan.config)
@@ -344,7 +337,7 @@ def _check_frozen(data: FrozenData, plan: CampaignPlan) -> None:
 
 
 def _measure_phases(
-    experiment: Experiment, data: FrozenData, rules: CampaignRules
+    experiment: Experiment, data: frozen_data.FrozenData, rules: CampaignRules
 ) -> list[PhasePower]:
     """What each phase can find, from differences on the tuning queries.
 
@@ -373,7 +366,7 @@ def _measure_phases(
     return phases
 
 
-def _list_differences(experiment: Experiment, data: FrozenData) -> Iterator[FloatArray]:
+def _list_differences(experiment: Experiment, data: frozen_data.FrozenData) -> Iterator[FloatArray]:
     """(T,) each: another system − the baseline, where it can be computed and differs."""
     config = experiment.systems[experiment.baseline].resolved_config
     baseline = data.measure_baseline(config).tuning

@@ -6,16 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from fusion_bench.campaign.records import (
-    CampaignAnswer,
-    CampaignReport,
-    CampaignStatus,
-    ClosedAsk,
-    LostDocument,
-    PhasePower,
-    TuningAnswer,
-    TuningChange,
-)
+from fusion_bench.campaign import records
 from fusion_bench.campaign.state import CampaignState
 from fusion_bench.io.campaign_ledger import CampaignEvent
 from fusion_bench.report.page import (
@@ -45,7 +36,7 @@ LOST: Final = {
 TONES: Final[Mapping[str, Tone]] = {"ship": "passed", "keep": "plain", "closed": "inconclusive"}
 
 
-def build_status_page(status: CampaignStatus, steps: Sequence[NextStep] = ()) -> Page:
+def build_status_page(status: records.CampaignStatus, steps: Sequence[NextStep] = ()) -> Page:
     """How a campaign stands."""
     rules = status.rules
     facts = {
@@ -79,8 +70,8 @@ def build_status_page(status: CampaignStatus, steps: Sequence[NextStep] = ()) ->
     return Page(f"Campaign {status.campaign}", (section,), headline, next_steps=tuple(steps))
 
 
-def _phase_table(phases: Sequence[PhasePower]) -> Table:
-    columns: list[Column[PhasePower]] = [
+def _phase_table(phases: Sequence[records.PhasePower]) -> Table:
+    columns: list[Column[records.PhasePower]] = [
         Column("phase", lambda each: str(each.phase)),
         Column("level of an ask", lambda each: f"{each.share:.3g}"),
         Column("gain found with power .8", _format_detectable),
@@ -89,12 +80,12 @@ def _phase_table(phases: Sequence[PhasePower]) -> Table:
     return make_table("What each phase can find", columns, phases, notes=(note,))
 
 
-def _format_detectable(phase: PhasePower) -> str:
+def _format_detectable(phase: records.PhasePower) -> str:
     gain = phase.detectable_gain
     return "none" if gain is None else format_number(gain)
 
 
-def build_answer_page(answer: CampaignAnswer) -> Page:
+def build_answer_page(answer: records.CampaignAnswer) -> Page:
     """What an ask is told."""
     left = f"{answer.asks_left:,} asks left"
     number = "" if answer.number is None else f"Ask {answer.number}"
@@ -116,7 +107,7 @@ def build_answer_page(answer: CampaignAnswer) -> Page:
     return Page("Ask", tuple(sections), headline, answer=answer.answer)
 
 
-def _describe_tuning(tuning: TuningAnswer) -> str:
+def _describe_tuning(tuning: records.TuningAnswer) -> str:
     gain = tuning.gain
     return (
         f"Tuning queries: {format_number(gain.default)} → {format_number(gain.tuned)}, "
@@ -126,12 +117,12 @@ def _describe_tuning(tuning: TuningAnswer) -> str:
     )
 
 
-def _tuning_section(tuning: TuningAnswer) -> Section:
+def _tuning_section(tuning: records.TuningAnswer) -> Section:
     findings = [
         Finding(f"{each.id}: {each.message}", "warning" if each.severity == "warning" else "plain")
         for each in tuning.lint
     ]
-    columns: list[Column[TuningChange]] = [
+    columns: list[Column[records.TuningChange]] = [
         Column("query", lambda each: each.query, is_text=True),
         Column("baseline", lambda each: format_number(each.baseline)),
         Column("candidate", lambda each: format_number(each.candidate)),
@@ -149,7 +140,7 @@ def _tuning_section(tuning: TuningAnswer) -> Section:
     return Section("Tuning queries", findings=tuple(findings), parts=tuple(parts))
 
 
-def _format_lost(key: str, document: LostDocument) -> str:
+def _format_lost(key: str, document: records.LostDocument) -> str:
     value = getattr(document, key)
     return "none" if value is None else str(value)
 
@@ -193,14 +184,14 @@ def list_changes(
             yield f"{path}{key}={json.dumps(after)}"
 
 
-def build_report_page(report: CampaignReport) -> Page:
+def build_report_page(report: records.CampaignReport) -> Page:
     """A closed campaign, whole."""
     status = report.status
     shipped = [ask for ask in report.asks if ask.answer == "ship"]
     findings = [Finding(f"Held-out queries shown: {each}", "warning") for each in report.overrides]
     if report.changes:
         findings.append(Finding(f"The data are not as frozen: {report.changes}", "warning"))
-    columns: list[Column[ClosedAsk]] = [
+    columns: list[Column[records.ClosedAsk]] = [
         Column("ask", lambda each: str(each.number)),
         Column("phase", lambda each: str(each.phase), is_optional=True),
         Column("answer", lambda each: each.answer or "none", is_text=True),
@@ -223,13 +214,13 @@ def build_report_page(report: CampaignReport) -> Page:
     return Page(f"Campaign {status.campaign}", (section,), headline, answer=outcome)
 
 
-def _format_gain(ask: ClosedAsk) -> str:
+def _format_gain(ask: records.ClosedAsk) -> str:
     if ask.gain is None:
         return "cannot be computed"
     return format_difference(ask.gain.difference, ask.gain.low, ask.gain.high)
 
 
-def _describe_ship(ask: ClosedAsk) -> str:
+def _describe_ship(ask: records.ClosedAsk) -> str:
     if ask.is_contradicted:
         return f"Ask {ask.number}: the ledger says ship, its values do not: {_format_gain(ask)}."
     shrunken = format_number(ask.shrunken, signed=True)

@@ -12,12 +12,7 @@ from fusion_bench.campaign.records import CampaignRules
 from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.experiment.system import System
-from fusion_bench.stats.comparison import (
-    ENOUGH_QUERIES,
-    MOST_SKEWNESS,
-    compute_skewness,
-    paired_difference,
-)
+from fusion_bench.stats import comparison
 from fusion_bench.stats.intervals import betting_bound, scale_groups
 
 #: 1 − confidence of the bound that skewed gains must have above 0.
@@ -75,7 +70,7 @@ def judge_candidate(
     )
     screened = True
     if candidate.tuning is not None and baseline.tuning is not None:
-        tuning = paired_difference(candidate.tuning, baseline.tuning)
+        tuning = comparison.paired_difference(candidate.tuning, baseline.tuning)
         screened = is_screened(tuning, data.tuning_groups)
     withheld = _unjudged_decide(data, candidate.evidence, baseline.evidence, rules.min_gain)
     degraded = any(data.dataset.degraded(name) for name in system.reranker_names)
@@ -89,8 +84,8 @@ def _is_skewed(difference: FloatArray, groups: IntArray) -> bool:
     """Whether ``check_skew`` withholds a gain; its bound is always computed, so no time tells."""
     values, _ = scale_groups(difference, groups)
     bound = betting_bound(difference, groups, alpha=SKEW_ALPHA)
-    is_against = compute_skewness(values) < -MOST_SKEWNESS
-    return len(values) < ENOUGH_QUERIES and is_against and not bound > 0
+    is_against = comparison.compute_skewness(values) < -comparison.MOST_SKEWNESS
+    return len(values) < comparison.ENOUGH_QUERIES and is_against and not bound > 0
 
 
 def held_out_difference(
@@ -99,7 +94,7 @@ def held_out_difference(
     """(H,): candidate − baseline; 0 where one of them cannot be computed."""
     if not (len(candidate.held_out) and len(baseline.held_out)):
         return np.zeros(len(data.held_out_groups))
-    return paired_difference(candidate.held_out, baseline.held_out)
+    return comparison.paired_difference(candidate.held_out, baseline.held_out)
 
 
 def _unjudged_decide(

@@ -8,15 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from fusion_bench.checks import query_warnings
 from fusion_bench.checks.collection_warnings import find_list_warnings
 from fusion_bench.checks.judges import describe_judge, find_judge_warnings
 from fusion_bench.checks.lists import list_infos
-from fusion_bench.checks.query_warnings import (
-    count_synthetic,
-    describe_near_duplicates,
-    find_near_duplicates,
-    warn_held_out,
-)
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, judgment_kind
 from fusion_bench.data.alignment import align
@@ -214,7 +209,7 @@ def dataset_notices(dataset: Dataset) -> list[str]:
         for each in dataset.repeats
     ]
     infos, runs = list_infos(repeats), repeats[0][1]
-    notices = [warning.text for warning in warn_held_out(infos)]
+    notices = [warning.text for warning in query_warnings.warn_held_out(infos)]
     notices += [] if dataset.is_judged else [_ask_to_judge(dataset)]
     skipped = set() if dataset.is_judged else {"unmatched documents"}
     for info in infos:
@@ -236,11 +231,11 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     if outside and dataset.is_judged:
         count = pluralize(outside, "judged query")
         notices.append(f"{count} without a relevant document: scored 0, and counted.")
-    if synthetic := count_synthetic(dataset.queries, dataset.qrels.queries):
+    if synthetic := query_warnings.count_synthetic(dataset.queries, dataset.qrels.queries):
         count = f"{synthetic:,} of {pluralize(len(dataset.qrels.queries), 'query')}"
         notices.append(f"{count}: synthetic, written by a model; never averaged with real ones.")
-    if (duplicates := find_near_duplicates(dataset, min_share=0)) is not None:
-        notices.append(describe_near_duplicates(duplicates))
+    if (duplicates := query_warnings.find_near_duplicates(dataset, min_share=0)) is not None:
+        notices.append(query_warnings.describe_near_duplicates(duplicates))
     return [*notices, *describe_first_repeat(dataset)]
 
 

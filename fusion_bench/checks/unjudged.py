@@ -14,15 +14,9 @@ from typing import TypeAlias
 import numpy as np
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
+from fusion_bench.data import ordering
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
-from fusion_bench.data.ordering import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    cut_positions,
-    rows_within,
-)
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -142,11 +136,11 @@ class UnjudgedEvidence:
             judged documents at its rank; None = the measure has no formula for it.
     """
 
-    share: FloatArray
-    judged_only: FloatArray
-    filled: FloatArray | None
+    share: ordering.FloatArray
+    judged_only: ordering.FloatArray
+    filled: ordering.FloatArray | None
 
-    def select_queries(self, keep: BoolArray | IntArray) -> UnjudgedEvidence:
+    def select_queries(self, keep: ordering.BoolArray | ordering.IntArray) -> UnjudgedEvidence:
         """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
         filled = None if self.filled is None else self.filled[keep]
         return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
@@ -154,7 +148,7 @@ class UnjudgedEvidence:
 
 #: Of some queries: their indices among the Q, a view of their candidates, and the position of each
 #: candidate before and after ``top_k`` cuts the list; 0 = not in it.
-RankedPart: TypeAlias = tuple[IntArray, AlignedRuns, IntArray, IntArray]
+RankedPart: TypeAlias = tuple[ordering.IntArray, AlignedRuns, ordering.IntArray, ordering.IntArray]
 
 
 def measure_unjudged(
@@ -180,7 +174,7 @@ def measure_unjudged(
         parts: list[RankedPart] = []
         for index, plain, part in plain_systems(fitted, lists):
             view, (before_cut, _) = ranked_lists(plain, part)
-            parts.append((index, view, before_cut, cut_positions(before_cut, plain.top_k)))
+            parts.append((index, view, before_cut, ordering.cut_positions(before_cut, plain.top_k)))
         repeats.append(find_evidence(lists, parts, measures))
     return tuple(map(mean_evidence, zip(*repeats, strict=True)))
 
@@ -217,22 +211,24 @@ def mean_evidence(repeats: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
     )
 
 
-def _mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
+def _mean_of_known(repeats: Sequence[ordering.FloatArray | None]) -> ordering.FloatArray | None:
     """The same; None where that of some repeat is not known."""
     known = [each for each in repeats if each is not None]
     return mean_of_repeats(known) if len(known) == len(repeats) else None
 
 
-def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
+def unjudged_share(runs: AlignedRuns, positions: ordering.IntArray) -> ordering.FloatArray:
     """(Q,): share of unjudged documents among the first 10 returned; 0 where nothing is."""
-    top = rows_within(positions, UNJUDGED_DEPTH)
+    top = ordering.rows_within(positions, UNJUDGED_DEPTH)
     query = runs.query_index[top]
     shown = np.bincount(query, minlength=len(runs.queries))
     unknown = np.bincount(query[~runs.judged[top]], minlength=len(runs.queries))
     return unknown / np.maximum(shown, 1)
 
 
-def combine_evidence(parts: Sequence[UnjudgedEvidence], codes: IntArray) -> UnjudgedEvidence:
+def combine_evidence(
+    parts: Sequence[UnjudgedEvidence], codes: ordering.IntArray
+) -> UnjudgedEvidence:
     """The evidence of a system that answers each query as one of several does.
 
     Args:
@@ -241,7 +237,7 @@ def combine_evidence(parts: Sequence[UnjudgedEvidence], codes: IntArray) -> Unju
     """
     filled = [part.filled for part in parts if part.filled is not None]
 
-    def choose(rows: Sequence[FloatArray]) -> FloatArray:
+    def choose(rows: Sequence[ordering.FloatArray]) -> ordering.FloatArray:
         return np.stack(rows)[codes, np.arange(len(codes))]
 
     return UnjudgedEvidence(
@@ -297,7 +293,7 @@ def compare_unjudged(
     candidate: UnjudgedEvidence,
     baseline: UnjudgedEvidence,
     *,
-    groups: IntArray | None = None,
+    groups: ordering.IntArray | None = None,
     alpha: float = 0.05,
     kind: JudgmentKind = "pooled",
     is_bounded: bool = False,

@@ -16,12 +16,7 @@ from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Amount, Argument, Changes, File, Name, Option
 from fusion_bench.errors import DataError
 from fusion_bench.judging.options import CombineName, JudgeOptions
-from fusion_bench.util.files import (
-    explain_error,
-    read_regular,
-    read_regular_text,
-    resolve_path,
-)
+from fusion_bench.util import files
 from fusion_bench.util.formatting import Progress, escape_control_chars, list_names, pluralize
 
 if TYPE_CHECKING:
@@ -205,9 +200,9 @@ def _read_query_ids(path: Path) -> frozenset[str]:
         DataError: The file cannot be read, or holds no id.
     """
     try:
-        text = read_regular_text(path)
+        text = files.read_regular_text(path)
     except (OSError, ValueError) as error:
-        raise DataError(f"{path}: {explain_error(error)}") from None
+        raise DataError(f"{path}: {files.explain_error(error)}") from None
     ids = frozenset(line.strip() for line in text.splitlines()) - {""}
     if not ids:
         raise DataError(f"{path}: no query: name the id of one on each line")
@@ -292,7 +287,7 @@ def _show_import(
     from fusion_bench.judging.judge_work import import_sheet, open_work
 
     file, count = import_sheet(judged, path, options)
-    record_output(path, read_regular(path))  # its grades are kept
+    record_output(path, files.read_regular(path))  # its grades are kept
     work = open_work(judged, options)
     left = len(work.documents())
     if as_json:
@@ -373,8 +368,10 @@ def _show_qrels(judged: JudgedSystems, path: Path, how: CombineName, *, as_json:
     )
     echo_written([path])
     spec = judged.dataset.spec.qrels
-    if spec is None or resolve_path(path) != resolve_path(judged.path.parent / spec.path):
-        file, folder = resolve_path(path), resolve_path(judged.path.parent)
+    if spec is None or files.resolve_path(path) != files.resolve_path(
+        judged.path.parent / spec.path
+    ):
+        file, folder = files.resolve_path(path), files.resolve_path(judged.path.parent)
         is_inside = file.is_relative_to(folder)
         named = file.relative_to(folder).as_posix() if is_inside else path.name
         copied = "" if is_inside else f"copy it into {judged.path.parent}, and "

@@ -15,20 +15,7 @@ from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeV
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.grouped_rows import (
-    IdVocabulary,
-    number_by_appearance,
-    query_of_rows,
-    to_offsets,
-)
-from fusion_bench.data.ordering import (
-    BoolArray,
-    FloatArray,
-    IntArray,
-    choose_values,
-    make_arrays_readonly,
-    make_readonly,
-)
+from fusion_bench.data import grouped_rows, ordering
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace, Switch
 from fusion_bench.errors import AlignmentError, UnknownNameError
@@ -66,7 +53,7 @@ class ViewCache:
         if key not in results:
             results[key] = result = compute()
             if isinstance(result, np.ndarray):
-                make_readonly(result)
+                ordering.make_readonly(result)
             for oldest in list(results)[: max(len(results) - keep, 0)] if keep is not None else ():
                 del results[oldest]
         return cast("T", results[key])
@@ -101,8 +88,11 @@ N = TypeVar("N", bound=np.generic)
 
 
 def _cut_sources(
-    ranks: IntArray, scores: FloatArray, rows: Sequence[int], cuts: Sequence[int | None]
-) -> tuple[IntArray, IntArray, FloatArray]:
+    ranks: ordering.IntArray,
+    scores: ordering.FloatArray,
+    rows: Sequence[int],
+    cuts: Sequence[int | None],
+) -> tuple[ordering.IntArray, ordering.IntArray, ordering.FloatArray]:
     """The candidates that some sources return up to their cuts: (n,), ranks and scores (s, n).
 
     Args:
@@ -120,11 +110,11 @@ def _cut_sources(
         if cut is not None:
             is_within = row_ranks <= cut
             row_ranks *= is_within
-            row_scores[:] = choose_values(is_within, row_scores, np.nan)
+            row_scores[:] = ordering.choose_values(is_within, row_scores, np.nan)
     return kept, kept_ranks, kept_scores
 
 
-def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> NDArray[N]:
+def _take_columns(table: NDArray[N], rows: Sequence[int], columns: ordering.IntArray) -> NDArray[N]:
     taken = np.empty((len(rows), len(columns)), dtype=table.dtype)
     for row, values in zip(rows, taken, strict=True):
         np.take(table[row], columns, out=values, mode="clip")  # "raise" would copy twice
@@ -137,7 +127,7 @@ QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "words", "re
 Ties: TypeAlias = Literal["trec", "first_seen"]
 
 
-def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
+def _first_seen_order(ranks: ordering.IntArray, query: ordering.IntArray) -> ordering.IntArray:
     """Order of first appearance: by query, then by first source that has it, then by its rank.
 
     Args:
@@ -196,18 +186,18 @@ class AlignedRuns(TableView):
     types: tuple[str | None, ...]
     confidences: tuple[float | None, ...]
     groups: tuple[str, ...]
-    offsets: IntArray
-    vocabulary: IdVocabulary
-    documents: IntArray
-    ranks: IntArray
-    scores: FloatArray
-    grades: IntArray
-    judged: BoolArray
+    offsets: ordering.IntArray
+    vocabulary: grouped_rows.IdVocabulary
+    documents: ordering.IntArray
+    ranks: ordering.IntArray
+    scores: ordering.FloatArray
+    grades: ordering.IntArray
+    judged: ordering.BoolArray
     rerankers: tuple[str, ...]
-    rerank: FloatArray
-    rerank_ranks: IntArray
-    ideal_offsets: IntArray
-    ideal_grades: IntArray
+    rerank: ordering.FloatArray
+    rerank_ranks: ordering.IntArray
+    ideal_offsets: ordering.IntArray
+    ideal_grades: ordering.IntArray
     ties: Ties = "trec"
     binary_relevance: int = 1
     words: tuple[int | None, ...] = ()
@@ -220,7 +210,7 @@ class AlignedRuns(TableView):
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        make_arrays_readonly(self)
+        ordering.make_arrays_readonly(self)
 
     def _summary(self) -> str:
         queries = pluralize(len(self.queries), "query")
@@ -272,24 +262,24 @@ class AlignedRuns(TableView):
         return replace(self, later=self.later[: count - 1], repeat_counts=counts)
 
     @cached_property
-    def query_index(self) -> IntArray:
+    def query_index(self) -> ordering.IntArray:
         """(N,): the query that owns each candidate."""
-        owner = query_of_rows(self.offsets)
-        make_readonly(owner)
+        owner = grouped_rows.query_of_rows(self.offsets)
+        ordering.make_readonly(owner)
         return owner
 
     @cached_property
-    def group_codes(self) -> IntArray:
+    def group_codes(self) -> ordering.IntArray:
         """(Q,): codes of the queries' groups, numbered as they appear."""
-        return number_by_appearance(self.groups)[0]
+        return grouped_rows.number_by_appearance(self.groups)[0]
 
     @cached_property
-    def lengths(self) -> IntArray:
+    def lengths(self) -> ordering.IntArray:
         """(S, Q): how many documents each source returned for each query."""
         size = len(self.queries)
         counts = [np.bincount(self.query_index[row > 0], minlength=size) for row in self.ranks]
         lengths = np.array(counts, dtype=np.int64).reshape(len(self.ranks), size)
-        make_readonly(lengths)
+        ordering.make_readonly(lengths)
         return lengths
 
     @cached_property
@@ -303,13 +293,13 @@ class AlignedRuns(TableView):
         return bool((self.ranks > 0).any(axis=0).all())
 
     @cached_property
-    def off(self) -> BoolArray:
+    def off(self) -> ordering.BoolArray:
         """(S, Q): whether a source is switched off for a query."""
         off = np.zeros((len(self.sources), len(self.queries)), dtype=bool)
         for row, switch in zip(off, self.switches, strict=False):  # no switches: all are on
             if switch is not None:
                 row[:] = [query not in switch.queries for query in self.queries]
-        make_readonly(off)
+        ordering.make_readonly(off)
         return off
 
     def values_of(self, name: str) -> tuple[str | None, ...]:
@@ -364,7 +354,7 @@ class AlignedRuns(TableView):
             sources=sources,
             roles=tuple(self.roles[i] for i in index),
             switches=tuple(self.switches[i] for i in index) if self.switches else (),
-            offsets=to_offsets(counts),
+            offsets=grouped_rows.to_offsets(counts),
             documents=self.documents[kept],
             ranks=ranks,
             scores=scores,
@@ -374,7 +364,9 @@ class AlignedRuns(TableView):
             rerank_ranks=_take_columns(self.rerank_ranks, range(len(self.rerank)), kept),
         )
 
-    def find_rows(self, queries: IntArray, documents: IntArray) -> IntArray:
+    def find_rows(
+        self, queries: ordering.IntArray, documents: ordering.IntArray
+    ) -> ordering.IntArray:
         """(n,): where candidates stand, by query index and document code; all must be there."""
         codes = len(self.vocabulary) + 1
         keys = self.query_index * codes + self.documents
@@ -385,8 +377,8 @@ class AlignedRuns(TableView):
         self,
         name: str,
         roles: frozenset[str],
-        ranks: IntArray,
-        scores: FloatArray,
+        ranks: ordering.IntArray,
+        scores: ordering.FloatArray,
         switch: Switch | None = None,
     ) -> AlignedRuns:
         """The same with one more source.
@@ -413,7 +405,7 @@ class AlignedRuns(TableView):
         columns = {name: getattr(self, name) for name in QUERY_FIELDS}
         return {name: tuple(map(c.__getitem__, index)) if c else c for name, c in columns.items()}
 
-    def _take_candidates(self, rows: slice | IntArray) -> dict[str, Any]:
+    def _take_candidates(self, rows: slice | ordering.IntArray) -> dict[str, Any]:
         """The arrays of these candidates only; a slice copies nothing."""
         return {
             **{name: getattr(self, name)[rows] for name in ("documents", "grades", "judged")},
@@ -436,7 +428,7 @@ class AlignedRuns(TableView):
             ideal_grades=self.ideal_grades[ideal],
         )
 
-    def subset(self, keep: BoolArray) -> AlignedRuns:
+    def subset(self, keep: ordering.BoolArray) -> AlignedRuns:
         """Only the queries where ``keep``, shape (Q,), is true.
 
         Raises:
@@ -446,13 +438,13 @@ class AlignedRuns(TableView):
             raise AlignmentError("no query is left: an empty selection has no mean")
         index = np.flatnonzero(keep)
         kept = np.flatnonzero(keep[self.query_index])
-        ideal = np.flatnonzero(keep[query_of_rows(self.ideal_offsets)])
+        ideal = np.flatnonzero(keep[grouped_rows.query_of_rows(self.ideal_offsets)])
         return replace(
             self,
             **self._take_queries(index.tolist()),
             **self._take_candidates(kept),
-            offsets=to_offsets(np.diff(self.offsets)[index]),
-            ideal_offsets=to_offsets(np.diff(self.ideal_offsets)[index]),
+            offsets=grouped_rows.to_offsets(np.diff(self.offsets)[index]),
+            ideal_offsets=grouped_rows.to_offsets(np.diff(self.ideal_offsets)[index]),
             ideal_grades=self.ideal_grades[ideal],
             later=tuple(each.subset(keep) for each in self.later),
         )

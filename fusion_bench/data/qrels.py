@@ -15,16 +15,8 @@ from typing import Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data import grouped_rows
 from fusion_bench.data.document_rows import DocumentTable, name_row, read_rows, write_trec
-from fusion_bench.data.grouped_rows import (
-    CategoricalIds,
-    IdVocabulary,
-    group_rows,
-    hash_table,
-    refuse_duplicates,
-    refuse_ragged,
-    to_offsets,
-)
 from fusion_bench.data.ordering import IntArray, make_readonly
 from fusion_bench.data.read_options import order_by_value, parse_whole_numbers
 from fusion_bench.util.formatting import Columns, pluralize
@@ -94,7 +86,7 @@ class Qrels(DocumentTable):
 
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: IdVocabulary
+    vocabulary: grouped_rows.IdVocabulary
     documents: IntArray
     grades: IntArray
     _digest: str | None = field(default=None, init=False, repr=False)
@@ -106,8 +98,8 @@ class Qrels(DocumentTable):
     @classmethod
     def from_rows(
         cls,
-        queries: Sequence[str] | CategoricalIds,
-        documents: Sequence[str] | CategoricalIds,
+        queries: Sequence[str] | grouped_rows.CategoricalIds,
+        documents: Sequence[str] | grouped_rows.CategoricalIds,
         grades: Sequence[str | float] | NDArray[np.number],
     ) -> Self:
         """Build from parallel columns, one judgement a row.
@@ -116,9 +108,9 @@ class Qrels(DocumentTable):
             DataError: Columns of different lengths, no row, an empty id, or a pair judged twice;
                 names the row.
         """
-        refuse_ragged(queries=queries, documents=documents, grades=grades)
-        grouped = group_rows(queries, documents, "judgement", sort_queries=True)
-        refuse_duplicates(grouped)
+        grouped_rows.refuse_ragged(queries=queries, documents=documents, grades=grades)
+        grouped = grouped_rows.group_rows(queries, documents, "judgement", sort_queries=True)
+        grouped_rows.refuse_duplicates(grouped)
         values = grouped.take_column(parse_whole_numbers(grades, "grade"))
         by_document = order_by_value(grouped.documents, grouped.offsets)
         return cls(
@@ -152,7 +144,7 @@ class Qrels(DocumentTable):
     def without_judgments(cls, queries: Collection[str]) -> Self:
         """These queries, of which no document is judged."""
         nothing = np.zeros(0, dtype=np.int64)
-        ids = IdVocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
+        ids = grouped_rows.IdVocabulary(np.zeros(0, dtype=np.uint8), np.zeros(1, dtype=np.int64))
         empty = cls((), np.zeros(1, dtype=np.int64), ids, nothing, nothing)
         return empty.add_queries(queries)
 
@@ -161,7 +153,9 @@ class Qrels(DocumentTable):
         names = tuple(sorted({*self.queries, *queries}))  # code points sort as UTF-8 bytes do
         sizes = dict(zip(self.queries, np.diff(self.offsets).tolist(), strict=True))
         counts = np.array([sizes.get(name, 0) for name in names], dtype=np.int64)
-        return type(self)(names, to_offsets(counts), self.vocabulary, self.documents, self.grades)
+        return type(self)(
+            names, grouped_rows.to_offsets(counts), self.vocabulary, self.documents, self.grades
+        )
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Query → document → grade, as other libraries take it."""
@@ -187,6 +181,8 @@ class Qrels(DocumentTable):
         """SHA-256 over the contents, the same for any file format and row order of queries."""
         if self._digest is None:
             self.remember_digest(
-                hash_table(self.queries, self.offsets, self.documents, self.grades, self.vocabulary)
+                grouped_rows.hash_table(
+                    self.queries, self.offsets, self.documents, self.grades, self.vocabulary
+                )
             )
         return cast("str", self._digest)

@@ -10,21 +10,8 @@ from typing import Any, Self, cast, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data import grouped_rows
 from fusion_bench.data.document_rows import DocumentTable, name_row, read_rows, write_trec
-from fusion_bench.data.grouped_rows import (
-    CategoricalIds,
-    GroupedRows,
-    IdVocabulary,
-    count_within_queries,
-    find_repeats,
-    group_rows,
-    hash_table,
-    query_of_rows,
-    refuse_duplicates,
-    refuse_ragged,
-    rows_of,
-    to_offsets,
-)
 from fusion_bench.data.ordering import (
     KEY_SPACING,
     FloatArray,
@@ -76,7 +63,7 @@ def already_sorted(
 
 
 def _assign_ranks(
-    grouped: GroupedRows,
+    grouped: grouped_rows.GroupedRows,
     scores: FloatArray,
     ranks: Sequence[int] | IntArray | None,
     read_options: ReadOptions,
@@ -92,9 +79,9 @@ def _assign_ranks(
     loose = np.flatnonzero(~already_sorted(scores, grouped.offsets, tie_order=ties))
     if len(loose) == 0:  # most files are written best first, and only some queries need sorting
         return None
-    places = count_within_queries(grouped.offsets)
-    rows = rows_of(grouped.offsets, loose)
-    lengths = to_offsets(np.diff(grouped.offsets)[loose])
+    places = grouped_rows.count_within_queries(grouped.offsets)
+    rows = grouped_rows.rows_of(grouped.offsets, loose)
+    lengths = grouped_rows.to_offsets(np.diff(grouped.offsets)[loose])
     places[rows] = positions(scores[rows], lengths, tie_order=None if ties is None else ties[rows])
     return places
 
@@ -107,14 +94,16 @@ def _order_by_rank(
         return slice(None)
     if read_options.rank_from == "column":
         return order_by_value(place, offsets)
-    here = count_within_queries(offsets)
+    here = grouped_rows.count_within_queries(offsets)
     moved = np.flatnonzero(place != here)  # mostly few
     order = np.arange(len(place))
     order[moved + (place[moved] - here[moved])] = moved
     return order
 
 
-def _column_ranks(grouped: GroupedRows, ranks: Sequence[int] | IntArray | None) -> IntArray:
+def _column_ranks(
+    grouped: grouped_rows.GroupedRows, ranks: Sequence[int] | IntArray | None
+) -> IntArray:
     """Ranks from the file, shifted to start at 1, refused when negative or repeated."""
     if ranks is None:
         raise DataError("rank_from: column was asked for, but there is no rank column")
@@ -126,7 +115,7 @@ def _column_ranks(grouped: GroupedRows, ranks: Sequence[int] | IntArray | None) 
             row=grouped.original_row(first),
         )
     column = column + int(column.min() == 0)
-    query = query_of_rows(grouped.offsets)
+    query = grouped_rows.query_of_rows(grouped.offsets)
     order = np.lexsort((column, query))
     same = (np.diff(query[order]) == 0) & (np.diff(column[order]) == 0)
     if same.any():
@@ -143,16 +132,19 @@ KEEP_BEST = "keep one row, or write 'on_duplicate: best_rank' beside its path in
 
 
 def _drop_rows(
-    grouped: GroupedRows, values: FloatArray, order: IntArray | slice, read_options: ReadOptions
+    grouped: grouped_rows.GroupedRows,
+    values: FloatArray,
+    order: IntArray | slice,
+    read_options: ReadOptions,
 ) -> tuple[IntArray | slice, int]:
     """The rows that the options keep, in order, and how many duplicates they drop."""
     if read_options.drop_zero_scores and not values.all():
         order = np.arange(len(values))[order]
         order = order[values[order] != 0]
     if read_options.on_duplicate == "error":
-        refuse_duplicates(grouped, KEEP_BEST)
+        grouped_rows.refuse_duplicates(grouped, KEEP_BEST)
         return order, 0
-    is_repeat = find_repeats(grouped, order)
+    is_repeat = grouped_rows.find_repeats(grouped, order)
     duplicates = int(is_repeat.sum())
     if duplicates:
         order = np.arange(len(values))[order][~is_repeat]
@@ -182,7 +174,7 @@ class Run(DocumentTable):
     name: str
     queries: tuple[str, ...]
     offsets: IntArray
-    vocabulary: IdVocabulary
+    vocabulary: grouped_rows.IdVocabulary
     documents: IntArray
     scores: FloatArray
     ranks: IntArray
@@ -202,8 +194,8 @@ class Run(DocumentTable):
     def from_rows(
         cls,
         name: str,
-        queries: Sequence[str] | CategoricalIds,
-        documents: Sequence[str] | CategoricalIds,
+        queries: Sequence[str] | grouped_rows.CategoricalIds,
+        documents: Sequence[str] | grouped_rows.CategoricalIds,
         scores: Sequence[float] | FloatArray,
         *,
         ranks: Sequence[int] | IntArray | None = None,
@@ -217,18 +209,18 @@ class Run(DocumentTable):
                 finite, a document listed twice, a rank below 0 or repeated; names the row.
         """
         read_options = read_options or ReadOptions()
-        refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
+        grouped_rows.refuse_ragged(queries=queries, documents=documents, scores=scores, ranks=ranks)
         values = parse_scores(scores)
-        grouped = group_rows(queries, documents, "ranked document")
+        grouped = grouped_rows.group_rows(queries, documents, "ranked document")
         values = grouped.take_column(values)
         place = _assign_ranks(grouped, values, ranks, read_options)
         order = _order_by_rank(place, grouped.offsets, read_options)
         order, duplicates = _drop_rows(grouped, values, order, read_options)
         offsets = grouped.offsets
         if not isinstance(order, slice) and len(order) < len(values):
-            owner = query_of_rows(offsets)[order]
-            offsets = to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
-        final = count_within_queries(offsets)
+            owner = grouped_rows.query_of_rows(offsets)[order]
+            offsets = grouped_rows.to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
+        final = grouped_rows.count_within_queries(offsets)
         if place is not None and read_options.rank_from == "column":
             final = place[order]
         return cls(
@@ -297,12 +289,12 @@ class Run(DocumentTable):
     def switched(self, switch: Switch) -> Run:
         """The same, empty for every query for which it is switched off."""
         is_on = np.array([query in switch.queries for query in self.queries], dtype=bool)
-        rows = np.flatnonzero(is_on[query_of_rows(self.offsets)])
+        rows = np.flatnonzero(is_on[grouped_rows.query_of_rows(self.offsets)])
         scores = self.scores[rows]
         is_padding_dropped = self.read_options.drop_zero_scores
         return replace(
             self,
-            offsets=to_offsets(np.where(is_on, np.diff(self.offsets), 0)),
+            offsets=grouped_rows.to_offsets(np.where(is_on, np.diff(self.offsets), 0)),
             documents=self.documents[rows],
             scores=scores,
             ranks=self.ranks[rows],
@@ -339,7 +331,7 @@ class Run(DocumentTable):
         """
         if self._digest is None:
             columns = (self.documents, self.ranks, self.scores, self.vocabulary)
-            digest = hash_table(self.queries, self.offsets, *columns)
+            digest = grouped_rows.hash_table(self.queries, self.offsets, *columns)
             if self.switch is not None:
                 digest = hash_values(digest, sorted(self.switch.queries))
             self.remember_digest(digest)
@@ -352,7 +344,7 @@ def _trec_scores(scores: FloatArray, documents: IntArray, offsets: IntArray) -> 
     The scores themselves where their order is that of the ranks (equal scores: the greater
     document id first); otherwise, for the whole run, the number of documents from here down.
     """
-    same_query = np.diff(query_of_rows(offsets)) == 0
+    same_query = np.diff(grouped_rows.query_of_rows(offsets)) == 0
     falls = np.diff(scores) < 0
     is_tie = (np.diff(scores) == 0) & (np.diff(documents) < 0)
     if (falls | is_tie | ~same_query).all():

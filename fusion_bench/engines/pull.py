@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from fusion_bench.engines import pulled_dataset
 from fusion_bench.engines.connectors import Connector, connectors
 from fusion_bench.engines.connectors._base import has_control
 from fusion_bench.engines.options import PullOptions
@@ -24,19 +25,6 @@ from fusion_bench.engines.pull_questions import (
     describe_settings,
     find_vectors,
     list_questions,
-)
-from fusion_bench.engines.pulled_dataset import (
-    DATASET_FILE,
-    DOCUMENTS_FILE,
-    QUERIES_FILE,
-    RECORD_FILE,
-    ListRecord,
-    PulledLists,
-    PullRecord,
-    finish_replacement,
-    read_record,
-    replays_another_request,
-    write_folder,
 )
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.held_out import read_everything
@@ -62,15 +50,17 @@ def _check_unfinished(folder: Path, *, start_over: bool) -> None:
         ConfigError: It is a file, or holds a dataset that this may not replace, or another's file.
     """
     require_folder(folder)
-    path = folder / DATASET_FILE
+    path = folder / pulled_dataset.DATASET_FILE
     if path.exists() and not (start_over or (folder / UNFINISHED / ANSWERS).exists()):
         raise ConfigError(
             f"{path}: there is a dataset already: name another folder with --out, or pull it anew "
             "with --replace"
         )
-    if path.exists() and not (folder / RECORD_FILE).exists():
+    if path.exists() and not (folder / pulled_dataset.RECORD_FILE).exists():
         raise ConfigError(f"{path}: no pull made this dataset: name another folder with --out")
-    for name in () if path.exists() else (QUERIES_FILE, DOCUMENTS_FILE):
+    for name in (
+        () if path.exists() else (pulled_dataset.QUERIES_FILE, pulled_dataset.DOCUMENTS_FILE)
+    ):
         check_output(folder / name)
 
 
@@ -89,7 +79,7 @@ def open_stores(out: Path, *, start_over: bool) -> Iterator[tuple[PullStore, Ans
     is_new, is_used = not out.exists(), False
     with lock_folder(out, "another pull uses it"):
         _check_unfinished(out, start_over=start_over)  # another pull may just have ended
-        finish_replacement(out)
+        pulled_dataset.finish_replacement(out)
         if start_over:
             shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir(exist_ok=True)
@@ -107,7 +97,7 @@ def open_stores(out: Path, *, start_over: bool) -> Iterator[tuple[PullStore, Ans
         finally:
             if not is_used:
                 shutil.rmtree(folder, ignore_errors=True)
-            if is_new and not is_used and not (out / DATASET_FILE).exists():
+            if is_new and not is_used and not (out / pulled_dataset.DATASET_FILE).exists():
                 shutil.rmtree(out, ignore_errors=True)  # nothing was asked: leave nothing
 
 
@@ -126,7 +116,7 @@ class PulledDataset(TableView):
     """
 
     folder: Path
-    record: PullRecord
+    record: pulled_dataset.PullRecord
     files: tuple[Path, ...]
 
     @property
@@ -188,13 +178,14 @@ def pull_dataset(
             options,
             questions,
             answers,
-            is_of_dataset=not options.start_over and (options.out / DATASET_FILE).exists(),
+            is_of_dataset=not options.start_over
+            and (options.out / pulled_dataset.DATASET_FILE).exists(),
             on_progress=lambda done, total: on_progress("pulling", done, total),
         )
         asyncio.run(work.ask_questions())
         on_progress("writing", 0, 1)
         pulled = _collect_lists(plans, work, objects)
-        files = write_folder(options.out, pulled)
+        files = pulled_dataset.write_folder(options.out, pulled)
         answers.is_done = not work.failed
     return PulledDataset(options.out, pulled.record, tuple(files))
 
@@ -266,7 +257,7 @@ def _collect_lists(
     plans: Sequence[ListPlan],
     work: PullWork,
     objects: Mapping[str, Mapping[str, Any]],
-) -> PulledLists:
+) -> pulled_dataset.PulledLists:
     """All answers, without the queries that failed.
 
     Raises:
@@ -303,7 +294,7 @@ def _collect_lists(
             "without_text": len((documents | work.documents.keys()) - texts.keys()),
             "all_texts": options.all_texts,
         }
-    return PulledLists(
+    return pulled_dataset.PulledLists(
         work.connector,
         options,
         kept,
@@ -318,9 +309,9 @@ def _make_record(
     plans: Sequence[ListPlan],
     work: PullWork,
     answers: Mapping[str, Mapping[str, Answer]],
-) -> PullRecord:
+) -> pulled_dataset.PullRecord:
     connector = work.connector
-    return PullRecord(
+    return pulled_dataset.PullRecord(
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         engine=connector.method,
         settings=describe_settings(connector),
@@ -333,7 +324,9 @@ def _make_record(
             for plan in plans
         ),
         failed=work.failed,
-        is_replay_outdated=replays_another_request(work.options.out, connector, work.options.depth),
+        is_replay_outdated=pulled_dataset.replays_another_request(
+            work.options.out, connector, work.options.depth
+        ),
     )
 
 
@@ -342,7 +335,9 @@ MANY_QUERIES: Final = 10
 PERCENTILES: Final = (50, 95, 99)
 
 
-def _summarize_list(plan: ListPlan, answers: Sequence[Answer], score: str) -> ListRecord:
+def _summarize_list(
+    plan: ListPlan, answers: Sequence[Answer], score: str
+) -> pulled_dataset.ListRecord:
     """The record of a list.
 
     Args:
@@ -352,7 +347,7 @@ def _summarize_list(plan: ListPlan, answers: Sequence[Answer], score: str) -> Li
     """
     latencies = [answer.latency_ms for answer in answers]
     values = np.percentile(latencies, PERCENTILES, method="inverted_cdf")
-    return ListRecord(
+    return pulled_dataset.ListRecord(
         name=plan.name,
         is_fused=plan.is_fused,
         score=score,
@@ -371,7 +366,7 @@ def _summarize_list(plan: ListPlan, answers: Sequence[Answer], score: str) -> Li
 
 def _read_list_names(folder: Path) -> set[str]:
     """The lists that the pull into a folder made; none where no record can be read."""
-    record = read_record(folder)
+    record = pulled_dataset.read_record(folder)
     return set() if record is None else {each.name for each in record.lists if each.hits}
 
 
@@ -387,7 +382,7 @@ def _is_rising(answer: Answer) -> bool:
     return len(set(scores)) > 1 and all(left <= right for left, right in pairwise(scores))
 
 
-def _note_pull(record: PullRecord) -> list[str]:
+def _note_pull(record: pulled_dataset.PullRecord) -> list[str]:
     """One sentence for each thing of a pull that is worth knowing."""
     notes = [note for each in record.lists for note in _note_list(each)]
     if record.without_text:
@@ -422,7 +417,7 @@ def _note_pull(record: PullRecord) -> list[str]:
     return notes
 
 
-def _note_list(record: ListRecord) -> Sequence[str]:
+def _note_list(record: pulled_dataset.ListRecord) -> Sequence[str]:
     notes = []
     if record.hits == 0:
         notes.append(f"{record.name} returned nothing for any query, and is left out.")

@@ -35,14 +35,7 @@ from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.outputs import RECORD, write_output
 from fusion_bench.io.write_run import RunRows, encode_run
-from fusion_bench.util.files import (
-    UNFINISHED,
-    make_write_error,
-    read_regular,
-    remove_on_failure,
-    resolve_path,
-    write_atomic,
-)
+from fusion_bench.util import files
 from fusion_bench.util.json_text import encode_json_lines
 
 DATASET_FILE: Final = "dataset.yaml"
@@ -72,7 +65,7 @@ def _write_dataset_file(folder: Path, data: Mapping[str, Any]) -> Path:
         command = f"fusion-bench judge {quote(str(folder))}"
         hint = f"# Pulled without judgments. '{command}' makes them; then add 'qrels: FILE'.\n"
     text = f"{WRITTEN_BY}{hint}{format_compact_yaml(dict(data))}"
-    return write_atomic(folder / DATASET_FILE, text.encode())
+    return files.write_atomic(folder / DATASET_FILE, text.encode())
 
 
 def finish_replacement(folder: Path) -> None:
@@ -92,7 +85,7 @@ def finish_replacement(folder: Path) -> None:
                 if file.name != RECORD:  # which the folder has of other files
                     _place_file(file, folder / file.relative_to(staged))
         except OSError as error:
-            raise make_write_error(folder, error) from error
+            raise files.make_write_error(folder, error) from error
         _write_dataset_file(folder, final)
     shutil.rmtree(staged, ignore_errors=True)
 
@@ -113,7 +106,7 @@ def _place_file(file: Path, target: Path) -> None:
         OSError: The file cannot be written.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}{UNFINISHED}")
+    draft = target.with_name(f".{target.name}{files.UNFINISHED}")
     draft.unlink(missing_ok=True)  # of a killed process
     try:
         os.link(file, draft)
@@ -225,7 +218,7 @@ class PullRecord(StrictModel):
 def read_record(folder: Path) -> PullRecord | None:
     """The record of the pull into a folder; None where none can be read."""
     try:
-        return PullRecord.model_validate_json(read_regular(folder / RECORD_FILE))
+        return PullRecord.model_validate_json(files.read_regular(folder / RECORD_FILE))
     except (OSError, ValueError):
         return None
 
@@ -277,7 +270,7 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
         _write_dataset_file(folder, _dataset_keys(folder, pulled, suffix, f"{STAGED}/"))
         finish_replacement(folder)
     else:
-        with remove_on_failure() as new:
+        with files.remove_on_failure() as new:
             names = (*lists, *contents, DATASET_FILE)
             new += [path for name in names if not (path := folder / name).exists()]
             _write_files(folder, lists, contents)
@@ -335,7 +328,7 @@ def _dataset_keys(
     dropped = pulled.record.dropped
     kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
     return {
-        "name": make_dataset_name(options.name or resolve_path(options.out).name, "pulled"),
+        "name": make_dataset_name(options.name or files.resolve_path(options.out).name, "pulled"),
         "description": f"Pulled from {pulled.connector.method}.",
         **old,
         "queries": f"{place}{QUERIES_FILE}",

@@ -15,42 +15,18 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, positions
 from fusion_bench.data.records import drop_final, sort_field_values
+from fusion_bench.evaluation import compared_reports, report_records
 from fusion_bench.evaluation.assessment import Assessment, describe_repeats
 from fusion_bench.evaluation.chance_oracle import find_chance
-from fusion_bench.evaluation.compared_reports import (
-    Contrast,
-    compare_contrasts,
-    compare_rows,
-    veto_answer,
-)
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet, slice_values
-from fusion_bench.evaluation.report_records import (
-    Collection,
-    ComparisonResult,
-    FusionResult,
-    MeasureResult,
-    SliceBounds,
-    SourceTieResult,
-    SystemResult,
-    TieResult,
-)
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity, compute_measures
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.ranking.system_scores import Scores, evaluate_systems
+from fusion_bench.stats import repeat_variance
 from fusion_bench.stats.comparison import Comparison, Direction, paired_difference
 from fusion_bench.stats.comparison_family import ComparedValues, FusionAnswer, decide_fusion
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
-from fusion_bench.stats.repeat_variance import (
-    NarrowingPlan,
-    RepeatTerm,
-    add_repeat_variance,
-    make_repeat_terms,
-    mean_of_repeats,
-    measure_repeat_spread,
-    paired_sides,
-    plan_narrowing,
-)
 from fusion_bench.util.formatting import format_number
 
 Config = Mapping[str, Any]
@@ -58,7 +34,7 @@ Config = Mapping[str, Any]
 
 def compare_fusions(
     task: EvaluationSet, assessed: Mapping[str, Assessment], sources: Mapping[str, Scores]
-) -> FusionResult | None:
+) -> report_records.FusionResult | None:
     """Every fusion against every single source; None where there is no fusion.
 
     Like with like: a reranker's merit is not fusion's, so reranked fusions only count where there
@@ -87,7 +63,7 @@ def compare_fusions(
     )
     pair, unjudged = _find_contradiction(task, answer, assessments, list(sources)) or ((), None)
     verdict = "unjudged decide" if pair else answer.verdict
-    return FusionResult(
+    return report_records.FusionResult(
         **{**dict(answer), "verdict": verdict},
         contradicted=pair,
         unjudged=unjudged and unjudged.record,
@@ -101,17 +77,17 @@ def compare_fusions(
 
 def _list_repeat_terms(
     task: EvaluationSet, fusions: Mapping[str, Assessment], sources: Mapping[str, Scores]
-) -> dict[tuple[str, str], tuple[RepeatTerm, ...]]:
+) -> dict[tuple[str, str], tuple[repeat_variance.RepeatTerm, ...]]:
     """What repeats add to the variance of each fusion's difference from each source."""
-    terms: dict[tuple[str, str], tuple[RepeatTerm, ...]] = {}
+    terms: dict[tuple[str, str], tuple[repeat_variance.RepeatTerm, ...]] = {}
     for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
         system = task.experiment.systems[name]
-        sides = paired_sides(
+        sides = repeat_variance.paired_sides(
             fusion.repeats[:, 0],
             scores.repeats[:, 0],
             is_shared=f"runs/{source}" in task.repeat_lists(system),
         )
-        terms[name, source] = make_repeat_terms(sides, task.groups)
+        terms[name, source] = repeat_variance.make_repeat_terms(sides, task.groups)
     return terms
 
 
@@ -181,18 +157,18 @@ def _measure_result(
     measure: str,
     values: FloatArray,
     repeats: FloatArray,
-    ties: TieResult | None = None,
-    source_ties: SourceTieResult | None = None,
+    ties: report_records.TieResult | None = None,
+    source_ties: report_records.SourceTieResult | None = None,
     bounds: QueryBounds | None = None,
-) -> MeasureResult:
+) -> report_records.MeasureResult:
     """The record of one measure; ``trials``, (T, Q), are what ``values`` are the means of."""
     alpha = task.experiment.alpha
     estimate = estimate_mean(values, task.groups, alpha=alpha)
-    terms = make_repeat_terms([repeats], task.groups)
-    estimate = add_repeat_variance(estimate, terms, alpha=alpha)
+    terms = repeat_variance.make_repeat_terms([repeats], task.groups)
+    estimate = repeat_variance.add_repeat_variance(estimate, terms, alpha=alpha)
     if is_bounded(measure):
         estimate = estimate.clip(0.0, 1.0)
-    return MeasureResult(
+    return report_records.MeasureResult(
         mean=estimate.mean,
         low=estimate.low,
         high=estimate.high,
@@ -230,21 +206,21 @@ def _system_result(
     system: System,
     assessment: Assessment,
     slices: Sequence[tuple[str, str | None, BoolArray]],
-) -> SystemResult:
+) -> report_records.SystemResult:
     """The row of one system."""
     results = {}
     inside = assessment.source_ties
     for m, measure in enumerate(task.measures):
-        final, source_ties = TieResult(**_tie_fields(assessment.ties, m)), None
+        final, source_ties = report_records.TieResult(**_tie_fields(assessment.ties, m)), None
         if inside is not None and measure.name not in inside.unknown:
             fields = _tie_fields(inside.ties, m)
-            source_ties = SourceTieResult(**fields, settlements=inside.settlements)
+            source_ties = report_records.SourceTieResult(**fields, settlements=inside.settlements)
         repeats, bounds = assessment.repeats[:, m], assessment.bounds[m]
         results[measure.name] = _measure_result(
             task, measure.name, assessment.values[m], repeats, final, source_ties, bounds
         )
     unjudged, primary = assessment.unjudged, assessment.bounds[0]
-    return SystemResult(
+    return report_records.SystemResult(
         name=system.name,
         kind="system",
         config=system.resolved_config,
@@ -253,7 +229,9 @@ def _system_result(
         filled=() if unjudged.filled is None else tuple(map(none_if_nan, unjudged.filled.tolist())),
         unjudged_share=float(unjudged.share.mean()),
         slice_bounds=tuple(
-            SliceBounds(field=field, value=value, bounds=primary.select_queries(mask).record)
+            report_records.SliceBounds(
+                field=field, value=value, bounds=primary.select_queries(mask).record
+            )
             for field, value, mask in slices
             if primary is not None
         ),
@@ -272,7 +250,7 @@ def score_sources(task: EvaluationSet) -> dict[str, Scores]:
 
 def list_results(
     task: EvaluationSet, assessed: Mapping[str, Assessment], sources: Mapping[str, Scores]
-) -> Iterator[SystemResult]:
+) -> Iterator[report_records.SystemResult]:
     """The rows of the systems, then those of floor and ceiling.
 
     Args:
@@ -286,7 +264,9 @@ def list_results(
     yield from _reference_rows(task, sources)
 
 
-def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Iterator[SystemResult]:
+def _reference_rows(
+    task: EvaluationSet, sources: Mapping[str, Scores]
+) -> Iterator[report_records.SystemResult]:
     """Floor and ceiling rows: best source of all, best source per query, perfect order.
 
     A single source is the best of all and of each query: then its row is left out where a system
@@ -312,13 +292,13 @@ def _reference_rows(task: EvaluationSet, sources: Mapping[str, Scores]) -> Itera
         has_source = any(s.resolved_config == alone[0].resolved_config for s in systems)
         rows = [rows[2]] if has_source else [rows[0], rows[2]]
     for name, kind, note, repeats in rows:
-        values = mean_of_repeats(repeats)
+        values = repeat_variance.mean_of_repeats(repeats)
         judged = bounds if kind == "floor" else (None,) * len(bounds)
         measures = {
             m.name: _measure_result(task, m.name, values[i], repeats[:, i], bounds=judged[i])
             for i, m in enumerate(task.measures)
         }
-        yield SystemResult(name=name, kind=kind, note=note, measures=measures)
+        yield report_records.SystemResult(name=name, kind=kind, note=note, measures=measures)
 
 
 def _describe_chance(task: EvaluationSet, sources: Mapping[str, Scores]) -> str:
@@ -342,13 +322,15 @@ def _perfect_order(task: EvaluationSet) -> FloatArray:
     """
     values = np.stack([perfect_order_values(runs, task.measures) for runs in task.runs.repeats])
     counts = {*task.runs.repeat_counts.values()} or {1}
-    best: FloatArray = np.max([mean_of_repeats(values[:count]) for count in counts], axis=0)
+    best: FloatArray = np.max(
+        [repeat_variance.mean_of_repeats(values[:count]) for count in counts], axis=0
+    )
     return best
 
 
 def add_comparisons(
-    collections: Sequence[Collection], settings: Mapping[str, Any]
-) -> tuple[Collection, ...]:
+    collections: Sequence[report_records.Collection], settings: Mapping[str, Any]
+) -> tuple[report_records.Collection, ...]:
     """The collections with every system against the baseline, measure by measure.
 
     The primary measure has the answer, and what unjudged documents could change in it.
@@ -358,7 +340,7 @@ def add_comparisons(
         settings: From :func:`read_inference_settings`.
     """
     contrasts = [
-        Contrast(
+        compared_reports.Contrast(
             each.measures,
             each.baseline,
             each.system_values(),
@@ -368,7 +350,7 @@ def add_comparisons(
         )
         for each in collections
     ]
-    compared = compare_contrasts(contrasts, settings)
+    compared = compared_reports.compare_contrasts(contrasts, settings)
     return tuple(
         each.model_copy(
             update={
@@ -381,17 +363,17 @@ def add_comparisons(
 
 
 def _comparison_results(
-    collection: Collection,
-    contrast: Contrast,
+    collection: report_records.Collection,
+    contrast: compared_reports.Contrast,
     comparisons: Sequence[Comparison],
     settings: Mapping[str, Any],
-) -> Iterator[ComparisonResult]:
+) -> Iterator[report_records.ComparisonResult]:
     alpha, primary = settings["alpha"], contrast.table(0)
     for comparison in comparisons:
         unjudged, narrowing = None, None
         if comparison.answer is not None:
             pair = map(collection.system, (comparison.candidate, comparison.baseline))
-            unjudged = compare_rows(collection, *pair, alpha=alpha)
+            unjudged = compared_reports.compare_rows(collection, *pair, alpha=alpha)
             narrowing = describe_narrowing(primary, comparison.candidate, alpha=alpha)
         record = record_comparison(comparison, unjudged, min_gain=settings["min_gain"])
         yield record if narrowing is None else record.model_copy(update={"narrowing": narrowing})
@@ -399,7 +381,7 @@ def _comparison_results(
 
 def record_comparison(
     comparison: Comparison, unjudged: UnjudgedDifference | None, *, min_gain: float
-) -> ComparisonResult:
+) -> report_records.ComparisonResult:
     """A comparison as a report has it.
 
     Args:
@@ -407,10 +389,10 @@ def record_comparison(
         unjudged: What unjudged documents could change in it; None = nothing.
         min_gain: m of ``equivalent``.
     """
-    result = ComparisonResult.model_validate(comparison, from_attributes=True)
+    result = report_records.ComparisonResult.model_validate(comparison, from_attributes=True)
     if comparison.answer is None or unjudged is None:
         return result
-    answer = veto_answer(comparison.answer, unjudged, min_gain)
+    answer = compared_reports.veto_answer(comparison.answer, unjudged, min_gain)
     return result.model_copy(update={"unjudged": unjudged.record, "answer": answer})
 
 
@@ -427,7 +409,7 @@ def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> Floa
 
 def describe_narrowing(
     table: ComparedValues, candidate: str, *, alpha: float
-) -> NarrowingPlan | None:
+) -> repeat_variance.NarrowingPlan | None:
     """What one more repeat, or more queries, would make of the interval of a difference.
 
     Args:
@@ -445,5 +427,7 @@ def describe_narrowing(
     groups = number_by_appearance(table.keys)[0]
     difference = paired_difference(table.values[candidate], table.values[table.baseline])
     estimate = estimate_mean(difference, groups, alpha=alpha)
-    spreads = [measure_repeat_spread(side, groups) for side in sides]
-    return plan_narrowing(estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both))
+    spreads = [repeat_variance.measure_repeat_spread(side, groups) for side in sides]
+    return repeat_variance.plan_narrowing(
+        estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both)
+    )

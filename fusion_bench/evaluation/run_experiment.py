@@ -17,6 +17,7 @@ from fusion_bench.checks.dataset_facts import describe_first_repeat
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
+from fusion_bench.evaluation import results
 from fusion_bench.evaluation.assessment import Assessment, assess_systems
 from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -31,12 +32,6 @@ from fusion_bench.evaluation.prepared_dataset import (
 from fusion_bench.evaluation.report_file import Provenance, Report
 from fusion_bench.evaluation.report_records import Collection as CollectionRecord
 from fusion_bench.evaluation.report_records import CragResult
-from fusion_bench.evaluation.results import (
-    add_comparisons,
-    compare_fusions,
-    list_results,
-    score_sources,
-)
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -149,7 +144,7 @@ def run_on_datasets(
             **({"measure_distributions": distributions} if distributions else {}),
         },
         provenance=report_provenance(experiment, source),
-        collections=add_comparisons(collections, read_inference_settings(settings, name)),
+        collections=results.add_comparisons(collections, read_inference_settings(settings, name)),
     )
 
 
@@ -159,7 +154,7 @@ def _collection(
     dataset, systems = task.dataset, task.experiment.systems
     assessed = assess_systems(task, progress, details)
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
-    sources = score_sources(task)
+    sources = results.score_sources(task)
     spec = dataset.spec
     return CollectionRecord(
         **collection_facts(task),
@@ -175,8 +170,8 @@ def _collection(
         has_irrelevant_judgments=task.has_irrelevant_judgments,
         grades=list_grades(dataset.qrels, task.runs.queries),
         queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
-        systems=tuple(list_results(task, assessed, sources)),
-        fusion=compare_fusions(task, assessed, sources),
+        systems=tuple(results.list_results(task, assessed, sources)),
+        fusion=results.compare_fusions(task, assessed, sources),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),
         ignored_queries=count_known_ignored(task),

@@ -35,15 +35,7 @@ from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
-from fusion_bench.util.files import (
-    make_write_error,
-    open_atomic,
-    open_regular,
-    remove_on_failure,
-    require_free,
-    resolve_path,
-    write_atomic,
-)
+from fusion_bench.util import files
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 #: Names stand in YAML, in tables and in file names.
@@ -277,12 +269,12 @@ def save_dataset_experiment(
         FusionBenchError: The folder cannot be written to.
     """
     check_free(folder)
-    place = Path(os.path.relpath(resolve_path(path), resolve_path(folder))).as_posix()
+    place = Path(os.path.relpath(files.resolve_path(path), files.resolve_path(folder))).as_posix()
     if done is None:
         text = _uncompared_text(starter, starter.notes, measures, TRY.command, place)
     else:
         text = _experiment_text(done, TRY.command, place)
-    return [write_atomic(folder / EXPERIMENT_FILE, text.encode())]
+    return [files.write_atomic(folder / EXPERIMENT_FILE, text.encode())]
 
 
 def _check_names(given: StarterInput) -> None:
@@ -331,9 +323,9 @@ class Copies:
         Raises:
             ConfigError: Another file is in the way, or a campaign holds out queries of this one.
         """
-        root = resolve_path(self.folder)
-        if resolve_path(path).is_relative_to(root):
-            return resolve_path(path).relative_to(root).as_posix()
+        root = files.resolve_path(self.folder)
+        if files.resolve_path(path).is_relative_to(root):
+            return files.resolve_path(path).relative_to(root).as_posix()
         refuse_copy(path)
         # What tells the format: ``.trec.gz``, ``.jsonl``.
         suffixes = path.suffixes[-2:] if path.suffix.lower() == ".gz" else path.suffixes[-1:]
@@ -360,12 +352,12 @@ class Copies:
                 if source.is_dir():
                     shutil.copytree(source, target)
                 else:
-                    with open_regular(source) as original, open_atomic(target) as copy:
+                    with files.open_regular(source) as original, files.open_atomic(target) as copy:
                         shutil.copyfileobj(original, copy)
             except shutil.Error as error:  # of several files of a folder
                 raise FusionBenchError(f"{target}: cannot be written: {error}") from error
             except OSError as error:
-                raise make_write_error(target, error) from error
+                raise files.make_write_error(target, error) from error
         return list(self.targets)
 
 
@@ -400,7 +392,7 @@ def check_free(folder: Path, option: str = TRY.option) -> None:
     Raises:
         ConfigError: It is a file, or holds a dataset or an experiment.
     """
-    require_free(folder, (DATASET_FILE, EXPERIMENT_FILE), option)
+    files.require_free(folder, (DATASET_FILE, EXPERIMENT_FILE), option)
 
 
 def save_starter(
@@ -469,10 +461,10 @@ def _save_files(
         folder / DATASET_FILE: f"# Written by: {saved_by.command}\n{hint}{_to_yaml(dataset)}",
         folder / EXPERIMENT_FILE: experiment,
     }
-    with remove_on_failure() as new:
+    with files.remove_on_failure() as new:
         new += [*texts, *copies.targets]
         copied = copies.write()
-        return [*(write_atomic(path, text.encode()) for path, text in texts.items()), *copied]
+        return [*(files.write_atomic(path, text.encode()) for path, text in texts.items()), *copied]
 
 
 def _format_judging_hint(folder: Path) -> str:

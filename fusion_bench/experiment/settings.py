@@ -9,15 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from fusion_bench.config.models import (
-    MOST_FOLDS,
-    MOST_RANK,
-    MOST_TRIALS,
-    Location,
-    Rank,
-    StrictModel,
-    UniqueNames,
-)
+from fusion_bench.config import models
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
 from fusion_bench.config.yaml_files import Source
@@ -32,7 +24,7 @@ Verdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
 UnitNumber: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class CragRule(StrictModel):
+class CragRule(models.StrictModel):
     """Thresholds on the best rerank score: is there a relevant document in the top of the list?
 
     Attributes:
@@ -44,7 +36,7 @@ class CragRule(StrictModel):
 
     upper: UnitNumber = 0.7
     lower: UnitNumber = 0.3
-    top: Rank = 10
+    top: models.Rank = 10
     grade: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
@@ -75,7 +67,7 @@ class CragFitSettings(CragRule):
     credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
 
 
-class LookSettings(StrictModel):
+class LookSettings(models.StrictModel):
     """How looks at held-out queries are counted.
 
     Attributes:
@@ -101,7 +93,7 @@ DATA_FREE_SAMPLERS = frozenset({"random", "qmc", "grid", "brute_force"})
 DECLARED = "own"
 
 
-class ParameterRange(StrictModel):
+class ParameterRange(models.StrictModel):
     """The values of one parameter: a range, or choices.
 
     Attributes:
@@ -139,7 +131,7 @@ class ParameterRange(StrictModel):
         return Parameter(path, kind, when=when, **bounds)
 
 
-class SearchSettings(StrictModel):
+class SearchSettings(models.StrictModel):
     """How a search runs.
 
     Attributes:
@@ -153,15 +145,15 @@ class SearchSettings(StrictModel):
         seed: Makes a run exactly repeatable.
     """
 
-    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 300
+    trials: Annotated[int, Field(ge=1, le=models.MOST_TRIALS)] = 300
     timeout: Annotated[float, Field(gt=0)] | None = None
     sampler: SamplerName = "parzen"
     batch: Annotated[int, Field(ge=1, le=256)] = 16
-    points: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = 5
+    points: Annotated[int, Field(ge=2, le=models.MOST_TRIALS)] = 5
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 
-class DeclaredCost(StrictModel):
+class DeclaredCost(models.StrictModel):
     """The cost of reranking.
 
     Attributes:
@@ -193,7 +185,7 @@ class EffortSettings(DeclaredCost):
         return DeclaredCost(**shared | single.model_dump(exclude_none=True))
 
 
-class FrontSettings(StrictModel):
+class FrontSettings(models.StrictModel):
     """The search for the front of quality against rerank effort.
 
     Attributes:
@@ -206,9 +198,10 @@ class FrontSettings(StrictModel):
     """
 
     method: Literal["tpe", "nsga2", "depths", "none"] = "nsga2"
-    trials: Annotated[int, Field(ge=0, le=MOST_TRIALS)] = 150
+    trials: Annotated[int, Field(ge=0, le=models.MOST_TRIALS)] = 150
     depths: (
-        Annotated[tuple[Annotated[int, Field(ge=0, le=MOST_RANK)], ...], Field(min_length=1)] | None
+        Annotated[tuple[Annotated[int, Field(ge=0, le=models.MOST_RANK)], ...], Field(min_length=1)]
+        | None
     ) = None
 
 
@@ -249,7 +242,7 @@ class TuneSettings(SearchSettings):
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
     held_out: Annotated[float, Field(gt=0, lt=1)] | Literal["all", "auto"] = "auto"
     split_seed: str = "fusion-bench"
-    folds: Annotated[int, Field(ge=0, le=MOST_FOLDS)] = 5
+    folds: Annotated[int, Field(ge=0, le=models.MOST_FOLDS)] = 5
     min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.005
     choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
@@ -379,10 +372,10 @@ def split_slice(name: str) -> tuple[str, str]:
 #: Between the field and the value in the name of a slice.
 SEPARATOR: Final = ": "
 #: Names of different slices.
-Slices: TypeAlias = Annotated[UniqueNames, BeforeValidator(_name_slices)]
+Slices: TypeAlias = Annotated[models.UniqueNames, BeforeValidator(_name_slices)]
 
 
-class Tolerance(StrictModel):
+class Tolerance(models.StrictModel):
     """How much one measure may fall.
 
     Attributes:
@@ -420,7 +413,7 @@ class Tolerance(StrictModel):
         return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-class CandidateBudget(StrictModel):
+class CandidateBudget(models.StrictModel):
     """The level is shared by several candidates.
 
     Attributes:
@@ -462,7 +455,7 @@ def _rename_budget(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YA
     return {**renamed, "candidates": budget}
 
 
-class Guard(StrictModel):
+class Guard(models.StrictModel):
     """A bound on single queries, since a mean can hide a few large losses.
 
     Attributes:
@@ -481,7 +474,7 @@ class Guard(StrictModel):
     max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-class Golden(StrictModel):
+class Golden(models.StrictModel):
     """A query that must keep a document in its top ranks.
 
     Attributes:
@@ -497,7 +490,7 @@ class Golden(StrictModel):
     dataset: str | None = None
 
 
-class GatePolicy(StrictModel):
+class GatePolicy(models.StrictModel):
     """The policy of a gate; ``{MEASURE: {max_drop: M}, …}`` is short for ``{checks: …}``.
 
     Attributes:
@@ -563,12 +556,12 @@ class GatePolicy(StrictModel):
         return (None, *(self.slices if slices is None else slices))
 
 
-def locate_check(source: Source, measure: str) -> Location:
+def locate_check(source: Source, measure: str) -> models.Location:
     """The path of a measure's tolerances; the short form of a policy has no ``checks``.
 
     Args:
         source: The experiment's file with its lines.
         measure: The measure as the policy names it.
     """
-    places: tuple[Location, ...] = (("gate", measure), ("gate", "checks", measure))
+    places: tuple[models.Location, ...] = (("gate", measure), ("gate", "checks", measure))
     return next((path for path in places if path in source.lines), places[1])

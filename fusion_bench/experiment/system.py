@@ -22,16 +22,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from fusion_bench.config import query_types
 from fusion_bench.config.models import Location, Rank, StrictModel, UniqueNames, make_config_error
-from fusion_bench.config.query_types import (
-    BY_INTENT,
-    BY_TYPE,
-    CLASS_KEYS,
-    ClassKey,
-    TypeSource,
-    TypeWeights,
-    split_by_class,
-)
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import FINAL_ROLE
@@ -71,7 +63,7 @@ def _read_type_source(value: object) -> object:
 
 
 #: Which types count; None = the given ones.
-Types = Annotated[TypeSource, BeforeValidator(_read_type_source)]
+Types = Annotated[query_types.TypeSource, BeforeValidator(_read_type_source)]
 
 
 class PerTypeConfig(StrictModel):
@@ -210,7 +202,7 @@ class System(StrictModel):
     fusion: AnyFusion = RRF()
     blend: AnyBlend = NoBlend()
     depth: Depth | dict[str, Depth] | None = None
-    weights_by_type: TypeWeights | None = None
+    weights_by_type: query_types.TypeWeights | None = None
     by_query_type: dict[str, PerTypeConfig] | None = None
     by_intent: dict[str, PerTypeConfig] | None = None
     types: Types | None = None
@@ -252,7 +244,7 @@ class System(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _split_by_class(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        data = split_by_class(data, ("fusion", "blend"))
+        data = query_types.split_by_class(data, ("fusion", "blend"))
         if not isinstance(data, Mapping) or data.get("dialect") is None:
             return data
         from fusion_bench.experiment.dialect import parse_dialect  # late, as above
@@ -270,13 +262,13 @@ class System(StrictModel):
             key: value for key, value in data.items() if key not in OMITTED or value is not None
         }
 
-    @field_validator(*CLASS_KEYS)
+    @field_validator(*query_types.CLASS_KEYS)
     @classmethod
     def _check_fallback(
         cls, value: dict[str, PerTypeConfig] | None, info: ValidationInfo
     ) -> dict[str, PerTypeConfig] | None:
         if value is not None:
-            CLASS_KEYS[str(info.field_name)].require_fallback(value)
+            query_types.CLASS_KEYS[str(info.field_name)].require_fallback(value)
         return value
 
     @model_validator(mode="after")
@@ -286,7 +278,7 @@ class System(StrictModel):
                 raise ValueError(
                     f"stage {name!r} is no source of the system: name it in runs, or remove it"
                 )
-        by_class = ("weights_by_type", *CLASS_KEYS)
+        by_class = ("weights_by_type", *query_types.CLASS_KEYS)
         for group in (by_class, ("types", "by_intent"), ("types", "policy")):
             stated = [name for name in group if getattr(self, name) is not None]
             if len(stated) > 1:
@@ -341,16 +333,20 @@ class System(StrictModel):
         return dialects.find_plugin(self.dialect).fusions()
 
     @property
-    def class_key(self) -> ClassKey | None:
+    def class_key(self) -> query_types.ClassKey | None:
         """What decides which configuration a query gets; None = one for all."""
         if self.by_intent is not None:
-            return BY_INTENT
-        return None if self.by_query_type is None and self.weights_by_type is None else BY_TYPE
+            return query_types.BY_INTENT
+        return (
+            None
+            if self.by_query_type is None and self.weights_by_type is None
+            else query_types.BY_TYPE
+        )
 
     @property
     def class_field(self) -> str:
         """The field of this model that has numbers by class; empty = none."""
-        stated = (*CLASS_KEYS, "weights_by_type")
+        stated = (*query_types.CLASS_KEYS, "weights_by_type")
         return next((name for name in stated if getattr(self, name) is not None), "")
 
     @property

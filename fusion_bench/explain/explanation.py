@@ -31,14 +31,7 @@ from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.json_objects import query_excerpt
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.fuse import ScoreTerms, name_term
-from fusion_bench.ranking.plain_systems import (
-    fit_system,
-    needs_fitting,
-    plain_system_of,
-    query_features,
-    resolve_classes,
-    runs_with_stages,
-)
+from fusion_bench.ranking import plain_systems
 from fusion_bench.ranking.system_ranking import SystemRanking, fused_list, rank_candidates
 
 
@@ -242,11 +235,11 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
     """
     if query not in runs.queries:
         raise ConfigError(_unknown_query_message(query, runs))
-    fitted = fit_system(system, runs)
-    plain, alone = plain_system_of(fitted, runs, query)
+    fitted = plain_systems.fit_system(system, runs)
+    plain, alone = plain_systems.plain_system_of(fitted, runs, query)
     chosen, key = None, system.class_key
     if key is not None and system.query_classes is not None:
-        chosen = resolve_classes(alone, key, system.query_classes, system.types)[0]
+        chosen = plain_systems.resolve_classes(alone, key, system.query_classes, system.types)[0]
     ranking = rank_candidates(plain, alone)
     fused = fused_list(ranking.runs, plain.fusion)
     parts = plain.fusion.score_terms(ranking.runs)
@@ -275,7 +268,7 @@ def _explain_policy(system: System, runs: AlignedRuns, query: str) -> PolicyTrac
     if policy is None:
         return None
     alone = runs.subset(np.array([name == query for name in runs.queries]))
-    features = query_features(system, runs_with_stages(system, alone))
+    features = plain_systems.query_features(system, plain_systems.runs_with_stages(system, alone))
     choice = policy.choose(features)
     variant = choice.variants[int(choice.codes[0])]
     return PolicyTrace(
@@ -504,7 +497,9 @@ def explain_query(
         file,
         runs=chosen.base_runs,
         rerankers=chosen.reranker_names,
-        every_query=False if needs_fitting(chosen) else None,  # what is trained needs judgments
+        every_query=False
+        if plain_systems.needs_fitting(chosen)
+        else None,  # what is trained needs judgments
     )
     loaded = select_repeat(every, trial)
     task = prepare_dataset(alone, source, loaded)

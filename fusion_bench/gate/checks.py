@@ -13,6 +13,7 @@ from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy, split_slice
+from fusion_bench.gate import verdict
 from fusion_bench.gate.baseline import CollectionBaseline, PairedUnjudged
 from fusion_bench.gate.estimates import (
     CheckEstimates,
@@ -23,15 +24,6 @@ from fusion_bench.gate.estimates import (
     estimate_check,
 )
 from fusion_bench.gate.power import RulePower, compute_power
-from fusion_bench.gate.verdict import (
-    ALARMS,
-    ALPHA,
-    CheckResult,
-    CheckStatus,
-    Reference,
-    check_name,
-    decide_status,
-)
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.corrections import adjust_holm, default_resamples, randomization_p_values
 from fusion_bench.stats.intervals import exact_mean
@@ -63,7 +55,7 @@ class Check:
     baseline: FloatArray
     candidate: FloatArray
     groups: IntArray
-    reference: Reference = "baseline"
+    reference: verdict.Reference = "baseline"
     unjudged: UnjudgedDifference | None = None
     bounds: CompletionBounds | None = None
     repeats: CheckRepeats | None = None
@@ -71,7 +63,7 @@ class Check:
     @property
     def name(self) -> str:
         """``collection / slice / measure``."""
-        return check_name(self.collection, self.slice, self.measure, self.reference)
+        return verdict.check_name(self.collection, self.slice, self.measure, self.reference)
 
     @property
     def error(self) -> str | None:
@@ -153,7 +145,7 @@ def _queries_in(task: EvaluationSet, slice_name: str | None) -> BoolArray:
 
 def run_checks(
     checks: Sequence[Check], *, runs: int = 1, resamples: int | None = None, seed: int = 0
-) -> tuple[CheckResult, ...]:
+) -> tuple[verdict.CheckResult, ...]:
     """Run every check; all of them are one family of Holm's correction.
 
     A check with an error stays in the family with p = 1, so that it changes no other p-value.
@@ -173,7 +165,7 @@ def run_checks(
     statistics = [_estimate(check, runs) for check in checks]
     p_fell = np.ones(len(checks))
     power: dict[int, RulePower] = {}
-    levels = {"level": ALPHA / (len(checks) * runs), "bound_level": ALPHA / runs}
+    levels = {"level": verdict.ALPHA / (len(checks) * runs), "bound_level": verdict.ALPHA / runs}
     for members in _group_by_queries(checks):
         rows = np.stack([checks[i].difference for i in members])
         groups = checks[members[0]].groups
@@ -223,7 +215,7 @@ def _estimate(check: Check, runs: int) -> CheckEstimates | None:
         check.groups,
         check.repeat_terms,
         max_drop=check.max_drop,
-        alpha=ALPHA / runs,
+        alpha=verdict.ALPHA / runs,
     )
 
 
@@ -236,19 +228,19 @@ def is_accepted(check: Check) -> bool:
 
 
 def decides_status(
-    status: CheckStatus, unjudged: UnjudgedDifference | None, max_drop: float
+    status: verdict.CheckStatus, unjudged: UnjudgedDifference | None, max_drop: float
 ) -> bool:
     """Whether unjudged documents decide a check that would end with this status."""
     if unjudged is None:
         return False
     if status in {"pass", "pass on these queries"}:
         return unjudged.decides(1, max_drop, is_pass=True)
-    return status in ALARMS and unjudged.decides(-1, max_drop)
+    return status in verdict.ALARMS and unjudged.decides(-1, max_drop)
 
 
-def _describe(check: Check) -> CheckResult:
+def _describe(check: Check) -> verdict.CheckResult:
     """The record of a check without its statistics."""
-    return CheckResult(
+    return verdict.CheckResult(
         collection=check.collection,
         slice=check.slice,
         measure=check.measure,
@@ -269,11 +261,11 @@ def _build_result(
     p_values: Mapping[str, float],
     power: RulePower,
     rule: SingleRule,
-) -> CheckResult:
+) -> verdict.CheckResult:
     difference, estimate = check.difference, estimates.estimate
     changed = int((difference != 0).sum())
     means = (check.baseline, check.candidate)
-    status = decide_status(
+    status = verdict.decide_status(
         changed=changed,
         mean=estimate.mean,
         max_drop=check.max_drop,

@@ -17,6 +17,7 @@ import numpy as np
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.gate.power import RulePower
 from fusion_bench.gate.verdict import ALPHA, CheckRepeatsResult, CheckStatus, decide_status
+from fusion_bench.stats import power, repeat_variance
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import (
@@ -25,21 +26,6 @@ from fusion_bench.stats.intervals import (
     betting_bound,
     estimate_mean,
     t_quantile,
-)
-from fusion_bench.stats.power import (
-    SampleSize,
-    compute_power,
-    critical_value,
-    detectable_difference,
-    estimate_spread,
-    upper_tail,
-)
-from fusion_bench.stats.repeat_variance import (
-    RepeatTerm,
-    add_repeat_variance,
-    make_repeat_terms,
-    measure_repeat_spread,
-    paired_sides,
 )
 
 
@@ -62,13 +48,13 @@ class CheckEstimates:
     betting_bound: float
     p_at_zero: float
     p_regressed: float
-    needed: SampleSize | None
+    needed: power.SampleSize | None
 
 
 def estimate_check(
     difference: FloatArray,
     groups: IntArray,
-    terms: Sequence[RepeatTerm],
+    terms: Sequence[repeat_variance.RepeatTerm],
     *,
     max_drop: float,
     alpha: float,
@@ -84,11 +70,11 @@ def estimate_check(
     """
     # The lower end of the two-sided interval at 2α is the one-sided bound at α.
     estimate = estimate_mean(difference, groups, alpha=2 * alpha)
-    estimate = add_repeat_variance(estimate, terms, alpha=2 * alpha)
+    estimate = repeat_variance.add_repeat_variance(estimate, terms, alpha=2 * alpha)
     bound = betting_bound(difference, groups, alpha=alpha)
-    needed, spread = None, estimate_spread(difference, groups)
+    needed, spread = None, power.estimate_spread(difference, groups)
     if not terms and max_drop > 0 and spread.freedom and math.isfinite(spread.freedom):
-        critical = critical_value(alpha, spread.freedom)
+        critical = power.critical_value(alpha, spread.freedom)
         needed = spread.needed_queries(max_drop, critical)
     return CheckEstimates(
         estimate=estimate,
@@ -110,7 +96,7 @@ def p_at_least(estimate: MeanEstimate, value: float) -> float:
 
 
 def add_repeat_gap(
-    mean: float, bound: float, terms: Sequence[RepeatTerm], *, alpha: float
+    mean: float, bound: float, terms: Sequence[repeat_variance.RepeatTerm], *, alpha: float
 ) -> float:
     """A one-sided lower bound over queries, lowered by what repeats can move it.
 
@@ -164,11 +150,11 @@ class CheckRepeats:
     @property
     def sides(self) -> tuple[FloatArray | None, ...]:
         """What the variance of the difference depends on."""
-        return paired_sides(self.candidate, self.baseline, is_shared=self.is_shared)
+        return repeat_variance.paired_sides(self.candidate, self.baseline, is_shared=self.is_shared)
 
-    def make_terms(self, groups: IntArray) -> tuple[RepeatTerm, ...]:
+    def make_terms(self, groups: IntArray) -> tuple[repeat_variance.RepeatTerm, ...]:
         """What the repeats add to the variance of the difference; ``groups`` has shape (Q,)."""
-        return make_repeat_terms(self.sides, groups, borrow=self.borrows)
+        return repeat_variance.make_repeat_terms(self.sides, groups, borrow=self.borrows)
 
     def select_queries(self, keep: BoolArray) -> CheckRepeats:
         """The same on the queries where ``keep``, shape (Q,), is true."""
@@ -280,7 +266,7 @@ def describe_repeats(
 
 
 def _measure_sd(values: FloatArray | None) -> float | None:
-    return None if values is None else measure_repeat_spread(values).sd
+    return None if values is None else repeat_variance.measure_repeat_spread(values).sd
 
 
 def compute_repeat_power(
@@ -300,17 +286,17 @@ def compute_repeat_power(
         return RulePower()
     rejection, bound = (t_quantile(freedom, 1 - each) for each in (level, bound_level))
     # An alarm also needs a mean below −m, which half of the runs have at a drop of m.
-    by_test = detectable_difference(error, rejection, freedom=freedom) or 0.0
+    by_test = power.detectable_difference(error, rejection, freedom=freedom) or 0.0
     by_mean = max_drop + error * t_quantile(freedom, POWER)
     passes = bound_level
     if max_drop > 0:
-        passes = compute_power(max_drop, error, bound, freedom=freedom)
+        passes = power.compute_power(max_drop, error, bound, freedom=freedom)
     room = max_drop - (estimate.mean - estimates.betting_bound)
-    by_bets = 0.0 if math.isnan(room) else upper_tail(-room / error, freedom)
+    by_bets = 0.0 if math.isnan(room) else power.upper_tail(-room / error, freedom)
     return RulePower(
         min_detectable_drop=max(by_test, by_mean),
         pass_rate=min(passes, by_bets),
         small_pass_rate=passes - min(passes, by_bets),
-        alarm_rate=min(level, upper_tail(max_drop / error, freedom)),
+        alarm_rate=min(level, power.upper_tail(max_drop / error, freedom)),
         false_pass_rate=bound_level,
     )

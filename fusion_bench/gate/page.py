@@ -22,17 +22,8 @@ from fusion_bench.gate.verdict import (
     GoldenResult,
     GuardResult,
 )
+from fusion_bench.report import data_warnings
 from fusion_bench.report.answer_texts import DIFFERENCE
-from fusion_bench.report.data_warnings import (
-    JudgePlace,
-    describe_columns,
-    format_pool_line,
-    judge_section,
-    judged_columns,
-    lint_section,
-    list_findings,
-    note_unknown_ends,
-)
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import (
     escape_control_chars,
@@ -111,7 +102,9 @@ def _judge_line_of(check: CheckResult, verdict: GateVerdict) -> str:
     collections = {each.collection for each in verdict.checks}
     dataset = check.collection if len(collections) > 1 else None
     name = verdict.experiment_file or f"{verdict.experiment}.yaml"
-    return format_pool_line(JudgePlace(name, dataset, verdict.overrides), verdict.system)
+    return data_warnings.format_pool_line(
+        data_warnings.JudgePlace(name, dataset, verdict.overrides), verdict.system
+    )
 
 
 def describe_query_check(check: GuardResult | GoldenResult) -> str:
@@ -170,11 +163,13 @@ def _judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
     if known:
         columns: list[Column[CheckResult]] = [
             Column("check", lambda check: check.display_name, is_text=True),
-            *judged_columns(known, lambda check: check.bounds),
+            *data_warnings.judged_columns(known, lambda check: check.bounds),
         ]
-        unknown = note_unknown_ends((check.measure, check.bounds) for check in known)
+        unknown = data_warnings.note_unknown_ends((check.measure, check.bounds) for check in known)
         title = "Judged documents of the candidate"
-        yield make_table(title, columns, known, notes=(*describe_columns(columns), *unknown))
+        yield make_table(
+            title, columns, known, notes=(*data_warnings.describe_columns(columns), *unknown)
+        )
 
 
 EXIT_TONES: dict[int, Tone] = {0: "passed", 3: "inconclusive"}
@@ -211,9 +206,9 @@ def build_gate_page(verdict: GateVerdict) -> Page:
     return Page(
         f"fusion-bench gate: {verdict.experiment}",
         (
-            *judge_section(verdict.data_warnings),
+            *data_warnings.judge_section(verdict.data_warnings),
             *_build_sections(verdict),
-            *lint_section(verdict.lint),
+            *data_warnings.lint_section(verdict.lint),
         ),
         headline=Finding(verdict.headline, tone, details=details),
         provenance=_build_provenance(verdict),
@@ -328,7 +323,7 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
     warnings = (*verdict.data_warnings, *warn_v2({**baseline, "the candidate": verdict.v2_enabled}))
-    yield from list_findings(warnings)
+    yield from data_warnings.list_findings(warnings)
     for check in verdict.checks:
         if check.error is not None or check.status not in {"unchanged", "pass"}:
             text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"

@@ -24,17 +24,8 @@ from pydantic import ConfigDict, Field
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.verdict import ALPHA, PowerRates
+from fusion_bench.stats import intervals
 from fusion_bench.stats.corrections import TIE_TOLERANCE
-from fusion_bench.stats.intervals import (
-    POWER,
-    bell_mccaffrey_freedom,
-    draw_groups,
-    group_codes,
-    log_capital,
-    log_returns,
-    random_words,
-    t_quantile,
-)
 
 #: Runs with swapped labels: as many as need this many signs, within these bounds.
 SIGNS, LEAST_SWAPS, MOST_SWAPS = 15_000_000, 1_500, 4_000
@@ -92,7 +83,7 @@ def _swap_labels(
         levels: The levels of the rule.
         seed: Seed of the swaps.
     """
-    codes, count = group_codes(groups, differences.shape[1])
+    codes, count = intervals.group_codes(groups, differences.shape[1])
     sizes = np.bincount(codes, minlength=count).astype(np.float64)
     checks = [
         _SwappedCheck.prepare(
@@ -112,7 +103,7 @@ def _multiply_signs(features: FloatArray, seed: int) -> FloatArray:
     count = len(features)
     runs = min(MOST_SWAPS, max(LEAST_SWAPS, SIGNS // count))
     blocks = []
-    for words in random_words(seed, runs, -(-count // 64), row_bytes=8 * count):
+    for words in intervals.random_words(seed, runs, -(-count // 64), row_bytes=8 * count):
         octets = words.astype("<u8", copy=False).view(np.uint8)
         plus = np.unpackbits(octets, axis=1, count=count, bitorder="little").astype(np.float64)
         blocks.append(plus @ features)
@@ -146,7 +137,9 @@ class _SwappedCheck:
         mean_size = sizes.mean()
         reach = float(sizes.max() / mean_size)
         weights = 1 / (1 - sizes / sizes.sum())  # of CR2, see stats.intervals
-        plus, minus = (log_returns(side * sums / mean_size, reach, -max_drop) for side in (1, -1))
+        plus, minus = (
+            intervals.log_returns(side * sums / mean_size, reach, -max_drop) for side in (1, -1)
+        )
         return cls(
             features=np.column_stack([sums, weights * sizes * sums, (plus - minus) / 2]),
             sizes=sizes,
@@ -164,7 +157,7 @@ class _SwappedCheck:
         squares = self.squares - 2 * means * products[:, 1] + means**2 * self.size_squares
         errors = np.sqrt(np.maximum(squares, 0)) / queries
         by_t = means - levels.quantile * errors > -self.max_drop
-        by_bets = log_capital(products[:, 2:] + self.capital) >= -np.log(levels.bound)
+        by_bets = intervals.log_capital(products[:, 2:] + self.capital) >= -np.log(levels.bound)
         below = np.searchsorted(np.sort(totals), totals + self.slack, side="right")
         alarms = (means < -self.max_drop) & (below / len(totals) <= levels.alarm)
         return RulePower(
@@ -256,7 +249,7 @@ def _resample_moments(
         groups: Shape (Q,), codes; None = every query alone.
         seed: Seed of the draws.
     """
-    codes, count = group_codes(groups, differences.shape[1])
+    codes, count = intervals.group_codes(groups, differences.shape[1])
     sizes = np.bincount(codes, minlength=count).astype(np.float64)
     weights = 1 / (1 - sizes / sizes.sum())
     is_single = bool((sizes == 1).all())  # then n^j is 1, w is constant, and columns coincide
@@ -271,7 +264,9 @@ def _resample_moments(
     features = np.stack(list(columns.values()), axis=1)
     blocks = [
         _count_draws(drawn, count) @ features
-        for drawn in draw_groups(count, min(MOST_SAMPLES, max(LEAST_SAMPLES, DRAWS // count)), seed)
+        for drawn in intervals.draw_groups(
+            count, min(MOST_SAMPLES, max(LEAST_SAMPLES, DRAWS // count)), seed
+        )
     ]
     moments = dict(zip(columns, np.concatenate(blocks).T, strict=True))
     for c in range(len(differences)):
@@ -318,12 +313,12 @@ def compute_power(
         bound_level: Level of both lower bounds.
         seed: Seed of the draws.
     """
-    codes, count = group_codes(groups, differences.shape[1])
+    codes, count = intervals.group_codes(groups, differences.shape[1])
     changed = (differences != 0).any(axis=1)
     if count < 2 or not changed.any():
         return [RulePower() for _ in max_drops]
-    freedom = bell_mccaffrey_freedom(np.bincount(codes))
-    levels = RuleLevels(bound_level, level, t_quantile(freedom, 1 - bound_level))
+    freedom = intervals.bell_mccaffrey_freedom(np.bincount(codes))
+    levels = RuleLevels(bound_level, level, intervals.t_quantile(freedom, 1 - bound_level))
     swaps = _swap_labels(differences, groups, list(max_drops), levels, seed=seed)
     resampled = _resample_moments(differences, groups, seed)
     powers = []
@@ -335,7 +330,7 @@ def compute_power(
             continue
         drops = np.maximum(max_drop + moments.mean_shift, moments.find_rejection_drops(level))
         drops.sort()
-        detectable = float(np.quantile(drops, POWER, method="higher"))
+        detectable = float(np.quantile(drops, intervals.POWER, method="higher"))
         passes = moments.mean_shift > levels.quantile * moments.standard_error
         powers.append(
             RulePower(

@@ -17,6 +17,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
 from fusion_bench.experiment.system import System
+from fusion_bench.gate import comparison
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
@@ -36,12 +37,6 @@ from fusion_bench.gate.baseline_files import (
 )
 from fusion_bench.gate.checks import PairedCollection
 from fusion_bench.gate.comparability import find_incompatibilities, find_list_changes
-from fusion_bench.gate.comparison import (
-    check_policy,
-    find_anchor_breaks,
-    pair_values,
-    search_queries,
-)
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
@@ -142,7 +137,7 @@ class _HeldCandidate:
             refusals = [*self._find_irreproducible_values(reference, collections, changes)]
         if refusals:
             unusable = (text for task in collections for text in find_unusable_lists(task, inputs))
-            breaks = find_anchor_breaks(
+            breaks = comparison.find_anchor_breaks(
                 committed, inputs.experiment.ties, descriptions, list_held_out(collections)
             )
             refused = {
@@ -153,16 +148,16 @@ class _HeldCandidate:
             return verdict.model_copy(update=refused)
         if changes:
             verdict = verdict.model_copy(update=self._describe_reproduction(changes))
-        values = pair_values(inputs, committed, collections)
+        values = comparison.pair_values(inputs, committed, collections)
         if policy.candidates is not None:
             verdict = verdict.model_copy(update=self._count_candidate(values))
             if verdict.refusals:
                 return verdict
-        return check_policy(inputs, committed, values, changes, verdict, reference)
+        return comparison.check_policy(inputs, committed, values, changes, verdict, reference)
 
     def _find_notices(self, collections: Sequence[EvaluationSet]) -> dict[str, Any]:
         """What speaks against the numbers, and what lint finds in the candidate."""
-        duplicates = search_queries(collections)
+        duplicates = comparison.search_queries(collections)
         warnings = {
             task.dataset.name: find_task_warnings(task, [self.inputs.candidate], (), record)
             for task, record in zip(collections, duplicates, strict=True)

@@ -14,6 +14,7 @@ import numpy as np
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.gate import baseline_files, comparison
 from fusion_bench.gate.baseline import (
     Anchor,
     Baseline,
@@ -23,24 +24,8 @@ from fusion_bench.gate.baseline import (
     LedgerLine,
     QueryLoss,
 )
-from fusion_bench.gate.baseline_files import (
-    append_candidate,
-    candidates_path,
-    is_older_format,
-    make_candidate,
-    read_baseline,
-    read_candidates,
-)
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities, find_list_changes
-from fusion_bench.gate.comparison import (
-    anchor_checks,
-    check_policy,
-    describe_rejected,
-    find_anchor_breaks,
-    pair_values,
-    search_queries,
-)
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
@@ -51,14 +36,8 @@ from fusion_bench.gate.inputs import (
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.util import files
 from fusion_bench.util.digests import digest_json
-from fusion_bench.util.files import (
-    GITIGNORE,
-    lock_folder,
-    name_experiment,
-    resolve_path,
-    write_atomic,
-)
 from fusion_bench.util.formatting import is_encodable
 
 
@@ -68,9 +47,9 @@ def require_visible(path: Path) -> None:
     Raises:
         FusionBenchError: Names the ``.gitignore``.
     """
-    for folder in resolve_path(path).parents:
+    for folder in files.resolve_path(path).parents:
         file = folder / ".gitignore"
-        if file.is_file() and file.read_text(encoding="utf-8", errors="replace") == GITIGNORE:
+        if file.is_file() and file.read_text(encoding="utf-8", errors="replace") == files.GITIGNORE:
             raise FusionBenchError(
                 f"{path}: {file} keeps git from seeing it: choose another folder, or delete that "
                 ".gitignore"
@@ -114,7 +93,7 @@ def update_baseline(
     unreachable = list(find_unreachable_limits(inputs, pairs))
     if unreachable:
         raise ConfigError("; ".join(unreachable))
-    with lock_folder(baseline.parent):
+    with files.lock_folder(baseline.parent):
         previous = _read_previous(inputs, baseline, anchor=anchor)
         if previous is not None:
             new = _continue_history(inputs, baseline, collections, (previous, new), anchor=anchor)
@@ -126,9 +105,13 @@ def update_baseline(
 
 def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
     """The line of an update in the ledger of candidates: those after it are counted anew."""
-    path = candidates_path(baseline)
+    path = baseline_files.candidates_path(baseline)
     values = {record.collection: record.value_arrays() for record in new.collections}
-    return append_candidate(path, make_candidate(values, new.system), read_candidates(path))
+    return baseline_files.append_candidate(
+        path,
+        baseline_files.make_candidate(values, new.system),
+        baseline_files.read_candidates(path),
+    )
 
 
 def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Baseline | None:
@@ -137,8 +120,8 @@ def _read_previous(inputs: GateInputs, baseline: Path, *, anchor: bool) -> Basel
     Raises:
         DataError: It cannot be used.
     """
-    is_replaced = anchor and is_older_format(baseline)
-    return None if is_replaced else read_baseline(baseline, inputs.source.path)
+    is_replaced = anchor and baseline_files.is_older_format(baseline)
+    return None if is_replaced else baseline_files.read_baseline(baseline, inputs.source.path)
 
 
 def _continue_history(
@@ -232,7 +215,7 @@ def write_baseline(baseline: Baseline, path: Path) -> None:
         FusionBenchError: The file cannot be written.
     """
     text = _format_json(baseline.with_checksum().stored_data)
-    write_atomic(path, f"{text}\n".encode())
+    files.write_atomic(path, f"{text}\n".encode())
 
 
 def _format_json(value: object, indent: int = 0) -> str:
@@ -264,7 +247,7 @@ def _refuse_far_from_anchor(
     """
     remedy = "--anchor --reason accepts the values as the new anchor"
     ties, held_out = inputs.experiment.ties, list_held_out(collections)
-    breaks = list(find_anchor_breaks(previous, ties, new.collections, held_out))
+    breaks = list(comparison.find_anchor_breaks(previous, ties, new.collections, held_out))
     if breaks:
         raise FusionBenchError(
             f"no baseline written: the values since the anchor cannot be compared: "
@@ -276,8 +259,8 @@ def _refuse_far_from_anchor(
         name = task.dataset.name
         if name in known and previous.contents != new.contents:
             anchor = previous.anchor.by_collection[name]
-            checks += anchor_checks(inputs.policy, task, anchor, records[name])
-    rejected = describe_rejected(checks)
+            checks += comparison.anchor_checks(inputs.policy, task, anchor, records[name])
+    rejected = comparison.describe_rejected(checks)
     if rejected:
         raise FusionBenchError(
             f"no baseline written: since the anchor ({previous.anchor.updated_at[:10]}, "
@@ -308,7 +291,7 @@ def _build_baseline(
             collections=records,
         ),
         engine=ENGINE,
-        experiment=name_experiment(inputs.source.path),
+        experiment=files.name_experiment(inputs.source.path),
         system=candidate.name,
         config=config,
         policy=inputs.policy.model_dump(mode="json"),
@@ -373,14 +356,14 @@ def _describe_changes(
         change for change in find_list_changes(previous, descriptions) if change.change != "missing"
     )
     verdict = GateVerdict(
-        experiment=name_experiment(inputs.source.path),
+        experiment=files.name_experiment(inputs.source.path),
         baseline=str(baseline),
         system=candidate.name,
         blocking=find_blocking(inputs.policy),
-        near_duplicates=tuple(filter(None, search_queries(collections))),
+        near_duplicates=tuple(filter(None, comparison.search_queries(collections))),
     )
-    pairs = pair_values(inputs, previous, collections)
-    verdict = check_policy(inputs, previous, pairs, list_changes, verdict)
+    pairs = comparison.pair_values(inputs, previous, collections)
+    verdict = comparison.check_policy(inputs, previous, pairs, list_changes, verdict)
     return {
         **always,
         "verdict": verdict.headline,

@@ -23,15 +23,9 @@ import pandas as pd
 import yaml
 
 from fusion_bench.errors import DataError
+from fusion_bench.io import raw_files
 from fusion_bench.io.json_objects import parse_object, refuse_repeated, require_text
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.io.raw_files import (
-    GZIP,
-    format_suffix,
-    name_read_errors,
-    read_text,
-    strip_suffixes,
-)
 from fusion_bench.util.files import open_regular, resolve_path
 from fusion_bench.util.formatting import pluralize
 
@@ -115,8 +109,8 @@ def _iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         DataError: The file cannot be read, or a line is not a JSON object.
     """
-    with name_read_errors(path), open_regular(path) as file:
-        is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
+    with raw_files.name_read_errors(path), open_regular(path) as file:
+        is_packed = file.peek(len(raw_files.GZIP))[: len(raw_files.GZIP)] == raw_files.GZIP
         lines: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
         yield from _parse_lines(path, lines)
 
@@ -225,7 +219,7 @@ def _count_rows(
 def read_card(folder: Path) -> tuple[str, Rows]:
     """The card of a folder; an empty one where there is none, or its top is no YAML mapping."""
     try:
-        text = read_text(folder / FILE)[:MOST_CARD_CHARACTERS]
+        text = raw_files.read_text(folder / FILE)[:MOST_CARD_CHARACTERS]
     except DataError:
         return "", {}
     before, first_fence, rest = text.partition(f"{FENCE}\n")
@@ -351,9 +345,9 @@ def _find_beir_qrels(folder: Path) -> dict[str, Path]:
         raise DataError(f"{folder}: no such folder: the judgments stand in qrels/SPLIT.tsv")
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
-        suffix = format_suffix(path)
+        suffix = raw_files.format_suffix(path)
         if suffix in QRELS_SUFFIXES and path.is_file():
-            split = strip_suffixes(path)
+            split = raw_files.strip_suffixes(path)
             known = files.get(split)
             if known is None or _preference(path) < _preference(known):
                 files[split] = path
@@ -361,7 +355,7 @@ def _find_beir_qrels(folder: Path) -> dict[str, Path]:
 
 
 def _preference(path: Path) -> int:
-    return QRELS_SUFFIXES.index(format_suffix(path))
+    return QRELS_SUFFIXES.index(raw_files.format_suffix(path))
 
 
 #: Folders of the judgments, the first that is there counts.

@@ -14,16 +14,8 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.query_groups import QueryGroups, find_query_groups, normalize_text
 from fusion_bench.data.run import Run
+from fusion_bench.evaluation import starter
 from fusion_bench.evaluation.report_records import Collection as ReportCollection
-from fusion_bench.evaluation.starter import (
-    SavedBy,
-    StarterInput,
-    check_free,
-    compare_starter_systems,
-    read_starter_lists,
-    save_starter,
-    save_uncompared,
-)
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.json_objects import load_documents, load_queries
@@ -312,7 +304,7 @@ def _check_queries(
     yield DatasetFinding("texts of the queries", "look" if missing else "ok", text, advice)
 
 
-COMMAND: Final = SavedBy("fusion-bench dataset new", "DIR")
+COMMAND: Final = starter.SavedBy("fusion-bench dataset new", "DIR")
 
 
 @dataclass(frozen=True, repr=False)
@@ -343,7 +335,7 @@ class NewDataset(TableView):
 
 
 def make_new_dataset(
-    given: StarterInput,
+    given: starter.StarterInput,
     folder: Path,
     progress: Callable[[str, int, int], None] = lambda *_: None,
     *,
@@ -364,7 +356,7 @@ def make_new_dataset(
         DataError: A file breaks a rule.
         FusionBenchError: The folder cannot be written to.
     """
-    check_free(folder, COMMAND.option)
+    starter.check_free(folder, COMMAND.option)
     if not check:
         return _make_unchecked(given, folder, progress)
     documents = None
@@ -374,36 +366,36 @@ def make_new_dataset(
     if given.qrels is None:
         return _make_unjudged(given, documents, folder, progress)
     given = replace(given, name=_name_folder(folder))
-    done = compare_starter_systems(given, progress, samples_ties=False)
+    done = starter.compare_starter_systems(given, progress, samples_ties=False)
     progress("checking the dataset", 0, 1)
     findings = _find_in_dataset(done.dataset, documents, done.report.collections[0])
-    files = save_starter(given, done, folder, COMMAND)
+    files = starter.save_starter(given, done, folder, COMMAND)
     return NewDataset(done.dataset.name, tuple(findings), done.notes, tuple(files), is_judged=True)
 
 
 def _make_unjudged(
-    given: StarterInput,
+    given: starter.StarterInput,
     documents: dict[str, str] | None,
     folder: Path,
     progress: Callable[[str, int, int], None],
 ) -> NewDataset:
-    lists = read_starter_lists(given, progress)
+    lists = starter.read_starter_lists(given, progress)
     queries = None if given.queries is None else load_queries(given.queries)
     progress("checking the dataset", 0, 1)
     findings = _find_in_lists(lists.runs, lists.rerankers, queries, documents)
     name = _name_folder(folder)
-    files = save_uncompared(given, lists, name, folder, COMMAND)
+    files = starter.save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, tuple(findings), lists.notes, tuple(files), is_judged=False)
 
 
 def _make_unchecked(
-    given: StarterInput, folder: Path, progress: Callable[[str, int, int], None]
+    given: starter.StarterInput, folder: Path, progress: Callable[[str, int, int], None]
 ) -> NewDataset:
-    lists = read_starter_lists(given, progress)
+    lists = starter.read_starter_lists(given, progress)
     if given.qrels is not None:
         load_qrels(given.qrels, layout=given.qrels_layout)
     name, is_judged = _name_folder(folder), given.qrels is not None
-    files = save_uncompared(given, lists, name, folder, COMMAND)
+    files = starter.save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, (), lists.notes, tuple(files), is_judged)
 
 

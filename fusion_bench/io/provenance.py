@@ -22,13 +22,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.held_out import HeldOut, find_held_out
-from fusion_bench.util.files import (
-    explain_error,
-    make_write_error,
-    read_regular,
-    read_regular_text,
-    replace_files,
-)
+from fusion_bench.util import files
 from fusion_bench.util.formatting import pluralize
 
 FORMAT_VERSION: Literal[2] = 2
@@ -134,9 +128,9 @@ def write_with_meta(path: Path, data: bytes, meta: BaseModel) -> None:
     record = f"{meta.model_dump_json(indent=1)}\n".encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        replace_files(path.parent, {meta_path(path).name: record, path.name: data})
+        files.replace_files(path.parent, {meta_path(path).name: record, path.name: data})
     except OSError as error:
-        raise make_write_error(path, error) from error
+        raise files.make_write_error(path, error) from error
 
 
 def read_meta(path: Path) -> ListMeta | None:
@@ -152,12 +146,14 @@ def read_meta(path: Path) -> ListMeta | None:
     if not beside.exists():
         return None
     try:
-        meta = parse_model(ListMeta, json.loads(read_regular_text(beside)))
-        given = hashlib.sha256(read_regular(path)).hexdigest()
+        meta = parse_model(ListMeta, json.loads(files.read_regular_text(beside)))
+        given = hashlib.sha256(files.read_regular(path)).hexdigest()
     except ConfigError as error:
         raise DataError(f"{beside}: {error}: score the list again") from None
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{beside}: not a provenance record: {explain_error(error)}") from None
+        raise DataError(
+            f"{beside}: not a provenance record: {files.explain_error(error)}"
+        ) from None
     if given != meta.list_sha256:
         raise DataError(
             f"{beside}: written for another list (SHA-256 {meta.list_sha256[:12]}…, and "

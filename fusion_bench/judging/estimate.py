@@ -28,14 +28,9 @@ from fusion_bench.judging.judge_values import (
     measure_systems,
 )
 from fusion_bench.measures._base import is_bounded
+from fusion_bench.stats import prediction_powered
 from fusion_bench.stats.comparison import MIN_CHANGED, Answer, MeanDifference, paired_difference
 from fusion_bench.stats.intervals import MeanEstimate
-from fusion_bench.stats.prediction_powered import (
-    PeoplePlan,
-    PoweredMean,
-    estimate_powered_mean,
-    plan_judging,
-)
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import (
     Columns,
@@ -101,7 +96,7 @@ class EstimatedDifference(MeanDifference):
     few_changes: bool
     people: MeanRecord
     machine: MeanRecord
-    judging: PeoplePlan
+    judging: prediction_powered.PeoplePlan
 
 
 class GradeEstimate(TableView, ReportRecord):
@@ -227,7 +222,7 @@ def estimate_differences(
                 for judge in (people, machine)
             )
             try:
-                estimate = estimate_powered_mean(
+                estimate = prediction_powered.estimate_powered_mean(
                     of_people, of_machine, sampled, groups, alpha=level
                 )
             except ConfigError as error:
@@ -272,7 +267,7 @@ def _find_positions(people: JudgeValues, machine: JudgeValues) -> IntArray:
 
 
 def _describe(
-    estimate: PoweredMean,
+    estimate: prediction_powered.PoweredMean,
     candidate: str,
     measure: str,
     differing: int,
@@ -301,11 +296,13 @@ def _describe(
         few_changes=few,
         people=_record_mean(estimate.people),
         machine=_record_mean(estimate.machine),
-        judging=plan_judging(estimate, sizes, alpha=alpha),
+        judging=prediction_powered.plan_judging(estimate, sizes, alpha=alpha),
     )
 
 
-def _decide(estimate: PoweredMean, alpha: float, min_gain: float, *, few_changes: bool) -> Answer:
+def _decide(
+    estimate: prediction_powered.PoweredMean, alpha: float, min_gain: float, *, few_changes: bool
+) -> Answer:
     """The answer; see ``stats.answers``.
 
     Where people and machine differ on few queries, nothing is shown: the queries that people did

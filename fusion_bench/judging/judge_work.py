@@ -13,6 +13,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import read_whole_texts
 from fusion_bench.io.outputs import check_output, write_output
+from fusion_bench.judging import pools
 from fusion_bench.judging.judge_files import (
     JUDGMENTS_FOLDER,
     JudgeFile,
@@ -25,15 +26,6 @@ from fusion_bench.judging.judge_files import (
 )
 from fusion_bench.judging.next_documents import JudgingPlan, plan_judging
 from fusion_bench.judging.options import CombineName, JudgeOptions, OrderName
-from fusion_bench.judging.pools import (
-    ORDERS,
-    JudgedSystems,
-    Pair,
-    PooledDocument,
-    build_pool,
-    keep_queries,
-    order_queries,
-)
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -56,30 +48,30 @@ class JudgeTask:
     file: JudgeFile
     greatest: int
     rel: int
-    groups: Sequence[Sequence[PooledDocument]]
+    groups: Sequence[Sequence[pools.PooledDocument]]
     order: OrderName | None
     seed: int
-    known: Mapping[Pair, int]
+    known: Mapping[pools.Pair, int]
 
     @property
     def size(self) -> int:
         """How many documents are asked for."""
         return sum(each.pair not in self.known for group in self.groups for each in group)
 
-    def grade_of(self, pair: Pair) -> int | None:
+    def grade_of(self, pair: pools.Pair) -> int | None:
         """The grade that is known of a document; None = it is to be judged."""
         judgment = self.file.judgments.get(pair)
         return self.known.get(pair) if judgment is None else judgment.grade
 
-    def arrange(self, group: Sequence[PooledDocument]) -> list[PooledDocument]:
+    def arrange(self, group: Sequence[pools.PooledDocument]) -> list[pools.PooledDocument]:
         """The documents of one query in order, by what is known of them now."""
         if self.order is None:
             return list(group)
         grades = {each.pair: self.grade_of(each.pair) for each in group}
         relevant = {pair: grade >= self.rel for pair, grade in grades.items() if grade is not None}
-        return ORDERS[self.order](group, relevant, self.seed)
+        return pools.ORDERS[self.order](group, relevant, self.seed)
 
-    def arrange_all(self) -> list[PooledDocument]:
+    def arrange_all(self) -> list[pools.PooledDocument]:
         """Every document that is asked for, judged by this judge or not, in order."""
         documents = (each for group in self.groups for each in self.arrange(group))
         return [each for each in documents if each.pair not in self.known]
@@ -115,8 +107,8 @@ def _find_top_grade(
 
 
 def _open_task(
-    judged: JudgedSystems,
-    pool: Sequence[PooledDocument],
+    judged: pools.JudgedSystems,
+    pool: Sequence[pools.PooledDocument],
     options: JudgeOptions,
     *,
     asks_again: bool = False,
@@ -147,7 +139,7 @@ def _open_task(
     except ValueError as error:
         raise ConfigError(f"--judge: {error}") from None
     relevance = dataset.spec.binary_relevance
-    others: dict[Pair, int] = {}
+    others: dict[pools.Pair, int] = {}
     for name, path in judge_files(judged.path).items():
         for pair, judgment in JudgeFile(path, name).judgments.items():
             others[pair] = max(judgment.grade, others.get(pair, 0))
@@ -161,7 +153,7 @@ def _open_task(
         file=JudgeFile(folder / f"{options.judge}.csv", options.judge),
         greatest=_find_top_grade(dataset.qrels, relevance, options.max_grade, others.values()),
         rel=relevance,
-        groups=[groups[name] for name in order_queries(groups, options.order, options.seed)],
+        groups=[groups[name] for name in pools.order_queries(groups, options.order, options.seed)],
         order=options.order,
         seed=options.seed,
         known=known,
@@ -183,12 +175,12 @@ class JudgeWork:
         plan: What could still change the comparison that was named; None = none was.
     """
 
-    judged: JudgedSystems
+    judged: pools.JudgedSystems
     options: JudgeOptions
     task: JudgeTask
     plan: JudgingPlan | None = None
 
-    def documents(self) -> list[PooledDocument]:
+    def documents(self) -> list[pools.PooledDocument]:
         """The documents that are asked for, in order; those that are judged are left out."""
         known = self.task.file.judgments
         documents = self.task.arrange_all()
@@ -208,7 +200,7 @@ class JudgeWork:
 
 
 def open_work(
-    judged: JudgedSystems,
+    judged: pools.JudgedSystems,
     options: JudgeOptions,
     progress: Progress = ignore_progress,
     *,
@@ -225,9 +217,9 @@ def open_work(
     Raises:
         FusionBenchError: The data break a rule, or a name is unknown.
     """
-    pool = build_pool(judged, options.depth)
+    pool = pools.build_pool(judged, options.depth)
     if queries is not None:
-        pool = keep_queries(pool, frozenset(queries))
+        pool = pools.keep_queries(pool, frozenset(queries))
     task = _open_task(judged, pool, options, asks_again=queries is not None)
     if options.budget is None:
         return JudgeWork(judged, options, task)
@@ -240,7 +232,9 @@ def open_work(
     return JudgeWork(judged, options, limited, plan)
 
 
-def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tuple[JudgeFile, int]:
+def import_sheet(
+    judged: pools.JudgedSystems, path: Path, options: JudgeOptions
+) -> tuple[JudgeFile, int]:
     """Put the grades of a spreadsheet into a judge's file.
 
     Returns:
@@ -251,7 +245,7 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
     """
     lists = judged.dataset.runs.values()
     longest = max((int(run.ranks.max(initial=1)) for run in lists), default=1)
-    pool = build_pool(judged, depth=max(options.depth, longest))
+    pool = pools.build_pool(judged, depth=max(options.depth, longest))
     task = _open_task(judged, pool, options)
     documents = {
         query: {each.document for each in group} for query, group in _group_by_query(pool).items()
@@ -263,9 +257,11 @@ def import_sheet(judged: JudgedSystems, path: Path, options: JudgeOptions) -> tu
     return task.file, len(judgments)
 
 
-def _group_by_query(documents: Iterable[PooledDocument]) -> dict[str, list[PooledDocument]]:
+def _group_by_query(
+    documents: Iterable[pools.PooledDocument],
+) -> dict[str, list[pools.PooledDocument]]:
     """The documents of each query, in the order of the documents."""
-    groups: dict[str, list[PooledDocument]] = {}
+    groups: dict[str, list[pools.PooledDocument]] = {}
     for each in documents:
         groups.setdefault(each.query, []).append(each)
     return groups
@@ -288,7 +284,7 @@ COMBINE: Mapping[CombineName, Callable[[Sequence[int]], int]] = {
 
 def combine_grades(
     judges: Mapping[str, Iterable[Judgment]], how: CombineName = "majority"
-) -> tuple[dict[Pair, int], int, int]:
+) -> tuple[dict[pools.Pair, int], int, int]:
     """Make one grade of each document's grades.
 
     Args:
@@ -299,7 +295,7 @@ def combine_grades(
         The grades; how many documents more than one judge graded; how many of these have different
         grades.
     """
-    given: dict[Pair, list[int]] = {}
+    given: dict[pools.Pair, list[int]] = {}
     for name in sorted(judges):
         for judgment in judges[name]:
             given.setdefault(judgment.pair, []).append(judgment.grade)
@@ -309,7 +305,7 @@ def combine_grades(
 
 
 def write_qrels(
-    judged: JudgedSystems, path: Path, how: CombineName
+    judged: pools.JudgedSystems, path: Path, how: CombineName
 ) -> tuple[dict[str, int], list[str]]:
     """Write the dataset's judgments together with those of its judges, in TREC's format.
 
@@ -392,7 +388,7 @@ def describe_work(work: JudgeWork) -> dict[str, Any]:
     return record
 
 
-def list_effects(work: JudgeWork) -> dict[Pair, float]:
+def list_effects(work: JudgeWork) -> dict[pools.Pair, float]:
     """How far each document could move the difference of its query; empty for a pool."""
     documents = () if work.plan is None else work.plan.documents
     return {document.pair: effect for document, effect in documents}

@@ -22,25 +22,12 @@ from fusion_bench.config.yaml_files import format_compact_yaml
 from fusion_bench.errors import ConfigError, CostLimitError, DataError, ProviderError
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.provenance import write_with_meta
+from fusion_bench.judging import llm_judge
 from fusion_bench.judging.judge_files import JUDGMENTS_FOLDER, find_named_files, list_unnamed_files
-from fusion_bench.judging.llm_judge import (
-    SLOT,
-    ConnectedJudge,
-    GradeAnswer,
-    JudgeModel,
-    Problem,
-    make_key,
-)
 from fusion_bench.judging.llm_request import GradingRequest
 from fusion_bench.judging.pools import Pair
+from fusion_bench.models import call_limits
 from fusion_bench.models.answer_stores import ScoreStore, lock_models
-from fusion_bench.models.call_limits import (
-    Budget,
-    CostEstimate,
-    run_key,
-    sum_booked_costs,
-    summarize_events,
-)
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.provider_session import ProviderSession
 from fusion_bench.models.rerank_config import merge_settings
@@ -124,7 +111,7 @@ class PairGrade:
 
     query: str
     document: str
-    answers: tuple[GradeAnswer, ...]
+    answers: tuple[llm_judge.GradeAnswer, ...]
     grade: int | None
 
     @property
@@ -138,7 +125,7 @@ class PairGrade:
         return statistics.pstdev(self.samples)
 
     @property
-    def problem(self) -> Problem | None:
+    def problem(self) -> llm_judge.Problem | None:
         """Why there is no grade: the most frequent problem of its samples."""
         problems = [each.problem for each in self.answers if each.problem is not None]
         return None if self.grade is not None else Counter(problems).most_common(1)[0][0]
@@ -151,7 +138,7 @@ class PairGrade:
 
 def combine_samples(
     pair: tuple[str, str],
-    answers: Sequence[GradeAnswer],
+    answers: Sequence[llm_judge.GradeAnswer],
     grades: Sequence[int],
     how: Literal["majority", "mean"],
 ) -> PairGrade:
@@ -179,13 +166,13 @@ def combine_samples(
 OnProgress = Callable[[int, int, float], None]
 
 
-def _run_key(dataset: str, model: JudgeModel) -> str:
-    return run_key(model.model_identity, "judge", dataset)
+def _run_key(dataset: str, model: llm_judge.JudgeModel) -> str:
+    return call_limits.run_key(model.model_identity, "judge", dataset)
 
 
 def _estimate_grading(
-    request: GradingRequest, model: JudgeModel, store: ScoreStore
-) -> CostEstimate:
+    request: GradingRequest, model: llm_judge.JudgeModel, store: ScoreStore
+) -> call_limits.CostEstimate:
     """What the first attempts of all samples that are not stored would cost.
 
     Args:
@@ -199,22 +186,24 @@ def _estimate_grading(
     for pair in request.pairs:
         prompt = request.fill_prompt(pair)
         for sample in range(1, request.config.samples + 1):
-            key = make_key(prompt, sample, 1)
-            if store.read_scores(resolved, key, SLOT) != [None]:
+            key = llm_judge.make_key(prompt, sample, 1)
+            if store.read_scores(resolved, key, llm_judge.SLOT) != [None]:
                 stored += 1
             else:
-                usage += model.estimate_usage(key, SLOT)
+                usage += model.estimate_usage(key, llm_judge.SLOT)
     answers = len(request.pairs) * request.config.samples
     cost = None if model.price is None else model.price.cost_of(usage)
     queries = len({query for query, _ in request.pairs})
-    return CostEstimate(identity.label, queries, answers, stored, answers - stored, usage, cost)
+    return call_limits.CostEstimate(
+        identity.label, queries, answers, stored, answers - stored, usage, cost
+    )
 
 
 async def _grade_all(
     request: GradingRequest,
-    model: JudgeModel,
+    model: llm_judge.JudgeModel,
     store: ScoreStore,
-    budget: Budget,
+    budget: call_limits.Budget,
     on_progress: OnProgress,
 ) -> list[PairGrade]:
     """The grade of each pair, in their order.
@@ -234,7 +223,7 @@ async def _grade_all(
     grades: dict[Pair, PairGrade] = {}
     async with open_client(model.base_url, model) as remote:
         session = ProviderSession(
-            ConnectedJudge(model, remote, store, request.prompt.grades),
+            llm_judge.ConnectedJudge(model, remote, store, request.prompt.grades),
             merge_settings("bench", request.config.settings),
             provider=model,
             store=store,
@@ -257,7 +246,7 @@ class _Judge:
     """A model's session, with its store of problems."""
 
     session: ProviderSession
-    model: JudgeModel
+    model: llm_judge.JudgeModel
     store: ScoreStore
     request: GradingRequest
 
@@ -269,31 +258,33 @@ class _Judge:
         answers = [await self._ask_sample(prompt, sample) for sample in samples]
         return combine_samples(pair, answers, request.prompt.grades, config.combine)
 
-    async def _ask_sample(self, prompt: str, sample: int) -> GradeAnswer:
+    async def _ask_sample(self, prompt: str, sample: int) -> llm_judge.GradeAnswer:
         """The first answer that is not malformed; the last one where all are."""
-        answer = GradeAnswer(problem="malformed")
+        answer = llm_judge.GradeAnswer(problem="malformed")
         for attempt in range(1, self.request.config.attempts + 1):
-            answer = await self._ask(make_key(prompt, sample, attempt))
+            answer = await self._ask(llm_judge.make_key(prompt, sample, attempt))
             if answer.problem != "malformed":
                 break
         return answer
 
-    async def _ask(self, key: str) -> GradeAnswer:
+    async def _ask(self, key: str) -> llm_judge.GradeAnswer:
         try:
-            answer = await self.session.score_documents(key, SLOT)
+            answer = await self.session.score_documents(key, llm_judge.SLOT)
         except CostLimitError:
             raise
         except ProviderError as error:
             if error.is_filtered:
-                return GradeAnswer(problem="refused", reason="the content filter of the provider")
+                return llm_judge.GradeAnswer(
+                    problem="refused", reason="the content filter of the provider"
+                )
             if error.kind == "refused":
                 raise
-            return GradeAnswer(problem="failed", reason=f"{error.kind}: {error}")
+            return llm_judge.GradeAnswer(problem="failed", reason=f"{error.kind}: {error}")
         model = "" if answer.identity is None else answer.identity.model
         if answer.unread or answer.scores is None:
             stored = self.store.read_answer(self.model.model_identity, key)
-            return replace(GradeAnswer.from_json(stored), model=model)
-        return GradeAnswer(int(answer.scores[0]), model=model)
+            return replace(llm_judge.GradeAnswer.from_json(stored), model=model)
+        return llm_judge.GradeAnswer(int(answer.scores[0]), model=model)
 
 
 #: Folder beside the ``dataset.yaml``; people's grades are in another one.
@@ -327,7 +318,7 @@ class WrittenGrades:
         return format_compact_yaml({self.meta.judge: self.entry}).strip()
 
 
-def estimate_judges(request: GradingRequest, store: Path) -> dict[str, CostEstimate]:
+def estimate_judges(request: GradingRequest, store: Path) -> dict[str, call_limits.CostEstimate]:
     """What each judge would ask for and cost; asks nobody."""
     with closing(ScoreStore(store)) as opened:
         return {
@@ -366,20 +357,20 @@ def run_judges(
     written = []
     for name, model in judges.items():
         with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
-            budget = Budget(max_cost, _sum_costs(request, model, opened))
+            budget = call_limits.Budget(max_cost, _sum_costs(request, model, opened))
             grading = _grade_all(request, model, opened, budget, on_progress)
             grades = asyncio.run(grading)
             written.append(_write(request, name, grades, opened))
     return written
 
 
-def _sum_costs(request: GradingRequest, model: JudgeModel, store: ScoreStore) -> float:
+def _sum_costs(request: GradingRequest, model: llm_judge.JudgeModel, store: ScoreStore) -> float:
     """What a judge and then the others cost so far on this dataset."""
     own = _run_key(request.dataset, model)
     judges = request.config.judges.values()
     rest = {_run_key(request.dataset, other) for other in judges} - {own}
-    others = sum(sum_booked_costs(store.read_events(key)) for key in rest)
-    return sum_booked_costs(store.read_events(own)) + others
+    others = sum(call_limits.sum_booked_costs(store.read_events(key)) for key in rest)
+    return call_limits.sum_booked_costs(store.read_events(own)) + others
 
 
 def _write(
@@ -448,7 +439,7 @@ def _describe(
         unread_answers=sum(each.problem in {"refused", "malformed"} for each in answers),
         mean_spread=statistics.fmean(spreads) if spreads else None,
         ungraded=tuple(f"{e.query} {e.document}: {e.problem}: {e.reason}" for e in ungraded),
-        ledger=summarize_events(store.read_events(_run_key(request.dataset, model))),
+        ledger=call_limits.summarize_events(store.read_events(_run_key(request.dataset, model))),
     )
 
 

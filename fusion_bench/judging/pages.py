@@ -19,6 +19,7 @@ from fusion_bench.judging.sensitivity import (
     OrderAgreement,
     SystemSensitivity,
 )
+from fusion_bench.report import page
 from fusion_bench.report.answer_texts import (
     DIFFERENCE,
     FEW_CHANGES,
@@ -27,17 +28,6 @@ from fusion_bench.report.answer_texts import (
     interval_column,
 )
 from fusion_bench.report.data_warnings import judge_section
-from fusion_bench.report.page import (
-    Column,
-    Finding,
-    Page,
-    Section,
-    Table,
-    Tone,
-    columns_of,
-    make_columns,
-    make_table,
-)
 from fusion_bench.stats.comparison import MIN_CHANGED
 from fusion_bench.stats.prediction_powered import PeoplePlan
 from fusion_bench.util.formatting import (
@@ -62,10 +52,10 @@ HOLDS = (
 )
 
 
-def build_estimate_page(estimate: GradeEstimate) -> Page:
+def build_estimate_page(estimate: GradeEstimate) -> page.Page:
     """The differences, each judge alone beside them, and what more judging would do."""
     primary = [each for each in estimate.differences if each.measure == estimate.measures[0]]
-    section = Section(
+    section = page.Section(
         facts=dict(_list_facts(estimate)),
         summary="; ".join(f"{name} {value}" for name, value in _list_facts(estimate)),
         text=HOLDS,
@@ -76,9 +66,11 @@ def build_estimate_page(estimate: GradeEstimate) -> Page:
         ),
     )
     lines = [_describe(estimate, each) for each in primary]
-    headline = Finding(lines[0], key="decision", details=tuple(lines[1:]))
+    headline = page.Finding(lines[0], key="decision", details=tuple(lines[1:]))
     sections = (*judge_section(estimate.data_warnings), section)
-    return Page(f"Estimate: {estimate.name}", sections, headline, _provenance(estimate.provenance))
+    return page.Page(
+        f"Estimate: {estimate.name}", sections, headline, _provenance(estimate.provenance)
+    )
 
 
 def _list_facts(estimate: GradeEstimate) -> Iterator[tuple[str, str]]:
@@ -91,7 +83,7 @@ def _list_facts(estimate: GradeEstimate) -> Iterator[tuple[str, str]]:
 
 def _list_warnings(
     estimate: GradeEstimate, primary: list[EstimatedDifference]
-) -> Iterator[Finding]:
+) -> Iterator[page.Finding]:
     for kind, shares in estimate.unjudged.items():
         most = max(shares, key=lambda name: shares[name])
         if shares[most] > MUCH_UNJUDGED:
@@ -100,26 +92,26 @@ def _list_warnings(
                 f"{judge!r} did not grade {format_percent(shares[most])} of the top 10 of {most}. "
                 "These documents count as not relevant, in the estimate too."
             )
-            yield Finding(text, "warning", "unjudged documents")
+            yield page.Finding(text, "warning", "unjudged documents")
     if estimate.related:
         text = (
             f"{estimate.machine!r} is of the same model family as {list_names(estimate.related)}: "
             "its own difference may favor them. People's correction removes this bias."
         )
-        yield Finding(text, "warning", SHARED_FAMILY)
+        yield page.Finding(text, "warning", SHARED_FAMILY)
     if estimate.trials:
         text = (
             f"The values of {list_names([*estimate.trials])} are means over trials. The intervals "
             "hold for these trials, and not for new ones."
         )
-        yield Finding(text, "warning", "trials")
+        yield page.Finding(text, "warning", "trials")
     worse = [each.candidate for each in primary if _is_wider(each)]
     if worse:
         text = (
             f"People's grades alone give a narrower interval for {list_names(worse)}. The machine "
             "predicts them too badly to help."
         )
-        yield Finding(text, "warning", "no gain")
+        yield page.Finding(text, "warning", "no gain")
 
 
 def _is_wider(each: EstimatedDifference) -> bool:
@@ -131,26 +123,26 @@ def _is_wider(each: EstimatedDifference) -> bool:
     return len(widths) == 2 and widths[0] > widths[1]
 
 
-def _build_table(estimate: GradeEstimate, measure: str) -> Table:
+def _build_table(estimate: GradeEstimate, measure: str) -> page.Table:
     """The differences on one measure."""
     is_primary = measure == estimate.measures[0]
     chosen = [each for each in estimate.differences if each.measure == measure]
     coverage = format_coverage(estimate.alpha)
-    columns: tuple[Column[EstimatedDifference], ...] = (
-        Column("system", lambda each: each.candidate, is_text=True),
+    columns: tuple[page.Column[EstimatedDifference], ...] = (
+        page.Column("system", lambda each: each.candidate, is_text=True),
         DIFFERENCE,
-        Column(f"{coverage} interval", _format_marked_interval),
-        Column("adjusted p" if is_primary else "p", partial(_format_p, estimate.alpha)),
-        Column(
+        page.Column(f"{coverage} interval", _format_marked_interval),
+        page.Column("adjusted p" if is_primary else "p", partial(_format_p, estimate.alpha)),
+        page.Column(
             *("verdict", lambda each: format_answer(each.answer, estimate.min_gain)),
             is_text=True,
             is_name=True,
         ),
-        Column("people alone", lambda each: _format_side(each.people)),
-        Column("machine alone", lambda each: _format_side(each.machine)),
-        Column("λ", lambda each: f"{each.weight:.2f}", is_optional=True),
+        page.Column("people alone", lambda each: _format_side(each.people)),
+        page.Column("machine alone", lambda each: _format_side(each.machine)),
+        page.Column("λ", lambda each: f"{each.weight:.2f}", is_optional=True),
     )
-    return make_table(
+    return page.make_table(
         f"{measure}: difference to {estimate.baseline}",
         columns,
         chosen,
@@ -196,18 +188,18 @@ def _format_side(side: MeanRecord) -> str:
     return format_difference(side.difference, side.low, side.high)
 
 
-def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifference]) -> Table:
+def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifference]) -> page.Table:
     """What more queries of people would do."""
     sizes = sorted({size for each in chosen for size in each.judging.expected})
-    columns: list[Column[EstimatedDifference]] = [
-        Column("system", lambda each: each.candidate, is_text=True),
-        Column("half width now", _format_half_width),
-        *make_columns(
+    columns: list[page.Column[EstimatedDifference]] = [
+        page.Column("system", lambda each: each.candidate, is_text=True),
+        page.Column("half width now", _format_half_width),
+        *page.make_columns(
             {size: f"with {size:,}" for size in sizes},
             lambda size, each: format_number(each.judging.expected.get(size)),
         ),
-        Column("more queries for half", lambda each: _format_added(each.judging)),
-        Column("people alone would need", lambda each: f"{each.judging.people_alone:,}"),
+        page.Column("more queries for half", lambda each: _format_added(each.judging)),
+        page.Column("people alone would need", lambda each: f"{each.judging.people_alone:,}"),
     ]
     notes = (
         f"Expected half widths of the interval where people judge so many of the "
@@ -216,7 +208,7 @@ def _build_judging_table(estimate: GradeEstimate, chosen: list[EstimatedDifferen
         "In brackets: the range that the uncertain spread of people's values leaves. Out of reach: "
         "not even all of them would halve the interval; more queries would.",
     )
-    return make_table("What more queries of people would do", columns, chosen, notes=notes)
+    return page.make_table("What more queries of people would do", columns, chosen, notes=notes)
 
 
 def _format_half_width(each: EstimatedDifference) -> str:
@@ -256,8 +248,8 @@ def _describe(estimate: GradeEstimate, each: EstimatedDifference) -> str:
     )
 
 
-def _provenance(made: Provenance) -> Section:
-    return Section("Provenance", summary=made.origin, facts=made.facts)
+def _provenance(made: Provenance) -> page.Section:
+    return page.Section("Provenance", summary=made.origin, facts=made.facts)
 
 
 #: Share of a top 10 without grades from which a warning says so.
@@ -266,9 +258,9 @@ MOSTLY_UNJUDGED = 0.2
 NAMED_PAIRS = 3
 
 
-def build_sensitivity_page(sensitivity: JudgeSensitivity) -> Page:
+def build_sensitivity_page(sensitivity: JudgeSensitivity) -> page.Page:
     """Means, verdicts and orders by judge."""
-    section = Section(
+    section = page.Section(
         facts=dict(_list_judge_facts(sensitivity)),
         summary="; ".join(f"{name} {value}" for name, value in _list_judge_facts(sensitivity)),
         findings=tuple(_list_judge_warnings(sensitivity)),
@@ -278,11 +270,11 @@ def build_sensitivity_page(sensitivity: JudgeSensitivity) -> Page:
             _build_order_table(sensitivity),
         ),
     )
-    tone: Tone = "warning" if sensitivity.unstable else "plain"
-    headline = Finding(_describe_verdicts(sensitivity), tone, key="decision")
+    tone: page.Tone = "warning" if sensitivity.unstable else "plain"
+    headline = page.Finding(_describe_verdicts(sensitivity), tone, key="decision")
     sections = (*judge_section(sensitivity.data_warnings), section)
     provenance = _provenance(sensitivity.provenance)
-    return Page(f"Judges of {sensitivity.name}", sections, headline, provenance)
+    return page.Page(f"Judges of {sensitivity.name}", sections, headline, provenance)
 
 
 def _list_judge_facts(sensitivity: JudgeSensitivity) -> Iterator[tuple[str, str]]:
@@ -292,7 +284,7 @@ def _list_judge_facts(sensitivity: JudgeSensitivity) -> Iterator[tuple[str, str]
     yield "baseline", sensitivity.baseline
 
 
-def _list_judge_warnings(sensitivity: JudgeSensitivity) -> Iterator[Finding]:
+def _list_judge_warnings(sensitivity: JudgeSensitivity) -> Iterator[page.Finding]:
     for judge in sensitivity.judges:
         if judge.queries > sensitivity.queries:
             text = (
@@ -300,19 +292,19 @@ def _list_judge_warnings(sensitivity: JudgeSensitivity) -> Iterator[Finding]:
                 f"{sensitivity.queries:,} that all of these judges graded: choose judges with "
                 "--judge."
             )
-            yield Finding(text, "warning", "common queries")
+            yield page.Finding(text, "warning", "common queries")
         if judge.related:
             text = (
                 f"{judge.name!r} is of the same model family as {list_names(judge.related)}, and "
                 "may favor them."
             )
-            yield Finding(text, "warning", SHARED_FAMILY)
+            yield page.Finding(text, "warning", SHARED_FAMILY)
         if judge.sample == "chosen":
             text = (
                 f"The queries of {judge.name!r} are no random sample: the verdicts hold for these "
                 "queries alone."
             )
-            yield Finding(text, "warning", "chosen queries")
+            yield page.Finding(text, "warning", "chosen queries")
         shares = {name: share for name, share in judge.unjudged.items() if share is not None}
         most = max(shares, key=lambda name: shares[name], default=None)
         if most is not None and shares[most] > MOSTLY_UNJUDGED:
@@ -320,10 +312,10 @@ def _list_judge_warnings(sensitivity: JudgeSensitivity) -> Iterator[Finding]:
                 f"{judge.name!r} did not grade {format_percent(shares[most])} of the top 10 of "
                 f"{most}. These documents count as not relevant."
             )
-            yield Finding(text, "warning", "unjudged documents")
+            yield page.Finding(text, "warning", "unjudged documents")
 
 
-def _build_mean_table(sensitivity: JudgeSensitivity) -> Table:
+def _build_mean_table(sensitivity: JudgeSensitivity) -> page.Table:
     """A column a judge: the mean of each system, and its place."""
     places = {
         judge.name: sorted(
@@ -331,15 +323,15 @@ def _build_mean_table(sensitivity: JudgeSensitivity) -> Table:
         )
         for n, judge in enumerate(sensitivity.judges)
     }
-    columns: list[Column[SystemSensitivity]] = [
-        Column("system", lambda each: each.system, is_text=True),
-        *make_columns(
+    columns: list[page.Column[SystemSensitivity]] = [
+        page.Column("system", lambda each: each.system, is_text=True),
+        *page.make_columns(
             {n: judge.name for n, judge in enumerate(sensitivity.judges)},
             lambda n, each: _format_place(each.verdicts[n], places),
         ),
     ]
     note = "In brackets: the place among the systems; equal means share the better one."
-    return make_table(
+    return page.make_table(
         f"{sensitivity.measure} by judge",
         columns,
         sensitivity.systems,
@@ -353,21 +345,21 @@ def _format_place(verdict: JudgeVerdict, places: Mapping[str, Sequence[float]]) 
     return f"{format_number(verdict.mean)} ({place})"
 
 
-def _build_verdict_table(sensitivity: JudgeSensitivity) -> Table:
+def _build_verdict_table(sensitivity: JudgeSensitivity) -> page.Table:
     """A row a system and judge."""
     alpha, coverage = sensitivity.alpha, format_coverage(sensitivity.alpha)
     answer = partial(format_answer, min_gain=sensitivity.min_gain, alpha=alpha)
-    verdicts: tuple[Column[JudgeVerdict], ...] = (
-        Column("judge", lambda verdict: verdict.judge, is_text=True, is_name=True),
+    verdicts: tuple[page.Column[JudgeVerdict], ...] = (
+        page.Column("judge", lambda verdict: verdict.judge, is_text=True, is_name=True),
         *(DIFFERENCE, interval_column(alpha)),
-        Column("adjusted p", lambda verdict: format_p_value(verdict.p_adjusted, alpha=alpha)),
-        Column("verdict", lambda verdict: answer(verdict.answer), is_text=True, is_name=True),
-        Column(f"shift from {sensitivity.judges[0].name}", _format_shift),
+        page.Column("adjusted p", lambda verdict: format_p_value(verdict.p_adjusted, alpha=alpha)),
+        page.Column("verdict", lambda verdict: answer(verdict.answer), is_text=True, is_name=True),
+        page.Column(f"shift from {sensitivity.judges[0].name}", _format_shift),
     )
-    columns: list[Column[tuple[SystemSensitivity, int]]] = [
-        Column("system", lambda pair: "" if pair[1] else pair[0].system, is_text=True),
-        *columns_of(verdicts, lambda pair: pair[0].verdicts[pair[1]]),
-        Column("together", _format_stability, is_text=True, is_name=True),
+    columns: list[page.Column[tuple[SystemSensitivity, int]]] = [
+        page.Column("system", lambda pair: "" if pair[1] else pair[0].system, is_text=True),
+        *page.columns_of(verdicts, lambda pair: pair[0].verdicts[pair[1]]),
+        page.Column("together", _format_stability, is_text=True, is_name=True),
     ]
     pairs = [
         (each, n)
@@ -382,7 +374,7 @@ def _build_verdict_table(sensitivity: JudgeSensitivity) -> Table:
         "hold together (Bonferroni). Where one includes 0, no bias between the two is shown, even "
         "if their verdicts differ.",
     )
-    return make_table(
+    return page.make_table(
         f"{sensitivity.measure}: difference to {sensitivity.baseline}",
         columns,
         pairs,
@@ -401,21 +393,23 @@ def _format_stability(pair: tuple[SystemSensitivity, int]) -> str:
     return "" if pair[1] else pair[0].stability or ""
 
 
-def _build_order_table(sensitivity: JudgeSensitivity) -> Table:
+def _build_order_table(sensitivity: JudgeSensitivity) -> page.Table:
     """A row a pair of judges."""
-    columns: tuple[Column[OrderAgreement], ...] = (
-        Column("judges", lambda each: f"{each.first}, {each.second}", is_text=True, is_name=True),
-        Column("Kendall's τ", lambda each: format_number(each.tau, signed=True)),
-        Column("same order", lambda each: str(each.agreeing)),
-        Column("opposite", lambda each: str(each.opposite)),
-        Column("tied", lambda each: str(each.tied)),
-        Column("swapped", _list_pairs, is_text=True),
+    columns: tuple[page.Column[OrderAgreement], ...] = (
+        page.Column(
+            "judges", lambda each: f"{each.first}, {each.second}", is_text=True, is_name=True
+        ),
+        page.Column("Kendall's τ", lambda each: format_number(each.tau, signed=True)),
+        page.Column("same order", lambda each: str(each.agreeing)),
+        page.Column("opposite", lambda each: str(each.opposite)),
+        page.Column("tied", lambda each: str(each.tied)),
+        page.Column("swapped", _list_pairs, is_text=True),
     )
     notes = (
         "τ-b over the means of the systems, the baseline included: 1 = the same order, 0 = no "
         "agreement, -1 = the opposite one. Tied: equal means to one of the two judges.",
     )
-    return make_table("Order of the systems", columns, sensitivity.orders, notes=notes)
+    return page.make_table("Order of the systems", columns, sensitivity.orders, notes=notes)
 
 
 def _list_pairs(order: OrderAgreement) -> str:

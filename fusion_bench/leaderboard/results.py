@@ -19,17 +19,8 @@ from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.compared_reports import veto_answer
+from fusion_bench.leaderboard import records
 from fusion_bench.leaderboard.evaluate import FILLED, JUDGED, JUDGED_ONLY, fingerprint_row
-from fusion_bench.leaderboard.records import (
-    Cell,
-    CollectionHead,
-    Leaderboard,
-    StoredCollection,
-    SystemRow,
-    cell_path,
-    read_cell,
-    read_head,
-)
 from fusion_bench.leaderboard.rows import BASELINE, MEASURE
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Comparison
 from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
@@ -112,8 +103,8 @@ class CollectionResults:
         cells: Finished rows by name, with their values.
     """
 
-    head: CollectionHead
-    cells: Mapping[str, Cell]
+    head: records.CollectionHead
+    cells: Mapping[str, records.Cell]
 
     @property
     def is_scored(self) -> bool:
@@ -131,7 +122,7 @@ class CollectionResults:
         values = self.values(name, measure)
         return float("nan") if values is None else float(values.mean())
 
-    def rows_of(self, *kinds: str) -> list[SystemRow]:
+    def rows_of(self, *kinds: str) -> list[records.SystemRow]:
         """The finished rows of these kinds."""
         return [row for row in self.head.rows if row.kind in kinds and row.name in self.cells]
 
@@ -202,7 +193,7 @@ class CollectionResults:
         return number_by_appearance(self.head.groups)[0]
 
 
-def collect_cells(folder: Path, clusters: Mapping[str, str]) -> Leaderboard:
+def collect_cells(folder: Path, clusters: Mapping[str, str]) -> records.Leaderboard:
     """The finished cells below a folder that are of the present data, code and budget.
 
     Args:
@@ -211,21 +202,23 @@ def collect_cells(folder: Path, clusters: Mapping[str, str]) -> Leaderboard:
     """
     collections = []
     for path in sorted(path for path in folder.glob("*") if path.is_dir()):
-        head = read_head(path)
+        head = records.read_head(path)
         if head is not None:
-            collections.append(StoredCollection(head=head, cells=tuple(_read_cells(path, head))))
-    return Leaderboard(collections=tuple(collections), clusters=dict(clusters))
+            collections.append(
+                records.StoredCollection(head=head, cells=tuple(_read_cells(path, head)))
+            )
+    return records.Leaderboard(collections=tuple(collections), clusters=dict(clusters))
 
 
-def _read_cells(folder: Path, head: CollectionHead) -> Iterator[Cell]:
+def _read_cells(folder: Path, head: records.CollectionHead) -> Iterator[records.Cell]:
     for row in head.rows:
-        cell = read_cell(cell_path(folder, row.name))
+        cell = records.read_cell(records.cell_path(folder, row.name))
         wanted = fingerprint_row(head.fingerprint, row, head.budget)
         if cell is not None and cell.fingerprint == wanted:
             yield cell
 
 
-def list_results(leaderboard: Leaderboard) -> list[CollectionResults]:
+def list_results(leaderboard: records.Leaderboard) -> list[CollectionResults]:
     """Every collection with a finished baseline, in order of name."""
     results = []
     for each in leaderboard.collections:

@@ -19,13 +19,7 @@ from fusion_bench.live.query_lists import ListRules, Source
 from fusion_bench.live.rerankers import ChainConfig, RerankerLike
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.models.rerank_config import (
-    RerankConfig,
-    RerankSettings,
-    merge_settings,
-    read_rerank_config,
-    select_providers,
-)
+from fusion_bench.models import rerank_config
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import Provider, providers
 from fusion_bench.ranking.plain_systems import needs_fitting
@@ -99,7 +93,7 @@ class PipelineConfig:
     spaces: Mapping[str, ScoreSpace]
     chains: Mapping[str, ChainConfig]
     retrievers: Mapping[str, Source]
-    settings: RerankSettings
+    settings: rerank_config.RerankSettings
     crag: CragRule | None = None
     v2_enabled: bool = True
     keeps_unread: bool = False
@@ -170,7 +164,7 @@ def configure_pipeline(
     *,
     rerankers: Mapping[str, RerankerLike] | None = None,
     retrievers: Mapping[str, Source] | None = None,
-    settings: RerankSettings | Mapping[str, Any] | None = None,
+    settings: rerank_config.RerankSettings | Mapping[str, Any] | None = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     crag: CragRule | Mapping[str, Any] | None = None,
     enabled: bool = True,
@@ -183,8 +177,8 @@ def configure_pipeline(
     given = apply_switch(system if isinstance(system, System) else parse_system(system))
     chosen = (
         settings
-        if isinstance(settings, RerankSettings)
-        else merge_settings("production", settings or {})
+        if isinstance(settings, rerank_config.RerankSettings)
+        else rerank_config.merge_settings("production", settings or {})
     )
     chains = rerankers if enabled and rerankers is not None else {}
     return PipelineConfig(
@@ -213,7 +207,9 @@ def parse_system(keys: Mapping[str, Any]) -> System:
     return parse_model(System, {**keys, "name": name}, name)
 
 
-def _name_chain(name: str, given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+def _name_chain(
+    name: str, given: RerankerLike, settings: rerank_config.RerankSettings
+) -> ChainConfig:
     """The chain that a caller names.
 
     Args:
@@ -230,11 +226,11 @@ def _name_chain(name: str, given: RerankerLike, settings: RerankSettings) -> Cha
         raise ConfigError(f"rerankers: {name}: {error}") from None
 
 
-def _read_chain(given: RerankerLike, settings: RerankSettings) -> ChainConfig:
+def _read_chain(given: RerankerLike, settings: rerank_config.RerankSettings) -> ChainConfig:
     if isinstance(given, str | os.PathLike) and Path(given).suffix in {".yaml", ".yml"}:
-        given = read_rerank_config(Path(given))
-    if isinstance(given, RerankConfig):
-        return tuple(select_providers(given, None, (), ())), given.live_settings()
+        given = rerank_config.read_rerank_config(Path(given))
+    if isinstance(given, rerank_config.RerankConfig):
+        return tuple(rerank_config.select_providers(given, None, (), ())), given.live_settings()
     is_several = isinstance(given, Sequence) and not isinstance(given, str)
     items = cast("Sequence[Any]", given) if is_several else [given]
     if not items:

@@ -19,13 +19,8 @@ from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.live.query_lists import QueryHit, candidate_ids
 from fusion_bench.methods.blend import RerankBlend
+from fusion_bench.ranking import system_ranking
 from fusion_bench.ranking.plain_systems import plain_systems
-from fusion_bench.ranking.system_ranking import (
-    SystemRanking,
-    fused_list,
-    name_system_in_errors,
-    rank_candidates,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +126,9 @@ def rank_documents(
         ConfigError: The system does not fit the lists.
     """
     [(_, plain, part)] = plain_systems(system, runs)
-    ranking = rank_candidates(plain, part)
+    ranking = system_ranking.rank_candidates(plain, part)
     view = ranking.runs
-    fused = fused_list(view, plain.fusion)
+    fused = system_ranking.fused_list(view, plain.fusion)
     columns = (ranking.scores, fused.scores, _rerank_scores(plain, ranking))
     scores, fused_scores, rerank_scores = (column.tolist() for column in columns)
     ids, extras, hits = candidate_ids(view), _merge_extras(lists), _source_hits(plain, view)
@@ -152,13 +147,13 @@ def rank_documents(
     )
 
 
-def _rerank_scores(system: System, ranking: SystemRanking) -> FloatArray:
+def _rerank_scores(system: System, ranking: system_ranking.SystemRanking) -> FloatArray:
     """(N,): rerank scores on the unit scale; NaN = not scored."""
     runs, blend = ranking.runs, system.blend
     if not isinstance(blend, RerankBlend):
         return np.full(len(runs.documents), np.nan)
-    with name_system_in_errors(system):
-        fused = fused_list(runs, system.fusion)
+    with system_ranking.name_system_in_errors(system):
+        fused = system_ranking.fused_list(runs, system.fusion)
         _, unit, _ = blend.score_candidates(runs, fused, runs.spaces)
     raw = runs.rerank[runs.rerankers.index(blend.reranker)]
     return np.where(np.isnan(raw), np.nan, unit)

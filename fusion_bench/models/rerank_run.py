@@ -16,35 +16,10 @@ from pathlib import Path
 from fusion_bench.errors import ConfigError, DataError, ProviderError
 from fusion_bench.io.outputs import check_output, is_earlier_output
 from fusion_bench.io.provenance import ListMeta, write_with_meta
+from fusion_bench.models import call_limits, candidates, provider_session, rerank_config
 from fusion_bench.models.answer_stores import ScoreStore, lock_models
-from fusion_bench.models.call_limits import (
-    Budget,
-    CostEstimate,
-    run_key,
-    sum_booked_costs,
-    summarize_events,
-)
-from fusion_bench.models.candidates import (
-    QueryCandidates,
-    ScoringRequest,
-    find_system,
-    prepare_request,
-)
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.options import RerankOptions
-from fusion_bench.models.provider_session import (
-    LateReranker,
-    ProviderChain,
-    ProviderSession,
-    RerankAnswer,
-    connect_provider,
-)
-from fusion_bench.models.rerank_config import (
-    RerankConfig,
-    RerankSettings,
-    read_rerank_config,
-    select_providers,
-)
 from fusion_bench.models.reranker_protocol import Reranker, Usage
 from fusion_bench.models.rerankers import HttpProvider, Provider
 from fusion_bench.util.files import require_folder, resolve_path
@@ -56,20 +31,20 @@ log = logging.getLogger("fusion_bench.rerank")
 OnProgress = Callable[[int, int, float], None]
 
 
-def _run_key(work: ScoringRequest, provider: Provider) -> str:
+def _run_key(work: candidates.ScoringRequest, provider: Provider) -> str:
     facts = (work.dataset, work.fingerprint, work.system.name, work.depth, work.split)
-    return run_key(provider.model_identity, *facts)
+    return call_limits.run_key(provider.model_identity, *facts)
 
 
 async def _score_queries(
-    work: ScoringRequest,
+    work: candidates.ScoringRequest,
     providers: Sequence[Provider],
-    settings: RerankSettings,
+    settings: rerank_config.RerankSettings,
     store: ScoreStore,
     *,
     max_cost: float | None,
     on_progress: OnProgress,
-) -> tuple[ProviderChain, dict[str, RerankAnswer]]:
+) -> tuple[provider_session.ProviderChain, dict[str, provider_session.RerankAnswer]]:
     """Score everything that is not in the store yet.
 
     Args:
@@ -88,9 +63,9 @@ async def _score_queries(
         ProviderError: A refusal, when settings are strict.
     """
     run = _run_key(work, providers[0])
-    budget = Budget(max_cost, sum_booked_costs(store.read_events(run)))
+    budget = call_limits.Budget(max_cost, call_limits.sum_booked_costs(store.read_events(run)))
     deadline = None if settings.deadline is None else settings.deadline.remaining_ms(0.0) / 1e3
-    answers: dict[str, RerankAnswer] = {}
+    answers: dict[str, provider_session.RerankAnswer] = {}
     async with AsyncExitStack() as stack:
         rerankers = await _open_rerankers(providers, settings, deadline, stack)
         sessions = []
@@ -98,16 +73,16 @@ async def _score_queries(
             configured = provider.model_identity
             if reranker.identity.model != provider.model and configured != reranker.identity:
                 store.save_model(configured, reranker.identity.model)
-            session = ProviderSession(
+            session = provider_session.ProviderSession(
                 reranker, settings, provider=provider, store=store, run=run, budget=budget
             )
-            if isinstance(reranker, LateReranker):
+            if isinstance(reranker, provider_session.LateReranker):
                 session.breaker.open_now()
             sessions.append(session)
-        chain = ProviderChain(sessions, settings)
+        chain = provider_session.ProviderChain(sessions, settings)
         on_progress(0, len(work.queries), budget.spent)
 
-        async def score_query(query: QueryCandidates) -> None:
+        async def score_query(query: candidates.QueryCandidates) -> None:
             answers[query.id] = await _score_query(query, chain, deadline, store, run)
             on_progress(len(answers), len(work.queries), budget.spent)
 
@@ -118,7 +93,7 @@ async def _score_queries(
 
 async def _open_rerankers(
     providers: Sequence[Provider],
-    settings: RerankSettings,
+    settings: rerank_config.RerankSettings,
     deadline: float | None,
     stack: AsyncExitStack,
 ) -> list[Reranker]:
@@ -137,12 +112,12 @@ async def _open_rerankers(
         is_remote = isinstance(provider, HttpProvider)  # to load a model takes its time
         seconds = min(limit, deadline or limit) if is_remote else None
         try:
-            rerankers.append(await connect_provider(provider, seconds, stack))
+            rerankers.append(await provider_session.connect_provider(provider, seconds, stack))
         except ProviderError as error:
             if error.kind == "refused" and settings.strict:
                 raise
             errors.append(error)
-            rerankers.append(LateReranker(provider, limit, stack))
+            rerankers.append(provider_session.LateReranker(provider, limit, stack))
     if len(errors) == len(providers):
         raise errors[0]
     for failure in errors:
@@ -151,12 +126,12 @@ async def _open_rerankers(
 
 
 async def _score_query(
-    query: QueryCandidates,
-    chain: ProviderChain,
+    query: candidates.QueryCandidates,
+    chain: provider_session.ProviderChain,
     deadline: float | None,
     store: ScoreStore,
     run: str,
-) -> RerankAnswer:
+) -> provider_session.RerankAnswer:
     started = time.monotonic()
     texts = [*query.candidates.values()]
     answer = await chain.score_documents(query.text, texts, deadline)
@@ -210,9 +185,9 @@ class WrittenList(TableView):
 
 
 def _build_list(
-    request: ScoringRequest,
-    chain: ProviderChain,
-    answers: Mapping[str, RerankAnswer],
+    request: candidates.ScoringRequest,
+    chain: provider_session.ProviderChain,
+    answers: Mapping[str, provider_session.RerankAnswer],
     events: Iterable[dict[str, object]],
     settings: dict[str, object],
 ) -> tuple[bytes, ListMeta]:
@@ -265,13 +240,13 @@ def _build_list(
         unread=unread,
         settings=settings,
         # A query that has the candidates of several repeats costs more.
-        ledger=summarize_events(events)
+        ledger=call_limits.summarize_events(events)
         | ({"trials": request.repeats} if request.repeats > 1 else {}),
     )
 
 
 def _describe_unread(
-    unread: Mapping[str, tuple[int, ...]], answers: Mapping[str, RerankAnswer]
+    unread: Mapping[str, tuple[int, ...]], answers: Mapping[str, provider_session.RerankAnswer]
 ) -> dict[str, str]:
     """Query → how many of its scores could not be read."""
     scores = {query: pluralize(len(answers[query].scores or ()), "score") for query in unread}
@@ -283,11 +258,13 @@ def _describe_unread(
 
 def _check_run(
     dataset: Path, options: RerankOptions
-) -> tuple[Path, ScoringRequest, list[Provider], RerankConfig]:
+) -> tuple[Path, candidates.ScoringRequest, list[Provider], rerank_config.RerankConfig]:
     """Check inputs and options: the file, what is scored by whom, and how; nobody is asked yet."""
-    system = find_system(options.system, dataset, options.experiment)
-    config = read_rerank_config(options.config)
-    providers = select_providers(config, options.provider, options.fallbacks, options.overrides)
+    system = candidates.find_system(options.system, dataset, options.experiment)
+    config = rerank_config.read_rerank_config(options.config)
+    providers = rerank_config.select_providers(
+        config, options.provider, options.fallbacks, options.overrides
+    )
     name = safe_file_name(f"{system.name}-{providers[0].method}")
     path = options.out or dataset.parent / "rerank" / f"{name}.jsonl"
     if path.suffix != ".jsonl" or path.is_dir():
@@ -302,11 +279,11 @@ def _check_run(
             f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
             "--set price.per_1000_searches=… or price.per_million_tokens=…"
         )
-    request = prepare_request(dataset, system, depth=options.depth, split=options.split)
+    request = candidates.prepare_request(dataset, system, depth=options.depth, split=options.split)
     return path, request, providers, config
 
 
-def estimate_list(dataset: Path, options: RerankOptions) -> CostEstimate:
+def estimate_list(dataset: Path, options: RerankOptions) -> call_limits.CostEstimate:
     """What :func:`score_list` would ask for and cost; asks nobody.
 
     Raises:
@@ -364,7 +341,9 @@ def safe_file_name(name: str) -> str:
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
 
 
-def _estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) -> CostEstimate:
+def _estimate_cost(
+    work: candidates.ScoringRequest, provider: Provider, store: ScoreStore
+) -> call_limits.CostEstimate:
     """Estimate the cost of all candidates whose score is not stored.
 
     Args:
@@ -388,6 +367,6 @@ def _estimate_cost(work: ScoringRequest, provider: Provider, store: ScoreStore) 
             batch = distinct[start : start + provider.batch]
             usage += provider.estimate_usage(question.text, batch)
     cost = None if provider.price is None else provider.price.cost_of(usage)
-    return CostEstimate(
+    return call_limits.CostEstimate(
         configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.repeats
     )

@@ -27,15 +27,10 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend, Replace
+from fusion_bench.models import rerank_config
 from fusion_bench.models.call_limits import CircuitBreaker
 from fusion_bench.models.candidates import find_system
 from fusion_bench.models.options import RerankOptions
-from fusion_bench.models.rerank_config import (
-    BreakerRules,
-    RerankSettings,
-    SimulationSettings,
-    read_rerank_config,
-)
 from fusion_bench.models.rerank_run import safe_file_name
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
@@ -218,8 +213,8 @@ def _describe_deadline(
 def _describe_breaker(
     outcomes: SimulationInput,
     points: Sequence[SimulationPoint],
-    spec: SimulationSettings,
-    settings: RerankSettings,
+    spec: rerank_config.SimulationSettings,
+    settings: rerank_config.RerankSettings,
 ) -> Iterator[str]:
     """What the breaker and the second provider change, and why either may change nothing.
 
@@ -269,13 +264,13 @@ def _is_equal(first: SimulationPoint, other: SimulationPoint) -> bool:
 #: Standard normal quantile of 95 %.
 Z95 = 1.6448536269514722
 #: A breaker that never opens.
-NEVER = BreakerRules(failures=10**9)
+NEVER = rerank_config.BreakerRules(failures=10**9)
 
 
 def run_simulation(
     quality: SimulationInput,
-    spec: SimulationSettings,
-    settings: RerankSettings,
+    spec: rerank_config.SimulationSettings,
+    settings: rerank_config.RerankSettings,
     on_progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> SimulationResult:
     """Simulate every failure rate and every deadline.
@@ -335,7 +330,7 @@ class _TrafficSample:
         outages: Seed of the outages.
     """
 
-    def __init__(self, spec: SimulationSettings, repeat: int) -> None:
+    def __init__(self, spec: rerank_config.SimulationSettings, repeat: int) -> None:
         rng = np.random.default_rng((spec.seed, repeat))
         n = spec.queries
         self.arrives = np.cumsum(rng.exponential(1 / spec.queries_per_second, n))
@@ -353,8 +348,8 @@ class _PointSimulation:
 
     quality: SimulationInput
     traffic: _TrafficSample
-    spec: SimulationSettings
-    settings: RerankSettings
+    spec: rerank_config.SimulationSettings
+    settings: rerank_config.RerankSettings
     rate: float
     breaker: bool
     fallback: bool
@@ -464,7 +459,7 @@ def simulate_list(
     title = dataset.parent.name
     name = f"simulate-{safe_file_name(f'{title}-{options.system}')}"
     folder = require_folder(options.out or Path("reports/rerank") / name)
-    config = read_rerank_config(options.config)
+    config = rerank_config.read_rerank_config(options.config)
     spec = config.override_simulation(options.overrides)
     outcomes = measure_outcomes(
         dataset,

@@ -23,25 +23,8 @@ from fusion_bench.evaluation.report_changes import (
 )
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
-from fusion_bench.report.answer_texts import (
-    DIFFERENCE,
-    describe_few_changes,
-    find_answer_tone,
-    format_answer,
-    format_compared_interval,
-    p_column,
-)
+from fusion_bench.report import answer_texts, page
 from fusion_bench.report.data_warnings import find_report_warnings, warning_sections
-from fusion_bench.report.page import (
-    Column,
-    Finding,
-    Page,
-    Section,
-    Table,
-    Tone,
-    join_decisions,
-    make_table,
-)
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import (
@@ -56,7 +39,7 @@ ABSENT = "absent"
 PAIRED = "they hold together for all systems that both reports have"
 
 
-def change_section(change: ReportChange, min_gain: float) -> Section:
+def change_section(change: ReportChange, min_gain: float) -> page.Section:
     """The section of a page.
 
     Args:
@@ -66,35 +49,35 @@ def change_section(change: ReportChange, min_gain: float) -> Section:
     findings = tuple(_describe_changes(change))
     tables = tuple(_tables(change, min_gain))
     title = f"Since the report of {change.then}"
-    return Section(title, findings=findings, parts=tables, key="change")
+    return page.Section(title, findings=findings, parts=tables, key="change")
 
 
-def _describe_changes(change: ReportChange) -> Iterator[Finding]:
+def _describe_changes(change: ReportChange) -> Iterator[page.Finding]:
     if not change.is_changed:
-        yield Finding("No setting, system, list or value changed.", key="change")
+        yield page.Finding("No setting, system, list or value changed.", key="change")
     for each in change.collections:
         yield from _describe_collection(each)
 
 
-def _describe_collection(change: CollectionChange) -> Iterator[Finding]:
+def _describe_collection(change: CollectionChange) -> Iterator[page.Finding]:
     """What changed on one collection, and what speaks against comparing it."""
     if change.status != "both":
         text = "is new" if change.status == "new" else "is not evaluated any more"
-        yield Finding(f"{change.name} {text}.", key="change")
+        yield page.Finding(f"{change.name} {text}.", key="change")
         return
     systems = [system for system in change.systems if system.is_changed]
     if systems or change.queries.changed:
-        yield Finding(
+        yield page.Finding(
             f"{change.name}: {pluralize(len(systems), 'system')} of {len(change.systems):,} and "
             f"the values of {pluralize(change.queries.changed, 'query')} changed.",
             key="change",
         )
     if change.data:
-        yield Finding(
+        yield page.Finding(
             f"{change.name}: the contents of {', '.join(change.data)} changed.", "warning", "change"
         )
     if change.queries_added or change.queries_removed:
-        yield Finding(
+        yield page.Finding(
             f"{change.name}: {pluralize(change.queries_added, 'query')} added, "
             f"{change.queries_removed:,} removed. Differences are over those of both reports.",
             "warning",
@@ -102,7 +85,7 @@ def _describe_collection(change: CollectionChange) -> Iterator[Finding]:
         )
 
 
-def _tables(change: ReportChange, min_gain: float) -> Iterator[Table]:
+def _tables(change: ReportChange, min_gain: float) -> Iterator[page.Table]:
     settings = _setting_table(change)
     if settings is not None:
         yield settings
@@ -110,7 +93,7 @@ def _tables(change: ReportChange, min_gain: float) -> Iterator[Table]:
         yield from _value_tables(collection, min_gain)
 
 
-def _setting_table(change: ReportChange) -> Table | None:
+def _setting_table(change: ReportChange) -> page.Table | None:
     """Every value of a configuration that changed; systems that changed alike share a row."""
     owners: dict[SettingChange, list[str]] = {}
     for kind, changes in (("setting", change.settings), ("version", change.versions)):
@@ -121,18 +104,20 @@ def _setting_table(change: ReportChange) -> Table | None:
             for each in system.config:
                 names = owners.setdefault(each, [])
                 names += [] if system.name in names else [system.name]
-    columns: list[Column[tuple[SettingChange, list[str]]]] = [
-        Column("of", lambda pair: ", ".join(pair[1]), is_text=True),
-        Column("path", lambda pair: pair[0].path, is_text=True),
-        Column("then", lambda pair: pair[0].then or ABSENT, is_text=True),
-        Column("now", lambda pair: pair[0].now or ABSENT, is_text=True),
+    columns: list[page.Column[tuple[SettingChange, list[str]]]] = [
+        page.Column("of", lambda pair: ", ".join(pair[1]), is_text=True),
+        page.Column("path", lambda pair: pair[0].path, is_text=True),
+        page.Column("then", lambda pair: pair[0].then or ABSENT, is_text=True),
+        page.Column("now", lambda pair: pair[0].now or ABSENT, is_text=True),
     ]
-    return make_table("Configuration then and now", columns, owners.items()) if owners else None
+    return (
+        page.make_table("Configuration then and now", columns, owners.items()) if owners else None
+    )
 
 
 def _value_tables(
     collection: CollectionChange, min_gain: float, *, alpha: float = 0.05
-) -> Iterator[Table]:
+) -> Iterator[page.Table]:
     """The systems that changed, and the queries.
 
     Args:
@@ -147,26 +132,28 @@ def _value_tables(
         count = pluralize(collection.queries.changed, "changed query")
         note = f"Of {count}, each with the system on which it changed most."
         title = f"Queries of {collection.name} that changed most"
-        yield make_table(title, QUERY_COLUMNS, collection.queries.rows, notes=(note,))
+        yield page.make_table(title, QUERY_COLUMNS, collection.queries.rows, notes=(note,))
 
 
 def _system_table(
     collection: CollectionChange, systems: Sequence[SystemChange], min_gain: float, alpha: float
-) -> Table:
+) -> page.Table:
     """Columns that no row fills are left out."""
-    answer = partial(format_answer, min_gain=min_gain, alpha=alpha)
-    columns: list[Column[SystemChange]] = [
-        Column("system", lambda row: row.name, is_text=True),
-        Column("then", lambda row: _format_mean(row.then)),
-        Column("now", lambda row: _format_mean(row.now)),
-        DIFFERENCE.of(_find_moved),
-        Column("interval", format_compared_interval).of(lambda row: row.comparison),
-        p_column(alpha, "adjusted p").of(lambda row: row.comparison),
-        Column[SystemChange]("better", lambda row: f"{row.better:,}").of(_find_moved),
-        Column[SystemChange]("worse", lambda row: f"{row.worse:,}").of(_find_moved),
-        Column("change", lambda row: answer(row.answer), is_text=True),
-        Column("verdict then", lambda row: answer(row.answer_then), is_text=True),
-        Column("verdict now", lambda row: answer(row.answer_now), is_text=True),
+    answer = partial(answer_texts.format_answer, min_gain=min_gain, alpha=alpha)
+    columns: list[page.Column[SystemChange]] = [
+        page.Column("system", lambda row: row.name, is_text=True),
+        page.Column("then", lambda row: _format_mean(row.then)),
+        page.Column("now", lambda row: _format_mean(row.now)),
+        answer_texts.DIFFERENCE.of(_find_moved),
+        page.Column("interval", answer_texts.format_compared_interval).of(
+            lambda row: row.comparison
+        ),
+        answer_texts.p_column(alpha, "adjusted p").of(lambda row: row.comparison),
+        page.Column[SystemChange]("better", lambda row: f"{row.better:,}").of(_find_moved),
+        page.Column[SystemChange]("worse", lambda row: f"{row.worse:,}").of(_find_moved),
+        page.Column("change", lambda row: answer(row.answer), is_text=True),
+        page.Column("verdict then", lambda row: answer(row.answer_then), is_text=True),
+        page.Column("verdict now", lambda row: answer(row.answer_now), is_text=True),
     ]
     note = (
         "Means over all queries of each report; the difference is now - then over the queries that "
@@ -174,11 +161,11 @@ def _system_table(
     )
     comparisons = [row.comparison for row in collection.systems if row.comparison is not None]
     coverage = format_coverage(alpha)
-    notes = [note, describe_few_changes(comparisons, coverage)]
+    notes = [note, answer_texts.describe_few_changes(comparisons, coverage)]
     if comparisons:
         notes.insert(1, f"interval, adjusted p = paired by query; {PAIRED}.")
     title = f"{collection.measure} on {collection.name}"
-    return make_table(
+    return page.make_table(
         title, columns, systems, notes=filter(None, notes), tone=_system_tone
     ).without_empty_columns()
 
@@ -192,22 +179,22 @@ def _format_mean(mean: float | None) -> str:
     return ABSENT if mean is None else format_number(mean)
 
 
-def _system_tone(system: SystemChange) -> Tone:
+def _system_tone(system: SystemChange) -> page.Tone:
     answer = system.answer_now if system.comparison is None else system.answer
-    return find_answer_tone(answer)
+    return answer_texts.find_answer_tone(answer)
 
 
 #: The queries that changed most.
-QUERY_COLUMNS: tuple[Column[QueryChange], ...] = (
-    Column("query", lambda row: row.query, is_text=True),
-    Column("system", lambda row: row.system, is_text=True),
-    Column("then", lambda row: format_number(row.then)),
-    Column("now", lambda row: format_number(row.now)),
-    Column("difference", lambda row: format_number(row.now - row.then, signed=True)),
+QUERY_COLUMNS: tuple[page.Column[QueryChange], ...] = (
+    page.Column("query", lambda row: row.query, is_text=True),
+    page.Column("system", lambda row: row.system, is_text=True),
+    page.Column("then", lambda row: format_number(row.then)),
+    page.Column("now", lambda row: format_number(row.now)),
+    page.Column("difference", lambda row: format_number(row.now - row.then, signed=True)),
 )
 
 
-def _change_headline(change: ReportChange, min_gain: float, alpha: float) -> Finding:
+def _change_headline(change: ReportChange, min_gain: float, alpha: float) -> page.Finding:
     """The verdict over all collections.
 
     Args:
@@ -217,8 +204,10 @@ def _change_headline(change: ReportChange, min_gain: float, alpha: float) -> Fin
     """
     shared = [each for each in change.collections if each.status == "both"]
     if not shared:
-        return Finding("The reports have no collection in common.", "warning", "decision")
-    return join_decisions("Changes", [_describe_verdict(each, min_gain, alpha) for each in shared])
+        return page.Finding("The reports have no collection in common.", "warning", "decision")
+    return page.join_decisions(
+        "Changes", [_describe_verdict(each, min_gain, alpha) for each in shared]
+    )
 
 
 def _change_in_words(change: ReportChange) -> str:
@@ -240,7 +229,7 @@ def _with_answer(rows: Sequence[SystemChange], answers: Sequence[str]) -> list[S
     return [row for row in rows if row.answer in answers]
 
 
-def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -> Finding:
+def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -> page.Finding:
     """Counts, then the greatest gain and loss, then the best system then and now."""
     rows = [row for row in change.systems if row.status == "both"]
     moved = [row for row in rows if row.better or row.worse]
@@ -249,25 +238,25 @@ def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -
     if all(row.difference is None for row in rows):
         missing = "query with values of the measure" if rows else "system"
         text = f"{where} cannot be compared: the reports have no {missing} in common."
-        return Finding(text, "warning", "decision")
+        return page.Finding(text, "warning", "decision")
     if not moved:
         text = f"No value of {pluralize(len(rows), 'system')} changed in {where}."
-        return Finding(text, "plain", "decision", lines)
+        return page.Finding(text, "plain", "decision", lines)
     if all(row.comparison is None for row in rows):
         text = f"{len(moved):,} of {pluralize(len(rows), 'system')} changed in {where}: not tested."
-        return Finding(text, "warning", "decision", lines)
+        return page.Finding(text, "warning", "decision", lines)
     better, worse = _with_answer(moved, BETTER), _with_answer(moved, WORSE)
     open_count = len(moved) - len(better) - len(worse)
     text = (
         f"{len(better):,} better, {len(worse):,} worse, {open_count:,} changed but not decided, "
         f"{len(rows) - len(moved):,} with the same values: {where}."
     )
-    tone: Tone = "plain"
+    tone: page.Tone = "plain"
     if better and not worse:
         tone = "better"
     if worse and not better:
         tone = "worse"
-    return Finding(text, tone, "decision", lines)
+    return page.Finding(text, tone, "decision", lines)
 
 
 def _describe_extremes(
@@ -282,7 +271,7 @@ def _describe_extremes(
             size = format_number(row.difference, signed=True)
             if row.comparison is not None:
                 size = format_difference(row.difference, row.low, row.high)
-            answer = format_answer(row.answer, min_gain, alpha=alpha)
+            answer = answer_texts.format_answer(row.answer, min_gain, alpha=alpha)
             verdict = f": {answer}" if answer else ""
             yield (
                 f"Greatest {name}: {row.name}, {format_number(row.then)} → "
@@ -316,7 +305,7 @@ SAME_SETTINGS = (
 
 def build_change_page(
     change: ReportChange, old: Report, new: Report, origins: Sequence[str] = ()
-) -> Page:
+) -> page.Page:
     """Verdict, who gave the grades, configuration then and now, each collection, provenance last.
 
     Args:
@@ -339,7 +328,7 @@ def build_change_page(
         _collection_section(each, before.get(each.name), after.get(each.name), new)
         for each in change.collections
     ]
-    return Page(
+    return page.Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
         (*warning_sections(warnings), _configuration(change), *sections),
         _change_headline(change, new.min_gain, new.alpha),
@@ -357,49 +346,49 @@ def shared_collections(change: ReportChange) -> tuple[CollectionChange, ...]:
     )
 
 
-def _configuration(change: ReportChange) -> Section:
+def _configuration(change: ReportChange) -> page.Section:
     table = _setting_table(change)
-    findings: list[Finding] = []
+    findings: list[page.Finding] = []
     if table is None:
-        findings.insert(0, Finding(SAME_SETTINGS))
+        findings.insert(0, page.Finding(SAME_SETTINGS))
     for each in change.collections:
         for status, text in (("new", "Only in the new report"), ("gone", "Only in the old one")):
             names = [row.name for row in each.systems if row.status == status]
             if names and each.status == "both":
-                findings.insert(0, Finding(f"{text}, on {each.name}: {', '.join(names)}."))
+                findings.insert(0, page.Finding(f"{text}, on {each.name}: {', '.join(names)}."))
     parts = () if table is None else (replace(table, title="Settings then and now"),)
-    return Section("What changed in the configuration", findings=tuple(findings), parts=parts)
+    return page.Section("What changed in the configuration", findings=tuple(findings), parts=parts)
 
 
 def _collection_section(
     change: CollectionChange, old: Collection | None, new: Collection | None, report: Report
-) -> Section:
+) -> page.Section:
     findings = [*_describe_collection(change)]
     if old is not None and new is not None:
         findings += _describe_untested(old, new)
     if not findings:
-        findings.append(Finding("No value of any system changed."))
+        findings.append(page.Finding("No value of any system changed."))
     tables = [*_value_tables(change, report.min_gain, alpha=report.alpha)]
     gain = None if old is None or new is None else find_list_gain(old, new)
     if gain is not None:
         tables.append(list_gain_table(*gain))
-    return Section(change.name, findings=tuple(findings), parts=tuple(tables))
+    return page.Section(change.name, findings=tuple(findings), parts=tuple(tables))
 
 
-def list_gain_table(name: str, gains: Sequence[SystemGain]) -> Table:
+def list_gain_table(name: str, gains: Sequence[SystemGain]) -> page.Table:
     """What the change of one list is worth alone, fused and reranked."""
-    columns: list[Column[SystemGain]] = [
-        Column("system", lambda row: row.system, is_text=True),
-        Column("gain", lambda row: _format_estimate(row.gain)),
-        Column("gain − that of the list alone", lambda row: _format_estimate(row.beyond)),
-        Column("share of it", lambda row: _format_share(row.share)),
+    columns: list[page.Column[SystemGain]] = [
+        page.Column("system", lambda row: row.system, is_text=True),
+        page.Column("gain", lambda row: _format_estimate(row.gain)),
+        page.Column("gain − that of the list alone", lambda row: _format_estimate(row.beyond)),
+        page.Column("share of it", lambda row: _format_share(row.share)),
     ]
     note = (
         f"gain = what a system gains by the new {name}, {name} alone first; intervals "
         "are not adjusted. A share is given where the gain of the list alone is shown (Fieller)."
     )
     title = f"What the new {name} is worth"
-    return make_table(title, columns, gains, notes=(note,)).without_empty_columns()
+    return page.make_table(title, columns, gains, notes=(note,)).without_empty_columns()
 
 
 def _format_estimate(estimate: MeanEstimate | None) -> str:
@@ -410,14 +399,14 @@ def _format_share(share: tuple[float, float, float] | None) -> str:
     return "" if share is None else "{:.0%} [{:.0%}, {:.0%}]".format(*share)
 
 
-def _describe_untested(old: Collection, new: Collection) -> Iterator[Finding]:
+def _describe_untested(old: Collection, new: Collection) -> Iterator[page.Finding]:
     reason = explain_untested(old, new)
     if reason is not None:
         text = f"{new.name}: {reason}, so no difference has an interval or a verdict."
-        yield Finding(text, "warning", "not tested")
+        yield page.Finding(text, "warning", "not tested")
 
 
-def _provenance(old: Report, new: Report, origins: Sequence[str]) -> Section:
+def _provenance(old: Report, new: Report, origins: Sequence[str]) -> page.Section:
     facts: dict[str, str] = {}
     for i, (side, report) in enumerate((("then", old), ("now", new))):
         data = (f"{each.name} {each.fingerprint[:12]}" for each in report.collections)
@@ -428,4 +417,4 @@ def _provenance(old: Report, new: Report, origins: Sequence[str]) -> Section:
             "data": ", ".join(data),
         }
         facts |= {f"{side}: {key}": value for key, value in own.items()}
-    return Section("Provenance", facts=facts)
+    return page.Section("Provenance", facts=facts)

@@ -10,6 +10,7 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.evaluation.compared_reports import CollectionComparison
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report import data_warnings
 from fusion_bench.report.answer_texts import (
     COUNTS,
     DIFFERENCE,
@@ -21,18 +22,6 @@ from fusion_bench.report.answer_texts import (
     format_answer,
     interval_column,
     p_column,
-)
-from fusion_bench.report.data_warnings import (
-    BOUNDS_HEADER,
-    JudgePlace,
-    describe_columns,
-    format_ends,
-    format_judge_line,
-    format_pool_line,
-    judge_section,
-    judged_columns,
-    list_findings,
-    note_unknown_ends,
 )
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_table
 from fusion_bench.stats.comparison import SHOWN, Comparison
@@ -63,9 +52,9 @@ def build_comparison_page(
         Section(
             parts=tuple(_build_tables(item)),
             findings=(
-                *(list_findings(warn_v2(switch)) if i == 0 else ()),
+                *(data_warnings.list_findings(warn_v2(switch)) if i == 0 else ()),
                 *_describe_answers(item),
-                *list_findings(item.warnings),
+                *data_warnings.list_findings(item.warnings),
                 *_describe_unjudged(item, provenances, len(collections)),
             ),
         )
@@ -76,7 +65,9 @@ def build_comparison_page(
         "Provenance", summary="; ".join(origins), findings=tuple(map(Finding, origins))
     )
     headline = Finding(first, key="decision", details=tuple(others))
-    first_section = judge_section(warning for item in collections for warning in item.warnings)
+    first_section = data_warnings.judge_section(
+        warning for item in collections for warning in item.warnings
+    )
     sections = (*first_section, *sections)
     return Page("Comparison", sections, headline, provenance if origins else None)
 
@@ -112,12 +103,12 @@ def _judge_line(
 ) -> str:
     """The comparison, where one experiment has both systems; else what the candidate returns."""
     if not provenances:
-        return format_judge_line(JudgePlace(""))
-    place = JudgePlace.of_report(provenances[-1], item.collection, collections)
+        return data_warnings.format_judge_line(data_warnings.JudgePlace(""))
+    place = data_warnings.JudgePlace.of_report(provenances[-1], item.collection, collections)
     candidate = comparison.candidate
     if len(provenances) == 1:
-        return format_judge_line(place, candidate, comparison.baseline)
-    return format_pool_line(place, candidate.removesuffix(" (second)"))
+        return data_warnings.format_judge_line(place, candidate, comparison.baseline)
+    return data_warnings.format_pool_line(place, candidate.removesuffix(" (second)"))
 
 
 def _describe_best(item: CollectionComparison) -> str:
@@ -175,7 +166,7 @@ def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: 
         Column("measure", lambda row: display_measure(row.measure), is_text=True),
         Column("system", lambda row: row.candidate, is_text=True, is_name=True),
         Column("mean", lambda row: format_number(row.candidate_mean), is_optional=True),
-        *judged_columns(item.comparisons, item.find_bounds),
+        *data_warnings.judged_columns(item.comparisons, item.find_bounds),
         *(DIFFERENCE, interval_column(item.alpha), p_column(item.alpha), COUNTS),
         *([first_group_column(first, primary_name)] if first else []),
         Column("verdict", lambda row: answer(row.answer), is_text=True),
@@ -189,14 +180,16 @@ def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: 
     few = describe_few_changes(rows, coverage)
     notes = (
         *(note, *filter(None, [_describe_repeats(item), few])),
-        *(*describe_columns(columns), *_judged_notes(item)),
+        *(*data_warnings.describe_columns(columns), *_judged_notes(item)),
     )
     return make_table(title, columns, rows, notes=notes, is_kept=lambda row: row.candidate in first)
 
 
 def _judged_notes(item: CollectionComparison) -> Iterator[str]:
     """Of which measures the bounds are not known, and what is judged of the baseline."""
-    yield from note_unknown_ends(pair for each in item.bounds.values() for pair in each.items())
+    yield from data_warnings.note_unknown_ends(
+        pair for each in item.bounds.values() for pair in each.items()
+    )
     baseline = item.comparisons[0].baseline
     if known := item.bounds.get(baseline):
         texts = (
@@ -218,4 +211,8 @@ def _describe_repeats(item: CollectionComparison) -> str:
 def _describe_judged(bounds: CompletionBounds) -> str:
     """``Judged@10 86.0 %, if judged 0.4167…1.0000``."""
     share = f"Judged@{bounds.depth} {format_percent(bounds.judged)}"
-    return share if bounds.low is None else f"{share}, {BOUNDS_HEADER} {format_ends(bounds)}"
+    return (
+        share
+        if bounds.low is None
+        else f"{share}, {data_warnings.BOUNDS_HEADER} {data_warnings.format_ends(bounds)}"
+    )

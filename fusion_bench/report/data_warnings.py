@@ -7,12 +7,7 @@ from dataclasses import dataclass, replace
 from shlex import join
 from typing import Any, Final
 
-from fusion_bench.checks.collection_warnings import (
-    sort_warnings,
-    warn_settings,
-    warn_ties,
-    warn_unjudged,
-)
+from fusion_bench.checks import collection_warnings
 from fusion_bench.checks.judges import JUDGE_KEYS
 from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding, WitnessRecord
 from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
@@ -202,10 +197,12 @@ def _describe_decided(decided: Sequence[ComparisonResult], place: JudgePlace) ->
 def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
     """Whatever a reader should know before trusting a number, by collection."""
     return {
-        collection.name: sort_warnings(
+        collection.name: collection_warnings.sort_warnings(
             (
                 *find_collection_warnings(collection),
-                *warn_settings(report.settings, v2_enabled=report.provenance.v2_enabled),
+                *collection_warnings.warn_settings(
+                    report.settings, v2_enabled=report.provenance.v2_enabled
+                ),
                 *_unjudged_warnings(report, collection),
                 *_tie_warnings(collection),
             )
@@ -216,7 +213,7 @@ def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
 
 def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
     """The others than those of :func:`judge_section`, in the order that all pages have."""
-    for each in sort_warnings(warnings):
+    for each in collection_warnings.sort_warnings(warnings):
         if each.key not in JUDGE_KEYS:
             yield Finding(each.text, "warning", each.key)
 
@@ -238,7 +235,7 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Iterator[DataW
     """Too many unjudged documents to trust a measure, and answers that they decide."""
     shares = {row.name: row.unjudged_share or 0.0 for row in collection.ranked_systems}
     is_sparse = not collection.has_irrelevant_judgments
-    yield from warn_unjudged(shares, collection.judgments, is_sparse=is_sparse)
+    yield from collection_warnings.warn_unjudged(shares, collection.judgments, is_sparse=is_sparse)
     decided = [c for c in collection.ranked_comparisons if c.answer == "unjudged decide"]
     if decided:
         place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
@@ -258,7 +255,7 @@ def _tie_warnings(collection: Collection) -> Iterator[DataWarning]:
     inside = {name: result.source_ties for name, result in results.items()}
     for key, ties in (("ties", final), ("source ties", inside)):
         counts = {name: each.affected_queries for name, each in ties.items() if each}
-        yield from warn_ties(key, counts, primary, total)
+        yield from collection_warnings.warn_ties(key, counts, primary, total)
 
 
 LINT_TONES: dict[str, Tone] = {"warning": "warning", "note": "plain"}

@@ -13,18 +13,10 @@ from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.data.records import format_condition
+from fusion_bench.evaluation import report_records
 from fusion_bench.evaluation.report_file import Report
-from fusion_bench.evaluation.report_records import (
-    Collection,
-    ComparisonResult,
-    CragResult,
-    RefinedResult,
-    RepeatsResult,
-    SystemResult,
-    VerdictCount,
-    format_scope,
-)
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report import evaluation_findings, page
 from fusion_bench.report.answer_texts import DIFFERENCE, interval_column
 from fusion_bench.report.data_warnings import (
     find_report_warnings,
@@ -32,30 +24,12 @@ from fusion_bench.report.data_warnings import (
     lint_section,
     warning_sections,
 )
-from fusion_bench.report.evaluation_findings import (
-    answer_in_words,
-    collection_findings,
-    compared_findings,
-    decision_finding,
-    list_advice,
-)
 from fusion_bench.report.evaluation_tables import (
     judged_notes,
     primary_table,
     secondary_table,
     slice_tables,
     validity_table,
-)
-from fusion_bench.report.page import (
-    Column,
-    Finding,
-    Page,
-    Section,
-    Table,
-    YamlBlock,
-    columns_of,
-    join_decisions,
-    make_table,
 )
 from fusion_bench.stats.repeat_variance import NarrowingPlan
 from fusion_bench.util.formatting import (
@@ -75,7 +49,7 @@ COST_NOTE: Final = (
 )
 
 
-def cost_table(collection: Collection) -> Table | None:
+def cost_table(collection: report_records.Collection) -> page.Table | None:
     """Quality against cost and latency of the rerank lists; None where no list has a ledger."""
     runs = {run.name: run for run in collection.runs if run.ledger and run.trial in {None, 1}}
     rows, notes = [], [COST_NOTE]
@@ -90,16 +64,16 @@ def cost_table(collection: Collection) -> Table | None:
                     "price and tokens of one trial are lower."
                 )
     primary = collection.primary_measure
-    columns: list[Column[tuple[SystemResult, ListInfo]]] = [
-        Column("system", lambda pair: pair[0].name, is_text=True),
-        Column("scored by", lambda pair: pair[1].provider or "unknown", is_text=True),
-        Column(primary, lambda pair: format_number(pair[0].measures[primary].mean)),
+    columns: list[page.Column[tuple[report_records.SystemResult, ListInfo]]] = [
+        page.Column("system", lambda pair: pair[0].name, is_text=True),
+        page.Column("scored by", lambda pair: pair[1].provider or "unknown", is_text=True),
+        page.Column(primary, lambda pair: format_number(pair[0].measures[primary].mean)),
         DIFFERENCE.of(lambda pair: collection.comparison(pair[0].name, primary)),
-        *columns_of(LEDGER_COLUMNS, lambda pair: pair[1].ledger),
-        Column("degraded", lambda pair: f"{pair[1].degraded_queries:,}"),
+        *page.columns_of(LEDGER_COLUMNS, lambda pair: pair[1].ledger),
+        page.Column("degraded", lambda pair: f"{pair[1].degraded_queries:,}"),
     ]
     title = "Quality against cost and latency"
-    return make_table(title, columns, rows, notes=dict.fromkeys(notes)) if rows else None
+    return page.make_table(title, columns, rows, notes=dict.fromkeys(notes)) if rows else None
 
 
 def _format_latency(key: str, ledger: Ledger) -> str:
@@ -119,17 +93,17 @@ def _format_price(ledger: Ledger) -> str:
     return "not known" if cost is None else format_number(cost)
 
 
-LEDGER_COLUMNS: tuple[Column[Ledger], ...] = (
-    Column("p50 ms", partial(_format_latency, "p50")),
-    Column("p95 ms", partial(_format_latency, "p95")),
-    Column("price / 1,000", _format_price),
-    Column("tokens / 1,000", lambda ledger: format_rounded(_find_amount("tokens", ledger))),
-    Column("calls", lambda ledger: format_rounded(ledger.get("calls"))),
-    Column("retries", lambda ledger: format_rounded(ledger.get("retries"))),
+LEDGER_COLUMNS: tuple[page.Column[Ledger], ...] = (
+    page.Column("p50 ms", partial(_format_latency, "p50")),
+    page.Column("p95 ms", partial(_format_latency, "p95")),
+    page.Column("price / 1,000", _format_price),
+    page.Column("tokens / 1,000", lambda ledger: format_rounded(_find_amount("tokens", ledger))),
+    page.Column("calls", lambda ledger: format_rounded(ledger.get("calls"))),
+    page.Column("retries", lambda ledger: format_rounded(ledger.get("retries"))),
 )
 
 
-def _crag_tables(report: Report, collection: Collection) -> Iterator[Table]:
+def _crag_tables(report: Report, collection: report_records.Collection) -> Iterator[page.Table]:
     """The verdicts on each list with absolute scores, then the replay of refined queries."""
     if not collection.crag:
         return
@@ -138,19 +112,25 @@ def _crag_tables(report: Report, collection: Collection) -> Iterator[Table]:
         yield _refined_table(report, collection)
 
 
-def _verdict_table(results: tuple[CragResult, ...]) -> Table:
-    count = Column[VerdictCount]("", _format_count)
-    judged: tuple[Column[VerdictCount], ...] = (
-        Column("precision", lambda count: format_number(count.precision)),
-        Column("95 % interval", lambda c: format_interval(c.low, c.high), is_optional=True),
+def _verdict_table(results: tuple[report_records.CragResult, ...]) -> page.Table:
+    count = page.Column[report_records.VerdictCount]("", _format_count)
+    judged: tuple[page.Column[report_records.VerdictCount], ...] = (
+        page.Column("precision", lambda count: format_number(count.precision)),
+        page.Column("95 % interval", lambda c: format_interval(c.low, c.high), is_optional=True),
     )
-    columns: list[Column[CragResult]] = [
-        Column("list", lambda result: result.title, is_text=True),
-        *columns_of((replace(count, header="correct"), *judged), lambda result: result.correct),
-        Column("ambiguous", lambda result: _format_count(result.ambiguous)),
-        Column("with relevant", lambda result: format_percent(_relevant_share(result.ambiguous))),
-        *columns_of((replace(count, header="incorrect"), *judged), lambda result: result.incorrect),
-        Column("web search", _format_searches),
+    columns: list[page.Column[report_records.CragResult]] = [
+        page.Column("list", lambda result: result.title, is_text=True),
+        *page.columns_of(
+            (replace(count, header="correct"), *judged), lambda result: result.correct
+        ),
+        page.Column("ambiguous", lambda result: _format_count(result.ambiguous)),
+        page.Column(
+            "with relevant", lambda result: format_percent(_relevant_share(result.ambiguous))
+        ),
+        *page.columns_of(
+            (replace(count, header="incorrect"), *judged), lambda result: result.incorrect
+        ),
+        page.Column("web search", _format_searches),
     ]
     rule = results[0]
     notes = (
@@ -161,41 +141,41 @@ def _verdict_table(results: tuple[CragResult, ...]) -> Table:
         f"{rule.grade} or more in the top {rule.top}, incorrect without one. Queries count singly.",
     )
     title = "CRAG: which lists can be answered from?"
-    return make_table(title, columns, results, notes=notes)
+    return page.make_table(title, columns, results, notes=notes)
 
 
-def _format_count(count: VerdictCount) -> str:
+def _format_count(count: report_records.VerdictCount) -> str:
     return f"{count.queries:,} ({format_percent(count.share)})"
 
 
-def _relevant_share(count: VerdictCount) -> float | None:
+def _relevant_share(count: report_records.VerdictCount) -> float | None:
     return count.relevant / count.queries if count.queries else None
 
 
-def _format_searches(result: CragResult) -> str:
+def _format_searches(result: report_records.CragResult) -> str:
     share = result.needs_web_search / len(result.verdicts)
     return f"{result.needs_web_search:,} ({format_percent(share)})"
 
 
-def _refined_table(report: Report, collection: Collection) -> Table:
+def _refined_table(report: Report, collection: report_records.Collection) -> page.Table:
     primary = collection.primary_measure
-    refined: tuple[Column[RefinedResult], ...] = (
-        Column("queries", lambda each: f"{len(each.queries):,}"),
-        Column("before", lambda each: format_number(each.before)),
-        Column("after", lambda each: format_number(each.after)),
+    refined: tuple[page.Column[report_records.RefinedResult], ...] = (
+        page.Column("queries", lambda each: f"{len(each.queries):,}"),
+        page.Column("before", lambda each: format_number(each.before)),
+        page.Column("after", lambda each: format_number(each.after)),
         *(DIFFERENCE, interval_column(report.alpha, UNADJUSTED)),
-        Column("correct after", lambda each: f"{each.verdicts.count('correct'):,}"),
-        Column("relevant before", lambda each: f"{each.relevant_before:,}"),
-        Column("relevant after", lambda each: f"{each.relevant_after:,}"),
-        Column(
+        page.Column("correct after", lambda each: f"{each.verdicts.count('correct'):,}"),
+        page.Column("relevant before", lambda each: f"{each.relevant_before:,}"),
+        page.Column("relevant after", lambda each: f"{each.relevant_after:,}"),
+        page.Column(
             "all queries",
             lambda r: f"{format_number(r.mean_before)} → {format_number(r.mean_after)}",
             is_optional=True,
         ),
     )
-    columns: list[Column[CragResult]] = [
-        Column("list", lambda result: result.title, is_text=True),
-        *columns_of(refined, lambda result: result.refined),
+    columns: list[page.Column[report_records.CragResult]] = [
+        page.Column("list", lambda result: result.title, is_text=True),
+        *page.columns_of(refined, lambda result: result.refined),
     ]
     names = " or ".join(report.settings.get("crag", {}).get("refine", ()))
     notes = (
@@ -207,14 +187,14 @@ def _refined_table(report: Report, collection: Collection) -> Table:
     )
     title = f"CRAG: {display_measure(primary)} with refined queries"
     results = [result for result in collection.crag if result.refined is not None]
-    return make_table(title, columns, results, notes=notes)
+    return page.make_table(title, columns, results, notes=notes)
 
 
 #: Settings that decide the numbers of a page.
 SHOWN_SETTINGS = ("ties", "alpha", "correction", "min_gain", "resamples", "seed")
 
 
-def repeat_tables(collection: Collection) -> Iterator[Table]:
+def repeat_tables(collection: report_records.Collection) -> Iterator[page.Table]:
     """A table of the systems of several repeats, and one of their comparisons."""
     if rows := collection.repeated_systems:
         yield _spread_table(collection, rows)
@@ -226,23 +206,26 @@ def _format_share(share: float | None) -> str:
     return format_rounded(None if share is None else 100 * share)
 
 
-SPREAD_COLUMNS: tuple[Column[RepeatsResult], ...] = (
-    Column("trials", lambda repeats: f"{len(repeats.means):,}×"),
-    Column("lowest", lambda repeats: format_number(min(repeats.means))),
-    Column("highest", lambda repeats: format_number(max(repeats.means))),
-    Column("sd of means", lambda repeats: format_number(repeats.sd)),
-    Column("% queries", lambda repeats: _format_share(repeats.query_share)),
-    Column("% trials", lambda repeats: _format_share(repeats.trial_share)),
-    Column("% both", lambda repeats: _format_share(repeats.residual_share)),
-    Column("disagree (1, 2)", lambda repeats: f"{repeats.disagreeing_pair:,}"),
-    Column("disagree (any)", lambda repeats: f"{repeats.disagreeing:,}"),
+SPREAD_COLUMNS: tuple[page.Column[report_records.RepeatsResult], ...] = (
+    page.Column("trials", lambda repeats: f"{len(repeats.means):,}×"),
+    page.Column("lowest", lambda repeats: format_number(min(repeats.means))),
+    page.Column("highest", lambda repeats: format_number(max(repeats.means))),
+    page.Column("sd of means", lambda repeats: format_number(repeats.sd)),
+    page.Column("% queries", lambda repeats: _format_share(repeats.query_share)),
+    page.Column("% trials", lambda repeats: _format_share(repeats.trial_share)),
+    page.Column("% both", lambda repeats: _format_share(repeats.residual_share)),
+    page.Column("disagree (1, 2)", lambda repeats: f"{repeats.disagreeing_pair:,}"),
+    page.Column("disagree (any)", lambda repeats: f"{repeats.disagreeing:,}"),
 )
 
 
-def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, RepeatsResult]]) -> Table:
-    columns: list[Column[tuple[SystemResult, RepeatsResult]]] = [
-        Column("system", lambda pair: pair[0].name, is_text=True),
-        *columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
+def _spread_table(
+    collection: report_records.Collection,
+    pairs: list[tuple[report_records.SystemResult, report_records.RepeatsResult]],
+) -> page.Table:
+    columns: list[page.Column[tuple[report_records.SystemResult, report_records.RepeatsResult]]] = [
+        page.Column("system", lambda pair: pair[0].name, is_text=True),
+        *page.columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
     ]
     measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
     notes = (
@@ -252,28 +235,28 @@ def _spread_table(collection: Collection, pairs: list[tuple[SystemResult, Repeat
         f"disagree = of {count}, those whose value differs between trials 1 and 2, and between any "
         "two.",
     )
-    return make_table("Repeated trials", columns, pairs, notes=notes)
+    return page.make_table("Repeated trials", columns, pairs, notes=notes)
 
 
 def _format_width(width: float) -> str:
     return format_number(width) if width else ""
 
 
-NARROWING_COLUMNS: tuple[Column[NarrowingPlan], ...] = (
-    Column("± now", lambda plan: format_number(plan.now)),
-    Column("± 1 more trial", lambda plan: format_number(plan.one_trial)),
-    Column("queries", lambda plan: f"+{plan.added_queries:,}"),
-    Column("± more queries", lambda plan: _format_width(plan.more_queries)),
-    Column("± any trials", lambda plan: _format_width(plan.all_trials), is_optional=True),
-    Column("± any queries", lambda plan: _format_width(plan.all_queries), is_optional=True),
+NARROWING_COLUMNS: tuple[page.Column[NarrowingPlan], ...] = (
+    page.Column("± now", lambda plan: format_number(plan.now)),
+    page.Column("± 1 more trial", lambda plan: format_number(plan.one_trial)),
+    page.Column("queries", lambda plan: f"+{plan.added_queries:,}"),
+    page.Column("± more queries", lambda plan: _format_width(plan.more_queries)),
+    page.Column("± any trials", lambda plan: _format_width(plan.all_trials), is_optional=True),
+    page.Column("± any queries", lambda plan: _format_width(plan.all_queries), is_optional=True),
 )
 
 
-def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
-    columns: list[Column[ComparisonResult]] = [
-        Column("difference", lambda item: f"{item.candidate} - {item.baseline}", is_text=True),
-        Column("% from trials", lambda item: _format_share(item.trial_share)),
-        *columns_of(NARROWING_COLUMNS, lambda item: item.narrowing),
+def _narrowing_table(comparisons: list[report_records.ComparisonResult]) -> page.Table:
+    columns: list[page.Column[report_records.ComparisonResult]] = [
+        page.Column("difference", lambda item: f"{item.candidate} - {item.baseline}", is_text=True),
+        page.Column("% from trials", lambda item: _format_share(item.trial_share)),
+        *page.columns_of(NARROWING_COLUMNS, lambda item: item.narrowing),
     ]
     notes = (
         "% from trials = part of the variance that trials of all queries together cause; 0 = the "
@@ -282,30 +265,33 @@ def _narrowing_table(comparisons: list[ComparisonResult]) -> Table:
         "of several, with so many more queries (as many answers), with any number of either. "
         "Blank = 0.",
     )
-    return make_table("What narrows the differences", columns, comparisons, notes=notes)
+    return page.make_table("What narrows the differences", columns, comparisons, notes=notes)
 
 
 @compute_once
-def build_page(report: Report) -> Page:
+def build_page(report: Report) -> page.Page:
     """The page of an evaluation: for each collection its findings, tables and inputs."""
     description = " ".join(str(report.settings.get("description") or "").split())
     sections = [*judge_section(join_collections(find_report_warnings(report)))]
-    sections += [Section(text=description)] if description else []
+    sections += [page.Section(text=description)] if description else []
     for i, collection in enumerate(report.collections):
         sections.append(replace(_collection_section(report, collection), key=f"collection {i}"))
     sections += lint_section(report.lint)
     sections += [_details(report, collection) for collection in report.collections]
-    return Page(
+    return page.Page(
         report.name,
         tuple(sections),
-        join_decisions("Results", [decision_finding(report, each) for each in report.collections]),
+        page.join_decisions(
+            "Results",
+            [evaluation_findings.decision_finding(report, each) for each in report.collections],
+        ),
         _provenance(report),
-        answer=answer_in_words(report),
-        advice=tuple(list_advice(report)),
+        answer=evaluation_findings.answer_in_words(report),
+        advice=tuple(evaluation_findings.list_advice(report)),
     )
 
 
-def _provenance(report: Report) -> Section:
+def _provenance(report: Report) -> page.Section:
     """Where the numbers come from, and how they were computed."""
     settings, provenance = report.settings, report.provenance
     v2 = "on" if provenance.v2_enabled else "off: v2 ran as v1"
@@ -321,16 +307,16 @@ def _provenance(report: Report) -> Section:
         **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
     }
     text = "; ".join(filter(None, (provenance.origin, ", ".join(summary))))
-    return Section("Provenance", summary=text, facts=facts)
+    return page.Section("Provenance", summary=text, facts=facts)
 
 
-def _collection_section(report: Report, collection: Collection) -> Section:
+def _collection_section(report: Report, collection: report_records.Collection) -> page.Section:
     optional = (*slice_tables(report, collection), cost_table(collection))
-    scope = format_scope(collection.split, collection.query_type, collection.where)
+    scope = report_records.format_scope(collection.split, collection.query_type, collection.where)
     queries = pluralize(len(collection.queries), "query")
-    return Section(
+    return page.Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}",
-        findings=collection_findings(report, collection),
+        findings=evaluation_findings.collection_findings(report, collection),
         parts=(
             primary_table(report, collection),
             *(table for table in optional if table is not None),
@@ -342,11 +328,11 @@ def _collection_section(report: Report, collection: Collection) -> Section:
     )
 
 
-def _details(report: Report, collection: Collection) -> Section:
+def _details(report: Report, collection: report_records.Collection) -> page.Section:
     """What it takes to repeat the run: every option resolved, every input named."""
     systems = {row.name: row.config for row in collection.systems if row.config is not None}
     groups = pluralize(len(set(collection.groups)), "group")
-    return Section(
+    return page.Section(
         title=f"Configuration and inputs of {collection.name}",
         facts={
             "queries": f"{len(collection.queries):,} in {groups}, "
@@ -361,15 +347,15 @@ def _details(report: Report, collection: Collection) -> Section:
         },
         parts=(
             input_table(collection),
-            YamlBlock("Resolved systems", {"systems": systems}),
-            YamlBlock("Settings", report.settings),
-            YamlBlock("SHA-256 of each part", collection.digests),
+            page.YamlBlock("Resolved systems", {"systems": systems}),
+            page.YamlBlock("Settings", report.settings),
+            page.YamlBlock("SHA-256 of each part", collection.digests),
         ),
         is_folded=True,
     )
 
 
-def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
+def build_starter_page(report: Report, notes: Sequence[str]) -> page.Page:
     """The page of a starter comparison.
 
     Args:
@@ -378,17 +364,17 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
     """
     (collection,) = report.collections
     full_page = build_page(report)
-    systems = Section(
+    systems = page.Section(
         title=f"{collection.name}: {pluralize(len(collection.queries), 'query')}",
         findings=(
-            Finding(_describe_power(report, collection), key="power"),
-            *compared_findings(collection),
+            page.Finding(_describe_power(report, collection), key="power"),
+            *evaluation_findings.compared_findings(collection),
         ),
         parts=(_systems_table(report, collection, notes),),
     )
     warnings = warning_sections(find_report_warnings(report)[collection.name])
     title = f"Starter systems against {collection.baseline}"
-    return Page(
+    return page.Page(
         title,
         (systems, *warnings, *lint_section(report.lint)),
         full_page.headline,
@@ -397,7 +383,7 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> Page:
     )
 
 
-def _describe_power(report: Report, collection: Collection) -> str:
+def _describe_power(report: Report, collection: report_records.Collection) -> str:
     """Which differences the queries suffice to see, by the rule of the table."""
     primary, queries = collection.primary_measure, pluralize(len(collection.queries), "query")
     known = [
@@ -415,23 +401,23 @@ def _describe_power(report: Report, collection: Collection) -> str:
     )
 
 
-def input_table(collection: Collection) -> Table:
+def input_table(collection: report_records.Collection) -> page.Table:
     """The input lists: how each was read, and what was noticed."""
-    columns: tuple[Column[ListInfo], ...] = (
-        Column("list", lambda run: run.title, is_text=True),
-        Column("kind", _format_kind, is_text=True),
-        Column("roles", lambda run: ", ".join(run.roles), is_text=True),
-        Column("options", _format_read_options, is_text=True),
-        Column("unanswered", lambda run: f"{run.unanswered_queries:,}"),
-        Column("unjudged queries", lambda run: f"{run.unjudged_queries:,}"),
-        Column("duplicates", lambda run: f"{run.duplicate_rows:,}"),
-        Column("zero scores", lambda run: f"{run.zero_scores:,}"),
+    columns: tuple[page.Column[ListInfo], ...] = (
+        page.Column("list", lambda run: run.title, is_text=True),
+        page.Column("kind", _format_kind, is_text=True),
+        page.Column("roles", lambda run: ", ".join(run.roles), is_text=True),
+        page.Column("options", _format_read_options, is_text=True),
+        page.Column("unanswered", lambda run: f"{run.unanswered_queries:,}"),
+        page.Column("unjudged queries", lambda run: f"{run.unjudged_queries:,}"),
+        page.Column("duplicates", lambda run: f"{run.duplicate_rows:,}"),
+        page.Column("zero scores", lambda run: f"{run.zero_scores:,}"),
     )
     note = (
         "Over the whole dataset. unanswered = judged queries without a result; they score 0. "
         "Unjudged queries are ignored. Duplicates were dropped. Zero scores are usually padding."
     )
-    return make_table("Input lists", columns, collection.runs, notes=(note,))
+    return page.make_table("Input lists", columns, collection.runs, notes=(note,))
 
 
 def _format_kind(run: ListInfo) -> str:
@@ -445,7 +431,9 @@ def _format_read_options(run: ListInfo) -> str:
     return options
 
 
-def _systems_table(report: Report, collection: Collection, notes: Sequence[str]) -> Table:
+def _systems_table(
+    report: Report, collection: report_records.Collection, notes: Sequence[str]
+) -> page.Table:
     """The primary measure of the systems alone, with what their names stand for."""
     table = primary_table(report, collection)
     rows = tuple(row for row in table.rows if row.tone != "reference")

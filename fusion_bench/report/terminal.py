@@ -32,13 +32,7 @@ from fusion_bench.report.page import (
     Table,
     Tone,
 )
-from fusion_bench.util.formatting import (
-    PIPE_WIDTH,
-    escape_control_chars,
-    list_names,
-    pluralize,
-    wrap_line,
-)
+from fusion_bench.util import formatting
 
 STYLES: dict[Tone, str] = {
     "plain": "",
@@ -180,7 +174,7 @@ def _print_finding_line(finding: Finding, console: Console) -> None:
 
 def _page_width(console: Console) -> int:
     """The width of a terminal, and no more than a reader of a log has."""
-    return console.width if console.is_terminal else min(console.width, PIPE_WIDTH)
+    return console.width if console.is_terminal else min(console.width, formatting.PIPE_WIDTH)
 
 
 def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
@@ -191,7 +185,7 @@ def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
         line = Text(f"  {command}  # {purpose}")
         if line.cell_len > _page_width(console):
             _print_text(console, f"  # {purpose}", style="dim")
-            line = Text("\n".join(wrap_line(f"  {command}", _page_width(console))))
+            line = Text("\n".join(formatting.wrap_line(f"  {command}", _page_width(console))))
         console.print(line, soft_wrap=True)
 
 
@@ -223,7 +217,7 @@ def _print_text(console: Console, text: str, *, style: str = "", indent: int = 2
 
 def _escape_text(text: str, console: Console) -> str:
     """What the output can encode, without characters that control a terminal."""
-    text = escape_control_chars(text)
+    text = formatting.escape_control_chars(text)
     if console.encoding.lower().startswith("utf"):
         return text
     text = text.translate(ASCII_SUBSTITUTES)
@@ -478,7 +472,7 @@ def _list_warnings(sections: Iterable[Section]) -> Iterator[Finding]:
         lint += (finding for finding in alerts if finding.key.startswith(LINT))
         yield from (finding for finding in alerts if not finding.key.startswith(LINT))
     if lint:
-        rules = list_names([finding.key.removeprefix(LINT) for finding in lint])
+        rules = formatting.list_names([finding.key.removeprefix(LINT) for finding in lint])
         yield Finding(f"lint: {rules}", "warning")
 
 
@@ -488,7 +482,7 @@ def _limit_warnings(warnings: Iterable[Finding]) -> Iterator[Finding]:
     shown = listed if len(listed) == MAX_WARNINGS + 1 else listed[:MAX_WARNINGS]
     yield from map(_first_sentence, shown)
     if more := len(listed) - len(shown):
-        yield Finding(f"{pluralize(more, 'more warning')} (-v shows them)", "warning")
+        yield Finding(f"{formatting.pluralize(more, 'more warning')} (-v shows them)", "warning")
 
 
 def _first_sentence(finding: Finding) -> Finding:

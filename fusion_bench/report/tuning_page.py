@@ -12,15 +12,9 @@ from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.config.query_types import CLASS_KEYS
+from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import describe_first_group
-from fusion_bench.report.data_warnings import (
-    JudgePlace,
-    format_judge_line,
-    judge_section,
-    lint_section,
-    list_findings,
-)
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
 from fusion_bench.report.tuning_tables import tuning_tables
@@ -91,7 +85,7 @@ def tuning_findings(report: records.TuningReport) -> tuple[Finding, ...]:
         report: What was found.
     """
     warnings = (Finding(text, "warning", key) for key, text in _warnings(report))
-    return (*_evidence(report), *warnings, *list_findings(_find_warnings(report)))
+    return (*_evidence(report), *warnings, *data_warnings.list_findings(_find_warnings(report)))
 
 
 @compute_once
@@ -324,7 +318,9 @@ def recommend(report: records.TuningReport, tuned: str = "tuned.yaml") -> str:
         tuned: File of the tuned experiment.
     """
     if report.verdict == "unjudged decide":
-        return ADVICE[report.verdict].format(judge=format_judge_line(JudgePlace(tuned)))
+        return ADVICE[report.verdict].format(
+            judge=data_warnings.format_judge_line(data_warnings.JudgePlace(tuned))
+        )
     match = report.untuned_match
     if report.verdict == "ship" and match is not None:
         return (
@@ -454,9 +450,9 @@ def build_page(
     )
     title = f"{report.name}: tuning {report.system} on {report.dataset}"
     sections = (
-        *judge_section(_find_warnings(report)),
+        *data_warnings.judge_section(_find_warnings(report)),
         results,
-        *lint_section(report.lint),
+        *data_warnings.lint_section(report.lint),
         systems,
     )
     advice = recommend(report, tuned)

@@ -25,13 +25,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    DataWarning,
-    LintFinding,
-    ListInfo,
-    NearDuplicates,
-)
+from fusion_bench.checks import records
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.parameters import Parameter
@@ -226,14 +220,14 @@ class DataFacts(ReportRecord):
             with parameters by class; nothing with complete judgments, and where it is not known.
     """
 
-    runs: tuple[ListInfo, ...]
-    warnings: tuple[DataWarning, ...]
+    runs: tuple[records.ListInfo, ...]
+    warnings: tuple[records.DataWarning, ...]
     judgments: Literal["pooled", "sparse", "complete"] | None
     queries: int
     unjudged_shares: dict[str, float]
     tied: dict[str, int]
     source_tied: dict[str, int]
-    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
+    bounds: dict[str, records.CompletionBounds] = Field(default_factory=dict)
 
 
 class ClassGain(ReportRecord):
@@ -246,7 +240,7 @@ class ClassGain(ReportRecord):
     """
 
     gain: Gain
-    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
+    bounds: dict[str, records.CompletionBounds] = Field(default_factory=dict)
 
 
 class TypeGain(ClassGain):
@@ -325,7 +319,7 @@ class FloorRow(MeanDifference):
     mean: float
     p: float
     answer: Answer
-    bounds: CompletionBounds | None = None
+    bounds: records.CompletionBounds | None = None
 
     @property
     def is_as_good(self) -> bool:
@@ -416,7 +410,7 @@ class ParetoPoint(ReportRecord):
     params: dict[str, Value]
     config: dict[str, Any]
     efficient: bool
-    bounds: CompletionBounds | None = None
+    bounds: records.CompletionBounds | None = None
 
     @property
     def is_shown(self) -> bool:
@@ -672,7 +666,7 @@ class TuningReport(TableView, ReportRecord):
     floor: tuple[FloorRow, ...] = ()
     first_group: tuple[str, ...] = ()
     grouping: Grouping = "identical"
-    near_duplicates: NearDuplicates | None = None
+    near_duplicates: records.NearDuplicates | None = None
     synthetic_queries: int = 0
     data: DataFacts | None = None
     folds: tuple[Fold, ...] = ()
@@ -689,7 +683,7 @@ class TuningReport(TableView, ReportRecord):
     list_trials: int = 1
     interrupted: bool = False
     provenance: Provenance
-    lint: tuple[LintFinding, ...] = ()
+    lint: tuple[records.LintFinding, ...] = ()
 
     @property
     def is_cross_fitted(self) -> bool:
@@ -705,7 +699,7 @@ class TuningReport(TableView, ReportRecord):
         }
 
     @property
-    def held_out_bounds(self) -> list[tuple[str, dict[str, CompletionBounds]]]:
+    def held_out_bounds(self) -> list[tuple[str, dict[str, records.CompletionBounds]]]:
         """What unjudged documents could make of held-out means, by system.
 
         All held-out queries come first, then each query type and each intent; there is nothing

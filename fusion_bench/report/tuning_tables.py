@@ -11,14 +11,8 @@ from typing import Any
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.measures.aliases import display_measure
+from fusion_bench.report import answer_texts
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.answer_texts import (
-    COUNTS,
-    DIFFERENCE,
-    first_group_column,
-    interval_column,
-    name_verdict,
-)
 from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
 from fusion_bench.report.page import Column, Table, Tone, columns_of, make_columns, make_table
 from fusion_bench.report.tuning_texts import (
@@ -181,12 +175,12 @@ def _gain_columns(
     yield Column("queries", lambda gain: f"{gain.queries:,}", is_optional=True)
     yield Column(default, lambda gain: format_number(gain.default))
     yield Column(tuned, lambda gain: format_number(gain.tuned))
-    yield from (*_tested_columns(report), COUNTS)
+    yield from (*_tested_columns(report), answer_texts.COUNTS)
 
 
 def _tested_columns(report: records.TuningReport) -> Iterator[Column[Any]]:
     """A difference, its interval and its p."""
-    yield from (DIFFERENCE, interval_column(report.alpha))
+    yield from (answer_texts.DIFFERENCE, answer_texts.interval_column(report.alpha))
     yield Column("p", lambda row: format_p_value(row.p, alpha=report.alpha))
 
 
@@ -232,12 +226,12 @@ def _floor_table(report: records.TuningReport) -> Table:
         *_tested_columns(report),
         Column(
             "against the tuned system",
-            lambda row: name_verdict(row.answer).replace("min_gain", least),
+            lambda row: answer_texts.name_verdict(row.answer).replace("min_gain", least),
             is_text=True,
         ),
     ]
     if group := report.first_group:
-        columns.insert(-1, first_group_column(group, lambda row: row.name))
+        columns.insert(-1, answer_texts.first_group_column(group, lambda row: row.name))
     note = (
         "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
         f"the {len(report.floor)} rows.{SHARED_FOLDS if report.is_cross_fitted else ''}"

@@ -19,16 +19,7 @@ from fusion_bench.config.json_records import OptionalFloat
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.stats import repeat_variance, sign_flips
-from fusion_bench.stats.comparison import (
-    NOISE,
-    Comparison,
-    MeanDifference,
-    check_skew,
-    decide_answer,
-    has_few_changes,
-    paired_difference,
-)
+from fusion_bench.stats import comparison, repeat_variance, sign_flips
 from fusion_bench.stats.corrections import Correction, adjust_holm, default_resamples
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean, t_quantile
 from fusion_bench.stats.max_t import (
@@ -82,7 +73,7 @@ class ComparedValues:
         _check_pairs(self.measure, self.values, self.baseline)
         base = self.values[self.baseline]
         return {
-            name: paired_difference(array, base)
+            name: comparison.paired_difference(array, base)
             for name, array in self.values.items()
             if name != self.baseline
         }
@@ -118,7 +109,7 @@ def compare_family(
     seed: int = 0,
     alpha: float = 0.05,
     resamples: int | None = None,
-) -> tuple[tuple[Comparison, ...], ...]:
+) -> tuple[tuple[comparison.Comparison, ...], ...]:
     """Compare systems with their baselines on the primary measure of one or several collections.
 
     The family is all compared systems of all collections. Systems with identical values count
@@ -154,7 +145,9 @@ def compare_family(
     )
 
 
-def compare_alone(table: ComparedValues, *, alpha: float = 0.05) -> tuple[Comparison, ...]:
+def compare_alone(
+    table: ComparedValues, *, alpha: float = 0.05
+) -> tuple[comparison.Comparison, ...]:
     """Compare systems on a measure that decides nothing: t intervals, not adjusted.
 
     Args:
@@ -268,7 +261,7 @@ def compare_with_baseline(
     min_gain: float = MIN_GAIN,
     seed: int = 0,
     resamples: int | None = None,
-) -> tuple[Comparison, ...]:
+) -> tuple[comparison.Comparison, ...]:
     """Compare every other system with the baseline; see :func:`compare_family`.
 
     Args:
@@ -312,7 +305,7 @@ def _describe(
     *,
     alpha: float,
     is_primary: bool,
-) -> Comparison:
+) -> comparison.Comparison:
     """The record of one comparison."""
     estimate = row.estimate
     wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
@@ -320,13 +313,13 @@ def _describe(
     answer, skew = None, None
     if is_primary:
         codes = number_by_appearance(table.keys)[0]
-        answer = decide_answer(row, changed=wins + losses, alpha=alpha)
-        answer, skew = check_skew(answer, difference, codes, alpha=alpha)
+        answer = comparison.decide_answer(row, changed=wins + losses, alpha=alpha)
+        answer, skew = comparison.check_skew(answer, difference, codes, alpha=alpha)
     critical, detectable = math.nan, None
     if math.isfinite(row.critical_value):
         critical, error = row.critical_value, estimate.standard_error
         detectable = detectable_difference(error, critical, freedom=estimate.freedom)
-    return Comparison(
+    return comparison.Comparison(
         measure=table.measure,
         baseline=table.baseline,
         candidate=name,
@@ -343,7 +336,7 @@ def _describe(
         p_floor=is_primary and row.p_floor,
         answer=answer,
         skew=skew,
-        few_changes=has_few_changes(wins + losses, estimate.groups),
+        few_changes=comparison.has_few_changes(wins + losses, estimate.groups),
         wins=wins,
         ties=estimate.queries - wins - losses,
         losses=losses,
@@ -437,7 +430,9 @@ def _list_superior(
     first, second = np.triu_indices(len(names), 1)
     squares = _pair_squares(np.stack(list(table.values.values())), table.keys)[first, second]
     means = (statistics.means[first] - statistics.means[second]) * statistics.queries
-    observed = np.where(squares > 0, means**2 / np.maximum(means**2 + squares, NOISE**2), 0.0)
+    observed = np.where(
+        squares > 0, means**2 / np.maximum(means**2 + squares, comparison.NOISE**2), 0.0
+    )
     draws = min(draws, max(LEAST_DRAWS, MOST_NUMBERS // len(first)))
     drawn = _flip_pairs(statistics, squares, statistics.keys(seed), draws)
     largest = np.append(drawn, observed.max())
@@ -461,7 +456,7 @@ def _list_superior(
 def _pair_row(table: ComparedValues, name: str, rival: str) -> FamilyRow:
     """The difference of a system from a rival, with what their repeats add."""
     terms = replace(table, baseline=rival).repeat_terms(name)
-    difference = paired_difference(table.values[name], table.values[rival])
+    difference = comparison.paired_difference(table.values[name], table.values[rival])
     return FamilyRow(difference, table.keys, repeat_terms=terms)
 
 
@@ -472,11 +467,11 @@ def _pair_squares(values: FloatArray, keys: tuple[str, ...]) -> FloatArray:
     starts, queries = np.cumsum(sizes) - sizes, len(codes)
     weights, squares = queries / (queries - sizes), np.zeros((len(values), len(values)))
     for i, row in enumerate(values[:-1]):
-        differences = paired_difference(row, values[i + 1 :])
+        differences = comparison.paired_difference(row, values[i + 1 :])
         residuals = differences - differences.mean(axis=1, keepdims=True)
         sums = np.add.reduceat(residuals[:, order], starts, axis=1)
         squares[i, i + 1 :] = (weights * sums**2).sum(axis=1)
-    squares[squares <= NOISE**2 * queries] = 0.0
+    squares[squares <= comparison.NOISE**2 * queries] = 0.0
     return squares
 
 
@@ -502,7 +497,7 @@ MOST_FUSION_DRAWS = 160_000
 FusionVerdict: TypeAlias = Literal["pays", "loses", "not shown", "unjudged decide"]
 
 
-class FusionAnswer(MeanDifference):
+class FusionAnswer(comparison.MeanDifference):
     """What the family of fusions × sources shows, by the difference of one of its pairs.
 
     Attributes:
@@ -551,7 +546,9 @@ def decide_fusion(
     pairs = [(fusion, source) for fusion in fusions for source in sources]
     rows = [
         FamilyRow(
-            paired_difference(fusions[f], sources[s]), keys, repeat_terms=terms.get((f, s), ())
+            comparison.paired_difference(fusions[f], sources[s]),
+            keys,
+            repeat_terms=terms.get((f, s), ()),
         )
         for f, s in pairs
     ]

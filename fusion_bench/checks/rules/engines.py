@@ -6,17 +6,7 @@ import random
 from collections.abc import Iterator
 from itertools import combinations, pairwise
 
-from fusion_bench.checks.lint_rule import (
-    Outcome,
-    Problem,
-    RankedList,
-    Rule,
-    Subject,
-    Witness,
-    register_rule,
-    reproduce,
-    without_blend,
-)
+from fusion_bench.checks import lint_rule
 from fusion_bench.experiment.dialect import Dialect, Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Trainable
@@ -27,13 +17,13 @@ TRIALS = 40
 CLOSE = 1e-6
 
 
-@register_rule
-class EngineCannotExpress(Rule):
+@lint_rule.register_rule
+class EngineCannotExpress(lint_rule.Rule):
     """``engine-cannot-express``: the engine does something else than the system."""
 
     id = "engine-cannot-express"
 
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
         """The fidelity of the translation, unless it is exact, with its reasons."""
         if subject.engine is None or len(subject.sources) < 2:
             return
@@ -45,7 +35,7 @@ class EngineCannotExpress(Rule):
         if translation.fidelity == "exact":
             return
         reasons = "; ".join(translation.reasons)
-        yield Problem(
+        yield lint_rule.Problem(
             f"{dialect.title} {DEGREES[translation.fidelity]}: {reasons}",
             ("fusion",),
             lambda: _build_witness(subject, dialect, translation),
@@ -74,9 +64,11 @@ DEGREES = {
 }
 
 
-def _build_witness(subject: Subject, dialect: type[Dialect], translation: Translation) -> Witness:
+def _build_witness(
+    subject: lint_rule.Subject, dialect: type[Dialect], translation: Translation
+) -> lint_rule.Witness:
     """Lists that the engine orders otherwise; if none are met, what the system does with some."""
-    system = without_blend(subject.system)
+    system = lint_rule.without_blend(subject.system)
     chance = random.Random(0)  # noqa: S311 - lists to try, the same in every run
     for _ in range(TRIALS if translation.system is not None else 0):
         lists = _draw_lists(subject, chance)
@@ -84,7 +76,7 @@ def _build_witness(subject: Subject, dialect: type[Dialect], translation: Transl
         if other is None:
             break
         expected = _run(subject, system, lists)
-        engine_order = _run(subject, without_blend(other), lists)
+        engine_order = _run(subject, lint_rule.without_blend(other), lists)
         for first, second in combinations(expected.ranks, 2):
             if _is_above(expected, first, second) and _is_above(engine_order, second, first):
                 scores = f"{engine_order.scores[second]:.4f} and {engine_order.scores[first]:.4f}"
@@ -101,12 +93,12 @@ def _build_witness(subject: Subject, dialect: type[Dialect], translation: Transl
 
 
 def _witness(
-    subject: Subject,
+    subject: lint_rule.Subject,
     system: System,
-    lists: dict[str, RankedList],
+    lists: dict[str, lint_rule.RankedList],
     claim: str,
     documents: tuple[str, ...],
-) -> Witness:
+) -> lint_rule.Witness:
     scores = _run(subject, system, lists).scores
     return subject.make_witness(
         claim,
@@ -117,9 +109,11 @@ def _witness(
     )
 
 
-def _draw_lists(subject: Subject, chance: random.Random) -> dict[str, RankedList]:
+def _draw_lists(
+    subject: lint_rule.Subject, chance: random.Random
+) -> dict[str, lint_rule.RankedList]:
     """Two to four of five documents a source, with scores that fall."""
-    lists: dict[str, RankedList] = {}
+    lists: dict[str, lint_rule.RankedList] = {}
     for name in subject.sources:
         documents = chance.sample([f"d{n}" for n in range(1, 6)], chance.randint(2, 4))
         scores = sorted((chance.uniform(0.05, 0.95) for _ in documents), reverse=True)
@@ -130,11 +124,13 @@ def _draw_lists(subject: Subject, chance: random.Random) -> dict[str, RankedList
     return lists
 
 
-def _run(subject: Subject, system: System, lists: dict[str, RankedList]) -> Outcome:
-    return reproduce(Witness(system, "", lists, dataset=subject.dataset))[0]
+def _run(
+    subject: lint_rule.Subject, system: System, lists: dict[str, lint_rule.RankedList]
+) -> lint_rule.Outcome:
+    return lint_rule.reproduce(lint_rule.Witness(system, "", lists, dataset=subject.dataset))[0]
 
 
-def _is_above(outcome: Outcome, first: str, second: str) -> bool:
+def _is_above(outcome: lint_rule.Outcome, first: str, second: str) -> bool:
     """Whether the first document scores more, by more than rounding."""
     scores = outcome.scores
     if first not in scores or second not in scores:

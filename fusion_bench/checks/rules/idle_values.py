@@ -12,17 +12,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from pydantic import BaseModel
 
-from fusion_bench.checks.lint_rule import (
-    Problem,
-    RankedList,
-    Rule,
-    Subject,
-    Witness,
-    rank_lists,
-    register_rule,
-    to_raw_score,
-    without_blend,
-)
+from fusion_bench.checks import lint_rule
 from fusion_bench.checks.rules.blends import list_weights
 from fusion_bench.config.models import Location
 from fusion_bench.errors import ConfigError
@@ -32,13 +22,7 @@ from fusion_bench.methods.blend.formulas import NoBlend, PositionAware
 from fusion_bench.methods.fuse import Trainable
 from fusion_bench.methods.fuse.rrf import RRFv2
 from fusion_bench.methods.fuse.weighted_score import WeightedScore
-from fusion_bench.methods.policies import Variant
-from fusion_bench.methods.policies.rules import (
-    EntropyAlpha,
-    MarginSilencing,
-    OverlapRules,
-    RerankWhenAmbiguous,
-)
+from fusion_bench.methods.policies import Variant, rules
 from fusion_bench.ranking.plain_systems import remove_sources
 
 #: Path inside the system, why it has no effect, and the system that gives the same lists.
@@ -47,32 +31,32 @@ IdlePolicy: TypeAlias = tuple[Location, str, System]
 PERSISTENCE = 0.9
 
 
-def _with_policy(subject: Subject) -> System:
+def _with_policy(subject: lint_rule.Subject) -> System:
     """The plain system with the policy that picks for each query."""
     return subject.system.model_copy(update={"policy": subject.policy})
 
 
-def _list_idle_policies(subject: Subject) -> Iterator[IdlePolicy]:
+def _list_idle_policies(subject: lint_rule.Subject) -> Iterator[IdlePolicy]:
     """What of the policy has no effect on any query; nothing where its sources do not fit."""
     policy, system = subject.policy, subject.system
     if policy is None:
         return
     try:
         policy.check_sources(system.runs, [subject.roles_of(name) for name in system.runs])
-        if isinstance(policy, OverlapRules):
+        if isinstance(policy, rules.OverlapRules):
             yield from _check_overlap(subject, policy)
     except ConfigError:
         return
-    if isinstance(policy, RerankWhenAmbiguous):
+    if isinstance(policy, rules.RerankWhenAmbiguous):
         yield from _check_reranking(system, policy)
-    if isinstance(policy, MarginSilencing) and policy.floor == 1:
+    if isinstance(policy, rules.MarginSilencing) and policy.floor == 1:
         text = "the factor is never below floor 1, so no weight changes"
         yield ("policy", "floor"), text, system
-    if isinstance(policy, EntropyAlpha):
+    if isinstance(policy, rules.EntropyAlpha):
         yield from _check_alpha(subject, policy)
 
 
-def _check_overlap(subject: Subject, policy: OverlapRules) -> Iterator[IdlePolicy]:
+def _check_overlap(subject: lint_rule.Subject, policy: rules.OverlapRules) -> Iterator[IdlePolicy]:
     whole = _with_policy(subject)
     below, above = (whole.with_variant(variant) for variant in policy.fixed_variants())
     place = ("policy", "threshold")
@@ -87,7 +71,7 @@ def _check_overlap(subject: Subject, policy: OverlapRules) -> Iterator[IdlePolic
         yield place, text, below
 
 
-def _greatest_rbo(subject: Subject, policy: OverlapRules) -> float:
+def _greatest_rbo(subject: lint_rule.Subject, policy: rules.OverlapRules) -> float:
     """What no rank-biased overlap exceeds: the mean over pairs, each of its shorter list."""
     depths = np.arange(1, policy.depth + 1)
     factors = PERSISTENCE ** (depths - 1)
@@ -99,7 +83,7 @@ def _greatest_rbo(subject: Subject, policy: OverlapRules) -> float:
     return float(np.mean(values)) + 1e-12
 
 
-def _is_same(subject: Subject, first: System, second: System) -> bool:
+def _is_same(subject: lint_rule.Subject, first: System, second: System) -> bool:
     """Whether two plain systems of the same sources differ in nothing but how they are written."""
     excluded = {"weights", "alpha"}
     configs = [system.fusion.model_dump(exclude=excluded) for system in (first, second)]
@@ -110,7 +94,7 @@ def _is_same(subject: Subject, first: System, second: System) -> bool:
     return bool(np.array_equal(before, after))
 
 
-def _check_reranking(system: System, policy: RerankWhenAmbiguous) -> Iterator[IdlePolicy]:
+def _check_reranking(system: System, policy: rules.RerankWhenAmbiguous) -> Iterator[IdlePolicy]:
     place = ("policy", "threshold")
     if policy.threshold == 0:
         other = system.with_variant(Variant(rerank=False))
@@ -119,7 +103,7 @@ def _check_reranking(system: System, policy: RerankWhenAmbiguous) -> Iterator[Id
         yield place, "no gap is above 1: every query is reranked", system
 
 
-def _check_alpha(subject: Subject, policy: EntropyAlpha) -> Iterator[IdlePolicy]:
+def _check_alpha(subject: lint_rule.Subject, policy: rules.EntropyAlpha) -> Iterator[IdlePolicy]:
     if policy.low != policy.high and policy.steepness != 0:
         return
     key = "high" if policy.low == policy.high else "steepness"
@@ -132,7 +116,7 @@ def _check_alpha(subject: Subject, policy: EntropyAlpha) -> Iterator[IdlePolicy]
     yield ("policy", key), f"α is {alpha:g} for every query, as fixed weights are", other
 
 
-def _check_switches(subject: Subject) -> Iterator[Problem]:
+def _check_switches(subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
     """The conditions of the system's runs that change nothing on the dataset."""
     facts = subject.dataset
     if facts is None or isinstance(subject.system.fusion, Trainable):
@@ -152,22 +136,24 @@ def _check_switches(subject: Subject) -> Iterator[Problem]:
                 f"{facts.name} is"
             )
         build = partial(_build_switch_witness, subject, name, is_on=switch.on > 0)
-        yield Problem(message, ("runs", i), build, of_whole=True)
+        yield lint_rule.Problem(message, ("runs", i), build, of_whole=True)
 
 
-def _build_switch_witness(subject: Subject, run: str, *, is_on: bool) -> Witness:
+def _build_switch_witness(
+    subject: lint_rule.Subject, run: str, *, is_on: bool
+) -> lint_rule.Witness:
     """The same list comes out without the condition, or without the run."""
-    system, names = without_blend(subject.system), subject.system.runs
+    system, names = lint_rule.without_blend(subject.system), subject.system.runs
     other = system
     if not is_on:
         with suppress(ConfigError):  # a fusion that needs the run is compared with nothing
             other = remove_sources(system, [run], [subject.roles_of(name) for name in names])
     answering = [name for name in names if is_on or name != run] or list(names)
     ranks = {f"d{i}": {name: 1 + (i + s) % 3 for s, name in enumerate(answering)} for i in range(3)}
-    return Witness(
+    return lint_rule.Witness(
         system,
         f"{run} is on for every query" if is_on else f"{run} is off for every query",
-        rank_lists(ranks),
+        lint_rule.rank_lists(ranks),
         same_as=other,
         dataset=subject.dataset,
         off=frozenset() if is_on or other is system else frozenset({run}),
@@ -195,20 +181,20 @@ class Idle:
     system: System | None = None
 
 
-@register_rule
-class NoEffect(Rule):
+@lint_rule.register_rule
+class NoEffect(lint_rule.Rule):
     """``no-effect``: a parameter whose value changes no list."""
 
     id = "no-effect"
 
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
         """Every such parameter that has not its default."""
         if not subject.sources:
             return
         checks = (_check_single_run, _check_depths, _check_blend, _check_policy)
         for idle in (idle for check in checks for idle in check(subject)):
             message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
-            yield Problem(message, idle.location, partial(_build_witness, subject, idle))
+            yield lint_rule.Problem(message, idle.location, partial(_build_witness, subject, idle))
         yield from _check_switches(subject)
 
 
@@ -224,7 +210,7 @@ def _change(system: System, part: str, **values: Any) -> System:  # noqa: ANN401
     return system.model_copy(update={part: changed})
 
 
-def _check_single_run(subject: Subject) -> Iterator[Idle]:
+def _check_single_run(subject: lint_rule.Subject) -> Iterator[Idle]:
     """Parameters that weigh lists against each other, where there is one."""
     system, fusion, blend = subject.system, subject.system.fusion, subject.system.blend
     if len(subject.sources) > 1 or not fusion.keeps_single_list:
@@ -247,13 +233,13 @@ def _check_single_run(subject: Subject) -> Iterator[Idle]:
         yield Idle(("fusion", "missing"), text, _change(system, "fusion", missing="skip"))
 
 
-def _check_policy(subject: Subject) -> Iterator[Idle]:
+def _check_policy(subject: lint_rule.Subject) -> Iterator[Idle]:
     """Parameters of a policy with which it picks the same for every query."""
     for location, text, other in _list_idle_policies(subject):
         yield Idle(location, text, other, _with_policy(subject))
 
 
-def _check_depths(subject: Subject) -> Iterator[Idle]:
+def _check_depths(subject: lint_rule.Subject) -> Iterator[Idle]:
     """Entries for ranks that do not occur."""
     system, fusion, blend = subject.system, subject.system.fusion, subject.system.blend
     depth = subject.depth
@@ -286,7 +272,7 @@ def _entries_within(table: dict[int, float], depth: int) -> dict[int, float]:
     return {rank: table[rank] for rank, start in zip(table, starts, strict=False) if start <= depth}
 
 
-def _check_blend(subject: Subject) -> Iterator[Idle]:
+def _check_blend(subject: lint_rule.Subject) -> Iterator[Idle]:
     """Parameters of the blend that another one switches off."""
     system, blend = subject.system, subject.system.blend
     if not isinstance(blend, RerankBlend):
@@ -301,7 +287,7 @@ def _check_blend(subject: Subject) -> Iterator[Idle]:
         yield from _check_weights(subject, blend)
 
 
-def _check_weights(subject: Subject, blend: RetrievalBlend) -> Iterator[Idle]:
+def _check_weights(subject: lint_rule.Subject, blend: RetrievalBlend) -> Iterator[Idle]:
     """A term of the blend that weighs 0 at every rank."""
     system = subject.system
     retrieval, rerank = list_weights(blend)
@@ -316,12 +302,12 @@ def _check_weights(subject: Subject, blend: RetrievalBlend) -> Iterator[Idle]:
         yield Idle(("blend", "reranker"), text, other)
 
 
-def _build_witness(subject: Subject, idle: Idle) -> Witness:
+def _build_witness(subject: lint_rule.Subject, idle: Idle) -> lint_rule.Witness:
     """Lists in different orders, with rerank scores in yet another."""
     blend = subject.system.blend
     skipped = isinstance(blend, RerankBlend) and not blend.always_rerank
     count = max(COUNT, blend.skip_limit + 1) if skipped else COUNT  # type: ignore[attr-defined]
-    lists: dict[str, RankedList] = {}
+    lists: dict[str, lint_rule.RankedList] = {}
     for s, name in enumerate(subject.sources):
         ranked = ((f"d{1 + (i * (s + 1)) % count:02}", i) for i in range(count))
         lists[name] = {document: (i + 1, 1 / (i + 1)) for document, i in dict(ranked).items()}
@@ -330,7 +316,7 @@ def _build_witness(subject: Subject, idle: Idle) -> Witness:
     return subject.make_witness(
         "the same list comes out with another value",
         lists,
-        {document: to_raw_score(unit, subject.space) for document, unit in units.items()},
+        {document: lint_rule.to_raw_score(unit, subject.space) for document, unit in units.items()},
         same_as=idle.other,
         system=idle.system or subject.system,
     )

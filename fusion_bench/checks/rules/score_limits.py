@@ -6,16 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from fusion_bench.checks.lint_rule import (
-    Problem,
-    RankedList,
-    Rule,
-    Subject,
-    Witness,
-    rank_lists,
-    register_rule,
-    reproduce,
-)
+from fusion_bench.checks import lint_rule
 from fusion_bench.checks.records import Severity
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import KEYWORD
@@ -27,13 +18,13 @@ DEEP_ENOUGH = 10
 DEEPEST = 1000
 
 
-@register_rule
-class MinRelevanceDrops(Rule):
+@lint_rule.register_rule
+class MinRelevanceDrops(lint_rule.Rule):
     """``min-relevance-drops``: the threshold lies above what ranks can score."""
 
     id = "min-relevance-drops"
 
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
         """Documents that one list ranks first, or all lists in the top 10, and that are dropped."""
         limit, fusion = subject.system.min_relevance, subject.rank_fusion
         if limit is None or fusion is None or not isinstance(subject.system.blend, NoBlend):
@@ -48,17 +39,19 @@ class MinRelevanceDrops(Rule):
             else _describe_kept(subject, single, limit, kept)
         )
         location = ("min_relevance",)
-        yield Problem(message, location, lambda: _build_drop_witness(subject, single, limit, kept))
+        yield lint_rule.Problem(
+            message, location, lambda: _build_drop_witness(subject, single, limit, kept)
+        )
 
 
-def _count_kept_ranks(subject: Subject, limit: float) -> int:
+def _count_kept_ranks(subject: lint_rule.Subject, limit: float) -> int:
     """Down to which rank a document stays that every list ranks alike."""
     ranks = np.tile(np.arange(1, DEEPEST + 1), (len(subject.sources), 1))
     is_kept = subject.scores_at(ranks) / subject.divisor >= limit
     return int(is_kept.argmin()) if not is_kept.all() else DEEPEST
 
 
-def _describe_kept(subject: Subject, single: float, limit: float, kept: int) -> str:
+def _describe_kept(subject: lint_rule.Subject, single: float, limit: float, kept: int) -> str:
     top = f"scores go up to {subject.greatest_score:.4f}"
     common = f"one that all lists rank alike stays down to rank {kept}"
     if single >= limit:
@@ -66,7 +59,9 @@ def _describe_kept(subject: Subject, single: float, limit: float, kept: int) -> 
     return f"{top}; one that a single list returns scores at most {single:.4f}; {common}"
 
 
-def _build_drop_witness(subject: Subject, single: float, limit: float, kept: int) -> Witness:
+def _build_drop_witness(
+    subject: lint_rule.Subject, single: float, limit: float, kept: int
+) -> lint_rule.Witness:
     """The first document that all lists rank alike and lose, and one of a single list."""
     ranks = {"d1": dict.fromkeys(subject.sources, kept + 1)}
     claim = f"every list ranks d1 {kept + 1}; it is dropped"
@@ -74,7 +69,7 @@ def _build_drop_witness(subject: Subject, single: float, limit: float, kept: int
         ranks["d2"] = {subject.heaviest: 1}
         claim += f", and so is d2, which {subject.heaviest} alone ranks first"
     return subject.make_witness(
-        claim, rank_lists(ranks), dropped=tuple(ranks), system=subject.system
+        claim, lint_rule.rank_lists(ranks), dropped=tuple(ranks), system=subject.system
     )
 
 
@@ -84,14 +79,14 @@ ALWAYS_NEGATIVE = frozenset({"z_score"})
 KEEPS_SIGN = frozenset({"none", "max", "l2", "arctan"})
 
 
-@register_rule
-class MissingZeroNegative(Rule):
+@lint_rule.register_rule
+class MissingZeroNegative(lint_rule.Rule):
     """``missing-zero-negative``: a document that a list lacks beats those it scores below 0."""
 
     id = "missing-zero-negative"
     facts = frozenset({"roles"})
 
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
         """Absence that counts 0, with a normalizer that gives or keeps negative scores."""
         fusion = subject.system.fusion
         if isinstance(fusion, WeightedScore | WeightedSum) and fusion.missing == "zero":
@@ -126,13 +121,15 @@ class MissingZeroNegative(Rule):
             f"{source} does not return"
         )
         severity: Severity = self.severity if is_certain else "note"
-        yield Problem(message, location, lambda: _build_missing_witness(subject, source), severity)
+        yield lint_rule.Problem(
+            message, location, lambda: _build_missing_witness(subject, source), severity
+        )
 
 
-def _build_missing_witness(subject: Subject, source: str) -> Witness:
+def _build_missing_witness(subject: lint_rule.Subject, source: str) -> lint_rule.Witness:
     """Two documents that another list scores alike; one of them is last in the source's list."""
     other = next(name for name in subject.sources if name != source)
-    lists: dict[str, RankedList] = {
+    lists: dict[str, lint_rule.RankedList] = {
         source: {"d3": (1, 1.0), "d2": (2, -1.0)},
         other: {"d1": (1, 1.0), "d2": (2, 1.0)},
     }
@@ -144,13 +141,13 @@ def _build_missing_witness(subject: Subject, source: str) -> Witness:
     )
 
 
-@register_rule
-class MissingSkipUnasked(Rule):
+@lint_rule.register_rule
+class MissingSkipUnasked(lint_rule.Rule):
     """``missing-skip-unasked``: without ``missing``, a document of one list beats those of all."""
 
     id = "missing-skip-unasked"
 
-    def find_problems(self, subject: Subject) -> Iterator[Problem]:
+    def find_problems(self, subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
         """A mean of scaled scores that leaves out, by default, the lists that lack a document."""
         fusion = subject.system.fusion
         if not isinstance(fusion, WeightedScore) or not fusion.skips_unasked:
@@ -158,7 +155,7 @@ class MissingSkipUnasked(Rule):
         if len(subject.sources) < 2:
             return
         witness = _build_skip_witness(subject)
-        outcome, failed = reproduce(witness)
+        outcome, failed = lint_rule.reproduce(witness)
         if failed:  # the normalizer flattens the scores or turns them round
             return
         name = fusion.normalize.method
@@ -169,13 +166,13 @@ class MissingSkipUnasked(Rule):
             f"above d2 with {outcome.scores['d2']:.3f}, which all lists return: write 'missing: "
             f"{remedy}', or 'missing: skip' if it is meant"
         )
-        yield Problem(message, ("fusion", "missing"), lambda: witness)
+        yield lint_rule.Problem(message, ("fusion", "missing"), lambda: witness)
 
 
-def _build_skip_witness(subject: Subject) -> Witness:
+def _build_skip_witness(subject: lint_rule.Subject) -> lint_rule.Witness:
     """One list ranks d1 first and d2 second; all others rank d2 first and lack d1."""
     first, scores = subject.heaviest, (1.0, 0.9, 0.1)
-    lists: dict[str, RankedList] = {
+    lists: dict[str, lint_rule.RankedList] = {
         name: {
             document: (rank, score)
             for rank, (document, score) in enumerate(zip(names, scores, strict=True), start=1)

@@ -13,16 +13,8 @@ from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.blend import Blend, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.methods.fuse import SEMANTIC, Fusion
+from fusion_bench.methods.fuse import SEMANTIC, Fusion, weighted_score
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
-from fusion_bench.methods.fuse.weighted_score import (
-    TM2C2,
-    CombSum,
-    DelegatedFusion,
-    DistributionBasedFusion,
-    WeightedScore,
-    WeightedSum,
-)
 from fusion_bench.methods.normalize import Normalizer
 from fusion_bench.methods.normalize.linear import BySource
 
@@ -39,7 +31,7 @@ class EngineFusion(Fusion):
         return None
 
 
-class CanonicalFusion(DelegatedFusion, EngineFusion):
+class CanonicalFusion(weighted_score.DelegatedFusion, EngineFusion):
     """An engine's method whose scores are those of :attr:`canonical`."""
 
     def equivalent(self, _weights: dict[str, float], /) -> Fusion | None:
@@ -198,19 +190,22 @@ class Draft:
             dict(zip(sources, constants, strict=True)), dict(zip(sources, weights, strict=True))
         )
 
-    def find_score_sum(self) -> WeightedScore | None:
+    def find_score_sum(self) -> weighted_score.WeightedScore | None:
         """The fusion as Σ w·score with 0 where a score is missing; None = it is no such sum.
 
         Its normalizer is ``by_source`` only where the sources have different ones.
         """
         fusion = self.fusion
-        if isinstance(fusion, DistributionBasedFusion):
+        if isinstance(fusion, weighted_score.DistributionBasedFusion):
             fusion = fusion.canonical
-        if isinstance(fusion, TM2C2):
+        if isinstance(fusion, weighted_score.TM2C2):
             fusion = fusion.canonical
-        if not isinstance(fusion, WeightedScore | WeightedSum | CombSum):
+        if not isinstance(
+            fusion,
+            weighted_score.WeightedScore | weighted_score.WeightedSum | weighted_score.CombSum,
+        ):
             return None
-        if not isinstance(fusion, CombSum) and fusion.missing != "zero":
+        if not isinstance(fusion, weighted_score.CombSum) and fusion.missing != "zero":
             self.lose(
                 f"missing: {fusion.missing!r} becomes 0: {self.dialect.title} adds nothing for a "
                 "list that lacks the document"
@@ -218,7 +213,9 @@ class Draft:
         scales = [self.normalizer_of(fusion.normalize, name) for name in self.sources]
         is_common = all(scale == scales[0] for scale in scales)
         normalize = scales[0] if is_common else fusion.normalize
-        return WeightedScore(normalize=normalize, missing="zero", weights=self.weights)
+        return weighted_score.WeightedScore(
+            normalize=normalize, missing="zero", weights=self.weights
+        )
 
     def normalizer_of(self, normalizer: Normalizer, source: str) -> Normalizer:
         """The normalizer of one source."""

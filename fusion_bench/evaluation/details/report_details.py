@@ -14,13 +14,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import Switch
 from fusion_bench.errors import FusionBenchError, UnknownKeyError
-from fusion_bench.evaluation.details.relevant_ranks import (
-    PlainTable,
-    RelevantRanks,
-    SourceOverlap,
-    make_relevant_ranks,
-    measure_overlap,
-)
+from fusion_bench.evaluation.details import relevant_ranks
 from fusion_bench.evaluation.details.top_documents import (
     TEXT_LENGTH,
     ShownDocuments,
@@ -49,7 +43,7 @@ RANK, NUMBER, MARKS = 3, 20, 3
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CollectionDetails(PlainTable):
+class CollectionDetails(relevant_ranks.PlainTable):
     """What stands behind the values of one collection of a report.
 
     Attributes:
@@ -75,11 +69,11 @@ class CollectionDetails(PlainTable):
     texts: tuple[str | None, ...]
     detailed: tuple[str, ...]
     kept_queries: IntArray
-    relevant: RelevantRanks
+    relevant: relevant_ranks.RelevantRanks
     unjudged: Mapping[str, IntArray]
     top: tuple[ShownDocuments, ...]
     document_texts: Mapping[str, str]
-    overlap: SourceOverlap
+    overlap: relevant_ranks.SourceOverlap
     leave_one_out: LeaveOneOut
     depth_curve: DepthCurve
 
@@ -173,13 +167,13 @@ class DetailTables(NamedTuple):
     """
 
     detailed: DetailedSet
-    relevant: RelevantRanks
+    relevant: relevant_ranks.RelevantRanks
     top: tuple[ShownDocuments, ...]
     sizes: IntArray
 
 
 def estimate_sizes(
-    relevant: RelevantRanks, tops: Sequence[ShownDocuments], excerpt: int = 0
+    relevant: relevant_ranks.RelevantRanks, tops: Sequence[ShownDocuments], excerpt: int = 0
 ) -> IntArray:
     """(Q,): about how many bytes of JSON the relevant ranks and top documents of each query have.
 
@@ -258,7 +252,9 @@ def make_report_details(
 def _list_tables(lists: CollectedLists, collection: Collection) -> DetailTables:
     """The tables of all queries."""
     detailed = _detail_systems(lists, collection)
-    relevant = make_relevant_ranks(lists.runs, lists.ranks.relevant, lists.ranks.ranks)
+    relevant = relevant_ranks.make_relevant_ranks(
+        lists.runs, lists.ranks.relevant, lists.ranks.ranks
+    )
     top = tuple(
         list_top_documents(system, lists.runs, lists.ranks.tops[system.name])
         for system in detailed.systems
@@ -311,7 +307,7 @@ def _make_collection_details(
         unjudged=dict(lists.ranks.unjudged),
         top=top,
         document_texts=document_texts(lists.documents, shown),
-        overlap=measure_overlap(lists.runs, tables.relevant),
+        overlap=relevant_ranks.measure_overlap(lists.runs, tables.relevant),
         leave_one_out=leave_sources_out(tables.detailed, lists.runs),
         depth_curve=measure_depths(tables.detailed, lists.runs),
     )
@@ -395,7 +391,7 @@ def _find_reason(error: BaseException) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class _MeasureRows(PlainTable):
+class _MeasureRows(relevant_ranks.PlainTable):
     """Values of systems on the primary measure, a row each.
 
     Attributes:

@@ -24,27 +24,12 @@ import numpy as np
 
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.gate import estimates
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.estimates import (
-    MOST_SINGLE,
-    CheckRepeats,
-    SingleRule,
-    decide_single_repeats,
-    p_at_least,
-)
 from fusion_bench.gate.verdict import ACCEPTED, ALARMS, ALPHA, CheckStatus, decide_status
+from fusion_bench.stats import intervals
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.corrections import randomization_p_values
-from fusion_bench.stats.intervals import (
-    bell_mccaffrey_freedom,
-    clopper_pearson,
-    cr2_standard_error,
-    estimate_mean,
-    group_codes,
-    log_capital,
-    log_returns,
-    t_quantile,
-)
 from fusion_bench.stats.repeat_variance import add_repeat_variance, measure_repeat_spread
 
 #: Resamples of the randomization test in each run; its level is exact for any number.
@@ -74,17 +59,17 @@ def decide_runs(
     sums: FloatArray, sizes: FloatArray, p_holm: FloatArray, max_drop: float
 ) -> list[CheckStatus]:
     """The status of a check in every run; ``fell`` stands for both alarms."""
-    freedom = bell_mccaffrey_freedom(sizes[0].astype(np.int64))
-    quantile = t_quantile(freedom, 1 - ALPHA)
+    freedom = intervals.bell_mccaffrey_freedom(sizes[0].astype(np.int64))
+    quantile = intervals.t_quantile(freedom, 1 - ALPHA)
     statuses: list[CheckStatus] = []
     for row, size, p in zip(sums, sizes, p_holm.tolist(), strict=True):
         queries, mean_size = size.sum(), size.mean()
         mean = float(row.sum() / queries)
         residuals = row - mean * size
-        error = float(cr2_standard_error(residuals, size.astype(np.int64)))
+        error = float(intervals.cr2_standard_error(residuals, size.astype(np.int64)))
         reach = float(size.max() / mean_size)
-        returns = log_returns(row / mean_size, reach, -max_drop).sum(axis=0)
-        has_capital = float(log_capital(returns)) >= -np.log(ALPHA)
+        returns = intervals.log_returns(row / mean_size, reach, -max_drop).sum(axis=0)
+        has_capital = float(intervals.log_capital(returns)) >= -np.log(ALPHA)
         status = decide_status(
             changed=int(np.count_nonzero(row)),
             mean=mean,
@@ -152,7 +137,7 @@ def compare_halves(checks: Sequence[Check], *, seed: int) -> tuple[HalvesOutcome
 
 
 def _compare_check(check: Check, generator: np.random.Generator) -> list[HalvesOutcome]:
-    codes, count = group_codes(check.groups, len(check.groups))
+    codes, count = intervals.group_codes(check.groups, len(check.groups))
     rows: list[tuple[list[float], list[float]]] = []
     for _ in range(HALVINGS):
         drawn = generator.permutation(count)[:MOST_GROUPS]
@@ -190,7 +175,7 @@ def _part(check: Check, keep: BoolArray) -> Check:
 
 def _sample(check: Check, drop: float, generator: np.random.Generator, seed: int) -> list[float]:
     """Shares of alarms at a true drop, of alarms and passes at none, and of passes at m."""
-    codes, count = group_codes(check.groups, len(check.groups))
+    codes, count = intervals.group_codes(check.groups, len(check.groups))
     sums = np.bincount(codes, weights=check.difference, minlength=count)
     sizes = np.bincount(codes, minlength=count).astype(np.float64)
     centered = sums - sizes * (sums.sum() / sizes.sum())
@@ -253,7 +238,7 @@ class CountedRate(StoredRecord):
 
 def count_rate(check: str, count: int, runs: int, coverage: float) -> dict[str, Any]:
     """The fields of a :class:`CountedRate` but whether it agrees."""
-    low, high = clopper_pearson(count, runs, coverage)
+    low, high = intervals.clopper_pearson(count, runs, coverage)
     return {
         "check": check,
         "count": count,
@@ -318,9 +303,9 @@ def _count_alarms(check: Check, runs: int, seed: int, coverage: float) -> Iterat
         # One repeat a side shows ε, but no τ.
         limit = None if repeats == 1 and spread.variance > 0 else ALPHA
         yield build_row(design, repeats, count, runs, limit)
-    pairs = [after - before for before, after in combinations(values[:MOST_SINGLE], 2)]
-    rule = SingleRule(check.max_drop, tests=1, runs=1, seed=seed)
-    statuses = decide_single_repeats(np.stack(pairs), check.groups, rule)
+    pairs = [after - before for before, after in combinations(values[: estimates.MOST_SINGLE], 2)]
+    rule = estimates.SingleRule(check.max_drop, tests=1, runs=1, seed=seed)
+    statuses = estimates.decide_single_repeats(np.stack(pairs), check.groups, rule)
     count = sum(statuses.get(status, 0) for status in ALARMS)
     yield build_row("observed pairs", 1, count, len(pairs), None)
 
@@ -342,7 +327,7 @@ class _RepeatSource:
         self, values: FloatArray, groups: IntArray, repeat_sd: float, max_drop: float
     ) -> None:
         self._values, self._repeat_sd, self._max_drop = values, repeat_sd, max_drop
-        codes, count = group_codes(groups, values.shape[1])
+        codes, count = intervals.group_codes(groups, values.shape[1])
         self._members = [np.flatnonzero(codes == code) for code in range(count)]
         self._sizes = np.bincount(codes, minlength=count)
 
@@ -372,15 +357,15 @@ class _RepeatSource:
         codes = np.repeat(np.arange(count), self._sizes[drawn])
         before, after = (self._draw_side(repeats, rows, codes, rng) for _ in range(2))
         difference = paired_difference(after.mean(axis=0), before.mean(axis=0))
-        terms = () if repeats == 1 else CheckRepeats(before, after).make_terms(codes)
-        estimate = estimate_mean(difference, codes, alpha=2 * ALPHA)
+        terms = () if repeats == 1 else estimates.CheckRepeats(before, after).make_terms(codes)
+        estimate = intervals.estimate_mean(difference, codes, alpha=2 * ALPHA)
         estimate = add_repeat_variance(estimate, terms, alpha=2 * ALPHA)
         return _DrawnRun(
             sums=np.bincount(codes, weights=difference, minlength=count).astype(np.float64),
             changed=int(np.count_nonzero(difference)),
             mean=estimate.mean,
-            p_at_zero=p_at_least(estimate, 0.0) if terms else 0.0,
-            p_regressed=p_at_least(estimate, -self._max_drop),
+            p_at_zero=estimates.p_at_least(estimate, 0.0) if terms else 0.0,
+            p_regressed=estimates.p_at_least(estimate, -self._max_drop),
         )
 
     def _draw_side(

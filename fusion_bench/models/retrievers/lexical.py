@@ -15,15 +15,8 @@ from scipy import sparse
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.models import retrieval
 from fusion_bench.models.options import LexicalOptions, Tokens
-from fusion_bench.models.retrieval import (
-    Index,
-    Ranking,
-    SearchContext,
-    SearchTexts,
-    import_extra,
-    score_chunks,
-)
 
 #: Scripts without blanks between words: kana, Han, Hangul, their compatibility forms and marks.
 _WIDE: Final = (
@@ -61,8 +54,8 @@ def stem_texts(texts: Sequence[str], *, language: str = "english") -> list[list[
 
     Arguments and errors as for :func:`tokenize_texts`.
     """
-    bm25s = import_extra("bm25s", purpose="tokenizing for BM25")
-    library = import_extra("Stemmer", purpose="stemming")
+    bm25s = retrieval.import_extra("bm25s", purpose="tokenizing for BM25")
+    library = retrieval.import_extra("Stemmer", purpose="stemming")
     try:
         stemmer = library.Stemmer(language)
         tokens: list[list[str]] = bm25s.tokenize(
@@ -110,7 +103,7 @@ class BM25Index:
         language: str = "english",
         tokens: Tokens = "stem",
     ) -> None:
-        bm25s = import_extra("bm25s", purpose="BM25 retrieval")
+        bm25s = retrieval.import_extra("bm25s", purpose="BM25 retrieval")
         self.ids = tuple(documents)
         self._tokenize = partial(tokenize_texts, tokens=tokens, language=language)
         words = self._tokenize(list(documents.values()))
@@ -215,14 +208,14 @@ class LexicalRetriever(LexicalOptions):
         return {"method": "bm25", **asdict(self), "padding": self.has_padding}
 
     def search(
-        self, texts: SearchTexts, depth: int, context: SearchContext
-    ) -> Mapping[str, Ranking]:
+        self, texts: retrieval.SearchTexts, depth: int, context: retrieval.SearchContext
+    ) -> Mapping[str, retrieval.Ranking]:
         """At most ``depth`` documents for each query."""
         context.on_progress("indexing", 0, 1)
         kind = OkapiIndex if self.tokens == "whitespace" else BM25Index
-        index: Index = kind(
+        index: retrieval.Index = kind(
             texts.documents, tokens=self.tokens, language=self.language, k1=self.k1, b=self.b
         )
-        chunks = score_chunks(index, [*texts.queries.values()])
+        chunks = retrieval.score_chunks(index, [*texts.queries.values()])
         above = None if self.has_padding else 0.0
         return context.rank_queries(texts, index.ids, chunks, depth, above)
