@@ -14,16 +14,10 @@ from fusion_bench.evaluation.compared_reports import add_comparisons, explain_un
 from fusion_bench.evaluation.report_changes import CollectionChange, ReportChange, find_changes
 from fusion_bench.evaluation.report_file import Report, read_last_report
 from fusion_bench.stats.comparison_family import compare_with_baseline
-from tests import tiny
 from tests.evaluation.test_run_experiment import report
 from tests.report import cases
 from tests.report.cases import PRIMARY, system
 from tests.tiny import EXPERIMENT, edit
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return tiny.make(tmp_path)
 
 
 def change_of(root: Path, before: Report) -> ReportChange:

@@ -256,9 +256,8 @@ def run_steps(
 
 
 def test_the_steps_check_comment_and_end_with_the_gates_code(
-    tmp_path: Path, environment: dict[str, str]
+    root: Path, environment: dict[str, str]
 ) -> None:
-    root = cases.make_project(tmp_path)
     renew_baseline(root)
     edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     code, summary = run_steps(root, environment)
@@ -278,9 +277,8 @@ def test_the_steps_check_comment_and_end_with_the_gates_code(
 
 
 def test_changed_lists_pass_against_the_baseline_that_they_start_from(
-    tmp_path: Path, environment: dict[str, str]
+    root: Path, environment: dict[str, str]
 ) -> None:
-    root = cases.make_project(tmp_path)
     path = renew_baseline(root)
     start = commit_all(root)
     run_git(root, "checkout", "--quiet", "-b", "change")

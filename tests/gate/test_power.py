@@ -16,7 +16,6 @@ from fusion_bench.gate.self_test.error_rates import check_power
 from fusion_bench.gate.verdict import CheckResult
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import estimate_mean, t_quantile
-from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs
 from tests.texts import names_in_order
 from tests.tiny import edit
@@ -154,8 +153,7 @@ def test_groups_are_named() -> None:
     assert "60 queries in 20 groups" in str(power_warning(run_check(difference, 0.01, groups=3)))
 
 
-def test_an_update_warns_from_the_differences_of_two_systems(tmp_path: Path) -> None:
-    root = cases.make_project(tmp_path)
+def test_an_update_warns_from_the_differences_of_two_systems(root: Path) -> None:
     warnings = check_power(gate_inputs(root))
     assert names_in_order(warnings[0], "mine / RR@10: ", "(80 % power) 0.0")
     assert "live and plain" in warnings[0]
@@ -163,8 +161,7 @@ def test_an_update_warns_from_the_differences_of_two_systems(tmp_path: Path) -> 
     assert check_power(gate_inputs(root)) == ()  # no spread is known
 
 
-def test_an_experiment_of_one_system_warns_of_nothing(tmp_path: Path) -> None:
-    root = cases.make_project(tmp_path)
+def test_an_experiment_of_one_system_warns_of_nothing(root: Path) -> None:
     edit(root, EXPERIMENT, "  plain: {runs: [a, b]}\n", "")
     edit(root, EXPERIMENT, "baseline: plain\n", "baseline: live\n")
     assert check_power(gate_inputs(root)) == ()

@@ -10,7 +10,6 @@ import pytest
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.verdict import CheckResult
 from fusion_bench.util.digests import digest_json
-from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, QUERIES, gate_verdict, renew_baseline
 from tests.tiny import edit
 
@@ -29,11 +28,6 @@ def write_texts(root: Path, size: int, copies: int = QUERIES) -> None:
         for q in range(QUERIES)
     ]
     (root / "datasets/mine/queries.jsonl").write_text("\n".join(map(json.dumps, lines)))
-
-
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return cases.make_project(tmp_path)
 
 
 def first_check(root: Path) -> CheckResult:

@@ -28,11 +28,6 @@ from tests.texts import names_in_order
 from tests.tiny import edit
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return cases.make_project(tmp_path)
-
-
 def swap(root: Path, runs: str) -> None:
     """Change the candidate's configuration."""
     edit(root, EXPERIMENT, "live: {runs: [a]}", f"live: {runs}")

@@ -85,8 +85,7 @@ def test_a_baseline_keeps_what_unjudged_documents_could_change(tmp_path: Path) -
 
 
 @pytest.mark.parametrize(("declared", "has_shares"), [("complete", False), ("sparse", True)])
-def test_complete_and_sparse_judgments(tmp_path: Path, declared: str, has_shares: bool) -> None:
-    root = cases.make_project(tmp_path)
+def test_complete_and_sparse_judgments(root: Path, declared: str, has_shares: bool) -> None:
     edit(root, DATASET, "name: mine", f"name: mine\njudgments: {declared}")
     stored = read_baseline(renew_baseline(root))
     assert stored is not None

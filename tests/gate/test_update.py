@@ -19,11 +19,6 @@ from tests.gate.test_run import swap
 from tests.tiny import edit
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
-    return cases.make_project(tmp_path)
-
-
 def stored(path: Path) -> Baseline:
     baseline = read_baseline(path)
     assert baseline is not None
@@ -233,8 +228,7 @@ print([os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children]
 """
 
 
-def test_no_reason_is_lost(tmp_path: Path) -> None:
-    root = cases.make_project(tmp_path)
+def test_no_reason_is_lost(root: Path) -> None:
     baseline = cases.renew_baseline(root)
     done = subprocess.run(
         [sys.executable, "-c", UPDATES, cases.EXPERIMENT, *REASONS],

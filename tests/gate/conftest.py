@@ -1,0 +1,15 @@
+"""What most gates are tried on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.gate import cases
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """The folder of the project with enough queries."""
+    return cases.make_project(tmp_path)
