@@ -17,6 +17,7 @@ from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data import ordering
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -136,11 +137,11 @@ class UnjudgedEvidence:
             judged documents at its rank; None = the measure has no formula for it.
     """
 
-    share: ordering.FloatArray
-    judged_only: ordering.FloatArray
-    filled: ordering.FloatArray | None
+    share: FloatArray
+    judged_only: FloatArray
+    filled: FloatArray | None
 
-    def select_queries(self, keep: ordering.BoolArray | ordering.IntArray) -> UnjudgedEvidence:
+    def select_queries(self, keep: BoolArray | IntArray) -> UnjudgedEvidence:
         """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
         filled = None if self.filled is None else self.filled[keep]
         return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
@@ -148,7 +149,7 @@ class UnjudgedEvidence:
 
 #: Of some queries: their indices among the Q, a view of their candidates, and the position of each
 #: candidate before and after ``top_k`` cuts the list; 0 = not in it.
-RankedPart: TypeAlias = tuple[ordering.IntArray, AlignedRuns, ordering.IntArray, ordering.IntArray]
+RankedPart: TypeAlias = tuple[IntArray, AlignedRuns, IntArray, IntArray]
 
 
 def measure_unjudged(
@@ -211,13 +212,13 @@ def mean_evidence(repeats: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
     )
 
 
-def _mean_of_known(repeats: Sequence[ordering.FloatArray | None]) -> ordering.FloatArray | None:
+def _mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
     """The same; None where that of some repeat is not known."""
     known = [each for each in repeats if each is not None]
     return mean_of_repeats(known) if len(known) == len(repeats) else None
 
 
-def unjudged_share(runs: AlignedRuns, positions: ordering.IntArray) -> ordering.FloatArray:
+def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
     """(Q,): share of unjudged documents among the first 10 returned; 0 where nothing is."""
     top = ordering.rows_within(positions, UNJUDGED_DEPTH)
     query = runs.query_index[top]
@@ -226,9 +227,7 @@ def unjudged_share(runs: AlignedRuns, positions: ordering.IntArray) -> ordering.
     return unknown / np.maximum(shown, 1)
 
 
-def combine_evidence(
-    parts: Sequence[UnjudgedEvidence], codes: ordering.IntArray
-) -> UnjudgedEvidence:
+def combine_evidence(parts: Sequence[UnjudgedEvidence], codes: IntArray) -> UnjudgedEvidence:
     """The evidence of a system that answers each query as one of several does.
 
     Args:
@@ -237,7 +236,7 @@ def combine_evidence(
     """
     filled = [part.filled for part in parts if part.filled is not None]
 
-    def choose(rows: Sequence[ordering.FloatArray]) -> ordering.FloatArray:
+    def choose(rows: Sequence[FloatArray]) -> FloatArray:
         return np.stack(rows)[codes, np.arange(len(codes))]
 
     return UnjudgedEvidence(
@@ -293,7 +292,7 @@ def compare_unjudged(
     candidate: UnjudgedEvidence,
     baseline: UnjudgedEvidence,
     *,
-    groups: ordering.IntArray | None = None,
+    groups: IntArray | None = None,
     alpha: float = 0.05,
     kind: JudgmentKind = "pooled",
     is_bounded: bool = False,

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data import grouped_rows, ordering
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace, Switch
 from fusion_bench.errors import AlignmentError, UnknownNameError
@@ -88,11 +89,11 @@ N = TypeVar("N", bound=np.generic)
 
 
 def _cut_sources(
-    ranks: ordering.IntArray,
-    scores: ordering.FloatArray,
+    ranks: IntArray,
+    scores: FloatArray,
     rows: Sequence[int],
     cuts: Sequence[int | None],
-) -> tuple[ordering.IntArray, ordering.IntArray, ordering.FloatArray]:
+) -> tuple[IntArray, IntArray, FloatArray]:
     """The candidates that some sources return up to their cuts: (n,), ranks and scores (s, n).
 
     Args:
@@ -114,7 +115,7 @@ def _cut_sources(
     return kept, kept_ranks, kept_scores
 
 
-def _take_columns(table: NDArray[N], rows: Sequence[int], columns: ordering.IntArray) -> NDArray[N]:
+def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> NDArray[N]:
     taken = np.empty((len(rows), len(columns)), dtype=table.dtype)
     for row, values in zip(rows, taken, strict=True):
         np.take(table[row], columns, out=values, mode="clip")  # "raise" would copy twice
@@ -127,7 +128,7 @@ QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "words", "re
 Ties: TypeAlias = Literal["trec", "first_seen"]
 
 
-def _first_seen_order(ranks: ordering.IntArray, query: ordering.IntArray) -> ordering.IntArray:
+def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
     """Order of first appearance: by query, then by first source that has it, then by its rank.
 
     Args:
@@ -186,18 +187,18 @@ class AlignedRuns(TableView):
     types: tuple[str | None, ...]
     confidences: tuple[float | None, ...]
     groups: tuple[str, ...]
-    offsets: ordering.IntArray
+    offsets: IntArray
     vocabulary: grouped_rows.IdVocabulary
-    documents: ordering.IntArray
-    ranks: ordering.IntArray
-    scores: ordering.FloatArray
-    grades: ordering.IntArray
-    judged: ordering.BoolArray
+    documents: IntArray
+    ranks: IntArray
+    scores: FloatArray
+    grades: IntArray
+    judged: BoolArray
     rerankers: tuple[str, ...]
-    rerank: ordering.FloatArray
-    rerank_ranks: ordering.IntArray
-    ideal_offsets: ordering.IntArray
-    ideal_grades: ordering.IntArray
+    rerank: FloatArray
+    rerank_ranks: IntArray
+    ideal_offsets: IntArray
+    ideal_grades: IntArray
     ties: Ties = "trec"
     binary_relevance: int = 1
     words: tuple[int | None, ...] = ()
@@ -262,19 +263,19 @@ class AlignedRuns(TableView):
         return replace(self, later=self.later[: count - 1], repeat_counts=counts)
 
     @cached_property
-    def query_index(self) -> ordering.IntArray:
+    def query_index(self) -> IntArray:
         """(N,): the query that owns each candidate."""
         owner = grouped_rows.query_of_rows(self.offsets)
         ordering.make_readonly(owner)
         return owner
 
     @cached_property
-    def group_codes(self) -> ordering.IntArray:
+    def group_codes(self) -> IntArray:
         """(Q,): codes of the queries' groups, numbered as they appear."""
         return grouped_rows.number_by_appearance(self.groups)[0]
 
     @cached_property
-    def lengths(self) -> ordering.IntArray:
+    def lengths(self) -> IntArray:
         """(S, Q): how many documents each source returned for each query."""
         size = len(self.queries)
         counts = [np.bincount(self.query_index[row > 0], minlength=size) for row in self.ranks]
@@ -293,7 +294,7 @@ class AlignedRuns(TableView):
         return bool((self.ranks > 0).any(axis=0).all())
 
     @cached_property
-    def off(self) -> ordering.BoolArray:
+    def off(self) -> BoolArray:
         """(S, Q): whether a source is switched off for a query."""
         off = np.zeros((len(self.sources), len(self.queries)), dtype=bool)
         for row, switch in zip(off, self.switches, strict=False):  # no switches: all are on
@@ -364,9 +365,7 @@ class AlignedRuns(TableView):
             rerank_ranks=_take_columns(self.rerank_ranks, range(len(self.rerank)), kept),
         )
 
-    def find_rows(
-        self, queries: ordering.IntArray, documents: ordering.IntArray
-    ) -> ordering.IntArray:
+    def find_rows(self, queries: IntArray, documents: IntArray) -> IntArray:
         """(n,): where candidates stand, by query index and document code; all must be there."""
         codes = len(self.vocabulary) + 1
         keys = self.query_index * codes + self.documents
@@ -377,8 +376,8 @@ class AlignedRuns(TableView):
         self,
         name: str,
         roles: frozenset[str],
-        ranks: ordering.IntArray,
-        scores: ordering.FloatArray,
+        ranks: IntArray,
+        scores: FloatArray,
         switch: Switch | None = None,
     ) -> AlignedRuns:
         """The same with one more source.
@@ -405,7 +404,7 @@ class AlignedRuns(TableView):
         columns = {name: getattr(self, name) for name in QUERY_FIELDS}
         return {name: tuple(map(c.__getitem__, index)) if c else c for name, c in columns.items()}
 
-    def _take_candidates(self, rows: slice | ordering.IntArray) -> dict[str, Any]:
+    def _take_candidates(self, rows: slice | IntArray) -> dict[str, Any]:
         """The arrays of these candidates only; a slice copies nothing."""
         return {
             **{name: getattr(self, name)[rows] for name in ("documents", "grades", "judged")},
@@ -428,7 +427,7 @@ class AlignedRuns(TableView):
             ideal_grades=self.ideal_grades[ideal],
         )
 
-    def subset(self, keep: ordering.BoolArray) -> AlignedRuns:
+    def subset(self, keep: BoolArray) -> AlignedRuns:
         """Only the queries where ``keep``, shape (Q,), is true.
 
         Raises:
