@@ -1,7 +1,5 @@
 """A project with a campaign: two lists of 200 queries, of which ``strong`` is far better."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from pathlib import Path

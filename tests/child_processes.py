@@ -1,7 +1,5 @@
 """Processes that tests start: whatever a test finds, none of them outlives it."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

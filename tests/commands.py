@@ -1,7 +1,5 @@
 """Every command that the command line has, found as its user finds them, and values of JSON."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

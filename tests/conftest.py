@@ -1,7 +1,5 @@
 """What holds in every test process, before anything else is imported."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import importlib.metadata

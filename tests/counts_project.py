@@ -1,7 +1,5 @@
 """Lists with 3, 2 and 1 files, whose values follow from the rank of the one relevant document."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

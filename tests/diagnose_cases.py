@@ -5,8 +5,6 @@ q4; for q1 to q3 ``b`` displaces it, which ``bm25`` ranks first. In q1 ``b`` is 
 What q5 needs is in no list. The reranker turns the fused list of twelve documents round.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 EXPERIMENT = "experiments/mine.yaml"

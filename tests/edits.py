@@ -1,7 +1,5 @@
 """Damage to the files of a project, as values that a table of cases can hold."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Commits of a project that a test made."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

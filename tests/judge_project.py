@@ -3,8 +3,6 @@
 People graded the same 120 pairs; they disagree with the model on d3 of every fourth query.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.tiny import write_files

@@ -1,7 +1,5 @@
 """A real HTTP server on loopback, for the fake providers and engines of the tests."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A call of each command that writes what an option names, on the project of the attacks."""
 
-from __future__ import annotations
-
 from tests.attacks.project import EXPERIMENT, QRELS, QUERIES, RUN
 from tests.engines.pull import functions
 

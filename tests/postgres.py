@@ -1,7 +1,5 @@
 """A real PostgreSQL on a socket, for the tests of one module or one round."""
 
-from __future__ import annotations
-
 import atexit
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Check records against the JSON Schemas that the package ships."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 

@@ -1,7 +1,5 @@
 """Every benchmark and study runs at toy size; their figures and tables are right."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

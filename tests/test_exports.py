@@ -1,7 +1,5 @@
 """What is public is what is listed, and importing it costs only what it needs."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

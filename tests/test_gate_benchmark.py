@@ -1,7 +1,5 @@
 """Both sides of the gate's benchmark compute the same p-values."""
 
-from __future__ import annotations
-
 from benchmarks.gate import gate_p_values, largest_difference, make_checks, scipy_p_values
 
 

@@ -1,7 +1,5 @@
 """The simulation of max-T computes what the package computes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

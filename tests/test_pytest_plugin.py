@@ -1,7 +1,5 @@
 """The fixture, in a real pytest run of its own and by its parts."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """The table of repeated trials: its draws, its words, and the published figures of the agents."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

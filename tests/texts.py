@@ -1,7 +1,5 @@
 """What a message names, whatever the words between."""
 
-from __future__ import annotations
-
 import re
 
 

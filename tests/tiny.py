@@ -4,8 +4,6 @@ RR of ``a`` and ``b`` by query: q1 (test) 1/2 and 1, q2 (test) 1/2 and 1/2, q3 (
 q4 (test) 1/2 and 1. So ``a`` is the better source on dev and ``b`` on test.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The tiny dataset with list ``a`` in three trials, as the files of a glob."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests import tiny

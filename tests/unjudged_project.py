@@ -6,8 +6,6 @@ odd ones; over judged documents only it is higher by 1/2 and equal; filled it is
 equal, as all judged documents at its first ranks are relevant.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.tiny import write_files

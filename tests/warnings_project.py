@@ -5,8 +5,6 @@ document one score; ``fine`` has scores that 32-bit floats do not tell apart; ``
 scores below 0, beside which an absent document counts 0.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.tiny import write_files

@@ -1,7 +1,5 @@
 """The record of an attack, and of how a command ended."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

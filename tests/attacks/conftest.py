@@ -1,7 +1,5 @@
 """The prepared project: made once, copied for each test."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

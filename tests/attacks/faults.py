@@ -5,8 +5,6 @@ Python announces each file that it opens, renames or removes to an audit hook; t
 or the process dies.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import resource

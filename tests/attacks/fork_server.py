@@ -5,8 +5,6 @@ line from standard input, forks, and answers with the exit code of the child. No
 the server but imports, so a child differs from a process of its own only in what was imported.
 """
 
-from __future__ import annotations
-
 import importlib
 import json
 import os

@@ -1,7 +1,5 @@
 """Servers of every protocol that a client speaks, and which echo the key anywhere in an answer."""
 
-from __future__ import annotations
-
 import base64
 import copy
 import functools

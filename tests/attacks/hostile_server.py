@@ -1,7 +1,5 @@
 """An HTTP server on loopback that answers with whatever bytes it is given."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import socket

@@ -1,7 +1,5 @@
 """Answers of a hostile server to a request for the scores of documents, and how each must end."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

@@ -1,7 +1,5 @@
 """How a server may send back the key that it got: in which form, and where in its answer."""
 
-from __future__ import annotations
-
 import base64
 import codecs
 import json

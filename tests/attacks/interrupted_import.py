@@ -3,8 +3,6 @@
 ``python -m tests.attacks.interrupted_import SIGNAL MODULE ARGUMENT…``
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from importlib.abc import MetaPathFinder

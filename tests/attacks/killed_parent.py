@@ -3,8 +3,6 @@
 ``python -m tests.attacks.killed_parent COUNT`` handles signals as a command does.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import ExitStack

@@ -5,8 +5,6 @@ forks and kills so many processes, beside others that go on, and then checks tha
 finishes the search and that no trial is lost. It prints how many were killed at work.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import signal

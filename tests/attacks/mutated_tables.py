@@ -1,7 +1,5 @@
 """Random lists and judgments in every file format, and what may go wrong with their bytes."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """The project that attacks start from: 60 queries, two runs, a rerank list and a baseline."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.gate import cases

@@ -1,7 +1,5 @@
 """Run an attack, in this process or in one of its own, and hold it to the rules of all."""
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """The processes of a session on Linux: a command that began one, and all that it started."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Sequence

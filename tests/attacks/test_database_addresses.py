@@ -1,7 +1,5 @@
 """No part of the password of a database or a cluster is printed, wherever it stands."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

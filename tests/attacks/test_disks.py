@@ -1,7 +1,5 @@
 """Folders that are read-only and disks that are full: one line, nothing is left, and on it goes."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

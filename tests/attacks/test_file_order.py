@@ -1,7 +1,5 @@
 """The order of rows and queries in files, and of entries in dataset.yaml, changes no result."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """What stands in the place of a file, and is none: refused at once, never waited for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """One thing that values depend on is changed: nothing goes on from what was computed before it."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Every client asks a server that echoes its key, field by field: nothing that is left shows it."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from pathlib import Path

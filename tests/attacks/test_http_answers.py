@@ -1,7 +1,5 @@
 """Whatever a server answers ends as a failure with a kind, in one line; its size costs nothing."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Iterable
 

@@ -1,7 +1,5 @@
 """``--max-cost`` holds whatever a server bills."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from pathlib import Path

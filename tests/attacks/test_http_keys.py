@@ -1,7 +1,5 @@
 """No piece of a key that a server sends back is shown, logged or stored, in any form."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import logging

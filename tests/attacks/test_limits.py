@@ -1,7 +1,5 @@
 """Numbers that are far too great: the error states the bound. Variables that name nothing."""
 
-from __future__ import annotations
-
 import resource
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Numbers, keys and ids that one reader takes for something else than another does."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Experiments that cannot be read, and paths that cannot be: one line, and nothing is written."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

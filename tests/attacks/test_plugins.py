@@ -1,7 +1,5 @@
 """Plugins: an experiment executes nothing, and a gate only what the committed baseline names."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import shutil

@@ -1,7 +1,5 @@
 """Ctrl-C and SIGTERM at any moment: one line, the right exit code, nothing written."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

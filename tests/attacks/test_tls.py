@@ -1,7 +1,5 @@
 """Servers whose TLS cannot be trusted, or is none: one line without the key, which is not sent."""
 
-from __future__ import annotations
-
 import shutil
 import socket
 import ssl

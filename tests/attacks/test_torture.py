@@ -1,7 +1,5 @@
 """A few rounds of every loop of ``make torture``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Values that no query has: the error names the line or the option, and the values there are."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

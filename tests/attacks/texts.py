@@ -1,7 +1,5 @@
 """Texts of the project's queries and documents, for the commands that read them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The table of intervals of kappa, at toy size; and its formula for independent pairs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

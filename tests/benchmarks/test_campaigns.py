@@ -1,7 +1,5 @@
 """The replay of campaigns: its values, worlds, rules and proposers, and what it stored."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

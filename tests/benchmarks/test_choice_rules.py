@@ -1,7 +1,5 @@
 """The trial of rules of choice: its grid, its worlds, its rules, and a toy run."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import replace

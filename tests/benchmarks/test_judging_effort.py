@@ -1,7 +1,5 @@
 """The benchmark of judging, on a small project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from benchmarks.studies.judging_effort import (

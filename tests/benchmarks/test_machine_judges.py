@@ -1,7 +1,5 @@
 """Simulated machine judges, and the coverage that is measured with them, on made values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

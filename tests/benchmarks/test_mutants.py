@@ -1,7 +1,5 @@
 """The mutants of the gate: each changes a line that is there."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.studies.mutants import EQUIVALENT, MUTANTS, ROOT, Mutant, try_mutant

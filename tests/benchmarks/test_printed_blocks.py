@@ -1,7 +1,5 @@
 """Blocks of pages that are renewed from what a command prints."""
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The table of pulled engines, and the orders in it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

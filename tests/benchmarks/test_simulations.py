@@ -1,7 +1,5 @@
 """What the simulations of docs/studies/statistics.md count."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

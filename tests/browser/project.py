@@ -1,7 +1,5 @@
 """A project with names that are attacks, and its evaluation, which the tests of the page share."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

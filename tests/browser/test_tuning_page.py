@@ -1,7 +1,5 @@
 """The page of a tuning run draws its pictures from the record."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

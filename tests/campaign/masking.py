@@ -1,7 +1,5 @@
 """The project of the golden pages with an open campaign, and the same without its queries."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The answers of a campaign: what ships, what is kept, what is counted, what is told."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

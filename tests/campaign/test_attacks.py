@@ -3,8 +3,6 @@
 Each is noticed, or changes nothing. What no file can prevent is said in docs/campaign.md.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import shutil

@@ -1,7 +1,5 @@
 """A closed campaign: every ask with its held-out values, by the plain computation."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

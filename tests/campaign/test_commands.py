@@ -1,7 +1,5 @@
 """The commands of a campaign: exit status, JSON that satisfies its schema, errors in one line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The decision of one ask: levels, the test on the held-out queries, what gain it finds."""
 
-from __future__ import annotations
-
 import math
 import time
 from itertools import product

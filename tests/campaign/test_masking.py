@@ -1,7 +1,5 @@
 """What an open campaign holds out is in no output, file or value of any command."""
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Callable, Iterator

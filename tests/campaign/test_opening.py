@@ -1,7 +1,5 @@
 """What a campaign freezes, and what it refuses to rest on."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What withholds a ship, with values made for it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast

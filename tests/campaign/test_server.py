@@ -1,7 +1,5 @@
 """A served campaign: a real server on loopback, a client without the judgments."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

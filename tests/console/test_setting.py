@@ -1,7 +1,5 @@
 """Values that the console remembers are those of a fresh evaluation, in any order of movements."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """What the contract tests run every registered method on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from itertools import permutations

@@ -1,7 +1,5 @@
 """What every blend promises, whatever its formula."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The trace of every document adds up to its score, whatever the method and the blend."""
 
-from __future__ import annotations
-
 from itertools import product
 from typing import Any
 

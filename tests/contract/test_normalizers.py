@@ -1,7 +1,5 @@
 """What every normalizer promises, whatever its formula."""
 
-from __future__ import annotations
-
 from itertools import pairwise, product
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every option of a command is read, or handed to a function that has a parameter of its name."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Iterator

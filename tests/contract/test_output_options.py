@@ -1,7 +1,5 @@
 """Every option that names a file to write replaces nothing but what a command wrote there."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What every per-query policy promises, whatever its rule."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where most commands are tried: in the folder of the tiny project, or of that of the gate."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

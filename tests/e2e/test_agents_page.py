@@ -1,7 +1,5 @@
 """The page for programs: its commands run, and their answers have the keys that it names."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

@@ -1,7 +1,5 @@
 """Whatever a user can get wrong ends in one line that says where, the rule and what to do."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

@@ -1,7 +1,5 @@
 """What commands print at their default on the collections of this repository: few short lines."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``compare --html``: of two reports, of one, and of run files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

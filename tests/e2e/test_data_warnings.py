@@ -1,7 +1,5 @@
 """Every command that prints numbers says what speaks against them."""
 
-from __future__ import annotations
-
 import inspect
 import json
 import re

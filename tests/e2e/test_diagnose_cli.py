@@ -1,7 +1,5 @@
 """``fusion-bench diagnose`` from the command line."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Errors: one line, one exit code, one JSON document."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """``fusion-bench export``: its files, its page, its JSON and its exit codes."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``gate`` and ``explain`` as a user runs them, and the annotations of a workflow."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Names from anywhere neither steer a terminal nor become markup, whichever command shows them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET

@@ -1,7 +1,5 @@
 """Each "judge these first" prints a command that works where the first command ran."""
 
-from __future__ import annotations
-
 import html
 import re
 import shlex

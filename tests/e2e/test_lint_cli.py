@@ -1,7 +1,5 @@
 """``fusion-bench lint``: its exit codes, its JSON and its page."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

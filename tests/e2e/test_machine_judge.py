@@ -1,7 +1,5 @@
 """Every report names a machine judge first; the gate refuses a circular or unmeasured one."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext

@@ -1,7 +1,5 @@
 """Aliases, sweeps and ``--set`` in every command that reads an experiment."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

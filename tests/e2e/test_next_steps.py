@@ -1,7 +1,5 @@
 """The commands that follow a command: they do what their purpose says, with any ids and options."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Options of single commands: details, tables, unjudged documents, and names of files."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

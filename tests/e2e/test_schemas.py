@@ -1,7 +1,5 @@
 """The schemas that the package ships are current, and what the commands write satisfies them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What is typed wrong, or as it was once spelled, is answered by what to type."""
 
-from __future__ import annotations
-
 import json
 import re
 import shlex

@@ -1,7 +1,5 @@
 """Queries that a model wrote: named in every report, and never in one mean with real ones."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

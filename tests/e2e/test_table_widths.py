@@ -1,7 +1,5 @@
 """Every table of every command at 80, 100, 120 and 200 columns: no name and no number breaks."""
 
-from __future__ import annotations
-
 import io
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Every command ranks by a trained fusion alike, out of fold."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

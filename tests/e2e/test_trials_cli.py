@@ -1,7 +1,5 @@
 """Commands that look at single lists and documents, where lists have several trials."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``eval`` of what ``tune`` wrote: found, kept apart, and with its caveat."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Where unjudged documents decide, every command says so: the page, JSON, the exit code."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What most experiments are run on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Everything measured of one ranking, on numbers made by hand."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The part of an oracle that is the maximum of noise."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Run files against each other, and systems of finished reports."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Corrective RAG: which lists can be answered from, and what refined queries change."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

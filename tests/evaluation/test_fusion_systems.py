@@ -1,7 +1,5 @@
 """Which configurations fuse, and which a reranker decides."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Datasets and experiments without YAML."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.data.qrels import Qrels

@@ -1,7 +1,5 @@
 """What a better list is worth alone, fused and reranked."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

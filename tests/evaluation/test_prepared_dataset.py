@@ -1,7 +1,5 @@
 """Which queries are judged on, and which ones choices are made on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What to do after a comparison: its kinds, and which system of one group is preferred."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What changed between two reports."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Reports that are stored: versioned, strict and consistent."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

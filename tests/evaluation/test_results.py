@@ -1,7 +1,5 @@
 """What was measured, as the records of a report."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

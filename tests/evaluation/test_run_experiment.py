@@ -1,7 +1,5 @@
 """The whole pipe: reproducible, indifferent to order, and right on numbers made by hand."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Neither shards nor threads change a value, to the last bit."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

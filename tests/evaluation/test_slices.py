@@ -1,7 +1,5 @@
 """``where`` and ``slices``: which queries count, and how the report breaks them down."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The systems that try compares, and the score space of a reranker."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.data.run import Run

@@ -1,7 +1,5 @@
 """An experiment's YAML: systems, settings, gate and the fallback to version 1."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any

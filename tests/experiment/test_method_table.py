@@ -1,7 +1,5 @@
 """The table of methods: in the terminal, in the docs, and what aliases become."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Values that the command line sets, and sweeps over values."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A dataset with enough queries for a test to say something, made by formula."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fusion_bench.experiment.experiment import read_experiment

@@ -1,7 +1,5 @@
 """What most gates are tried on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The composite action: its steps as a runner runs them, against an API on this machine."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

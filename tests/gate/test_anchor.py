@@ -1,7 +1,5 @@
 """Small losses are summed up since the anchor."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

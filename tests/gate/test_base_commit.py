@@ -1,7 +1,5 @@
 """What a change starts from: the baseline of another commit, and lists that came with it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

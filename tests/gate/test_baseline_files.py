@@ -1,7 +1,5 @@
 """The committed file: every digit kept, every update remembered, no edit unnoticed."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The gate reads the lists themselves where what is stored of them may have come with a change."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

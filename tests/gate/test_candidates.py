@@ -1,7 +1,5 @@
 """Several candidates share the level, and are counted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

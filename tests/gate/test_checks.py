@@ -1,7 +1,5 @@
 """Means, bounds, p-values and powers against slow and obvious versions of themselves."""
 
-from __future__ import annotations
-
 from itertools import product
 from math import nan
 

@@ -1,7 +1,5 @@
 """Bounds and powers of checks with trials, by hand and by simulation."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

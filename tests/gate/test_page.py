@@ -1,7 +1,5 @@
 """The page of a verdict, for the terminal, a browser, a pull request and JUnit."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET

@@ -1,7 +1,5 @@
 """Power of the rule against a slow and obvious version of itself, and the warning about it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

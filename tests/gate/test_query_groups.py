@@ -1,7 +1,5 @@
 """The groups that a gate compares by: those its baseline seals; and no plain pass without them."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Which term moved a document, case by case."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """The gate from end to end on real files: what passes, what blocks, what is refused."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Sequence
 from dataclasses import replace

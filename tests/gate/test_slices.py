@@ -1,7 +1,5 @@
 """Checks on slices by any field of the queries."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The gate from end to end on systems with several trials."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What the gate stores of unjudged documents, and what they decide."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Updates of a baseline: what they change is kept, and one that changes nothing is refused."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rule, row by row."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """The project of the golden pages: 60 queries, two lists, a reranker, a judge, a worse system."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

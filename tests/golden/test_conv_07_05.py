@@ -1,7 +1,5 @@
 """CONV-07-05's own test cases (its section 6), by name, on real lists and a real server."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Mapping, Sequence
 

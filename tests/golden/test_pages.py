@@ -3,8 +3,6 @@
 ``pytest tests/golden --renew-golden`` writes the pages again: read their difference in review.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable, Iterator

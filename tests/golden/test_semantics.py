@@ -1,7 +1,5 @@
 """The worked numbers of the specification, each test named after the document it comes from."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """What a leaderboard says, on made cells."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 

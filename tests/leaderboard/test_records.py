@@ -1,7 +1,5 @@
 """Leaderboards are joined and recomputed; what was changed is refused, by the name of its cell."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Every registered method is on the leaderboard, and a run that was stopped continues."""
 
-from __future__ import annotations
-
 import gc
 import re
 import time

@@ -1,7 +1,5 @@
 """The slow obvious loop for filled values: every outcome of every unjudged document."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product

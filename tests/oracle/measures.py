@@ -1,7 +1,5 @@
 """The slow obvious loop for every measure: one query, one list of ids, one dict of grades."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby, permutations, product

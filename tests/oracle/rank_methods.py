@@ -1,7 +1,5 @@
 """Methods that go by ranks, and votes: one document and one source at a time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 

@@ -4,8 +4,6 @@ Written from the formulas, not from the package: nothing here imports it. Sums a
 ``math.fsum``, keys are what ``'%.11e'`` prints, and sorting is Python's own.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Scores are bit-identical, but where a transcendental function takes part (``sigm
 place, so 1e-12 relative.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Written from the formulas, not from the package: nothing here imports it. A list
 best first; ``grades`` has no entry for an unjudged document.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias

@@ -1,7 +1,5 @@
 """The real collections of the parity tests, aligned once a session."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from fusion_bench.data.aligned_runs import AlignedRuns

@@ -3,8 +3,6 @@
 Compiling takes half a minute of every run of the tests, and its result changes with ranx alone.
 """
 
-from __future__ import annotations
-
 import json
 from importlib.metadata import version
 

@@ -1,7 +1,5 @@
 """Data outside this repository that parity tests compare with."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

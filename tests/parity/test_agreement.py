@@ -1,7 +1,5 @@
 """Agreement of judges as it is published."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.io.load_records import load_qrels

@@ -1,7 +1,5 @@
 """nfcorpus as BEIR publishes it: the counts that ir_datasets states come out."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """An exported configuration, read back, orders every query of JQaRA as the system does."""
 
-from __future__ import annotations
-
 from functools import cache
 
 import pytest

@@ -1,7 +1,5 @@
 """Failures on a real collection, counted once more in plain Python from the files."""
 
-from __future__ import annotations
-
 import gzip
 import math
 from collections import Counter, defaultdict

@@ -1,7 +1,5 @@
 """The gate keeps its stated error rates on public collections."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.studies.self_test import build_checks

@@ -1,7 +1,5 @@
 """The gate between trials of real search agents: the same agent is no regression of itself."""
 
-from __future__ import annotations
-
 import shutil
 from itertools import combinations
 from pathlib import Path

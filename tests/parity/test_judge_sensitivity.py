@@ -1,7 +1,5 @@
 """The table of docs/studies/judges.md on orders and verdicts, for one collection."""
 
-from __future__ import annotations
-
 import pytest
 
 from benchmarks.studies.judge_sensitivity_table import compare_judges, list_rows

@@ -4,8 +4,6 @@ The order is handed over as strictly decreasing scores: trec_eval compares score
 floats, and ir_measures' RR and RR@10 break ties in opposite ways.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import ir_measures

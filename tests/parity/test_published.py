@@ -4,8 +4,6 @@ Each row names the figure, the systems that make it, and the tolerance: half a u
 digit that was printed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache

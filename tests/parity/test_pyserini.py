@@ -1,7 +1,5 @@
 """The fusion methods that pyserini shares give the results that pyserini's own tests expect."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

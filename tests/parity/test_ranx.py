@@ -5,8 +5,6 @@ minutes, and so does its compiled Borda on long lists. The numbers of the compil
 beside this file; ``tests/parity/compiled_ranx.py`` renews them.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import warnings

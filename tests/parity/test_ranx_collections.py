@@ -4,8 +4,6 @@ What reads ranks is handed to ranx with strictly decreasing scores made from our
 ranx settles ties by the order of insertion, and only while lists are short.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

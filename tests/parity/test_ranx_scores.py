@@ -1,7 +1,5 @@
 """Methods over scores equal ranx's per document; where they do not, the reason stands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from random import Random
 from typing import Any

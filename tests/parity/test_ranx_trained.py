@@ -3,8 +3,6 @@
 Both learn from the same six queries and score six others.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Methods over ranks and votes equal ranx's per document; where they do not, the reason stands."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Mapping
 from random import Random

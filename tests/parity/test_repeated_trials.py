@@ -1,7 +1,5 @@
 """Weaviate's search agents on BRIGHT, three trials each: the published means and deviations."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 ``make hybrid`` takes the whole collection through an embedded Chroma; here a sample does.
 """
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

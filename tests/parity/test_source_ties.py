@@ -1,7 +1,5 @@
 """Ties inside a real dense retriever's list, which has scores of three decimals."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

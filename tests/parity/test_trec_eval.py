@@ -3,8 +3,6 @@
 The command behind each file is that of trec_eval's ``make quicktest``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

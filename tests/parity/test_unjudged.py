@@ -4,8 +4,6 @@ On the full judgments splade is better than bm25 by .225 nDCG@10. On the cut one
 by .258, and a tuned fusion that leans on bm25 seems better.
 """
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A published figure from files of this repository, so that every test run reproduces one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

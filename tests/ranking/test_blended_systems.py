@@ -1,7 +1,5 @@
 """Blends in the engine: the values of the plain path to the last bit, or a query left to it."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import cache
 from pathlib import Path

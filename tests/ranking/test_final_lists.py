@@ -1,7 +1,5 @@
 """The final lists of any system."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

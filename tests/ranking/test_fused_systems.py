@@ -1,7 +1,5 @@
 """The engine gives the values of the plain path, to the last bit, or says that it cannot."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from dataclasses import replace

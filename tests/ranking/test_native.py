@@ -1,7 +1,5 @@
 """The loop in C counts as the obvious one does, and touches nothing outside its buffers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Whole lists of the batch engine: positions and groups of ties as the plain path finds them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Systems of several stages, and of sources that depend on the query."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -3,8 +3,6 @@
 A call of ``fusion-bench`` alone is made in this process: to start one of its own takes longer.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Every command of the skill runs in the shell, and ends with the exit code that stands there."""
 
-from __future__ import annotations
-
 import re
 from importlib import resources
 from pathlib import Path

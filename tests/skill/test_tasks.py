@@ -1,7 +1,5 @@
 """Tasks of a coding agent, replayed through the shell alone; wrong transcripts are refused."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

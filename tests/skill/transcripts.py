@@ -1,7 +1,5 @@
 """Tasks of an agent, and the judgment on a transcript of its work."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Random values that the tests of this folder share."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 from scipy import stats

@@ -1,7 +1,5 @@
 """Agreement of judges, and of orders."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

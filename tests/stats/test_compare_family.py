@@ -1,7 +1,5 @@
 """Comparisons with a baseline: families, identical systems, records."""
 
-from __future__ import annotations
-
 import math
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Which answer the numbers of a comparison give."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Means and intervals against slow and obvious versions of themselves, and scipy."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 from math import comb

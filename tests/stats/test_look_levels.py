@@ -1,7 +1,5 @@
 """Levels of looks: spent without a plan, and by a plan."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import NormalDist
 

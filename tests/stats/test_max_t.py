@@ -1,7 +1,5 @@
 """Max-T: a slow loop, exact shares, agreement of p and interval, order and seeds."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """How many queries a difference needs."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any

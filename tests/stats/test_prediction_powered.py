@@ -1,7 +1,5 @@
 """Means under people's grades, from few of theirs and many of a machine's."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One effect over collections, against the definitions written out."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from scipy.stats import t as student

@@ -1,7 +1,5 @@
 """Tests by sign flips."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import operator

@@ -1,7 +1,5 @@
 """Trials and queries as two sources of chance."""
 
-from __future__ import annotations
-
 import math
 from itertools import product
 

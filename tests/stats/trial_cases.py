@@ -1,7 +1,5 @@
 """Values of systems that answer differently each time."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray

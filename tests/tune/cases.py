@@ -1,7 +1,5 @@
 """Small aligned collections for the tests of tuning."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An empty database for the tests of shared and exported searches."""
 
-from __future__ import annotations
-
 import shutil
 import sqlite3
 from collections.abc import Iterator

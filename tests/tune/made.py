@@ -1,7 +1,5 @@
 """A small dataset with query types and an experiment that tunes on it, as files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Small problems for the tests of the search."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from fusion_bench.config.parameters import Parameter

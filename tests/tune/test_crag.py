@@ -1,7 +1,5 @@
 """CRAG's thresholds: exact against every pair, and judged held out."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

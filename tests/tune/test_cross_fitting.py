@@ -1,7 +1,5 @@
 """The gain of choosing on the queries that decide: the slow procedure, repeated for every flip."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

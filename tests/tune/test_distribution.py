@@ -1,7 +1,5 @@
 """Evaluation by workers: threads here, processes, and the workers of a real Dask cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """``tune --engine``: the engine's own methods are searched, and nothing else."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

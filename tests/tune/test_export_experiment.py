@@ -1,7 +1,5 @@
 """The tuned experiment names the dataset that was tuned on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Gains by hand, over the default and over what nobody tuned, and the verdicts of one run."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A search is judged on queries that it never saw, by rules that hold on the record."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import replace

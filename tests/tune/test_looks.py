@@ -1,7 +1,5 @@
 """Looks at held-out queries: their ledger, their number, their plan."""
 
-from __future__ import annotations
-
 import json
 import multiprocessing
 import os

@@ -1,7 +1,5 @@
 """A process that ends between two transactions loses no preset and no trial."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The objective: normalized weights, trials of the lists."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

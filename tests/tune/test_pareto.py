@@ -1,7 +1,5 @@
 """Quality against effort: depths, the search of a front, and its efficient points."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

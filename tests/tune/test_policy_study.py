@@ -1,7 +1,5 @@
 """The worth of policies: out of fold, against tuned fixed numbers."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What reranking costs, query by query, by the ledger or as declared."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``held_out: all``: every query is held out once; ``auto``: with few queries."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """``tune`` with everything that can be asked for, from files to files."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

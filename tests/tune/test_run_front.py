@@ -1,7 +1,5 @@
 """From a paid reranker to the front: its ledger prices every depth, and wrong names are refused."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

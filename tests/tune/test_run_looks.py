@@ -1,7 +1,5 @@
 """Looks of whole runs of ``tune``."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

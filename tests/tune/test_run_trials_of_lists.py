@@ -1,7 +1,5 @@
 """Tuning on lists of several files, from the command to the report."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The search and its log."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

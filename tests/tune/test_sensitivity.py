@@ -1,7 +1,5 @@
 """Importance, and the uniform sample that measures it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """A search that many processes share, and finished searches in a database."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The search space: its paths, conditions, and what they set."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

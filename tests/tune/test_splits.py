@@ -1,7 +1,5 @@
 """Splits: names decide, groups stay whole, each type is cut in proportion."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A search over a trained fusion learns within its own queries, and in one process."""
 
-from __future__ import annotations
-
 from dataclasses import fields, replace
 from typing import Any
 

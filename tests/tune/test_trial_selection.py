@@ -1,7 +1,5 @@
 """Which trial is taken, what the choice is worth, against the slow obvious way."""
 
-from __future__ import annotations
-
 import math
 import statistics
 from typing import Any

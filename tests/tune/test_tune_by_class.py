@@ -1,7 +1,5 @@
 """Numbers by query type: found where types differ, and judged against one set for all."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tricks with the file of the baseline."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

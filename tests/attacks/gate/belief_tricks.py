@@ -1,7 +1,5 @@
 """Tricks with what the gate would have to believe: values, repeats, caches, ledgers, commits."""
 
-from __future__ import annotations
-
 import copy
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Tricks with systems, queries, judgments and lists."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.attacks.gate.trick import OTHER_RUN, SEALED, Trick, copied, lines, pattern, policy

@@ -1,7 +1,5 @@
 """The page of the documentation with all tricks; run as a module it writes the page."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Tricks with the policy and with the values in it."""
 
-from __future__ import annotations
-
 from typing import Final
 
 from tests.attacks.gate.trick import POLICY, SEALED, Trick, max_drop, policy

@@ -1,7 +1,5 @@
 """A cache in which the better list is stored under the key of the worse file."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from pathlib import Path

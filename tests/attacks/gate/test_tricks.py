@@ -1,7 +1,5 @@
 """No trick makes the gate pass a planted regression."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A trick, the project that it starts from, and what tricks do to it."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Baselines and caches with forged parts, beside a worse list: the gate passes none of them."""
 
-from __future__ import annotations
-
 import random
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The disk is full from a random change or size on, and there is room again for the next run."""
 
-from __future__ import annotations
-
 import atexit
 import json
 import random

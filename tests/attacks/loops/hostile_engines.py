@@ -1,7 +1,5 @@
 """Engines and models echo the key in fields of their answers, in any form and any part of it."""
 
-from __future__ import annotations
-
 import random
 import string
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A command, or a worker of it, gets a signal at a random moment; its results stay the same."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

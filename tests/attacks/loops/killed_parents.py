@@ -1,7 +1,5 @@
 """A process with workers gets a signal at a random moment; its workers end with it."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

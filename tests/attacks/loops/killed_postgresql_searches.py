@@ -1,7 +1,5 @@
 """Processes of a search that share a real PostgreSQL are killed beside others that go on."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.attacks.loops.killed_searches import kill_searches

@@ -1,7 +1,5 @@
 """Processes of a shared search are killed, also between the start of a trial and its heartbeat."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

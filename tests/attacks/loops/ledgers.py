@@ -1,7 +1,5 @@
 """Ledgers of looks and of candidates with damaged lines: each is refused, or its loss is seen."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Sequence
 from contextlib import suppress

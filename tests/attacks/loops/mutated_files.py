@@ -1,7 +1,5 @@
 """A few bytes of an experiment, a dataset or a list are changed, and ``eval`` runs."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

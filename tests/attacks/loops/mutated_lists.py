@@ -1,7 +1,5 @@
 """Mutated lists and judgments: the fast and the plain readers agree, and so do the formats."""
 
-from __future__ import annotations
-
 import random
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Options that name a file to write are given files of the project, under any of their names."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

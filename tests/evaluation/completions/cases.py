@@ -1,7 +1,5 @@
 """Two lists of one query with unjudged documents, and the slow loop over every completion."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from itertools import product

@@ -1,7 +1,5 @@
 """What values judgments could still have given."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from pathlib import Path

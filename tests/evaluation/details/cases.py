@@ -1,7 +1,5 @@
 """Small random collections with ties, unjudged documents and lists that lack queries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from random import Random
 from typing import Any

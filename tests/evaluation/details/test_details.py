@@ -1,7 +1,5 @@
 """What stands behind the values of a report: ranks, terms and texts of single documents."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tiny dataset with three trials of ``a``, and each trial as a dataset of its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from fusion_bench.evaluation.report_records import Collection

@@ -1,7 +1,5 @@
 """Run the experiment of a project."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from fusion_bench.evaluation.report_file import Report

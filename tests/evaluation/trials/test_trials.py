@@ -1,7 +1,5 @@
 """Systems whose lists were made several times."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

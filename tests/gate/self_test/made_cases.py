@@ -4,8 +4,6 @@ A slow rule, which shares no function with the gate, computes them in the tests;
 their sources stand in docs/studies/statistics.md.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

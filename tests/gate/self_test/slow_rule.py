@@ -1,7 +1,5 @@
 """The gate's rule in a slow form that shares no function with it: the oracle of the made cases."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Error rates that agree with the stated ones, and faults that the self-test must show."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Printed chances on other queries, and alarms between trials of one system."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

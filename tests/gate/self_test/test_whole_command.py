@@ -1,7 +1,5 @@
 """The whole command where the right answer is known, and the slow form of the rule."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path

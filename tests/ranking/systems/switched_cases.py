@@ -1,7 +1,5 @@
 """Queries with intents and languages, and lists that only some of them read."""
 
-from __future__ import annotations
-
 import random
 
 from fusion_bench.data.aligned_runs import AlignedRuns

@@ -1,7 +1,5 @@
 """Trained fusions are fitted before anything is evaluated, and never score in-sample."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

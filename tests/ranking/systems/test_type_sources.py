@@ -1,7 +1,5 @@
 """``types``: given, predicted or ``hybrid`` for all, beside the obvious loop over the queries."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
