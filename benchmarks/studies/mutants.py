@@ -237,7 +237,7 @@ MUTANTS = (
     ),
     _in_checks(
         "unjudged documents never veto an alarm",
-        "return status in ALARMS and unjudged.decides(-1, max_drop)",
+        "return status in verdict.ALARMS and unjudged.decides(-1, max_drop)",
         "return False",
     ),
     _in_checks(
@@ -250,7 +250,11 @@ MUTANTS = (
         "np.minimum(1, runs * adjust_holm(p))",
         "np.minimum(1, adjust_holm(p))",
     ),
-    _in_checks("the bounds of several candidates share no level", "=ALPHA / runs,", "=ALPHA,"),
+    _in_checks(
+        "the bounds of several candidates share no level",
+        "=verdict.ALPHA / runs,",
+        "=verdict.ALPHA,",
+    ),
     Mutant(
         "candidates are never counted",
         "gate/run.py",

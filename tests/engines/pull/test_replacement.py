@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 import fusion_bench
-from fusion_bench.engines import pull as run
+from fusion_bench.engines import pulled_dataset
 from fusion_bench.engines.pull import UNFINISHED
 from fusion_bench.engines.pulled_dataset import (
     STAGED,
@@ -90,7 +90,7 @@ def test_a_killed_process_leaves_the_old_dataset_or_the_new_one(
         written.append(pulled)
         return write_folder(folder, pulled)
 
-    monkeypatch.setattr(run, "write_folder", keep)
+    monkeypatch.setattr(pulled_dataset, "write_folder", keep)
     pull(tmp_path, {"bm25": KEYWORD}, text=OTHER, start_over=True, depth=1, texts=True)
     new = read_lists(tmp_path / "mine")
     assert new.keys() == {"bm25", "texts"}

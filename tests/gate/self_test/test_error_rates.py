@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,8 +14,8 @@ from fusion_bench.gate.self_test import simulation
 from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
+from fusion_bench.stats import intervals
 from fusion_bench.stats.corrections import randomization_p_values
-from fusion_bench.stats.intervals import t_quantile
 from tests.gate import cases
 from tests.texts import names_in_order
 from tests.tiny import edit
@@ -84,8 +85,8 @@ def test_a_test_that_rejects_too_often_is_found_out(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_bound_that_is_too_low_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = t_quantile
-    monkeypatch.setattr(simulation, "t_quantile", lambda f, p: real(f, p) / 3)
+    low = {**vars(intervals), "t_quantile": lambda f, p: intervals.t_quantile(f, p) / 3}
+    monkeypatch.setattr(simulation, "intervals", SimpleNamespace(**low))
     result = measure_error_rates(make_checks(), runs=RUNS, seed=5)
     assert {f.kind for f in result.error_rates if not f.agrees} == {"false pass"}
 
