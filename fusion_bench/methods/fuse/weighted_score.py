@@ -434,7 +434,8 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
         absent: Callable[[], FloatArray] | float = 0.0 if self.missing == "zero" else np.nan
         if self.missing == "min":
             absent = partial(_least_scores, runs, self.normalize)
-        return WeightedMean(key, scores, absent, weights, reads_ranks=self.normalize.reads_ranks)
+        reads_ranks = vars(type(self.normalize)).get("reads_ranks", True)
+        return WeightedMean(key, scores, absent, weights, reads_ranks=reads_ranks)
 
     def max_possible(self, runs: AlignedRuns) -> FloatArray:
         """(Q,): from the greatest score of each list; NaN for a query without candidates."""

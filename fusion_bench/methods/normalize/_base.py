@@ -132,7 +132,8 @@ class Normalizer(Method):
         constant: The value of every document of a list of equal scores, 0, 0.5 or 1: 1 in
             pyserini and Elasticsearch, 0 in ranx.
         searched: Whether a search over normalizers tries it; not where it has required options.
-        reads_ranks: Whether a scaled score may depend on more than the scores of its list.
+        reads_ranks: Whether a scaled score may depend on more than the scores of its list. Each
+            class says so for itself: one that is derived may read more.
     """
 
     searched: ClassVar[bool] = True

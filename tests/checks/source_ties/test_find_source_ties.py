@@ -16,12 +16,15 @@ from fusion_bench.checks.source_ties import (
 )
 from fusion_bench.checks.tied_lists import Settlement, TiedRuns, find_tied_runs
 from fusion_bench.data.alignment import align
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, parse_measure
+from fusion_bench.methods.normalize import ScoreLists
+from fusion_bench.methods.normalize.linear import MinMax
 from fusion_bench.ranking.system_scores import evaluate_systems
 
 Lists = Mapping[str, Mapping[str, float]]
@@ -166,6 +169,18 @@ def test_which_ranges_are_exact(system: System, sampled: bool) -> None:
 def test_a_fusion_of_scores_alone_does_not_depend_on_ties_inside_its_sources() -> None:
     system = System("s", ["a", "b"], fusion={"method": "weighted_score"})
     assert source_ties(system, {"a": CONSTANT, "b": OTHER}).ties.affected.tolist() == [0, 0, 0]
+
+
+def test_a_normalizer_made_of_one_that_reads_scores_alone_may_read_ranks() -> None:
+    class ByRank(MinMax):
+        method: str = "by_rank"
+
+        def scale_lists(self, lists: ScoreLists) -> FloatArray:
+            return 1 / lists.ranks
+
+    fusion = {"method": "weighted_score", "normalize": ByRank()}
+    found = source_ties(System("s", ["a", "b"], fusion), {"a": CONSTANT, "b": OTHER})
+    assert found.ties.affected.max() > 0
 
 
 @pytest.mark.parametrize("runs", [["a"], ["a", "b"]])
