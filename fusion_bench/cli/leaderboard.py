@@ -158,7 +158,7 @@ def verify_command(options: VerifyOptions) -> None:
     from fusion_bench.leaderboard.records import read_leaderboard
 
     cells = verify(read_leaderboard(options.file), options.find(options.dataset), seed=options.seed)
-    wrong = {name: size for name, size in cells.items() if size > TOLERANCE}
+    wrong = {name: size for name, size in cells.items() if not size <= TOLERANCE}  # NaN is wrong
     if options.json:
         rows = [{"name": name, "difference": size} for name, size in cells.items()]
         print_json({"cells": rows, "is_equal": not wrong})
