@@ -9,7 +9,15 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from fusion_bench.config import models
+from fusion_bench.config.models import (
+    MOST_FOLDS,
+    MOST_RANK,
+    MOST_TRIALS,
+    Location,
+    Rank,
+    StrictModel,
+    UniqueNames,
+)
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
 from fusion_bench.config.yaml_files import Source
@@ -24,7 +32,7 @@ Verdict: TypeAlias = Literal["correct", "ambiguous", "incorrect"]
 UnitNumber: TypeAlias = Annotated[float, Field(ge=0, le=1)]
 
 
-class CragRule(models.StrictModel):
+class CragRule(StrictModel):
     """Thresholds on the best rerank score: is there a relevant document in the top of the list?
 
     Attributes:
@@ -36,7 +44,7 @@ class CragRule(models.StrictModel):
 
     upper: UnitNumber = 0.7
     lower: UnitNumber = 0.3
-    top: models.Rank = 10
+    top: Rank = 10
     grade: Annotated[int, Field(ge=1)] = 1
 
     @model_validator(mode="after")
@@ -67,7 +75,7 @@ class CragFitSettings(CragRule):
     credit: Annotated[float, Field(ge=0.5, lt=1)] = 0.75
 
 
-class LookSettings(models.StrictModel):
+class LookSettings(StrictModel):
     """How looks at held-out queries are counted.
 
     Attributes:
@@ -93,7 +101,7 @@ DATA_FREE_SAMPLERS = frozenset({"random", "qmc", "grid", "brute_force"})
 DECLARED = "own"
 
 
-class ParameterRange(models.StrictModel):
+class ParameterRange(StrictModel):
     """The values of one parameter: a range, or choices.
 
     Attributes:
@@ -131,7 +139,7 @@ class ParameterRange(models.StrictModel):
         return Parameter(path, kind, when=when, **bounds)
 
 
-class SearchSettings(models.StrictModel):
+class SearchSettings(StrictModel):
     """How a search runs.
 
     Attributes:
@@ -145,15 +153,15 @@ class SearchSettings(models.StrictModel):
         seed: Makes a run exactly repeatable.
     """
 
-    trials: Annotated[int, Field(ge=1, le=models.MOST_TRIALS)] = 300
+    trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 300
     timeout: Annotated[float, Field(gt=0)] | None = None
     sampler: SamplerName = "parzen"
     batch: Annotated[int, Field(ge=1, le=256)] = 16
-    points: Annotated[int, Field(ge=2, le=models.MOST_TRIALS)] = 5
+    points: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = 5
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7
 
 
-class DeclaredCost(models.StrictModel):
+class DeclaredCost(StrictModel):
     """The cost of reranking.
 
     Attributes:
@@ -185,7 +193,7 @@ class EffortSettings(DeclaredCost):
         return DeclaredCost(**shared | single.model_dump(exclude_none=True))
 
 
-class FrontSettings(models.StrictModel):
+class FrontSettings(StrictModel):
     """The search for the front of quality against rerank effort.
 
     Attributes:
@@ -198,10 +206,9 @@ class FrontSettings(models.StrictModel):
     """
 
     method: Literal["tpe", "nsga2", "depths", "none"] = "nsga2"
-    trials: Annotated[int, Field(ge=0, le=models.MOST_TRIALS)] = 150
+    trials: Annotated[int, Field(ge=0, le=MOST_TRIALS)] = 150
     depths: (
-        Annotated[tuple[Annotated[int, Field(ge=0, le=models.MOST_RANK)], ...], Field(min_length=1)]
-        | None
+        Annotated[tuple[Annotated[int, Field(ge=0, le=MOST_RANK)], ...], Field(min_length=1)] | None
     ) = None
 
 
@@ -242,7 +249,7 @@ class TuneSettings(SearchSettings):
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
     held_out: Annotated[float, Field(gt=0, lt=1)] | Literal["all", "auto"] = "auto"
     split_seed: str = "fusion-bench"
-    folds: Annotated[int, Field(ge=0, le=models.MOST_FOLDS)] = 5
+    folds: Annotated[int, Field(ge=0, le=MOST_FOLDS)] = 5
     min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.005
     choose: SelectionRule = "shrinkage"
     effort: EffortSettings = EffortSettings()
@@ -372,10 +379,10 @@ def split_slice(name: str) -> tuple[str, str]:
 #: Between the field and the value in the name of a slice.
 SEPARATOR: Final = ": "
 #: Names of different slices.
-Slices: TypeAlias = Annotated[models.UniqueNames, BeforeValidator(_name_slices)]
+Slices: TypeAlias = Annotated[UniqueNames, BeforeValidator(_name_slices)]
 
 
-class Tolerance(models.StrictModel):
+class Tolerance(StrictModel):
     """How much one measure may fall.
 
     Attributes:
@@ -413,7 +420,7 @@ class Tolerance(models.StrictModel):
         return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-class CandidateBudget(models.StrictModel):
+class CandidateBudget(StrictModel):
     """The level is shared by several candidates.
 
     Attributes:
@@ -455,7 +462,7 @@ def _rename_budget(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YA
     return {**renamed, "candidates": budget}
 
 
-class Guard(models.StrictModel):
+class Guard(StrictModel):
     """A bound on single queries, since a mean can hide a few large losses.
 
     Attributes:
@@ -474,7 +481,7 @@ class Guard(models.StrictModel):
     max_share: Annotated[float, Field(ge=0, le=1)] = 0.0
 
 
-class Golden(models.StrictModel):
+class Golden(StrictModel):
     """A query that must keep a document in its top ranks.
 
     Attributes:
@@ -490,7 +497,7 @@ class Golden(models.StrictModel):
     dataset: str | None = None
 
 
-class GatePolicy(models.StrictModel):
+class GatePolicy(StrictModel):
     """The policy of a gate; ``{MEASURE: {max_drop: M}, …}`` is short for ``{checks: …}``.
 
     Attributes:
@@ -556,12 +563,12 @@ class GatePolicy(models.StrictModel):
         return (None, *(self.slices if slices is None else slices))
 
 
-def locate_check(source: Source, measure: str) -> models.Location:
+def locate_check(source: Source, measure: str) -> Location:
     """The path of a measure's tolerances; the short form of a policy has no ``checks``.
 
     Args:
         source: The experiment's file with its lines.
         measure: The measure as the policy names it.
     """
-    places: tuple[models.Location, ...] = (("gate", measure), ("gate", "checks", measure))
+    places: tuple[Location, ...] = (("gate", measure), ("gate", "checks", measure))
     return next((path for path in places if path in source.lines), places[1])

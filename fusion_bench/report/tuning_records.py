@@ -25,7 +25,13 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import Field
 
-from fusion_bench.checks import records
+from fusion_bench.checks.records import (
+    CompletionBounds,
+    DataWarning,
+    LintFinding,
+    ListInfo,
+    NearDuplicates,
+)
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.parameters import Parameter
@@ -39,7 +45,7 @@ from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: What a parameter may be set to.
 Value: TypeAlias = bool | int | float | str | None
-#: What held-out queries allow to be said of tuned parameters; see ``tune.validation.verdict``.
+#: What held-out queries allow to be said of tuned parameters; see ``tune.trial_selection``.
 TuningVerdict: TypeAlias = Literal[
     "unjudged decide",
     "too few tuning queries",
@@ -108,7 +114,7 @@ class TrialRecord(ReportRecord):
 
 
 class Gain(Difference):
-    """Tuned − default on one set of queries; see ``tune.validation.gains``.
+    """Tuned − default on one set of queries; see ``tune.gains``.
 
     Attributes:
         default: Mean of the default.
@@ -220,14 +226,14 @@ class DataFacts(ReportRecord):
             with parameters by class; nothing with complete judgments, and where it is not known.
     """
 
-    runs: tuple[records.ListInfo, ...]
-    warnings: tuple[records.DataWarning, ...]
+    runs: tuple[ListInfo, ...]
+    warnings: tuple[DataWarning, ...]
     judgments: Literal["pooled", "sparse", "complete"] | None
     queries: int
     unjudged_shares: dict[str, float]
     tied: dict[str, int]
     source_tied: dict[str, int]
-    bounds: dict[str, records.CompletionBounds] = Field(default_factory=dict)
+    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
 
 
 class ClassGain(ReportRecord):
@@ -240,7 +246,7 @@ class ClassGain(ReportRecord):
     """
 
     gain: Gain
-    bounds: dict[str, records.CompletionBounds] = Field(default_factory=dict)
+    bounds: dict[str, CompletionBounds] = Field(default_factory=dict)
 
 
 class TypeGain(ClassGain):
@@ -319,7 +325,7 @@ class FloorRow(MeanDifference):
     mean: float
     p: float
     answer: Answer
-    bounds: records.CompletionBounds | None = None
+    bounds: CompletionBounds | None = None
 
     @property
     def is_as_good(self) -> bool:
@@ -410,7 +416,7 @@ class ParetoPoint(ReportRecord):
     params: dict[str, Value]
     config: dict[str, Any]
     efficient: bool
-    bounds: records.CompletionBounds | None = None
+    bounds: CompletionBounds | None = None
 
     @property
     def is_shown(self) -> bool:
@@ -666,7 +672,7 @@ class TuningReport(TableView, ReportRecord):
     floor: tuple[FloorRow, ...] = ()
     first_group: tuple[str, ...] = ()
     grouping: Grouping = "identical"
-    near_duplicates: records.NearDuplicates | None = None
+    near_duplicates: NearDuplicates | None = None
     synthetic_queries: int = 0
     data: DataFacts | None = None
     folds: tuple[Fold, ...] = ()
@@ -683,7 +689,7 @@ class TuningReport(TableView, ReportRecord):
     list_trials: int = 1
     interrupted: bool = False
     provenance: Provenance
-    lint: tuple[records.LintFinding, ...] = ()
+    lint: tuple[LintFinding, ...] = ()
 
     @property
     def is_cross_fitted(self) -> bool:
@@ -699,7 +705,7 @@ class TuningReport(TableView, ReportRecord):
         }
 
     @property
-    def held_out_bounds(self) -> list[tuple[str, dict[str, records.CompletionBounds]]]:
+    def held_out_bounds(self) -> list[tuple[str, dict[str, CompletionBounds]]]:
         """What unjudged documents could make of held-out means, by system.
 
         All held-out queries come first, then each query type and each intent; there is nothing
