@@ -213,7 +213,7 @@ def mean_evidence(repeats: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
 
 
 def _mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
-    """The same; None where that of some repeat is not known."""
+    """The mean over repeats; None where that of some repeat is not known."""
     known = [each for each in repeats if each is not None]
     return mean_of_repeats(known) if len(known) == len(repeats) else None
 

@@ -56,8 +56,7 @@ class SystemChange:
         worse: Queries among them whose value is less now.
         answer_then: What the comparison with the baseline showed.
         answer_now: What it shows now.
-        comparison: Now against then over the same queries, see ``paired_changes``; None = nothing
-            was tested.
+        comparison: Now against then over the same queries; None = nothing was tested.
     """
 
     name: str

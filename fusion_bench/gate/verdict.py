@@ -47,7 +47,7 @@ def decide_status(
     ``unchanged``: no query changed. ``pass``: both lower bounds lie above −m; ``pass on these
     queries``: the t bound alone does. ``fell``: the mean is below −m, and d ≥ 0 is rejected;
     ``regressed``: mean ≥ −m is rejected, too. Otherwise ``inconclusive``. NaN never passes.
-    ``unjudged decide`` is decided afterwards: see ``gate.unjudged_values.decides_status``.
+    ``unjudged decide`` is decided afterwards: see ``gate.checks.decides_status``.
 
     Args:
         changed: Queries whose value differs.

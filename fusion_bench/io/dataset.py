@@ -242,7 +242,7 @@ class Dataset(TableView):
         keys: The tables as they were read, and the key of each in the cache.
         provenance: What is known of the making of the rerank lists, by name.
         files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``. Further
-            judges, ``judges/NAME``, are read by ``io.judgments``.
+            judges, ``judges/NAME``, are read by ``io.load_records``.
         documents: JSON Lines with the texts of the documents; None = not named.
         later_repeats: The same with the second, third, … file of each list that has so many; this
             dataset holds the first. Empty = every list has one file.

@@ -1,7 +1,7 @@
 """Where a rerank list comes from: the record that ``fusion-bench rerank`` writes beside it.
 
 A list whose scores are not all the asked provider's says so here, query by query, and
-:meth:`fusion_bench.io.Dataset.degraded` hands that on.
+:meth:`fusion_bench.io.dataset.Dataset.degraded` hands that on.
 
 Format history:
     1   first version

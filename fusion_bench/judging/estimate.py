@@ -303,7 +303,7 @@ def _describe(
 def _decide(
     estimate: prediction_powered.PoweredMean, alpha: float, min_gain: float, *, few_changes: bool
 ) -> Answer:
-    """The answer; see ``stats.answers``.
+    """The answer; see ``stats.comparison``.
 
     Where people and machine differ on few queries, nothing is shown: the queries that people did
     not judge may hold rare, large errors of the machine.

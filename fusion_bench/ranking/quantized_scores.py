@@ -523,7 +523,7 @@ def top_documents(
 
     Args:
         runs: The view.
-        which: See :func:`candidate_lists`.
+        which: See :func:`_candidate_lists`.
         trials: The fusions.
         depth: How many documents to keep of each list; 0 = only place the relevant ones.
         limits: How lists are sorted.

@@ -297,7 +297,7 @@ class Spread:
     def needed_queries(
         self, difference: float, critical: float | None, *, power: float = POWER
     ) -> SampleSize | None:
-        """Queries at which a true difference exceeds the critical value; see ``sample_size``.
+        """Queries at which a true difference exceeds the critical value; see the function.
 
         Args:
             difference: True difference.

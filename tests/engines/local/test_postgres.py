@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import psycopg2  # type: ignore[import-untyped]  # type: ignore[import-untyped]
+import psycopg2  # type: ignore[import-untyped]
 import pytest
 
 from benchmarks.studies.pulled_engines.indexes import Settings, build_postgres
