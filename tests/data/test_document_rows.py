@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 from fusion_bench.data import grouped_rows
 from fusion_bench.data.grouped_rows import (
     IdVocabulary,
+    count_by_query,
     count_within_queries,
     encode_arrow,
     encode_ids,
@@ -435,6 +436,7 @@ def test_columns_are_equally_long_and_numbered_by_query() -> None:
     assert offsets.tolist() == [0, 2, 2, 3]
     assert query_of_rows(offsets).tolist() == [0, 0, 2]
     assert count_within_queries(offsets).tolist() == [1, 2, 1]
+    assert count_by_query(np.array([True, False, True]), offsets).tolist() == [1, 0, 1]
     assert list(query_slices(("a", "b", "c"), offsets)) == [
         ("a", slice(0, 2)),
         ("b", slice(2, 2)),

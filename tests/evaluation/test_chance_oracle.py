@@ -1,5 +1,7 @@
 """The part of an oracle that is the maximum of noise."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -53,6 +55,14 @@ def test_the_disturbed_ranks_are_those_of_the_slow_definition(
         order = np.argsort(-scores).tolist()
         assert [int(ranks[start + row]) for row in order] == list(range(1, end - start + 1))
     assert (disturbed.rank(0, 0.0) == fixed.ranks_before_cut).all()
+
+
+def test_equal_disturbed_scores_keep_the_fixed_order(judged: SystemRanking) -> None:
+    constant = replace(judged, scores=np.zeros_like(judged.scores))
+    disturbed = _Disturbed(constant, 1, seed=4, reads_all=True)
+    disturbed.noise = np.round(disturbed.noise)
+    order = np.lexsort((judged.ranks_before_cut, -disturbed.noise[0], judged.runs.query_index))
+    assert disturbed.rank(0, 1.0)[order].tolist() == [*range(1, DOCUMENTS + 1)] * QUERIES
 
 
 def test_relevant_documents_have_the_ranks_that_they_have_among_all(judged: SystemRanking) -> None:
