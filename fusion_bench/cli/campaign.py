@@ -17,7 +17,9 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json, print_result
 from fusion_bench.cli.application.exit_codes import ExitCode
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import Argument, Changes, Folder, Name, Option
+from fusion_bench.util.files import name_experiment, require_folder
 
 if TYPE_CHECKING:
     from fusion_bench.campaign.ask import Referee
@@ -69,10 +71,8 @@ def open_command(options: OpenOptions) -> None:
     from fusion_bench.campaign.opening import open_campaign
     from fusion_bench.campaign.pages import build_status_page
     from fusion_bench.campaign.records import CampaignRules
-    from fusion_bench.config.models import parse_model
     from fusion_bench.experiment.experiment import find_one_dataset
     from fusion_bench.report.page import NextStep
-    from fusion_bench.util.files import name_experiment, require_folder
 
     name = name_experiment(options.experiment)
     out = require_folder(options.out or Path("reports/campaigns") / name)

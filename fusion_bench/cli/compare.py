@@ -25,6 +25,7 @@ from fusion_bench.config.options import (
 )
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
+from fusion_bench.util.files import require_folder
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
@@ -101,8 +102,6 @@ def _file_writer(options: CompareOptions) -> Callable[[Mapping[str, str]], list[
         ConfigError: A file is in the way of the folder.
         typer.BadParameter: A folder without anything to write.
     """
-    from fusion_bench.util.files import require_folder
-
     if not (options.latex or options.csv or options.html):
         nothing = "does not go with a comparison that writes no tables and no page"
         base.refuse(options, nothing, "out")

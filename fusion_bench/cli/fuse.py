@@ -13,7 +13,9 @@ from fusion_bench.api.fuse import fuse_experiment, fuse_files, make_run_rows
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import echo, print_json
 from fusion_bench.config.options import Argument, Changes, File, Name, Number
+from fusion_bench.experiment.overrides import parse_value
 from fusion_bench.io.outputs import refuse_inputs, write_output
+from fusion_bench.io.write_run import encode_run, find_writer
 
 if TYPE_CHECKING:
     from fusion_bench.ranking.final_lists import FinalLists
@@ -62,8 +64,6 @@ def command(options: FuseOptions) -> None:
         fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.csv --split test --sources
         fusion-bench fuse bm25=a.jsonl dense=b.jsonl --method rrf --set k=20 --out rrf.trec
     """
-    from fusion_bench.io.write_run import encode_run, find_writer
-
     out, inputs = options.out, options.inputs
     find_writer(out, has_sources=options.sources)
     first = Path(inputs[0])
@@ -113,8 +113,6 @@ def _parse_keys(changes: Sequence[str]) -> dict[str, object]:
         typer.BadParameter: It is no key with a value.
         ConfigError: The value is no YAML.
     """
-    from fusion_bench.experiment.overrides import parse_value
-
     keys: dict[str, object] = {}
     for change in changes:
         key, has_value, value = change.partition("=")

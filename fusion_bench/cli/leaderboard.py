@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -19,11 +19,9 @@ from typer.core import TyperGroup
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.config.options import Argument, Count, Folder, Option
+from fusion_bench.leaderboard.records import Leaderboard, TuningBudget, merge, read_leaderboard
 from fusion_bench.leaderboard.rows import Methods
 from fusion_bench.util.files import make_output_folder
-
-if TYPE_CHECKING:
-    from fusion_bench.leaderboard.records import Leaderboard
 
 #: The subcommand that stands for none.
 RUN = "run"
@@ -76,7 +74,6 @@ def run_command(options: RunOptions) -> None:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import refuse_inputs
     from fusion_bench.leaderboard.evaluate import run_collections
-    from fusion_bench.leaderboard.records import TuningBudget
     from fusion_bench.leaderboard.results import collect_cells
 
     paths = [options.find(name) for name in options.collections]
@@ -125,7 +122,6 @@ def merge_command(options: MergeOptions) -> None:
         fusion-bench leaderboard merge a/leaderboard.json b/leaderboard.json --out both
     """
     from fusion_bench.io.outputs import refuse_inputs
-    from fusion_bench.leaderboard.records import merge
 
     refuse_inputs(options.files)
     leaderboard = merge(options.files)
@@ -155,7 +151,6 @@ def verify_command(options: VerifyOptions) -> None:
         fusion-bench leaderboard verify a/leaderboard.json mine
     """
     from fusion_bench.leaderboard.evaluate import TOLERANCE, verify
-    from fusion_bench.leaderboard.records import read_leaderboard
 
     cells = verify(read_leaderboard(options.file), options.find(options.dataset), seed=options.seed)
     wrong = {name: size for name, size in cells.items() if not size <= TOLERANCE}  # NaN is wrong

@@ -15,6 +15,8 @@ from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.models import MOST_WORKERS, Location, parse_model
 from fusion_bench.config.options import Argument, Changes, File, Option
 from fusion_bench.engines.options import PullOptions
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.engines.connectors import Connector
@@ -87,7 +89,6 @@ def _read_connector(engine: str, config: Path | None, changes: Sequence[str]) ->
     """
     from fusion_bench.config.yaml_files import read_yaml
     from fusion_bench.engines.connectors import connectors
-    from fusion_bench.errors import ConfigError
     from fusion_bench.experiment.overrides import set_options
 
     source = None if config is None else read_yaml(config)
@@ -117,8 +118,6 @@ def _is_changed(name: str, changes: Sequence[str]) -> bool:
 
 def _print_pulled(pulled: PulledDataset) -> None:
     """Print what was pulled, what is worth knowing, and what to do next."""
-    from fusion_bench.util.formatting import pluralize
-
     record = pulled.record
     stored = record.queries * len(record.lists) - record.asked
     known = f", {stored:,} stored before" if stored > 0 else ""

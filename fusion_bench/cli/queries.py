@@ -22,6 +22,9 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Argument, File, Name, Option, Seed
+from fusion_bench.errors import ConfigError
+from fusion_bench.util.files import append_whole
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.data.records import Document
@@ -209,8 +212,6 @@ MOST_EXAMPLES = 10
 
 
 def _describe_generated(result: GeneratedQueries) -> list[str]:
-    from fusion_bench.util.formatting import pluralize
-
     usage = result.usage
     lines = [
         f"{pluralize(len(result.queries), 'query')} by {result.model} ({usage.asked:,} asked for, "
@@ -247,11 +248,9 @@ def vote_command(options: VoteOptions) -> None:
     Examples:
         fusion-bench queries vote generated.jsonl --documents docs.jsonl
     """
-    from fusion_bench.errors import ConfigError
     from fusion_bench.io.json_objects import load_documents
     from fusion_bench.judging.generated_queries import read_generated, read_votes
     from fusion_bench.judging.terminal import open_keyboard
-    from fusion_bench.util.files import append_whole
 
     file = _votes_file(options.queries, options.votes)
     rows, texts = read_generated(options.queries), load_documents(options.documents)

@@ -17,7 +17,9 @@ from typing import TYPE_CHECKING, Annotated
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json
 from fusion_bench.config.options import Changes, File, Name, Option
+from fusion_bench.errors import ConfigError
 from fusion_bench.models.options import GraphRules, HybridSettings, LexicalOptions, RetrieveOptions
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.models.encoders import TextEncoder
@@ -253,7 +255,6 @@ def build_encoder(name: str, changes: Sequence[str]) -> TextEncoder:
     Raises:
         ConfigError: No encoder has that name, or a key breaks a rule.
     """
-    from fusion_bench.errors import ConfigError
     from fusion_bench.experiment.overrides import set_options
     from fusion_bench.models.encoders import encoders
 
@@ -274,8 +275,6 @@ def print_run(written: WrittenRun, *, as_json: bool, coverage: str | None) -> No
         as_json: As one record.
         coverage: Which documents alone were searched; None = all.
     """
-    from fusion_bench.util.formatting import pluralize
-
     if as_json:
         print_json({**vars(written), "coverage": coverage})
         return

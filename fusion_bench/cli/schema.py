@@ -9,6 +9,8 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo_written
 from fusion_bench.config.options import Argument, Folder
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.util.files import require_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -53,9 +55,7 @@ def command(options: SchemaOptions) -> None:
         fusion-bench schema report
         fusion-bench schema --out schemas
     """
-    from fusion_bench.errors import UnknownNameError
     from fusion_bench.io.outputs import write_outputs
-    from fusion_bench.util.files import require_folder
 
     name = options.name
     if options.out is not None:

@@ -8,6 +8,7 @@ from typing import Final
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo_written, print_json
 from fusion_bench.config.options import Folder
+from fusion_bench.util.files import require_folder
 
 #: The files of the skill, the one that an agent reads first at the start.
 FILES: Final = (
@@ -40,7 +41,6 @@ def command(options: SkillOptions) -> None:
         fusion-bench skill --out skills/fusion-bench --json
     """
     from fusion_bench.io.outputs import write_outputs
-    from fusion_bench.util.files import require_folder
 
     folder = require_folder(options.out)
     source = resources.files("fusion_bench.cli") / "skill"

@@ -13,9 +13,11 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console, file_options
 from fusion_bench.cli.application.next_steps import after_try, format_command
+from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import Argument, Folder, Name, PaperOptions, PictureOptions
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.io.outputs import refuse_inputs
+from fusion_bench.measures.aliases import list_renamed
 from fusion_bench.util.files import require_folder, resolve_path
 
 if TYPE_CHECKING:
@@ -73,7 +75,6 @@ def command(options: TryOptions) -> None:
         fusion-bench try --dataset datasets/pulled --save mine
     """
     from fusion_bench.cli.application.progress import progress_bar
-    from fusion_bench.measures.aliases import list_renamed
     from fusion_bench.report.write import write_report
 
     console.check_paper_options(options, options.measure or DEFAULT_MEASURES)
@@ -177,7 +178,6 @@ def _to_record(done: StarterComparison, page: Page) -> dict[str, object]:
 def _add_lint(done: StarterComparison) -> StarterComparison:
     """The comparison with what lint finds in its systems."""
     from fusion_bench.checks.lint import describe_dataset, lint_experiment
-    from fusion_bench.config.models import parse_model
     from fusion_bench.experiment.experiment import Experiment
 
     experiment = parse_model(Experiment, done.source.data).apply_switch()

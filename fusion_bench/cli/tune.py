@@ -15,6 +15,7 @@ from fusion_bench.cli.application.console import print_result
 from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.options import Folder
 from fusion_bench.tune.options import TuneOptions
+from fusion_bench.util.files import name_experiment
 
 if TYPE_CHECKING:  # imported late, as it is slow
     from fusion_bench.report.tuning_records import TuningReport
@@ -49,7 +50,6 @@ def command(options: TuneCommand) -> None:
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import check_output, refuse_inputs
     from fusion_bench.tune.run import run_tuning
-    from fusion_bench.util.files import name_experiment
 
     folders = options.folders
     out = options.out or Path("reports") / name_experiment(options.experiment) / "tuning"

@@ -23,6 +23,7 @@ from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.outputs import write_files
 from fusion_bench.measures import parse_measure
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.methods.blend import RerankBlend
@@ -124,7 +125,6 @@ def _write_simulation(result: SimulationResult, folder: Path, title: str) -> lis
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    from fusion_bench.io.outputs import write_files
     from fusion_bench.report.plots import render_png
     from fusion_bench.report.plots.studies import draw_degradation
 

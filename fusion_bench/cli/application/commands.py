@@ -40,6 +40,7 @@ from fusion_bench.config.options import (
 )
 from fusion_bench.errors import ConfigError
 from fusion_bench.util import files
+from fusion_bench.util.formatting import escape_control_chars, wrap_line
 
 if TYPE_CHECKING:
     from fusion_bench.config.yaml_files import Source
@@ -463,8 +464,6 @@ def out_folder(given: Path | None, experiment: Path) -> Path:
 
 def echo_notes(notes: Iterable[str]) -> None:
     """Print remarks on standard error, where they disturb no result."""
-    from fusion_bench.util.formatting import escape_control_chars, wrap_line
-
     for note in notes:
         typer.echo("\n".join(wrap_line(f"note: {escape_control_chars(note)}")), err=True)
 

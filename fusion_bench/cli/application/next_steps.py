@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from fusion_bench.cli.application.commands import ExperimentOptions, NamedExperimentOptions
 from fusion_bench.config.plugins import plugin_words
 from fusion_bench.evaluation.recommendation import preferred_system
+from fusion_bench.experiment.system import System
 from fusion_bench.report.page import NextStep
 from fusion_bench.util.files import baseline_path, resolve_path, show_path
 
@@ -251,7 +252,6 @@ def _export_system(
         datasets: Folders of named datasets.
     """
     from fusion_bench.engines.export import suggest_engine
-    from fusion_bench.experiment.system import System
 
     engine = suggest_engine(System.model_validate(config))
     if engine is not None:
