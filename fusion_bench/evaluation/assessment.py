@@ -176,7 +176,8 @@ def assess_systems(
         fitted[name] = [*fit_repeats(system, task.runs, task.training)]
         observed[name] = observe(fitted[name][0][0])
     # One after another, systems that differ only in their blend share the fused lists.
-    by_fusion = sorted(systems, key=lambda name: str(systems[name].fusion))
+    fusions = [str(system.fusion) for system in systems.values()]
+    by_fusion = sorted(systems, key=lambda name: fusions.index(str(systems[name].fusion)))
     for done, name in enumerate(by_fusion):
         progress(f"{dataset.name}: {name}", done, len(systems))
         assessed[name] = _assess_fitted(fitted[name], task.measures, observed[name])
