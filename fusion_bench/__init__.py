@@ -188,12 +188,12 @@ def _import_first(path: str) -> ModuleType:
     To freeze and unfreeze puts everything into the oldest generation, unless somebody else has
     frozen something. Otherwise the first collections of a comparison would go through it all.
     """
-    from fusion_bench.util.blas_threads import short_waits
+    from fusion_bench.util.environment import SHORT_WAITS
 
     is_collecting = gc.isenabled()
     gc.disable()
     try:
-        with short_waits():
+        with SHORT_WAITS:
             return import_module(path)
     finally:
         if is_collecting:

@@ -13,10 +13,8 @@ the offending value.
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Mapping
-from threading import RLock
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
 
 from pydantic import (
@@ -31,6 +29,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 
 from fusion_bench.errors import ConfigError, did_you_mean
+from fusion_bench.util.environment import NO_PLUGINS
 from fusion_bench.util.formatting import GREATEST, is_decimal
 
 #: Ranks: cutoffs of measures, depths, ``top_k``. No list is longer.
@@ -46,10 +45,6 @@ MOST_WORKERS: Final = 1_024
 #: Texts or documents in one request.
 MOST_BATCH: Final = 100_000
 
-#: Environment variable of pydantic: the plugins that it leaves out.
-PLUGIN_SWITCH: Final = "PYDANTIC_DISABLE_PLUGINS"
-#: One thread at a time changes the variable; a model completes those that it holds meanwhile.
-_COMPLETING: Final = RLock()
 
 #: A rank from 1 that something is cut at.
 Rank: TypeAlias = Annotated[int, Field(ge=1, le=MOST_RANK)]
@@ -217,16 +212,8 @@ class DeferredModel(BaseModel):
     def model_rebuild(cls, **options: Any) -> bool | None:  # noqa: ANN401 - pydantic's own
         """Complete the class; pydantic reads the variable each time: other models keep theirs."""
         depth = options.pop("_parent_namespace_depth", 2) + 1  # of this method's own frame
-        with _COMPLETING:
-            given = os.environ.get(PLUGIN_SWITCH)
-            os.environ[PLUGIN_SWITCH] = "__all__"
-            try:
-                return super().model_rebuild(_parent_namespace_depth=depth, **options)
-            finally:
-                if given is None:
-                    os.environ.pop(PLUGIN_SWITCH, None)
-                else:
-                    os.environ[PLUGIN_SWITCH] = given
+        with NO_PLUGINS:
+            return super().model_rebuild(_parent_namespace_depth=depth, **options)
 
 
 class StrictModel(StrictNumbers, DeferredModel):

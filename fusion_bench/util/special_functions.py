@@ -13,7 +13,7 @@ from importlib.util import find_spec, module_from_spec
 from types import ModuleType
 from typing import Any, Final
 
-from fusion_bench.util.blas_threads import short_waits
+from fusion_bench.util.environment import SHORT_WAITS
 
 PACKAGE: Final = "scipy.special"
 
@@ -24,7 +24,7 @@ def _load_functions() -> ModuleType:
     if spec is not None and PACKAGE not in sys.modules:
         sys.modules[PACKAGE] = module_from_spec(spec)  # not run: a package that has only its folder
         try:
-            with suppress(ImportError), short_waits():
+            with suppress(ImportError), SHORT_WAITS:
                 return import_module(f"{PACKAGE}._ufuncs")
         finally:
             del sys.modules[PACKAGE]

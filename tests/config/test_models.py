@@ -15,7 +15,6 @@ from pydantic_core import core_schema
 
 from fusion_bench.config import models
 from fusion_bench.config.models import (
-    PLUGIN_SWITCH,
     ByRank,
     StrictModel,
     StrictNumbers,
@@ -24,6 +23,7 @@ from fusion_bench.config.models import (
 from fusion_bench.config.record_schemas import build_schema
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
+from fusion_bench.util.environment import NO_PLUGINS
 
 PLAIN_DIGITS = "a number has plain digits, such as 12, 0.005 or 1e-3, and a text needs quotes"
 
@@ -303,15 +303,15 @@ def test_the_schema_is_one_and_holds_records_to_their_keys_and_format() -> None:
 def test_only_our_models_are_completed_without_plugins(
     monkeypatch: pytest.MonkeyPatch, given: str | None
 ) -> None:
-    monkeypatch.delenv(PLUGIN_SWITCH, raising=False)
+    monkeypatch.delenv(NO_PLUGINS.name, raising=False)
     if given is not None:
-        monkeypatch.setenv(PLUGIN_SWITCH, given)
+        monkeypatch.setenv(NO_PLUGINS.name, given)
     switches = []
 
     class Noted:
         @classmethod
         def __get_pydantic_core_schema__(cls, *_: object) -> core_schema.CoreSchema:
-            switches.append(os.environ.get(PLUGIN_SWITCH))
+            switches.append(os.environ.get(NO_PLUGINS.name))
             return core_schema.int_schema()
 
     class Ours(StrictModel):
@@ -322,13 +322,13 @@ def test_only_our_models_are_completed_without_plugins(
 
     assert Ours(size=1).size == Theirs(size=1).size
     assert switches == [given, "__all__"]  # theirs at once, ours when it is first used
-    assert os.environ.get(PLUGIN_SWITCH) == given
+    assert os.environ.get(NO_PLUGINS.name) == given
 
 
 def test_threads_that_complete_models_leave_the_variable_as_it_was(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.delenv(PLUGIN_SWITCH, raising=False)
+    monkeypatch.delenv(NO_PLUGINS.name, raising=False)
     second_began, first_ended = Event(), Event()
 
     class First:
@@ -357,4 +357,4 @@ def test_threads_that_complete_models_leave_the_variable_as_it_was(
     completing.join()
     first_ended.set()
     late.join()
-    assert PLUGIN_SWITCH not in os.environ
+    assert NO_PLUGINS.name not in os.environ
