@@ -223,6 +223,8 @@ class RawTable:
         lines: 1-based line (or record) of each row; or a text that follows the path in a message,
             such as ``": query 'q1'"``.
         bare: Query whose list may be no ranking, but any object of numbers → where it stands.
+        lower_is_better: The values are distances: the smallest stands first.
+        notes: What was read in another way than a reader of the file may expect; each a sentence.
     """
 
     queries: Sequence[str] | CategoricalIds
@@ -231,6 +233,8 @@ class RawTable:
     ranks: Sequence[str | int] | NDArray[np.number] | None
     lines: Sequence[int | str]
     bare: Mapping[str, str] = field(default_factory=dict)
+    lower_is_better: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def tabulate(
