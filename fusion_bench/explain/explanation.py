@@ -125,8 +125,13 @@ class ScoreTrace:
         """The score, added up again from the terms."""
         if self.blend is not None:
             return sum(self.contributions.values())
-        fused = math.fsum(term.value for term in self.terms) / self.divisor
+        fused = self.fused_sort_score
         return fused if self.ceiling is None else min(fused, self.ceiling)
+
+    @property
+    def fused_sort_score(self) -> float:
+        """The fused score before any limit, which decided the fused order."""
+        return math.fsum(term.value for term in self.terms) / self.divisor
 
     @property
     def is_cut(self) -> bool:
@@ -452,11 +457,11 @@ def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
 
 
 def _explain_tie(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
-    if above.blend is None and below.blend is None and above.ceiling is not None:
-        first, second = (sum(t.fused_contributions.values()) for t in (above, below))
-        if first > second:
-            sums = " and ".join(format_apart(first, second))
-            return f"both reach the limit; without it {sums}"
+    first, second = above.fused_sort_score, below.fused_sort_score
+    if len({*score_keys(np.array([first, second])).tolist()}) > 1:
+        if above.blend is None and above.ceiling is not None:
+            return f"both reach the limit; without it {' and '.join(format_apart(first, second))}"
+        return f"the better fused rank ranks first ({above.fused_rank} and {below.fused_rank})"
     if ties == "trec":
         return f"the greater document id ranks first ({above.document!r} > {below.document!r})"
     return "the document that a source returned first ranks first"
