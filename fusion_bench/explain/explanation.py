@@ -185,7 +185,7 @@ class Explanation:
         query: Id of the query.
         query_type: The type whose weights were used; None = no weights by type.
         method: The fusion's name.
-        ties: The tie rule.
+        ties: The tie rule that orders the fused list.
         top_k: Maximum length of the list; None = no limit.
         traces: Every candidate in the order of the final list, those not returned last.
         query_text: The beginning of the query's text; empty where the dataset has none.
@@ -256,7 +256,7 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
         query_type=chosen if key is BY_TYPE else None,
         intent=chosen if key is BY_INTENT else None,
         method=plain.fusion.method,
-        ties=runs.ties,
+        ties=ranking.runs.ties,
         top_k=plain.top_k,
         traces=tuple(_trace_document(plain, ranking, fused, parts, mixed, int(n)) for n in order),
         stages=tuple(
