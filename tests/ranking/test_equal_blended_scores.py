@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice, permutations, product
-from typing import Any
 
 import numpy as np
 import pytest
