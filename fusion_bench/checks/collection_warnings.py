@@ -359,9 +359,10 @@ def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
         )
         yield _warn(info, "reversed", text, "mean_as_read", "mean_backwards")
     if info.constant_lists:
+        rule = "tie rule" if info.score_space in {None, "order"} else "fused order"
         text = (
             f"{info.title} gives all documents one score for "
-            f"{pluralize(info.constant_lists, 'judged query')}. The tie rule alone orders them."
+            f"{pluralize(info.constant_lists, 'judged query')}. The {rule} alone orders them."
         )
         yield _warn(info, "constant lists", text, "constant_lists")
     if 2 * info.opposed_rank_lists > info.rank_column_lists:

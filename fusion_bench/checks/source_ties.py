@@ -113,7 +113,7 @@ def _rank_readers(systems: Mapping[str, System], tied: TiedRuns) -> set[str]:
             continue
         parts = plain_systems(system, tied.runs), plain_systems(system, turned)
         for (_, plain, part), (_, _, other) in zip(*parts, strict=True):
-            key = (id(part), plain.model_dump_json(include={"runs", "fusion", "depth"}))
+            key = (id(part), plain.model_dump_json(include={"runs", "dialect", "fusion", "depth"}))
             if key not in same:
                 same[key] = _has_same_scores(plain, part, other)
             if not same[key]:

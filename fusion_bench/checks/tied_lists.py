@@ -269,7 +269,7 @@ def single_list_ties(
         if len(with_depth.sources) != 1 or not isinstance(plain.blend, NoBlend):
             return None
         (name,) = with_depth.sources
-        whole = part.restrict([name])
+        whole = part.restrict([name], ties=plain.fusion.ties)
         positions, firsts = _list_groups(whole, has_ties=name not in ranked_by_column)
         is_cut = len(with_depth.documents) < len(whole.documents)
         cut = with_depth.max_rank if is_cut else None

@@ -321,7 +321,10 @@ class AlignedRuns(TableView):
         return [self.sources.index(name) for name in sources]
 
     def restrict(
-        self, sources: Sequence[str], depth: Mapping[str, int | None] | None = None
+        self,
+        sources: Sequence[str],
+        depth: Mapping[str, int | None] | None = None,
+        ties: Ties | None = None,
     ) -> AlignedRuns:
         """The same queries with only these sources, each cut at its depth; of the first repeat.
 
@@ -330,26 +333,35 @@ class AlignedRuns(TableView):
         Args:
             sources: Names, in the order that ``first_seen`` ties go by.
             depth: Greatest rank to keep, by source; None or absent = all.
+            ties: The tie rule of the view; None = as here.
 
         Raises:
             UnknownNameError: A source that is not aligned here.
         """
+        ties = ties or self.ties
         cuts = tuple((depth or {}).get(name) for name in sources)
         everything = tuple(sources) == self.sources and set(cuts) == {None}
-        if everything and self.ties == "trec" and self._used_up:
+        if everything and self.ties == ties == "trec" and self._used_up:
             return self  # not remembered: what holds itself waits for the garbage collector
-        return self._restricted(tuple(sources), cuts)
+        return self._restricted(tuple(sources), cuts, ties)
 
     @cached_by_view()
-    def _restricted(self, sources: tuple[str, ...], cuts: tuple[int | None, ...]) -> AlignedRuns:
+    def _restricted(
+        self, sources: tuple[str, ...], cuts: tuple[int | None, ...], ties: Ties
+    ) -> AlignedRuns:
         index = self.rows(sources)
         kept, ranks, scores = _cut_sources(self.ranks, self.scores, index, cuts)
-        if self.ties == "first_seen":
-            order = _first_seen_order(ranks, self.query_index[kept])
+        if "first_seen" in {ties, self.ties}:
+            query = self.query_index[kept]
+            if ties == "first_seen":
+                order = _first_seen_order(ranks, query)
+            else:
+                order = np.lexsort((-self.documents[kept], query))
             kept, ranks, scores = kept[order], ranks[:, order], scores[:, order]
         counts = np.bincount(self.query_index[kept], minlength=len(self.queries))
         return replace(
             self,
+            ties=ties,
             later=(),
             repeat_counts={},
             sources=sources,

@@ -231,6 +231,7 @@ def tie_group_starts(
     offsets: IntArray,
     *,
     tiers: NDArray[np.int8] | None = None,
+    fused_scores: FloatArray | None = None,
 ) -> IntArray:
     """Where each candidate's group of ties begins.
 
@@ -239,19 +240,23 @@ def tie_group_starts(
         scores: Shape (N,).
         offsets: Shape (Q+1,).
         tiers: Shape (N,), or None.
+        fused_scores: Shape (N,): what ordered the candidates of equal keys, or None.
 
     Returns:
-        Shape (N,): the position of the first candidate with the same key (and tier) in the same
-        query; its own position where it ties with nobody; 0 = not a candidate.
+        Shape (N,): the position of the first candidate with the same key (and tier, and key of
+        the fused score) in the same query; its own position if it ties with nobody; 0 = not a
+        candidate.
     """
     index = np.flatnonzero(placed > 0)
     query = np.searchsorted(offsets, index, side="right") - 1
     ordered = index[np.lexsort((placed[index], query))]
-    keys = score_keys(scores[ordered])
-    new = np.ones(len(ordered), dtype=bool)
-    new[1:] = (keys[1:] != keys[:-1]) | (placed[ordered][1:] == 1)
+    new = placed[ordered] == 1
     if tiers is not None:
         new[1:] |= tiers[ordered][1:] != tiers[ordered][:-1]
+    for values in (scores, fused_scores):
+        if values is not None:
+            keys = score_keys(values[ordered])
+            new[1:] |= keys[1:] != keys[:-1]
     firsts = np.zeros(len(placed), dtype=np.int64)
     group_head = np.maximum.accumulate(np.where(new, np.arange(len(ordered)), 0))
     firsts[ordered] = placed[ordered][group_head]

@@ -64,7 +64,8 @@ class ScoredLists:
     Attributes:
         top: Shape (Q, K): document at each rank; -1 = none.
         keys: Shape (N,): query and document of each candidate, rising.
-        scores: Shape (N,): the scores that decide the order.
+        scores: Shape (2, N): the final scores that decide the order, and the fused ones, which
+            decide it where these are equal.
         tiers: Shape (N,): a candidate of a higher tier stands above, whatever its score.
         width: A key is query · width + document + 1.
     """
@@ -80,8 +81,8 @@ class ScoredLists:
         last = len(self.keys) - 1
         i, j = (np.minimum(np.searchsorted(self.keys, keys), last) for keys in (first, second))
         are_known = (self.keys[i] == first) & (self.keys[j] == second)
-        a, b = self.scores[i], self.scores[j]
-        is_near = np.isclose(a, b, rtol=tolerance, atol=NEAR_ZERO)
+        a, b = self.scores[:, i], self.scores[:, j]
+        is_near = np.isclose(a, b, rtol=tolerance, atol=NEAR_ZERO).all(axis=0)
         return np.asarray(are_known & is_near & (self.tiers[i] == self.tiers[j]))
 
 
@@ -124,10 +125,11 @@ def rank_lists(system: System, runs: AlignedRuns, top: int) -> ScoredLists:
         documents = np.asarray(ranking.runs.documents, dtype=np.int64)
         tops[queries[is_top], ranking.positions[is_top] - 1] = documents[is_top]
         tiers = np.asarray(ranking.tiers, dtype=np.int64)
-        parts.append((queries * width + documents + 1, ranking.sort_scores, tiers))
-    keys, scores, tiers = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+        scores = np.stack([ranking.sort_scores, ranking.fused.sort_scores])
+        parts.append((queries * width + documents + 1, scores, tiers))
+    keys, scores, tiers = (np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True))
     order = np.argsort(keys, kind="stable")
-    return ScoredLists(tops, keys[order], scores[order], tiers[order], width)
+    return ScoredLists(tops, keys[order], scores[:, order], tiers[order], width)
 
 
 #: So many documents at the top of each list are compared.

@@ -467,4 +467,4 @@ class System(StrictModel):
         weights = self.fusion.source_weights(self.runs, roles)
         active = [name for name, weight in zip(self.runs, weights, strict=True) if weight > 0]
         depth = self.depth if isinstance(self.depth, dict) else dict.fromkeys(active, self.depth)
-        return runs.restrict(active, depth)
+        return runs.restrict(active, depth, self.fusion.ties)

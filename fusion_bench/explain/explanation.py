@@ -125,8 +125,13 @@ class ScoreTrace:
         """The score, added up again from the terms."""
         if self.blend is not None:
             return sum(self.contributions.values())
-        fused = math.fsum(term.value for term in self.terms) / self.divisor
+        fused = self.fused_sort_score
         return fused if self.ceiling is None else min(fused, self.ceiling)
+
+    @property
+    def fused_sort_score(self) -> float:
+        """The fused score before any limit, which decided the fused order."""
+        return math.fsum(term.value for term in self.terms) / self.divisor
 
     @property
     def is_cut(self) -> bool:
@@ -180,7 +185,7 @@ class Explanation:
         query: Id of the query.
         query_type: The type whose weights were used; None = no weights by type.
         method: The fusion's name.
-        ties: The tie rule.
+        ties: The tie rule that orders the fused list.
         top_k: Maximum length of the list; None = no limit.
         traces: Every candidate in the order of the final list, those not returned last.
         query_text: The beginning of the query's text; empty where the dataset has none.
@@ -251,7 +256,7 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
         query_type=chosen if key is BY_TYPE else None,
         intent=chosen if key is BY_INTENT else None,
         method=plain.fusion.method,
-        ties=runs.ties,
+        ties=ranking.runs.ties,
         top_k=plain.top_k,
         traces=tuple(_trace_document(plain, ranking, fused, parts, mixed, int(n)) for n in order),
         stages=tuple(
@@ -452,11 +457,11 @@ def explain_order(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
 
 
 def _explain_tie(above: ScoreTrace, below: ScoreTrace, ties: str) -> str:
-    if above.blend is None and below.blend is None and above.ceiling is not None:
-        first, second = (sum(t.fused_contributions.values()) for t in (above, below))
-        if first > second:
-            sums = " and ".join(format_apart(first, second))
-            return f"both reach the limit; without it {sums}"
+    first, second = above.fused_sort_score, below.fused_sort_score
+    if len({*score_keys(np.array([first, second])).tolist()}) > 1:
+        if above.blend is None and above.ceiling is not None:
+            return f"both reach the limit; without it {' and '.join(format_apart(first, second))}"
+        return f"the better fused rank ranks first ({above.fused_rank} and {below.fused_rank})"
     if ties == "trec":
         return f"the greater document id ranks first ({above.document!r} > {below.document!r})"
     return "the document that a source returned first ranks first"

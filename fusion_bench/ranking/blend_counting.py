@@ -333,11 +333,8 @@ class BlendCounter:
                 continue
             own_row, own_slot = row[some][pair], slot[some][pair]
             keys = score_keys(mixed.scores[[own_row, own_row], [own_slot, other]])
-            is_earlier = other < own_slot
-            if self.tops.runs.ties == "trec":
-                candidates = mixed.window.candidates
-                is_earlier = candidates[own_row, other] < candidates[own_row, own_slot]
-            wins = (keys[1] > keys[0]) | ((keys[1] == keys[0]) & is_earlier)
+            # Equal keys keep the fused order, which is that of the slots.
+            wins = (keys[1] > keys[0]) | ((keys[1] == keys[0]) & (other < own_slot))
             ranks[member[some]] += np.bincount(pair[wins], minlength=len(above))
         return is_open
 

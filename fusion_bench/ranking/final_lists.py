@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -15,7 +16,13 @@ from fusion_bench.data.grouped_rows import (
     query_of_rows,
     to_offsets,
 )
-from fusion_bench.data.ordering import FloatArray, IntArray, cut_positions, make_arrays_readonly
+from fusion_bench.data.ordering import (
+    FloatArray,
+    IntArray,
+    cut_positions,
+    make_arrays_readonly,
+    score_keys,
+)
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
@@ -59,7 +66,8 @@ class FinalLists:
         offsets: Shape (Q+1,).
         vocabulary: Document ids, sorted by bytes.
         documents: Shape (L,): codes into ``vocabulary``.
-        scores: Shape (L,): they fall, or stay equal, along each list; see ``list_scores``.
+        scores: Shape (L,): whoever sorts by them, and by id as trec_eval does, finds this order;
+            see ``list_scores`` and ``separate_ties``.
         sources: Names of the S lists that it is made from, rerank lists last.
         source_ranks: Shape (S, L): 1-based rank in each of them; 0 = not in it.
         source_scores: Shape (S, L): score in each of them; NaN = not in it.
@@ -189,5 +197,34 @@ def _ranked_rows(
             if name in names:
                 place = names.index(name)
                 ranks[place], scores[place] = rank_table[s, rows], score_table[s, rows]
-    query = index[runs.query_index[rows]]
-    return query, runs.documents[rows], list_scores(ranking, rows), ranks, scores
+    query, documents = index[runs.query_index[rows]], runs.documents[rows]
+    separated = separate_ties(list_scores(ranking, rows), query, documents)
+    return query, documents, separated, ranks, scores
+
+
+#: The share of a score by which the next one is lowered: a 32-bit float still tells them apart.
+TIE_STEP: Final = 1e-6
+#: The step below a score of 0.
+LEAST_STEP: Final = 1e-30
+
+
+def separate_ties(scores: FloatArray, query: IntArray, documents: IntArray) -> FloatArray:
+    """(n,): the scores, lowered a little where sorting would turn equal ones round.
+
+    Args:
+        scores: Shape (n,), grouped by query, best first in each.
+        query: Shape (n,).
+        documents: Shape (n,): codes in the order of the ids; among equal scores, trec_eval puts
+            the greatest first.
+    """
+    keys, is_same_list = score_keys(scores), np.diff(query) == 0
+    turned = is_same_list & (keys[1:] == keys[:-1]) & (np.diff(documents) > 0)
+    lowered = scores.copy()
+    for first in np.flatnonzero(turned).tolist():
+        row, limit = first, float(lowered[first])
+        while row < len(turned) and is_same_list[row]:
+            row, limit = row + 1, limit - (abs(limit) * TIE_STEP or LEAST_STEP)
+            if lowered[row] <= limit:
+                break
+            lowered[row] = limit
+    return lowered

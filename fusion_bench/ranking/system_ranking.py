@@ -196,15 +196,15 @@ def _blended_lists(
             return Unsupported("documents without a rerank score")
         keys = score_keys(scores.scores)
         keys[~scores.is_kept] = np.nan  # behind all others
-        order = _window_order(runs, keys, heads.candidates)
+        order = _window_order(keys)
         keys = np.take_along_axis(keys, order, axis=1)
         slots = runs.offsets[some, None] + np.arange(depth)
         new = np.ones(keys.shape, dtype=bool)
         new[:, 1:] = keys[:, 1:] != keys[:, :-1]
-        if (bare := np.isinf(keys)).any():  # documents without a score tie as they do when fused
-            group = fused.group[np.where(heads.is_candidate, slots, 0)]
-            group = np.take_along_axis(group, order, axis=1)
-            new[:, 1:] |= bare[:, 1:] & (group[:, 1:] != group[:, :-1])
+        if len(tied := np.flatnonzero(~new.all(axis=1))):  # they tie where they did when fused, too
+            group = fused.group[np.where(heads.is_candidate[tied], slots[tied], 0)]
+            group = np.take_along_axis(group, order[tied], axis=1)
+            new[tied, 1:] |= group[:, 1:] != group[:, :-1]
         inside = slots[heads.is_candidate]
         candidates[inside] = np.take_along_axis(heads.candidates, order, axis=1)[heads.is_candidate]
         is_new[inside], kept[inside] = new[heads.is_candidate], ~np.isnan(keys)[heads.is_candidate]
@@ -217,22 +217,15 @@ def _blended_lists(
     return _list_positions(runs, candidates, is_new, kept)
 
 
-def _window_order(runs: AlignedRuns, keys: FloatArray, candidates: IntArray) -> IntArray:
-    """(m, D): the columns of each row from the greatest key down; NaN last.
-
-    Equal keys keep the fused order under ``first_seen`` ties, and documents without a score do so
-    always: their key is −∞.
-    """
+def _window_order(keys: FloatArray) -> IntArray:
+    """(m, D): the columns of each row from the greatest key down, equal ones as given; NaN last."""
     # Fast where nothing is NaN or has to stay in place: rows with equal keys are sorted again.
     falling = np.where(np.isnan(keys), np.inf, -np.maximum(keys, LEAST_KEY))
     order = np.argsort(falling, axis=1)
     falling = np.take_along_axis(falling, order, axis=1)
     equal = (falling[:, 1:] == falling[:, :-1]) & (falling[:, 1:] < np.inf)
     rows = np.flatnonzero(equal.any(axis=1))
-    column = np.broadcast_to(np.arange(keys.shape[1]), (len(rows), keys.shape[1]))
-    is_by_document = np.isfinite(keys[rows]) & (runs.ties == "trec")
-    later = np.where(is_by_document, candidates[rows], column)
-    order[rows] = np.lexsort((later, -keys[rows]), axis=1)
+    order[rows] = np.argsort(-keys[rows], axis=1, kind="stable")
     return order
 
 
@@ -274,6 +267,7 @@ class SystemRanking:
         scores: Shape (N,): final scores.
         tiers: Shape (N,): see ``Blended``.
         sort_scores: Shape (N,): the scores that decide the order, see ``Blended``.
+        fused: The fused list, which decides the order of equal scores.
         ranks_before_cut: Shape (N,): 1-based position before ``top_k`` cuts; 0 = dropped.
         top_k: Where the list is cut; None = nowhere.
     """
@@ -282,6 +276,7 @@ class SystemRanking:
     scores: FloatArray
     tiers: np.typing.NDArray[np.int8]
     sort_scores: FloatArray
+    fused: Fused
     ranks_before_cut: IntArray
     top_k: int | None = None
 
@@ -301,9 +296,16 @@ class SystemRanking:
 
     @cached_property
     def tie_starts(self) -> IntArray:
-        """(N,): position of the first member of each candidate's group of ties."""
+        """(N,): position of the first member of each candidate's group of ties.
+
+        Documents tie if neither the final nor the fused scores tell them apart.
+        """
         return tie_group_starts(
-            self.ranks_before_cut, self.sort_scores, self.runs.offsets, tiers=self.tiers
+            self.ranks_before_cut,
+            self.sort_scores,
+            self.runs.offsets,
+            tiers=self.tiers,
+            fused_scores=self.fused.sort_scores,
         )
 
 
@@ -324,9 +326,8 @@ def rank_candidates(system: System, runs: AlignedRuns) -> SystemRanking:
     if isinstance(system.blend, NoBlend) and system.min_relevance is None:
         ranks = fused.positions
     else:
-        tie_order = fused.positions if view.ties == "first_seen" else None
-        ranks = positions(sort_scores, view.offsets, tiers=tiers, tie_order=tie_order)
-    return SystemRanking(view, scores, tiers, sort_scores, ranks, system.top_k)
+        ranks = positions(sort_scores, view.offsets, tiers=tiers, tie_order=fused.positions)
+    return SystemRanking(view, scores, tiers, sort_scores, fused, ranks, system.top_k)
 
 
 def ranked_lists(system: System, runs: AlignedRuns) -> tuple[AlignedRuns, RankedLists]:

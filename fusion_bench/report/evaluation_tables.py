@@ -163,8 +163,8 @@ def _tie_columns(collection: Collection, measure: str) -> Iterator[Column[System
         for count in sorted(filter(None, counts))
     )
     legends = {
-        "final ties": f"queries whose {measure} depends on the order of documents with equal "
-        "scores in the final list; blank: none.",
+        "final ties": f"queries whose {measure} depends on the order of documents that no "
+        "score tells apart in the final list; blank: none.",
         "final tie range": "mean for the worst, expected and best order.",
         "source ties": f"queries whose {measure} depends on the order of equal scores inside the "
         f"lists that the system reads; blank: none.{sampled}",

@@ -120,9 +120,13 @@ def test_failures_by_a_tie_are_marked() -> None:
     lists = {"dense": {"a": 3.0}, "bm25": {"b": 3.0}}  # equal scores: the greater id is first
     assert find(lists, {"a": 1})["dilution"] == {("q", "a"): (0, 0, 1, True)}
     assert find(lists, {"b": 1})["dilution"] == {}
-    scores = dict.fromkeys(MANY, 0.5)
-    found = find({"dense": MANY}, {"d01": 1}, rerank=scores, blend=REPLACE)
-    assert found["burial"] == {("q", "d01"): (0, 0, 13, True)}
+    found = find({"dense": MANY}, {"d01": 1}, rerank=dict.fromkeys(MANY, 0.5), blend=REPLACE)
+    assert found["burial"] == {}, "a constant reranker leaves the fused list as it was"
+    scores = {name: 1.0 if name < "d08" else float(name > "d11") / 2 for name in MANY}
+    best = {"dense": MANY | dict.fromkeys(("d12", "d13", "d14"), 30.0)}
+    fusion = {"method": "weighted_score"}
+    found = find(best, {"d12": 1}, rerank=scores, fusion=fusion, blend=REPLACE)
+    assert found["burial"] == {("q", "d12"): (0, 0, 10, True)}
     found = find({"dense": {"a": 1.0}, "bm25": {"b": 1.0}}, {"a": 1, "b": 0})
     assert found["inversion"] == {("q", "a"): (0, 1, 0, True)}
 

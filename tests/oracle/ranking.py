@@ -486,8 +486,7 @@ def rank(
     shown = dict(scores)
     if fusion.get("normalize") == "three_lists":
         shown, top = {d: min(x, 1.0) for d, x in scores.items()}, min(top, 1.0)
-    tie_order = order if ties == "first_seen" else by_rule
-    final = _blended(system.get("blend"), order, shown, top, rerank or {}, space, tie_order)
+    final = _blended(system.get("blend"), order, shown, top, rerank or {}, space)
     floor = system.get("min_relevance")
     if floor is not None:
         final = [(d, x) for d, x in final if not x < floor]
@@ -501,7 +500,6 @@ def _blended(
     top: float,
     rerank: List,
     space: str,
-    tie_order: Sequence[str],
 ) -> list[tuple[str, float]]:
     keep_all = [(d, shown[d]) for d in order]
     if blend is None or blend["method"] == "none":
@@ -527,7 +525,7 @@ def _blended(
         for d, x in unit.items()
     }
     floor = blend.get("min_score")
-    kept = [d for d in tie_order if d in final and (floor is None or not unit[d] < floor)]
+    kept = [d for d in candidates if d in final and (floor is None or not unit[d] < floor)]
     ranked = [(d, final[d]) for d in sorted(kept, key=lambda d: -key(final[d]))]
     ranked += [(d, shown[d]) for d in unscored]
     return ranked + [(d, shown[d]) for d in tail if blend.get("tail", "keep") == "keep"]

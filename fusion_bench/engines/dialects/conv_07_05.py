@@ -41,6 +41,7 @@ class StrategyWeights(WeightedFusion):
     """
 
     hidden_if_none = frozenset({"strategies"})
+    ties = "first_seen"  # a stable sort
 
     weights: dict[str, Weight] = Field(default_factory=lambda: dict(STRATEGIES))
     strategies: dict[str, Strategy] | None = None

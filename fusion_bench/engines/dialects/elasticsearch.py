@@ -74,6 +74,7 @@ class ElasticsearchRRF(CanonicalRRF):
 
     formula = "Σ w/(rank_constant + rank)"
     source = "Elasticsearch reference, RRF retriever"
+    ties = "first_seen"  # by the score in the first list in which two documents differ
 
     constant_field = "rank_constant"
 

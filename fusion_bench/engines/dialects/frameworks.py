@@ -41,6 +41,7 @@ class Concatenate(EngineFusion):
 
     formula = "max score"
     source = "Haystack, components/joiners/document_joiner.py"
+    ties = "first_seen"
 
     method: str = "concatenate"
 
@@ -57,6 +58,7 @@ class DistributionBased(EngineFusion):
 
     formula = "max (x − (mean − 3·sd))/(6·sd)"
     source = "Haystack, components/joiners/document_joiner.py"
+    ties = "first_seen"
 
     method: str = "distribution_based_rank_fusion"
 
@@ -76,6 +78,7 @@ class Merge(ScaledScoreSum, NormalizedWeights):
 
     formula = "Σ w·score / Σ w"
     source = "Haystack, components/joiners/document_joiner.py"
+    ties = "first_seen"
 
     our_scale = RawScores()
 
@@ -90,6 +93,7 @@ class ReciprocalRankFusion(ReciprocalRanks, NormalizedWeights):
 
     formula = "61·Σ w/(61 + position) / Σ w"
     source = "Haystack, components/joiners/document_joiner.py"
+    ties = "first_seen"
 
     constant_field = ""
     fixed_constant = 60
@@ -147,6 +151,7 @@ class WeightedReciprocalRank(ReciprocalRanks, WeightedFusion):
 
     formula = "Σ w/(rank + c)"
     source = "LangChain, langchain_classic/retrievers/ensemble.py"
+    ties = "first_seen"
 
     constant_field = "c"
 
@@ -240,6 +245,7 @@ class Simple(EngineFusion, IgnoredWeights):
 
     formula = "max score"
     source = "LlamaIndex, core/retrievers/fusion_retriever.py"
+    ties = "first_seen"
 
     method: str = "simple"
 
@@ -257,6 +263,7 @@ class ReciprocalRerank(IgnoredWeights, ReciprocalRanks):
 
     formula = "Σ 1/(60 + position)"
     source = "LlamaIndex, core/retrievers/fusion_retriever.py"
+    ties = "first_seen"
 
     constant_field = ""
     fixed_constant = 59
@@ -266,6 +273,8 @@ class ReciprocalRerank(IgnoredWeights, ReciprocalRanks):
 
 class ScoreMode(ScaledScoreSum, NormalizedWeights):
     """Σ_s w_s·scaled score, the weights divided by their sum; none = equal ones."""
+
+    ties = "first_seen"
 
 
 class RelativeScore(ScoreMode):

@@ -28,6 +28,8 @@ WRITABLE = frozenset({"depth", "tiers", "rest"})
 class BonusFusion(EngineFusion, RRFv2):
     """Our ``rrf_v2`` under an engine's name of it."""
 
+    ties = "first_seen"  # a stable sort
+
     def equivalent(self, _weights: dict[str, float], /) -> Fusion:
         """Our ``rrf_v2``."""
         return RRFv2.model_validate(self.model_dump(exclude={"method"}))
@@ -224,6 +226,7 @@ class AdrRRF(EngineFusion, RRF):
     """``rrf``: Σ_s 1 / (60 + rank), what ran before and runs where v2 is switched off."""
 
     source = "ADR-005, context"
+    ties = "first_seen"
 
     method: str = "rrf"
 

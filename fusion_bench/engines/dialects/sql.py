@@ -166,6 +166,7 @@ class PgvectorRRF(ReciprocalRanks, WeightedFusion):
 
     formula = "Σ w/(k + rank)"
     source = "pgvector-python, examples/hybrid_search/rrf.py"
+    ties = "trec"  # the statement says so
 
     method: str = "rrf"
     k: Annotated[int, Field(ge=0, le=GREATEST_K)] = 60
@@ -176,6 +177,7 @@ class PgvectorConvex(ScaledScoreSum, WeightedFusion):
 
     formula = "Σ w·(x − min)/(max − min)"
     source = "Bruch, Gai, Ingber 2023, as SQL"
+    ties = "trec"
 
     scale = our_scale = MinMax()
 

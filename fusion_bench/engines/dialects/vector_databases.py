@@ -64,6 +64,7 @@ class ChromaRRF(ReciprocalRanks, WeightedFusion):
     hidden_if_none = frozenset({"default"})
     formula = "Σ w/(k + position)"
     source = "Chroma documentation, hybrid search; chromadb operator.py"
+    ties = "first_seen"  # of what is written for a server of one's own; Chroma Cloud's is unknown
 
     first_rank = 0
 

@@ -19,7 +19,7 @@ from pydantic import Field, PlainSerializer, model_validator
 from fusion_bench.config.models import Weight
 from fusion_bench.config.parameters import Parameter, real
 from fusion_bench.config.registry import Method, MethodRegistry
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.ordering import FloatArray, IntArray, choose_values, sum_terms
 from fusion_bench.errors import AlignmentError, ConfigError
 
@@ -308,10 +308,13 @@ class Fusion(Method):
         per_source: Parameter that may differ per source → the number of a source that its mapping
             does not name.
         homogeneity: What :attr:`weight_homogeneity` says, unless parameters change it.
+        ties: How the engine whose method this is orders equal scores; None = as the experiment
+            says.
     """
 
     per_source: ClassVar[Mapping[str, float]] = {}
     homogeneity: ClassVar[Homogeneity] = None
+    ties: ClassVar[Ties | None] = None
 
     @abstractmethod
     def fuse(self, runs: AlignedRuns) -> FloatArray:
