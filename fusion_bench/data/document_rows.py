@@ -15,7 +15,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from itertools import chain, repeat
+from itertools import chain, compress, repeat
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
@@ -79,6 +79,14 @@ def list_candidates(
     return [given for name in ids for given in by_name[name]]
 
 
+def is_blank(value: object) -> bool:
+    """Whether a cell holds nothing, as the grade of an unjudged document."""
+    if isinstance(value, str):
+        return not value.strip()
+    is_nan = isinstance(value, float | np.floating) and bool(np.isnan(value))
+    return value is None or is_nan or type(value).__name__ == "NAType"  # of pandas
+
+
 def check_rivals(
     role: str,
     candidates: Sequence[Any],
@@ -110,7 +118,9 @@ def check_rivals(
                 f"two columns may hold the {role}, {taken!r} and {other!r}, and their values "
                 f"differ: {remedy}"
             )
-        notes.append(f"Column {taken!r} is read as the document; {other!r} differs from it.")
+        notes.append(
+            f"Column {taken!r} is read as the document id; {other!r} is Terrier's own number."
+        )
     return tuple(notes)
 
 
@@ -237,13 +247,15 @@ def _read_frame(frame: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - of 
         return _list_column(frame[name])
 
     fields, notes = _match_fields(names, ("query", "document", role), where, read, remedy)
-    values = frame[fields[role]]
-    return GivenRows(
-        read(fields["query"]),
-        read(fields["document"]),
-        values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values),
-        notes,
-    )
+    column = frame[fields[role]]
+    values = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
+    queries, documents = read(fields["query"]), read(fields["document"])
+    is_judged = [role == "score" or not is_blank(value) for value in values]
+    if all(is_judged):
+        return GivenRows(queries, documents, values, notes)
+    note = f"{is_judged.count(False)} of {len(values)} rows have no grade: they are left out."
+    queries, documents = (list(compress(ids, is_judged)) for ids in (queries, documents))
+    return GivenRows(queries, documents, values[is_judged], (*notes, note))
 
 
 def _list_column(column: Any) -> list[Any]:  # noqa: ANN401 - of one of several packages

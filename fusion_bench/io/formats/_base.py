@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
 
@@ -24,10 +25,17 @@ from fusion_bench.data.document_rows import (
 )
 from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import parse_scores
+from fusion_bench.data.read_options import parse_scores, parse_whole_numbers
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, did_you_mean
-from fusion_bench.io.raw_files import NO_COLUMNS, ArrowStrings, ColumnNames, Kind, RawTable
+from fusion_bench.io.raw_files import (
+    NO_COLUMNS,
+    ArrowStrings,
+    ColumnNames,
+    Kind,
+    RawTable,
+    drop_unjudged,
+)
 
 
 class TableReader(Protocol):
@@ -68,10 +76,13 @@ class _FormatRegistry(Registry[Format]):
 FORMATS = _FormatRegistry("file format", "fusion_bench.io.formats", "fusion_bench.formats")
 
 
-def register_format(name: str, *suffixes: str) -> Callable[[TableReader], TableReader]:
+Reader = TypeVar("Reader", bound=TableReader)
+
+
+def register_format(name: str, *suffixes: str) -> Callable[[Reader], Reader]:
     """Decorator: register the reader of the files that end with these suffixes."""
 
-    def register(read_table: TableReader) -> TableReader:
+    def register(read_table: Reader) -> Reader:
         FORMATS.add_plugin(name, Format(suffixes, read_table))
         return read_table
 
@@ -86,12 +97,12 @@ SUGGESTIVE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "grade": ("grade", "rating", "rel", "judg", "label", "score", "star", "point"),
     "rank": ("rank", "position"),
 }
-#: Names of columns of distances: a smaller one is better.
-DISTANCE_NAMES: Final = ("distance", "_distance", "distances", "dist")
+#: Names of columns of distances, of which a smaller one is better: ``_distance``, ``l2.dist``.
+DISTANCE: Final = re.compile(r"(.*[\W_])?(distances?|dist)")
 #: Words in a name whose column is never proposed as a score.
 RISING_WORDS: Final = ("dist", "rank", "position")
 #: Columns that lists have and judgments have not.
-RANKED_NAMES: Final = frozenset({"_score", "rank", "similarity", *DISTANCE_NAMES})
+RANKED_NAMES: Final = frozenset({"_score", "rank", "similarity", "distance"})
 #: Reads the file again, by these columns.
 Attempt: TypeAlias = Callable[[ColumnNames], RawTable]
 #: What to do with a file that no ``columns`` can read.
@@ -137,7 +148,8 @@ def find_columns(
         raise DataError(f"{where}: two columns are named {repeated[0]!r}: keep one")
     value = VALUE_ROLES[kind]
     if kind == "run":
-        known_names = {**known_names, value: (*known_names[value], *DISTANCE_NAMES)}
+        distances = (name.strip().lower() for name in names if is_distance(name))
+        known_names = {**known_names, value: (*known_names[value], *distances)}
     given = match_columns(names, (*required, value, "rank"), where, columns, known_names)
     missing = [role for role in (*required, value) if role not in given]
     has_only_ranks = "rank" in columns or set(names) <= {*given.values(), ""}
@@ -151,8 +163,31 @@ def find_columns(
 
 
 def is_distance(name: str) -> bool:
-    """Whether a column of this name has distances; ``metadata.distance`` has them too."""
-    return name.rpartition(".")[2].strip().lower() in DISTANCE_NAMES
+    """Whether a column of this name has distances."""
+    return DISTANCE.fullmatch(name.strip().lower()) is not None
+
+
+def complete_table(
+    table: RawTable, kind: Kind, where: str, names: ColumnNames, notes: tuple[str, ...]
+) -> RawTable:
+    """Return a table with notes and the direction of its values.
+
+    Judgments of a query and a document alone get grade 1, those with a blank grade are left out.
+
+    Args:
+        table: The rows.
+        kind: What the file holds.
+        where: Prefix of a message.
+        names: What :func:`find_columns` returned.
+        notes: As :class:`RawTable` has them.
+    """
+    if kind == "run":
+        return replace(table, notes=notes, lower_is_better=is_distance(names.get("value", "")))
+    if table.values is None:
+        notes += ("The file has no grades, only pairs: each pair has grade 1.",)
+        table = replace(table, values=[1] * len(table.lines))
+    table = replace(table, notes=notes)
+    return table if isinstance(table.values, np.ndarray) else drop_unjudged(table, where)
 
 
 def match_columns(
@@ -302,7 +337,8 @@ def propose_columns(
 def is_readable(read: Callable[[], RawTable], kind: Kind) -> bool:
     """Whether reading a file gives ids and scores, or grades.
 
-    Scores that rise along every list of the file are none: they are ranks or distances.
+    Scores that rise along every list of the file are none: they may be ranks or distances. Nor are
+    ranks or distances that fall.
     """
     try:
         table = read()
@@ -314,13 +350,13 @@ def is_readable(read: Callable[[], RawTable], kind: Kind) -> bool:
         if kind == "qrels":
             Qrels.from_rows(table.queries, documents, [] if table.values is None else table.values)
             return True
-        is_ranked = table.values is None
-        numbers = parse_scores(table.ranks if is_ranked else table.values)
+        if table.values is None:
+            numbers = -parse_whole_numbers(table.ranks, "rank").astype(np.float64)
+        else:
+            numbers = parse_scores(table.values) * (-1 if table.lower_is_better else 1)
         Run.from_rows("", table.queries, documents, numbers)
     except FusionBenchError:
         return False
-    if is_ranked or table.lower_is_better:
-        return True
     codes = encode_ids(table.queries).codes
     order = np.argsort(codes, kind="stable")
     steps = np.diff(numbers[order])[np.diff(codes[order]) == 0]
@@ -346,7 +382,7 @@ def list_guesses(
         taken = {name for names in near.values() for name in names[:1]}
         rest = [name for name in free if name not in taken]
         empty = [role for role, found in near.items() if not found]
-        if len(empty) == len(rest) == 1 and not (empty == ["score"] and _may_rise(rest[0])):
+        if len(empty) == len(rest) == 1 and empty != ["rank"] and not _may_rise(rest[0]):
             near[empty[0]] = rest
         for guess in product(*near.values()):
             if len(set(guess)) == len(guess):
