@@ -88,10 +88,7 @@ def is_blank(value: object) -> bool:
 
 
 def check_rivals(
-    role: str,
-    candidates: Sequence[Any],
-    read: Callable[[Any], Any],
-    remedy: str,
+    role: str, candidates: Sequence[Any], read: Callable[[Any], Any], remedy: str
 ) -> tuple[str, ...]:
     """Compare the first of the columns that are known to hold a role with the others.
 

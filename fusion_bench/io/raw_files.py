@@ -123,10 +123,11 @@ def decode_text(path: Path, data: bytes, encoding: str | None = None) -> str:
 
 def _propose_encoding(data: bytes) -> str:
     """What to do about bytes that are no UTF-8: the first encoding that gives a text, if any."""
-    for name in ("utf-16-le", "utf-16-be") if b"\0" in data else ("cp1252",):
-        with suppress(UnicodeDecodeError):
-            if "\0" not in data.decode(name):
-                return f"save as CSV UTF-8, or give --encoding {name} (or the encoding that it has)"
+    wide = "utf-16-le" if data[1::2].count(0) > data[::2].count(0) else "utf-16-be"
+    name = wide if b"\0" in data else "cp1252"
+    with suppress(UnicodeDecodeError):
+        if "\0" not in data.decode(name):
+            return f"save as CSV UTF-8, or give --encoding {name} (or the encoding that it has)"
     return "a plain or gzip text file is needed"
 
 

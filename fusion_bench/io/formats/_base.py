@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.config.registry import Registry
 from fusion_bench.config.yaml_files import format_flow_yaml
@@ -24,6 +25,7 @@ from fusion_bench.data.document_rows import (
     list_candidates,
 )
 from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import parse_scores, parse_whole_numbers
 from fusion_bench.data.run import Run
@@ -357,10 +359,20 @@ def is_readable(read: Callable[[], RawTable], kind: Kind) -> bool:
         Run.from_rows("", table.queries, documents, numbers)
     except FusionBenchError:
         return False
-    codes = encode_ids(table.queries).codes
-    order = np.argsort(codes, kind="stable")
-    steps = np.diff(numbers[order])[np.diff(codes[order]) == 0]
+    steps = find_steps(encode_ids(table.queries).codes, numbers)
     return not len(steps) or bool((steps < 0).any()) or not steps.any()
+
+
+def find_steps(queries: IntArray, numbers: NDArray[np.number]) -> NDArray[np.number]:
+    """Return the differences between each number and the next one of the same query.
+
+    Args:
+        queries: Shape (n,): codes.
+        numbers: Shape (n,), in the order of the file.
+    """
+    order = np.argsort(queries, kind="stable")
+    steps: NDArray[np.number] = np.diff(numbers[order])[np.diff(queries[order]) == 0]
+    return steps
 
 
 def list_guesses(

@@ -58,9 +58,9 @@ def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames)
     column = {role: _list_values(array, role, path) for role, array in arrays.items()}
     raw = tabulate(column, range(1, table.num_rows + 1))
     plain = complete_table(raw, kind, where, names, notes)
+    fields = zip(ID_ROLES, ("queries", "documents"), strict=True)
     ids: dict[str, Any] = {
-        f"{role}s": _list_ids(getattr(plain, f"{role}s"), plain.lines, role, path)
-        for role in ID_ROLES
+        name: _list_ids(getattr(plain, name), plain.lines, role, path) for role, name in fields
     }
     return replace(plain, **ids)
 

@@ -16,18 +16,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Final, cast
+from typing import Final, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.data.document_rows import ID_ROLES, VALUE_ROLES
 from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import (
     Attempt,
     complete_table,
     find_columns,
+    find_steps,
     format_columns,
     match_columns,
     propose_columns,
@@ -56,6 +58,8 @@ COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
 }
 #: Source: the passage ranking task of MS MARCO, https://microsoft.github.io/msmarco/
 MS_MARCO: Final = ("query", "document", "rank")
+#: Numbered lines, each split into its cells.
+Lines: TypeAlias = Sequence[tuple[int, list[str]]]
 
 
 def _count_columns(columns: ColumnNames) -> dict[str, int]:
@@ -104,11 +108,7 @@ def _fits_columns(cells: Sequence[str], kind: Kind) -> bool:
 
 
 def _tabulate_cells(
-    path: Path,
-    kind: Kind,
-    lines: Sequence[tuple[int, list[str]]],
-    columns: ColumnNames,
-    attempt: Attempt,
+    path: Path, kind: Kind, lines: Lines, columns: ColumnNames, attempt: Attempt
 ) -> RawTable:
     """The rows of numbered lines; the first decides which columns there are.
 
@@ -133,8 +133,9 @@ def _tabulate_cells(
             raise DataError(f"{path}:{number}: {len(row)} columns, and {what}{remedy}")
     column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
     value = VALUE_ROLES[kind]
-    if "rank" in column and not columns:
-        _check_ranks(path, kind, lines, column, attempt)
+    if kind == "run" and not columns:
+        check = _check_third_column if names == MS_MARCO else _check_ranks
+        check(path, kind, lines, column, attempt)
     if value in column:
         column["value"] = column.pop(value)
     return tabulate(column, [number for number, _ in lines])
@@ -163,76 +164,76 @@ def _propose_numbers(cells: Sequence[str], kind: Kind, attempt: Attempt) -> str:
     return propose_columns([guess] if len(numbers) == 1 else [], attempt, kind, header)
 
 
-def _check_ranks(
-    path: Path,
-    kind: Kind,
-    lines: Sequence[tuple[int, list[str]]],
-    column: Mapping[str, Sequence[str]],
-    attempt: Attempt,
+def _check_third_column(
+    path: Path, kind: Kind, lines: Lines, column: Mapping[str, Sequence[str]], attempt: Attempt
 ) -> None:
-    """Refuse a column that should have ranks and has others, or that scores may be.
+    """Refuse a third column of three that scores may be.
 
     Raises:
         DataError: The order of such a file could be turned round.
     """
-    ranks, scores = column["rank"], column.get("score")
-    queries = encode_ids(column["query"]).codes
-    if scores is None:
-        if all(re.fullmatch("[0-9]+", rank) for rank in set(ranks)) and are_ranks(queries, ranks):
-            return
-        bad = next((at for at, rank in enumerate(ranks) if not is_decimal(rank)), None)
-        if bad is not None:
+    for (number, _), cell in zip(lines, column["rank"], strict=True):
+        if not is_decimal(cell):
             raise DataError(
-                f"{path}:{lines[bad][0]}: the third column of three, {ranks[bad]!r}, is neither a "
-                "rank nor a score: add a header that names the columns"
+                f"{path}:{number}: the third column of three, {cell!r}, is neither a rank nor a "
+                "score: add a header that names the columns"
             )
+    ranks = np.array(column["rank"], dtype=np.float64)
+    are_digits = all(cell.isdigit() for cell in column["rank"])
+    if not (are_digits and _are_only_ranks(encode_ids(column["query"]).codes, ranks)):
         readings = [propose_columns([{role: "3"}], attempt, kind, "") for role in ("score", "rank")]
         remedy = "; or ".join(filter(None, readings)) or "add a header that names the columns"
         raise DataError(
             f"{path}: the third column of three has ranks only if each query has 1, 2, …, n, each "
-            f"once, and it may have scores: say which it has: {remedy}"
+            f"once, and not in falling order: say whether it has ranks or scores: {remedy}"
         )
-    remedy = propose_columns(
-        [{"rank": "5", "score": "4"}],
-        attempt,
-        kind,
-        "if an id has blanks, write a .tsv file with a header",
-    )
+
+
+def _check_ranks(
+    path: Path, kind: Kind, lines: Lines, column: Mapping[str, Sequence[str]], attempt: Attempt
+) -> None:
+    """Refuse a TREC run whose ranks stand elsewhere, as behind an id with a blank.
+
+    Raises:
+        DataError: A rank is not a whole number, or the scores are ranks.
+    """
+    ranks, scores = column["rank"], column["score"]
     wrong = {rank for rank in set(ranks) if not is_whole(rank)}
     if wrong:
-        bad = next(at for at, rank in enumerate(ranks) if rank in wrong)
-        raise DataError(
-            f"{path}:{lines[bad][0]}: rank {ranks[bad]!r} is not a whole number, and the columns "
-            f"are {' '.join(COLUMNS[kind])}: {remedy}"
-        )
-    tags = set(column["tag"])
-    if not (is_whole(scores[0]) and all(map(is_whole, set(scores))) and are_ranks(queries, scores)):
+        row = next(row for row, rank in enumerate(ranks) if rank in wrong)
+        problem = f":{lines[row][0]}: rank {ranks[row]!r} is not a whole number"
+    elif all(map(is_whole, set(scores))) and _are_swapped(column):
+        problem = ": the scores are 1, 2, …, n in each query, as ranks are"
+    else:
         return
-    has_scores_for_tags = len(tags) > 1 and all(map(is_decimal, tags))
-    is_ranked = any(are_ranks(queries, ranks, first) for first in (0, 1))
-    if len(queries) > queries.max() + 1 and (has_scores_for_tags or not is_ranked):
-        raise DataError(
-            f"{path}: the scores are 1, 2, …, n in each query, as ranks are, and the columns are "
-            f"{' '.join(COLUMNS[kind])}: {remedy}"
-        )
+    otherwise = "if an id has blanks, write a .tsv file with a header"
+    remedy = propose_columns([{"rank": "5", "score": "4"}], attempt, kind, otherwise)
+    raise DataError(f"{path}{problem}, and the columns are {' '.join(COLUMNS[kind])}: {remedy}")
 
 
-def are_ranks(
-    queries: IntArray, numbers: Sequence[str] | IntArray | FloatArray, first: int = 1
-) -> bool:
-    """Whether each query has all ranks from the first to that of its last row, each once.
-
-    Args:
-        queries: Shape (n,): codes from 0; each of them has a row.
-        numbers: Shape (n,): whole numbers.
-        first: The best rank.
-    """
-    ranks = np.asarray(numbers, dtype=np.float64) - first
-    counts = np.bincount(queries)
-    if (ranks < 0).any() or (ranks >= counts[queries]).any() or (ranks % 1).any():
+def _are_swapped(column: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the scores are ranks, and the ranks are none or the tags seem to be the scores."""
+    queries, tags = encode_ids(column["query"]).codes, set(column["tag"])
+    ranks, scores = (np.array(column[name], dtype=np.float64) for name in ("rank", "score"))
+    if len(queries) == queries.max() + 1 or not _are_ranks(queries, scores):
         return False
-    places = (np.cumsum(counts) - counts)[queries] + ranks.astype(np.int64)
+    is_ranked = any(_are_ranks(queries, ranks, first) for first in (0, 1))
+    return not is_ranked or (len(tags) > 1 and all(map(is_decimal, tags)))
+
+
+def _are_ranks(queries: IntArray, ranks: NDArray[np.number], first: int = 1) -> bool:
+    """Whether each query has all ranks from the first to that of its last row, each once."""
+    counts = np.bincount(queries)
+    if (ranks < first).any() or (ranks - first >= counts[queries]).any() or (ranks % 1).any():
+        return False
+    places = (np.cumsum(counts) - counts)[queries] + ranks.astype(np.int64) - first
     return bool((np.bincount(places, minlength=len(places)) == 1).all())
+
+
+def _are_only_ranks(queries: IntArray, ranks: NDArray[np.number]) -> bool:
+    """Whether a third column has ranks: if it falls along every list, it may have scores."""
+    steps = find_steps(queries, ranks)
+    return _are_ranks(queries, ranks) and not (len(steps) and bool((steps < 0).all()))
 
 
 #: What a comment starts with.
@@ -320,12 +321,7 @@ LARGE_FILE = 1 << 20
 @register_format("msmarco")
 @register_format("trec", ".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
 def read_trec(
-    path: Path,
-    kind: Kind,
-    *,
-    has_ranks: bool,
-    columns: ColumnNames,
-    encoding: str | None = None,
+    path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames, encoding: str | None = None
 ) -> RawTable:
     """Read a TREC run or qrels file, or an MS MARCO run; skips blank lines and comments.
 
@@ -375,8 +371,8 @@ def _read_large(
         return table
     queries, scores = cast("CategoricalIds", table.queries).codes, np.asarray(table.values)
     if names == MS_MARCO:
-        return table if are_ranks(queries, np.asarray(table.ranks)) else None
-    if kind == "run" and scores[0] % 1 == 0 and are_ranks(queries, scores):
+        return table if _are_only_ranks(queries, np.asarray(table.ranks)) else None
+    if kind == "run" and scores[0] % 1 == 0 and _are_ranks(queries, scores):
         return None  # the ranks may be where the scores belong
     return table if has_ranks else replace(table, ranks=None)
 
@@ -389,12 +385,7 @@ BLANKS: Final = " \t\r"
 @register_format("tsv", ".tsv")
 @register_format("csv", ".csv")
 def read_delimited(
-    path: Path,
-    kind: Kind,
-    *,
-    has_ranks: bool,
-    columns: ColumnNames,
-    encoding: str | None = None,
+    path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames, encoding: str | None = None
 ) -> RawTable:
     """Read a table whose first line names its columns; BEIR's qrels are one.
 
@@ -454,7 +445,7 @@ def _read_cells(
     return complete_table(table, kind, where, names, notes)
 
 
-def _fit_rows(path: Path, rows: Sequence[tuple[int, list[str]]], header: Sequence[str]) -> None:
+def _fit_rows(path: Path, rows: Lines, header: Sequence[str]) -> None:
     """Cut blank cells beyond those of the header off each row.
 
     Raises:
