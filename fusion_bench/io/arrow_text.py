@@ -28,19 +28,19 @@ BLANK, NEWLINE = b" \n"
 #: Bytes that are searched at a time: they fit a core's cache.
 BLOCK: Final = 1 << 17
 #: What separates the columns of a line for Python, beyond what ASCII has.
-UNICODE_BLANK: Final = re.compile("[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]")
+UNICODE_BLANK: Final = re.compile(
+    "[\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000\ufeff]"
+)
 
 
-def parse_regular_text(
-    data: bytes, columns: Sequence[str], value: str, *, has_ranks: bool
-) -> RawTable | None:
+def parse_regular_text(data: bytes, columns: Sequence[str], value: str) -> RawTable | None:
     """The rows of a text whose columns stand between single blanks.
 
     Args:
         data: The bytes of the text.
-        columns: Name of each column; ``query`` and ``document`` are among them.
+        columns: Name of each column; ``query`` and ``document`` are among them, and ``value`` or
+            ``rank`` or both.
         value: Name of the column of values: ``score`` for numbers, another for whole numbers.
-        has_ranks: Whether to read the column ``rank``.
 
     Returns:
         None if it has to be read line by line.
@@ -50,17 +50,20 @@ def parse_regular_text(
         data = data.replace(b"\r\n", b"\n")
     if not is_regular(data):
         return None
-    kinds = dict.fromkeys(("query", "document", value, *["rank"] * has_ranks), pa.large_string())
-    if value == "score":
-        kinds[value] = pa.float64()
+    present = [name for name in (value, "rank") if name in columns]
+    kinds = dict.fromkeys(("query", "document", *present), pa.large_string())
+    if "score" in kinds:
+        kinds["score"] = pa.float64()
+    if "rank" in kinds and b" 0x" not in data and b" 0X" not in data:
+        kinds["rank"] = pa.int64()  # 0x10 too
     try:
         table = _parse_columns(data, columns, kinds)
-        values = _read_floats(table[value]) if value == "score" else _read_integers(table[value])
+        numbers = {name: _read_numbers(table[name]) for name in present}
         return RawTable(
             queries=_encode_column(table["query"]),
             documents=ArrowStrings([_combine_chunks(table["document"])]),
-            values=values,
-            ranks=_read_integers(table["rank"]) if has_ranks else None,
+            values=numbers.get(value),
+            ranks=numbers.get("rank"),
             lines=range(1, table.num_rows + 1),
         )
     except (pa.ArrowInvalid, DataError, ValueError):
@@ -152,22 +155,19 @@ def _parse_columns(data: bytes, columns: Sequence[str], kinds: dict[str, Any]) -
     )
 
 
-def _read_floats(column: Any) -> FloatArray:  # noqa: ANN401
-    """The numbers of a column.
+def _read_numbers(column: Any) -> FloatArray | IntArray:  # noqa: ANN401
+    """The numbers of a column of numbers, or of strings that stand for whole numbers.
 
     Raises:
         ValueError: One is not finite; only the plain reader knows whether Python reads it so.
     """
-    values: FloatArray = np.concatenate([np.from_dlpack(chunk) for chunk in column.chunks])
+    if pa.types.is_large_string(column.type):  # pyarrow would read 0x10
+        texts = _encode_column(column)
+        return parse_whole_numbers(list(texts.vocabulary), "number")[texts.codes]
+    values: FloatArray | IntArray = np.concatenate(list(map(np.from_dlpack, column.chunks)))
     if not np.isfinite(values).all():
         raise ValueError("not finite")
     return values
-
-
-def _read_integers(column: Any) -> IntArray:  # noqa: ANN401
-    """The whole numbers of a column of strings; pyarrow would read 0x10."""
-    texts = _encode_column(column)
-    return parse_whole_numbers(list(texts.vocabulary), "number")[texts.codes]
 
 
 def _encode_column(column: Any) -> CategoricalIds:  # noqa: ANN401

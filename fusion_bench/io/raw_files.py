@@ -9,9 +9,10 @@ import io
 import os
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from io import BufferedReader
+from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, Literal, TypeAlias
@@ -19,7 +20,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.document_rows import COLUMN_NAMES
+from fusion_bench.data.document_rows import COLUMN_NAMES, is_blank
 from fusion_bench.data.grouped_rows import CategoricalIds
 from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.util.files import IrregularFileError, open_regular
@@ -56,38 +57,95 @@ def read_head(path: Path, size: int = 1 << 16) -> str:
         with open_regular(path) as file:
             is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
             data = gzip.GzipFile(fileobj=file).read(size) if is_packed else file.read(size)
-        if len(data) == size:
-            data = data[: data.rfind(b"\n") + 1]
-        return data.decode("utf-8-sig")
+        is_cut = len(data) == size
+        data, encoding = _split_mark(data)
+        text = codecs.getincrementaldecoder(encoding)().decode(data, not is_cut)
+        return text[: text.rfind("\n") + 1] if is_cut else text
     except (OSError, EOFError, ValueError, zlib.error):
         return ""
 
 
-def read_text(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        DataError: It cannot be opened, unpacked or decoded.
-    """
-    return decode_text(path, read_bytes(path))
+def read_text(path: Path, encoding: str | None = None) -> str:
+    """The text of a file; arguments and errors as for :func:`decode_text`."""
+    return decode_text(path, read_bytes(path), encoding)
 
 
-def decode_text(path: Path, data: bytes) -> str:
+#: What a file may begin with → its encoding. UTF-32 goes first: it may begin as UTF-16 does.
+BYTE_ORDER_MARKS: Final = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+
+
+def _split_mark(data: bytes, encoding: str | None = None) -> tuple[bytes, str]:
+    """The bytes behind a byte order mark, and the encoding that it states."""
+    for mark, name in BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            return data[len(mark) :], name
+    return data, encoding or "utf-8"
+
+
+def decode_text(path: Path, data: bytes, encoding: str | None = None) -> str:
     """The text that a file's bytes are.
 
+    Args:
+        path: The file, for messages.
+        data: Its bytes.
+        encoding: Name of their encoding; a byte order mark goes before it, and UTF-8 is the
+            default.
+
     Raises:
-        DataError: They are not UTF-8.
+        DataError: They are of another encoding, hold NUL, or have a byte order mark at the
+            beginning of a later line, as two files that were joined do.
     """
-    data = data.removeprefix(codecs.BOM_UTF8)
+    data, name = _split_mark(data, encoding)
     try:
-        return data.decode()
+        text = data.decode(name)
+    except LookupError:
+        raise DataError(
+            f"{path}: unknown encoding {name!r}: give the name of one, such as cp1252"
+        ) from None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         at = error.start - data.rfind(b"\n", 0, error.start)
         raise DataError(
-            f"{path}:{line}: not UTF-8 text (byte {at} of the line): a plain or gzip text file is "
-            "needed"
+            f"{path}:{line}: not {name.upper()} text (byte {at} of the line): "
+            f"{_propose_encoding(data)}"
         ) from None
+    if "\0" in text:
+        refuse_text(path, text, "\0", _propose_encoding(data))
+    refuse_text(path, text, f"\n{BYTE_ORDER_MARK}", JOINED)
+    return text
+
+
+def _propose_encoding(data: bytes) -> str:
+    """What to do about bytes that are no UTF-8: the first encoding that gives a text, if any."""
+    wide = "utf-16-le" if data[1::2].count(0) > data[::2].count(0) else "utf-16-be"
+    name = wide if b"\0" in data else "cp1252"
+    with suppress(UnicodeDecodeError):
+        if "\0" not in data.decode(name):
+            return f"save as CSV UTF-8, or give --encoding {name} (or the encoding that it has)"
+    return "a plain or gzip text file is needed"
+
+
+#: How a byte order mark reads where it is part of the text, and what to do about it.
+BYTE_ORDER_MARK: Final = "\ufeff"
+JOINED: Final = "a byte order mark inside the file, as if two files were joined: delete it"
+
+
+def refuse_text(path: Path, text: str, refused: str, rule: str) -> None:
+    """Refuse a text that holds a character, or several in a row.
+
+    Raises:
+        DataError: It does; names the line.
+    """
+    at = text.find(refused)
+    if at >= 0:
+        line = text.count("\n", 0, at + len(refused)) + 1
+        raise DataError(f"{path}:{line}: holds the character U+{ord(refused[-1]):04X}: {rule}")
 
 
 def read_bytes(path: Path, *, most_unpacked: int = MOST_UNPACKED) -> bytes:
@@ -250,3 +308,28 @@ def tabulate(
     needs_ranks = has_ranks or "value" not in column
     ranks = column.get("rank") if needs_ranks else None
     return RawTable(column["query"], column["document"], column.get("value"), ranks, lines)
+
+
+def drop_unjudged(table: RawTable, where: str) -> RawTable:
+    """The judgments without those whose grade is blank, which are unjudged; a note counts them.
+
+    Args:
+        table: Judgments with lists of ids and grades.
+        where: Prefix of a message.
+
+    Raises:
+        DataError: All grades are blank.
+    """
+    grades = () if table.values is None else table.values
+    is_judged = [not is_blank(grade) for grade in grades]
+    blank = is_judged.count(False)
+    if not blank:
+        return table
+    if not any(is_judged):
+        raise DataError(f"{where}: all {blank} grades are blank: at least one judgment is needed")
+    columns = ("queries", "documents", "values", "lines")
+    kept: dict[str, Any] = {
+        name: list(compress(getattr(table, name), is_judged)) for name in columns
+    }
+    note = f"{blank} of {len(is_judged)} rows have no grade: they are left out as unjudged."
+    return replace(table, **kept, ranks=None, notes=(*table.notes, note))

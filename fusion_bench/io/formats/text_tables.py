@@ -1,28 +1,44 @@
 """Tables of text: the columns of TREC and MS MARCO, CSV and TSV.
 
 A TREC run has six columns between blanks or tabs, ``query Q0 document rank score tag``; qrels have
-four, ``query 0 document grade``. A run may have three: ``query document rank`` as MS MARCO's, or
-``query document score``. A tag may hold blanks. Lines that start with ``#`` are comments.
+four, ``query 0 document grade``. A run may have three: ``query document rank`` as MS MARCO's. A tag
+may hold blanks. Lines that start with ``#`` are comments.
 
-Other tables have cells between commas, semicolons, tabs or bars, mostly with a header.
+Other tables have cells between commas, semicolons, tabs or bars, mostly with a header. In a table
+without one, ``columns`` count from 1.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fusion_bench.data.document_rows import ID_ROLES, VALUE_ROLES
-from fusion_bench.data.grouped_rows import CategoricalIds
+from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
+from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import DataError
-from fusion_bench.io.formats._base import find_columns, match_columns, register_format
+from fusion_bench.io.formats._base import (
+    Attempt,
+    complete_table,
+    find_columns,
+    find_steps,
+    format_columns,
+    match_columns,
+    propose_columns,
+    register_format,
+    settle_rivals,
+)
 from fusion_bench.io.raw_files import (
+    BYTE_ORDER_MARK,
+    JOINED,
     NO_COLUMNS,
     ColumnNames,
     Kind,
@@ -31,9 +47,10 @@ from fusion_bench.io.raw_files import (
     read_bytes,
     read_csv_rows,
     read_text,
+    refuse_text,
     tabulate,
 )
-from fusion_bench.util.formatting import is_decimal, is_whole, parse_whole
+from fusion_bench.util.formatting import is_decimal, is_whole
 
 COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
     "run": ("query", "Q0", "document", "rank", "score", "tag"),
@@ -41,13 +58,41 @@ COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
 }
 #: Source: the passage ranking task of MS MARCO, https://microsoft.github.io/msmarco/
 MS_MARCO: Final = ("query", "document", "rank")
-#: Three columns whose third has a number that is not whole, and so is no rank.
-SCORED: Final = ("query", "document", "score")
+#: Numbered lines, each split into its cells.
+Lines: TypeAlias = Sequence[tuple[int, list[str]]]
 
 
-def _select_names(kind: Kind, width: int) -> tuple[str, ...]:
-    """The columns of a file whose first line has so many cells."""
-    return MS_MARCO if kind == "run" and width == len(MS_MARCO) else COLUMNS[kind]
+def _count_columns(columns: ColumnNames) -> dict[str, int]:
+    """Role → the place of its column, from 0; empty if ``columns`` has names, not numbers."""
+    are_numbers = all(re.fullmatch("[1-9][0-9]?", name) for name in columns.values())
+    return {role: int(number) - 1 for role, number in columns.items()} if are_numbers else {}
+
+
+def _select_names(
+    kind: Kind, width: int, where: str = "", columns: ColumnNames = NO_COLUMNS
+) -> tuple[str, ...]:
+    """The columns of a file whose first line has so many cells.
+
+    Raises:
+        DataError: ``columns`` counts more of them, or leaves one out that is needed.
+    """
+    usual = MS_MARCO if kind == "run" and width == len(MS_MARCO) else COLUMNS[kind]
+    chosen = _count_columns(columns)
+    if not chosen:
+        return usual
+    places = dict(zip(usual, range(width), strict=True)) if width == len(usual) else {}
+    places = {role: at for role, at in places.items() if at not in chosen.values()} | chosen
+    value = VALUE_ROLES[kind]
+    needed = (*ID_ROLES, "rank" if value not in places and "rank" in places else value)
+    missing = [role for role in needed if role not in places]
+    if missing or max(chosen.values()) >= width:
+        what = f"{' and '.join(missing)} too" if missing else f"a number up to {width}"
+        raise DataError(
+            f"{where}: columns: {format_columns(columns)}, and the first line has {width} columns "
+            f"and no header: give {what}"
+        )
+    by_place = {at: role for role, at in places.items()}
+    return tuple(by_place.get(at, f"column {at + 1}") for at in range(width))
 
 
 def _fits_columns(cells: Sequence[str], kind: Kind) -> bool:
@@ -62,84 +107,142 @@ def _fits_columns(cells: Sequence[str], kind: Kind) -> bool:
     return all(map(is_whole, wholes)) and is_decimal(columns.get("score", "0"))
 
 
-def _tabulate_cells(path: Path, kind: Kind, lines: Sequence[tuple[int, list[str]]]) -> RawTable:
+def _tabulate_cells(
+    path: Path, kind: Kind, lines: Lines, columns: ColumnNames, attempt: Attempt
+) -> RawTable:
     """The rows of numbered lines; the first decides which columns there are.
+
+    Args:
+        path: For messages.
+        kind: What the file holds.
+        lines: Number and cells of each.
+        columns: What a column holds → its number.
+        attempt: Reads the file again by other columns.
 
     Raises:
         DataError: A line has more columns, or fewer; or what should be ranks is none.
     """
     if not lines:
         return RawTable([], [], [], None, [])
-    names = _select_names(kind, len(lines[0][1]))
-    for number, cells in lines:
-        if len(cells) != len(names):
-            raise DataError(
-                f"{path}:{number}: {len(cells)} columns, and {_describe_columns(kind, names)}"
-            )
+    first, cells = lines[0]
+    names = _select_names(kind, len(cells), f"{path}:{first}", columns)
+    for number, row in lines:
+        if len(row) != len(names):
+            remedy = "" if number != first else f": {_propose_numbers(row, kind, attempt)}"
+            what = _describe_columns(kind, names, has_numbers=bool(columns))
+            raise DataError(f"{path}:{number}: {len(row)} columns, and {what}{remedy}")
     column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
     value = VALUE_ROLES[kind]
-    if names == MS_MARCO and _holds_scores(column["rank"]):
-        value = "rank"
-    elif names == MS_MARCO:
-        _check_ranks(path, lines)
+    if kind == "run" and not columns:
+        check = _check_third_column if names == MS_MARCO else _check_ranks
+        check(path, kind, lines, column, attempt)
     if value in column:
         column["value"] = column.pop(value)
     return tabulate(column, [number for number, _ in lines])
 
 
-def _holds_scores(third: Sequence[str]) -> bool:
-    """Whether a third column has numbers alone, and one that no rank and no grade can be."""
-    return all(map(is_decimal, third)) and not all(map(is_whole, third))
-
-
-def _describe_columns(kind: Kind, names: Sequence[str]) -> str:
+def _describe_columns(kind: Kind, names: Sequence[str], *, has_numbers: bool) -> str:
+    if has_numbers:
+        return f"the first line has {len(names)}"
     if names == MS_MARCO:
-        return "the first line has 3: query, document, and a score or a rank"
+        return "the first line has 3: query, document, and a rank or a score"
     return f"a TREC {kind} has {len(names)}: {' '.join(names)}"
 
 
-def _check_ranks(path: Path, lines: Sequence[tuple[int, list[str]]]) -> None:
-    """Refuse a third column that is not the ranks of each query, from 1.
+def _propose_numbers(cells: Sequence[str], kind: Kind, attempt: Attempt) -> str:
+    """What to do about a first line that is no header and has other columns than are known."""
+    document = 3 if len(cells) > 3 and cells[1].lower() in {"q0", "0"} else 2
+    numbers = [at for at, cell in enumerate(cells, start=1) if is_decimal(cell) and at > document]
+    if kind == "run" and len(numbers) > 1:  # the best rank is no score
+        numbers = [at for at in numbers if cells[at - 1] not in {"0", "1"}]
+    guess = {
+        "query": "1",
+        "document": str(document),
+        VALUE_ROLES[kind]: str(max(numbers, default=0)),
+    }
+    header = f"add a header that names the columns, such as query,document,{VALUE_ROLES[kind]}"
+    return propose_columns([guess] if len(numbers) == 1 else [], attempt, kind, header)
+
+
+def _check_third_column(
+    path: Path, kind: Kind, lines: Lines, column: Mapping[str, Sequence[str]], attempt: Attempt
+) -> None:
+    """Refuse a third column of three that scores may be.
 
     Raises:
-        DataError: It may be scores: the order of such a file would be turned round.
+        DataError: The order of such a file could be turned round.
     """
-    first_line: dict[str, int] = {}
-    last_rank: dict[str, int] = {}
-    with_best: set[str] = set()
-    steps: set[bool] = set()  # whether ranks rise from one line of a query to its next
-    for number, (query, _, rank) in lines:
-        if not (is_whole(rank) and parse_whole(rank) > 0):
+    for (number, _), cell in zip(lines, column["rank"], strict=True):
+        if not is_decimal(cell):
             raise DataError(
-                f"{path}:{number}: 3 columns of whole numbers are those of an MS MARCO run (query "
-                f"document rank), and {rank!r} is not a rank from 1: if it is a score, write a "
-                "header that says so (query,document,score); if it is a grade, give the file as "
-                f"judgments ({' '.join(COLUMNS['qrels'])})"
+                f"{path}:{number}: the third column of three, {cell!r}, is neither a rank nor a "
+                "score: add a header that names the columns"
             )
-        first_line.setdefault(query, number)
-        place = parse_whole(rank)
-        if place == 1:
-            with_best.add(query)
-        if query in last_rank:
-            steps.add(place >= last_rank[query])
-        last_rank[query] = place
-    for query, number in first_line.items():
-        if query not in with_best:
-            raise DataError(
-                f"{path}:{number}: query {query!r} has no document of rank 1, as each query of an "
-                "MS MARCO run (query document rank) has: if the third column is the score, write "
-                "a header that says so"
-            )
-    if steps == {False}:
+    ranks = np.array(column["rank"], dtype=np.float64)
+    are_digits = all(cell.isdigit() for cell in column["rank"])
+    if not (are_digits and _are_only_ranks(encode_ids(column["query"]).codes, ranks)):
+        readings = [propose_columns([{role: "3"}], attempt, kind, "") for role in ("score", "rank")]
+        remedy = "; or ".join(filter(None, readings)) or "add a header that names the columns"
         raise DataError(
-            f"{path}: the third column falls along every list, as scores do, and that of an MS "
-            "MARCO run (query document rank) is the rank: if it is, write rank 1 first; if it is "
-            "the score, write a header that says so"
+            f"{path}: the third column of three has ranks only if each query has 1, 2, …, n, each "
+            f"once, and not in falling order: say whether it has ranks or scores: {remedy}"
         )
+
+
+def _check_ranks(
+    path: Path, kind: Kind, lines: Lines, column: Mapping[str, Sequence[str]], attempt: Attempt
+) -> None:
+    """Refuse a TREC run whose ranks stand elsewhere, as behind an id with a blank.
+
+    Raises:
+        DataError: A rank is not a whole number, or the scores are ranks.
+    """
+    ranks, scores = column["rank"], column["score"]
+    wrong = {rank for rank in set(ranks) if not is_whole(rank)}
+    if wrong:
+        row = next(row for row, rank in enumerate(ranks) if rank in wrong)
+        problem = f":{lines[row][0]}: rank {ranks[row]!r} is not a whole number"
+    elif all(map(is_whole, set(scores))) and _are_swapped(column):
+        problem = ": the scores are 1, 2, …, n in each query, as ranks are"
+    else:
+        return
+    otherwise = "if an id has blanks, write a .tsv file with a header"
+    remedy = propose_columns([{"rank": "5", "score": "4"}], attempt, kind, otherwise)
+    raise DataError(f"{path}{problem}, and the columns are {' '.join(COLUMNS[kind])}: {remedy}")
+
+
+def _are_swapped(column: Mapping[str, Sequence[str]]) -> bool:
+    """Whether the scores are ranks, and the ranks are none or the tags seem to be the scores."""
+    queries, tags = encode_ids(column["query"]).codes, set(column["tag"])
+    ranks, scores = (np.array(column[name], dtype=np.float64) for name in ("rank", "score"))
+    if len(queries) == queries.max() + 1 or not _are_ranks(queries, scores):
+        return False
+    is_ranked = any(_are_ranks(queries, ranks, first) for first in (0, 1))
+    return not is_ranked or (len(tags) > 1 and all(map(is_decimal, tags)))
+
+
+def _are_ranks(queries: IntArray, ranks: NDArray[np.number], first: int = 1) -> bool:
+    """Whether each query has all ranks from the first to that of its last row, each once."""
+    counts = np.bincount(queries)
+    if (ranks < first).any() or (ranks - first >= counts[queries]).any() or (ranks % 1).any():
+        return False
+    places = (np.cumsum(counts) - counts)[queries] + ranks.astype(np.int64) - first
+    return bool((np.bincount(places, minlength=len(places)) == 1).all())
+
+
+def _are_only_ranks(queries: IntArray, ranks: NDArray[np.number]) -> bool:
+    """Whether a third column has ranks: if it falls along every list, it may have scores."""
+    steps = find_steps(queries, ranks)
+    return _are_ranks(queries, ranks) and not (len(steps) and bool((steps < 0).all()))
 
 
 #: What a comment starts with.
 COMMENT: Final = "#"
+#: What separates words or lines for Python and others, but no columns of a TREC file.
+SEPARATORS: Final = (
+    "\v\f\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008"
+    "\u2009\u200a\u2028\u2029\u202f\u205f\u3000"
+)
 
 
 def _split_trec_lines(path: Path, kind: Kind, text: str) -> Iterator[tuple[int, list[str]]]:
@@ -155,20 +258,35 @@ def _split_trec_lines(path: Path, kind: Kind, text: str) -> Iterator[tuple[int, 
 
     Raises:
         DataError: A line starts with ``#`` and would be a row all the same, so that nobody can
-            tell which of the two it is.
+            tell which of the two it is; or a line holds two rows, or what ends a line elsewhere.
     """
+    refuse_text(path, text, BYTE_ORDER_MARK, JOINED)
+    for separator in SEPARATORS:
+        refuse_text(path, text, separator, "only blanks and tabs separate columns")
+    alone = re.search(r"\r+(?![\r\n]|\Z)", text)
+    if alone is not None:
+        at = text.count("\n", 0, alone.start()) + 1
+        raise DataError(f"{path}:{at}: a line ends with CR alone: convert the line ends to LF")
     for number, line in enumerate(text.split("\n"), start=1):
-        cells = line.split()
-        if not cells:
+        words = line.split()
+        if not words:
             continue
-        if not cells[0].startswith(COMMENT):
-            yield number, _join_tag(cells, kind)
-        elif _fits_columns(_join_tag(cells, kind), kind):
+        cells = words if len(words) <= len(COLUMNS[kind]) else _join_tag(words, kind)
+        if words[0].startswith(COMMENT):
+            if _fits_columns(cells, kind):
+                raise DataError(
+                    f"{path}:{number}: starts with '#' as a comment does, and has the columns of a "
+                    f"{kind}: delete the line, or, if the query id starts with '#', write a .tsv "
+                    "file with a header"
+                )
+            continue
+        behind = words[len(COLUMNS[kind]) - 1 :] if len(cells) < len(words) else []
+        if any(is_whole(rank) and is_decimal(score) for rank, score in pairwise(behind)):
             raise DataError(
-                f"{path}:{number}: starts with '#' as a comment does, and has the columns of a "
-                f"{kind}: delete the line, or, if the query id starts with '#', write a .tsv file "
-                "with a header"
+                f"{path}:{number}: two rows in one line, as if two files were joined without a "
+                "line end between them: break the line"
             )
+        yield number, cells
 
 
 def _join_tag(cells: list[str], kind: Kind) -> list[str]:
@@ -178,7 +296,7 @@ def _join_tag(cells: list[str], kind: Kind) -> list[str]:
     it: then the cells stay as they are, too many.
     """
     width = len(COLUMNS[kind])
-    if kind != "run" or len(cells) <= width or is_decimal(cells[width - 1]):
+    if kind != "run" or is_decimal(cells[width - 1]):
         return cells
     joined = [*cells[: width - 1], " ".join(cells[width - 1 :])]
     return joined if _fits_columns(joined, kind) else cells
@@ -202,23 +320,41 @@ LARGE_FILE = 1 << 20
 
 @register_format("msmarco")
 @register_format("trec", ".trec", ".txt", ".run", ".res", ".qrels", ".test", ".trunc")
-def read_trec(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
-    """Read a TREC run or qrels file, or an MS MARCO run; skips blank lines and comments."""
-    if columns:
-        raise DataError(
-            f"{path}: 'columns' names columns, and a TREC file has none: remove it, or write "
-            "'format: csv' beside it if the file has a header"
-        )
+def read_trec(
+    path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames, encoding: str | None = None
+) -> RawTable:
+    """Read a TREC run or qrels file, or an MS MARCO run; skips blank lines and comments.
+
+    A file whose first line names the columns of queries and documents is read as CSV.
+    """
     data = read_bytes(path)
-    if len(data) >= LARGE_FILE:
-        table = _read_large(data, kind, has_ranks=has_ranks)
+    if len(data) >= LARGE_FILE and encoding is None:
+        table = _read_large(data, kind, has_ranks=has_ranks, columns=columns)
         if table is not None:
             return table
-    lines = [*_split_trec_lines(path, kind, decode_text(path, data))]
-    return _tabulate_cells(path, kind, lines)
+    text = decode_text(path, data, encoding)
+    line = _take_first_line(text)
+    header = _split_line(line, _find_delimiter(line, kind, columns))
+    present = {role: name for role, name in columns.items() if name in header}
+    is_header = len(match_columns(header, ID_ROLES, "", present)) == len(ID_ROLES)
+    if is_header and not _fits_columns(line.split(), kind):
+        return _read_cells(path, kind, text, has_ranks=has_ranks, columns=columns)
+    if columns and not _count_columns(columns):
+        raise DataError(
+            f"{path}: 'columns' names columns, and a TREC file has none: remove it, or give the "
+            "numbers of the columns, from 1"
+        )
+
+    def attempt(others: ColumnNames) -> RawTable:
+        return read_trec(path, kind, has_ranks=has_ranks, columns=others, encoding=encoding)
+
+    lines = [*_split_trec_lines(path, kind, text)]
+    return _tabulate_cells(path, kind, lines, columns, attempt)
 
 
-def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
+def _read_large(
+    data: bytes, kind: Kind, *, has_ranks: bool, columns: ColumnNames
+) -> RawTable | None:
     """The rows by pyarrow; None if the file has to be read line by line."""
     if data.startswith(b"#") or b"\n#" in data:
         return None  # a comment, or what may be one
@@ -226,35 +362,19 @@ def _read_large(data: bytes, kind: Kind, *, has_ranks: bool) -> RawTable | None:
 
     if b" " not in data:
         data = data.replace(b"\t", b" ")
-    names = _select_names(kind, len(data[: data.find(b"\n")].split()))
+    try:
+        names = _select_names(kind, len(data[: data.find(b"\n")].split()), "", columns)
+    except DataError:
+        return None
+    table = parse_regular_text(data, names, VALUE_ROLES[kind])
+    if table is None or columns:
+        return table
+    queries, scores = cast("CategoricalIds", table.queries).codes, np.asarray(table.values)
     if names == MS_MARCO:
-        ranked = _check_ranked(parse_regular_text(data, names, "rank", has_ranks=False))
-        scored = None if ranked else parse_regular_text(data, SCORED, "score", has_ranks=False)
-        if scored is None or not (np.asarray(scored.values) % 1).any():
-            return ranked
-        return scored
-    return parse_regular_text(data, names, VALUE_ROLES[kind], has_ranks=has_ranks)
-
-
-def _check_ranked(table: RawTable | None) -> RawTable | None:
-    """The rows of a run that has ranks and no scores, such as MS MARCO's, with its ranks.
-
-    Returns:
-        None if it has to be read line by line, if some query has no rank 1, or if the ranks fall
-        along every list.
-    """
-    if table is None or not isinstance(table.queries, CategoricalIds):
-        return None
-    ranks = np.asarray(table.values)
-    queries = np.unique(table.queries.codes[ranks == 1])
-    if ranks.min() < 1 or len(queries) < len(table.queries.vocabulary):
-        return None
-    by_query = np.argsort(table.queries.codes, kind="stable")
-    is_same = np.diff(table.queries.codes[by_query]) == 0
-    steps = np.diff(ranks[by_query])[is_same]
-    if len(steps) and (steps < 0).all():
-        return None
-    return replace(table, values=None, ranks=ranks)
+        return table if _are_only_ranks(queries, np.asarray(table.ranks)) else None
+    if kind == "run" and scores[0] % 1 == 0 and _are_ranks(queries, scores):
+        return None  # the ranks may be where the scores belong
+    return table if has_ranks else replace(table, ranks=None)
 
 
 DELIMITERS: Final = (",", ";", "\t", "|")
@@ -264,52 +384,104 @@ BLANKS: Final = " \t\r"
 
 @register_format("tsv", ".tsv")
 @register_format("csv", ".csv")
-def read_delimited(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
+def read_delimited(
+    path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames, encoding: str | None = None
+) -> RawTable:
     """Read a table whose first line names its columns; BEIR's qrels are one.
 
     The delimiter is the one that splits the header into the names that are looked for. A file
     without a header is read if its first line holds what a TREC file or an MS MARCO run does,
-    numbers included.
+    numbers included, or if ``columns`` has the numbers of its columns.
     """
-    text = read_text(path)
-    first = next((line for line in text.split("\n") if line.strip()), "")
+    text = read_text(path, encoding)
+    first = _take_first_line(text)
     delimiter = _find_delimiter(first, kind, columns)
     is_split_by_blanks = (delimiter == "\t" and " " not in text) or delimiter not in first
-    if not columns and is_split_by_blanks and _is_data(first.split(), kind):
-        return read_trec(path, kind, has_ranks=has_ranks, columns=columns)
+    is_data = _is_data(first.split(), kind) and not columns
+    if is_split_by_blanks and (is_data or _count_columns(columns)):
+        return read_trec(path, kind, has_ranks=has_ranks, columns=columns, encoding=encoding)
+    return _read_cells(path, kind, text, has_ranks=has_ranks, columns=columns)
+
+
+def _take_first_line(text: str) -> str:
+    """The first line that is not blank; empty if there is none."""
+    line = re.search(r"[^\n]*\S[^\n]*", text)
+    return "" if line is None else line[0]
+
+
+def _read_cells(
+    path: Path, kind: Kind, text: str, *, has_ranks: bool, columns: ColumnNames
+) -> RawTable:
+    """The rows of a text of cells."""
+    refuse_text(path, text, BYTE_ORDER_MARK, JOINED)
+
+    def attempt(others: ColumnNames) -> RawTable:
+        return _read_cells(path, kind, text, has_ranks=has_ranks, columns=others)
+
+    delimiter = _find_delimiter(_take_first_line(text), kind, columns)
     lines = list(_split_lines(path, text, delimiter))
     if not lines:
         return RawTable([], [], [], None, [])
     (number, header), *rows = lines
-    if not columns and _is_data(header, kind):
-        return _tabulate_cells(path, kind, lines)
+    where = f"{path}:{number}"
+    is_named = _count_names(header, kind, NO_COLUMNS) > 0
+    if not is_named and (_count_columns(columns) if columns else _fits_columns(header, kind)):
+        return _tabulate_cells(path, kind, lines, columns, attempt)
     if not _count_names(header, kind, columns):
-        _refuse_numbers(header, f"{path}:{number}", kind)
-    names = find_columns(header, kind, f"{path}:{number}", columns)
-    for row_number, row in rows:
+        _refuse_numbers(header, where, kind, attempt)
+    names = find_columns(header, kind, where, columns, allows_pairs=True, attempt=attempt)
+    _fit_rows(path, rows, header)
+
+    def read(name: str) -> list[str]:
+        at = header.index(name)
+        return [row[at] for _, row in rows]
+
+    column: dict[str, Sequence[str]] = {role: read(name) for role, name in names.items()}
+    numbers = [row_number for row_number, _ in rows]
+    notes = settle_rivals(header, names, kind, where, columns, read)
+    if delimiter in DECIMAL_COMMA_DELIMITERS and "value" in column:
+        column["value"] = _read_decimal_commas(path, numbers, column["value"])
+    table = tabulate(column, numbers, has_ranks=has_ranks)
+    return complete_table(table, kind, where, names, notes)
+
+
+def _fit_rows(path: Path, rows: Lines, header: Sequence[str]) -> None:
+    """Cut blank cells beyond those of the header off each row.
+
+    Raises:
+        DataError: A row has more cells than the header, or fewer.
+    """
+    for number, row in rows:
+        if len(row) > len(header) and not any(row[len(header) :]):
+            del row[len(header) :]
         if len(row) != len(header):
             raise DataError(
-                f"{path}:{row_number}: {len(row)} columns, and the header names {len(header)}: "
+                f"{path}:{number}: {len(row)} columns, and the header names {len(header)}: "
                 f"{', '.join(header)}"
             )
-    column = {
-        role: [row[at] for _, row in rows]
-        for role, name in names.items()
-        for at in [header.index(name)]
-    }
-    if delimiter in DECIMAL_COMMA_DELIMITERS and "value" in column:
-        column["value"] = _read_decimal_commas(column["value"])
-    return tabulate(column, [row_number for row_number, _ in rows], has_ranks=has_ranks)
 
 
 #: Between cells of tables in which a comma may be that of a decimal number.
 DECIMAL_COMMA_DELIMITERS: Final = (";", "\t")
+#: What may be thousands, if whole numbers stand beside it.
+THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+", re.ASCII)
 
 
-def _read_decimal_commas(cells: list[str]) -> list[str]:
-    """The numbers with points for their commas; as they are where any cell has a point."""
-    if any("." in cell for cell in cells):
+def _read_decimal_commas(path: Path, lines: Sequence[int], cells: Sequence[str]) -> Sequence[str]:
+    """The numbers with points for their commas; as they are where any cell has a point.
+
+    Raises:
+        DataError: Each comma may separate thousands, and other cells are whole numbers.
+    """
+    commas = [at for at, cell in enumerate(cells) if "," in cell]
+    if not commas or any("." in cell for cell in cells):
         return cells
+    has_whole = any("," not in cell and cell.strip("+-0") for cell in cells)
+    if has_whole and all(THOUSANDS.fullmatch(cells[at]) for at in commas):
+        raise DataError(
+            f"{path}:{lines[commas[0]]}: {cells[commas[0]]!r} may be thousands or a decimal "
+            "number, as other numbers have no comma: write the numbers without commas"
+        )
     return [re.sub(r"^([+-]?\d*),(\d+)(?=$|[eE])", r"\1.\2", cell) for cell in cells]
 
 
@@ -322,14 +494,19 @@ def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:
     """What splits the first line into most of the names, or into the cells of a TREC line."""
 
     def rate_delimiter(delimiter: str) -> tuple[int, bool, int]:
-        try:
-            (cells,) = csv.reader([line], delimiter=delimiter)
-        except csv.Error:
-            return 0, False, 0
-        cells = [cell.strip() for cell in cells]
+        cells = _split_line(line, delimiter)
         return _count_names(cells, kind, columns), _fits_columns(cells, kind), len(cells)
 
     return max(DELIMITERS, key=rate_delimiter)  # the first of equals
+
+
+def _split_line(line: str, delimiter: str) -> list[str]:
+    """The cells of a line; none if it is no line of a table."""
+    try:
+        (cells,) = csv.reader([line], delimiter=delimiter)
+    except csv.Error:
+        return []
+    return [cell.strip() for cell in cells]
 
 
 def _count_names(header: Sequence[str], kind: Kind, columns: ColumnNames) -> int:
@@ -338,18 +515,18 @@ def _count_names(header: Sequence[str], kind: Kind, columns: ColumnNames) -> int
     return len(match_columns(header, (*ID_ROLES, VALUE_ROLES[kind]), "", present))
 
 
-def _refuse_numbers(header: Sequence[str], where: str, kind: Kind) -> None:
+def _refuse_numbers(header: Sequence[str], where: str, kind: Kind, attempt: Attempt) -> None:
     """Raise where the first line holds a number: it names no columns."""
     for cell in header:
         if re.fullmatch(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", cell, re.IGNORECASE):
             raise DataError(
-                f"{where}: the first line is no header, since {cell!r} names no column: add one, "
-                f"such as query,document,{VALUE_ROLES[kind]}"
+                f"{where}: the first line is no header, since {cell!r} names no column: "
+                f"{_propose_numbers(header, kind, attempt)}"
             )
 
 
 def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """Each line that is not blank: its number and its cells, without blanks around them."""
+    """Each line with a cell that is not blank: its number and its cells, without blanks around."""
     for number, last, row in read_csv_rows(path, text, delimiter):
         if last > number:
             raise DataError(
@@ -357,5 +534,5 @@ def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, l
                 'a quotation mark, and write one that belongs to it twice, as in """a"""'
             )
         cells = [cell.strip(BLANKS) for cell in row]
-        if len(cells) > 1 or any(cells):
+        if any(cells):
             yield number, cells

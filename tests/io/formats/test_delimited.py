@@ -66,7 +66,7 @@ def test_scores_that_count_down_are_never_taken_for_ranks(
     lines = ["q1,d1,2", "q1,d2,1", "q2,d3,1"]
     text = "".join(f"{line}\n" for line in lines)
     path = written(tmp_path / name, text if name == "r.csv" else text.replace(",", "\t"))
-    with pytest.raises(DataError, match="along every list"):
+    with pytest.raises(DataError, match="third column of three"):
         load_run(path)
 
 
@@ -131,7 +131,7 @@ def test_a_run_of_ranks_alone_keeps_their_order(tmp_path: Path) -> None:
     assert load_run(path).to_dict() == {"q1": {"d1": 3.0, "d2": 2.0, "d4": 1.0}}
     by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
     assert by_column.ranks.tolist() == [1, 2, 4]
-    path.write_text("query,document,rank,bm25\nq1,d2,1,3\nq1,d1,0,9\n")
+    path.write_text("query,document,rank,bm25\nq1,d1,0,9\nq1,d2,1,3\n")
     with pytest.raises(DataError, match=r"columns: \{score: bm25\}"):
         load_run(path)  # the other column may be the score
     ranks = load_run(path, layout=FileLayout(columns={"rank": "rank"}))
@@ -141,26 +141,49 @@ def test_a_run_of_ranks_alone_keeps_their_order(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("header", "suggestion"),
     [
-        ("search term,document_url,rating", "query: search term, document: document_url, grade: r"),
-        ("search term,doc,relevance,judge", "query: search term}"),
+        ("search term,document_url,stars", "query: search term, document: document_url, grade: s"),
+        ("search term,doc,relevance", "query: search term}"),
         ("qid,sku,relevance", "document: sku}"),
         ("qid,docid,points", "grade: points}"),  # the only one that is left
-        ("a,b,c", "query: COLUMN, document: COLUMN, grade: COLUMN}"),
         ("'q': x,docid,rel", "query: '''q'': x'}"),
         ("query:1,docid,rel", "query: 'query:1'}"),
         ("[query],docid,rel", "query: '[query]'}"),
     ],
 )
-def test_unknown_names_are_said_with_the_columns_that_would_read_them(
+def test_unknown_names_are_said_with_the_columns_that_read_them(
     header: str, suggestion: str, tmp_path: Path
 ) -> None:
-    path = written(tmp_path / "q.csv", f"{header}\nq1,d1,2,x\n")
+    path = written(tmp_path / "q.csv", f"{header}\nq1,d1,2\n")
     with pytest.raises(DataError) as caught:
         load_qrels(path)
     said = str(caught.value)
     assert said.startswith(f"{path}:1: no column")
     assert f"(found: {header.replace(',', ', ')}; allowed names: " in said
     assert f"columns: {{{suggestion}" in said
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b,c\nq1,d1,2\n",  # which is which?
+        "search term,doc,rating_of\nq1,d1,good\n",  # no numbers
+        "qid,sku,relevance\nq1,d1,2\nq1,d1,1\n",  # a document twice
+        "qid,sku,relevance\nq1,,2\n",
+    ],
+)
+def test_columns_that_cannot_read_the_file_are_not_proposed(content: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="'fusion-bench formats' lists what is read") as caught:
+        load_qrels(written(tmp_path / "q.csv", content))
+    assert "columns:" not in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["position", "l2", "placement"])
+def test_a_column_that_rises_is_never_proposed_as_a_score(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.csv", f"qid,docid,{name}\nq1,d1,1\nq1,d2,5\nq2,d1,1\n")
+    with pytest.raises(DataError) as caught:
+        load_run(path)
+    assert f"score: {name}" not in str(caught.value)
+    assert ("columns: {rank: position}" in str(caught.value)) == (name == "position")
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,6 @@ def test_ranks_of_the_column_start_at_0_or_1_and_may_have_gaps(
     [
         ("1", "rank 1 is given"),
         ("-1", "rank -1 is negative"),
-        ("1.5", "rank '1.5' is"),
     ],
 )
 def test_ranks_that_cannot_be(rank: str, problem: str, tmp_path: Path) -> None:
@@ -140,7 +139,7 @@ def test_grades_and_paths_that_no_file_can_have(tmp_path: Path) -> None:
         (gzip.compress(RUN.encode())[:-9], "damaged gzip file"),
         (gzip.compress(RUN.encode())[:5] + b"x" * 40, "damaged gzip file"),
         (b"\x1f\x8b\x08", "damaged gzip file"),
-        (gzip.compress(b"\xff\xfe"), "not UTF-8 text"),
+        (gzip.compress(b"\xff\xff"), "not UTF-8 text"),
         (b"q1 Q0 d\xe9 1 2 t\n", "UTF-8 text .byte 8"),
         (b"", "file is empty"),
         (gzip.compress(b"\n"), "file is empty"),
@@ -293,7 +292,7 @@ def test_a_large_file_is_read_the_same(extra: str, tmp_path: Path) -> None:
     assert len(load_run(other).documents) == len(load_run(plain).documents) + added
 
 
-RUN_OF_MSMARCO = "1\t700\t1\n1\t900\t2\n2\t700\t1\n2\t5\t4\n"
+RUN_OF_MSMARCO = "1\t700\t1\n1\t900\t2\n2\t5\t2\n2\t700\t1\n"
 FOUND_OF_MSMARCO = {"1": {"700": 2.0, "900": 1.0}, "2": {"700": 2.0, "5": 1.0}}
 
 
@@ -306,7 +305,7 @@ def test_a_run_of_three_columns(name: str, separator: str, tmp_path: Path) -> No
     assert load_run(path).to_dict() == FOUND_OF_MSMARCO
     assert load_run(path, layout=FileLayout(format="msmarco")).to_dict() == FOUND_OF_MSMARCO
     by_column = load_run(path, read_options=ReadOptions(rank_from="column"))
-    assert by_column.ranks.tolist() == [1, 2, 1, 4]
+    assert by_column.ranks.tolist() == [1, 2, 1, 2]
 
 
 def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -315,7 +314,7 @@ def test_a_large_run_is_read_alike(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         path = written(tmp_path / name, RUN_OF_MSMARCO.replace("\t", separator))
         assert load_run(path).to_dict() == FOUND_OF_MSMARCO
     path = written(tmp_path / "run.txt", RUN_OF_MSMARCO.replace("1\t700\t1", "1\t700\t3"))
-    with pytest.raises(DataError, match=r"run\.txt:1:.*'1'.*1"):
+    with pytest.raises(DataError, match=r"run\.txt: the third column"):
         load_run(path)
 
 
@@ -325,27 +324,10 @@ def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
     assert load_qrels(path, layout=FileLayout(format="msmarco")).to_dict() == {"1": {"700": 1}}
 
 
-@pytest.mark.parametrize("limit", [1, 1 << 20])
-@pytest.mark.parametrize("name", ["run.txt", "run.csv", "run.tsv", "run"])
-def test_three_columns_with_scores(
-    name: str, limit: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(text_tables, "LARGE_FILE", limit)
-    separator = {"run.csv": ",", "run.tsv": "\t"}.get(name, " ")
-    text = "1 700 2\n1 900 2.5\n2 5 1e-3\n".replace(" ", separator)
-    path = written(tmp_path / name, text)
-    assert load_run(path).to_dict() == {"1": {"900": 2.5, "700": 2.0}, "2": {"5": 0.001}}
-    with pytest.raises(DataError, match="rank"):
-        load_run(path, read_options=ReadOptions(rank_from="column"))
-
-
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        ("1 700 x\n", r":1: 3 columns .*'x' is not"),
-        ("1 700 1\n1 900 -2\n", ":2: 3 columns .*'-2' .* score"),
-        ("1 700 1\n2 900 0\n", ":2: 3 columns .*'0' .* grade"),
-        ("1 700 1\n2 900 7\n", ":2: query '2' .* 1"),
+        ("1 700 x\n", ":1: the third column of three, 'x'"),
         ("1 700 1\n1 900\n", ":2: 2 columns, .* 3"),
         ("1 700 1\n1 Q0 900 2 0.5 t\n", ":2: 6 columns, .* 3"),
         ("1 700 1\n1 700 2\n", ":2: document '700'"),
