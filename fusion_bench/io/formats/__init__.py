@@ -53,10 +53,29 @@ def read_raw_table(
         UnknownNameError: No format of that name or suffix.
     """
     file_format = _find_format(path, layout) or _guess_format(path, kind)
-    table = file_format.read_table(path, kind, has_ranks=has_ranks, columns=layout.columns)
+    table = _read_table(file_format, path, kind, has_ranks=has_ranks, layout=layout)
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table if layout.format is None else replace(table, bare={})
+
+
+def _read_table(
+    file_format: Format, path: Path, kind: Kind, *, has_ranks: bool, layout: FileLayout
+) -> RawTable:
+    """The rows of a file; its requests go to the reader of JSON.
+
+    Raises:
+        DataError: The file is not JSON, so that it has queries itself.
+    """
+    if not layout.requests:
+        return file_format.read_table(path, kind, has_ranks=has_ranks, columns=layout.columns)
+    from fusion_bench.io.formats import json_file
+
+    if file_format.read_table is not json_file.read_table:
+        raise DataError(f"{path}: requests name the queries of JSON answers alone: leave them out")
+    return json_file.read_answers(
+        path, kind, has_ranks=has_ranks, columns=layout.columns, requests=layout.requests
+    )
 
 
 def find_distribution(path: Path, layout: FileLayout = DEFAULT_LAYOUT) -> str | None:
