@@ -59,8 +59,9 @@ class Layout:
         lists: Paths of the lists of hits; the first that leads to one counts.
         source: Address of the page that describes it.
         form: What is at the path: a list of ``hits`` (objects, pairs of document and score, or
-            ids), ``flat`` (``{document: score}``, pairs or ids), or ``columns`` (an object of
-            parallel lists, or of lists of such lists for a batch).
+            ids), ``flat`` (``{document: score}``, pairs or ids), ``columns`` (an object of
+            parallel lists, or of lists of such lists for a batch), or ``table`` (a list of rows).
+        columns: Path of the names of a table's columns.
         kind: What it can be read as; None = a run or judgments.
         has: Paths that the answer has.
         has_not: Paths that it has not.
@@ -88,7 +89,8 @@ class Layout:
     family: str
     lists: tuple[str, ...]
     source: str = ""
-    form: Literal["hits", "flat", "columns"] = "hits"
+    form: Literal["hits", "flat", "columns", "table"] = "hits"
+    columns: str = ""
     kind: Kind | None = None
     has: tuple[str, ...] = ()
     has_not: tuple[str, ...] = ()
@@ -117,23 +119,23 @@ class Layout:
 
     @cached_property
     def hit_names(self) -> Mapping[str, tuple[str, ...]]:
-        """What a key of a hit holds → its names, those of the row first."""
+        """What a key of a hit holds → its names in small letters, those of the row first."""
+        own = {
+            "document": self.document,
+            "score": (*self.score, *self.distance, *self.either),
+            "grade": self.grade,
+            "rank": self.rank,
+        }
         return {
-            "query": HIT_NAMES["query"],
-            "document": (*self.document, *HIT_NAMES["document"]),
-            "score": (
-                *dict.fromkeys((*self.score, *self.distance, *self.either)),
-                *HIT_NAMES["score"],
-            ),
-            "grade": (*self.grade, *HIT_NAMES["grade"]),
-            "rank": (*self.rank, *HIT_NAMES["rank"]),
+            role: tuple(dict.fromkeys([*(name.lower() for name in own.get(role, ())), *names]))
+            for role, names in HIT_NAMES.items()
         }
 
     @cached_property
     def nested(self) -> tuple[str, ...]:
-        """The paths of a hit's keys that are inside of its objects."""
-        names = (name for names in self.hit_names.values() for name in names)
-        return tuple(name for name in names if "." in name)
+        """The paths of a hit's keys that may be inside of its objects."""
+        paths = *self.document, *self.score, *self.distance, *self.either, *self.grade, *self.rank
+        return tuple(path for path in paths if "." in path)
 
     def is_distance(self, name: str) -> bool:
         """Whether the key of a score holds a distance."""

@@ -162,7 +162,7 @@ def find_lists(layout: Layout, body: Any) -> list[FoundList] | None:  # noqa: AN
     if layout.form == "flat" and isinstance(body, dict) and body.keys() <= RESERVED:
         return None
     for path in layout.lists:
-        found = _read_forms(layout, _follow(body, path))
+        found = _read_forms(layout, _follow(body, path), body)
         if any(each.hits or (not layout.hit and each.hits is not None) for each in found):
             is_mapped = any(each.query is not None for each in found)
             if not is_mapped or all(each.hits is not None for each in found):
@@ -211,10 +211,12 @@ def _find_only_list(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return lists[0] if len(lists) == 1 else NOTHING
 
 
-def _read_forms(layout: Layout, spots: list[_Spot]) -> list[FoundList]:
+def _read_forms(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList]:  # noqa: ANN401 - any JSON
     """The hits at each place, None where they are not of the layout's form."""
     if layout.form == "columns":
         return [found for spot in spots for found in _read_columns(layout, spot)]
+    if layout.form == "table":
+        return [FoundList(_read_table(layout, spot.value, body), *spot[1:]) for spot in spots]
     read = _read_flat if layout.form == "flat" else _read_hits
     return [FoundList(read(layout, spot.value), *spot[1:]) for spot in spots]
 
@@ -245,6 +247,17 @@ def _read_flat(_layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: AN
     if isinstance(value, list):
         return None if any(isinstance(each, dict) for each in value) else value
     return None
+
+
+def _read_table(layout: Layout, value: Any, body: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+    """One object a row of a table, whose columns are named beside it."""
+    columns = find_value(body, layout.columns)
+    if not isinstance(value, list) or not isinstance(columns, list):
+        return None
+    names = [
+        find_value(column, "name") if isinstance(column, dict) else column for column in columns
+    ]
+    return [dict(zip(names, row, strict=False)) for row in value if isinstance(row, list)]
 
 
 def _read_columns(layout: Layout, spot: _Spot) -> Iterator[FoundList]:
