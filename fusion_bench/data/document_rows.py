@@ -12,10 +12,11 @@ Objects of other packages are recognized by what they offer, so that none has to
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from itertools import chain, repeat
+from operator import attrgetter, itemgetter
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
@@ -39,22 +40,78 @@ RUN_ROLES: Final = (*ID_ROLES, VALUE_ROLES["run"], "rank")
 #: Role of a column → the names that are known for it, in lower case. The first of them that a
 #: table has counts: an id goes before ``query`` and ``document``, which may be texts beside it.
 COLUMN_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
-    "query": ("query_id", "query-id", "qid", "q_id", "topic_id", "query", "topic"),
+    "query": ("query_id", "query-id", "queryid", "qid", "q_id", "topic_id", "query", "topic"),
     "document": (
         "document_id",
+        "documentid",
         "doc_id",
         "doc-id",
-        "docid",
         "docno",
+        "docid",
         "corpus-id",
         "corpus_id",
         "document",
         "doc",
     ),
     "score": ("score", "value", "sim", "similarity", "relevance_score"),
-    "grade": ("grade", "relevance", "rel", "score", "label", "judgment", "judgement"),
+    "grade": ("grade", "relevance", "rel", "score", "label", "rating", "judgment", "judgement"),
     "rank": ("rank",),
 }
+#: Names of columns that may be texts, where another one has the ids.
+TEXT_NAMES: Final = frozenset({"query", "topic", "document", "doc"})
+
+
+def list_candidates(
+    names: Iterable[Any], role: str, known_names: Mapping[str, tuple[str, ...]] = COLUMN_NAMES
+) -> list[Any]:
+    """Return the columns that are known to hold a role, capitals or not, the one to take first.
+
+    Args:
+        names: All columns of a table.
+        role: What the column holds.
+        known_names: Role → its known names.
+    """
+    by_name: dict[str, list[Any]] = {}
+    for name in names:
+        by_name.setdefault(str(name).strip().lower(), []).append(name)
+    known = [name for name in known_names[role] if name in by_name]
+    ids = [name for name in known if name not in TEXT_NAMES] or known
+    return [given for name in ids for given in by_name[name]]
+
+
+def check_rivals(
+    role: str,
+    candidates: Sequence[Any],
+    read: Callable[[Any], Any],
+    remedy: str,
+) -> tuple[str, ...]:
+    """Compare the first of the columns that are known to hold a role with the others.
+
+    Args:
+        role: What they hold.
+        candidates: Their names, as :func:`list_candidates` returns them.
+        read: Returns the values of a column, a list.
+        remedy: What to do about two columns that differ.
+
+    Returns:
+        Notes: PyTerrier's frames have Terrier's internal number (``docid``) beside ``docno``.
+
+    Raises:
+        DataError: The values of two columns differ, so that nobody can tell which one is meant.
+    """
+    taken, *others = candidates
+    values = read(taken) if others else None
+    notes = []
+    for other in others:
+        if values == read(other):
+            continue
+        if (str(taken).strip().lower(), str(other).strip().lower()) != ("docno", "docid"):
+            raise DataError(
+                f"two columns may hold the {role}, {taken!r} and {other!r}, and their values "
+                f"differ: {remedy}"
+            )
+        notes.append(f"Column {taken!r} is read as the document; {other!r} differs from it.")
+    return tuple(notes)
 
 
 #: What a row says of a document.
@@ -67,11 +124,12 @@ DATASET_METHODS: Final = {"score": "scoreddocs_iter", "grade": "qrels_iter"}
 
 
 class GivenRows(NamedTuple):
-    """Parallel columns, one document of one query a row."""
+    """Parallel columns, one document of one query a row, and notes on how they were found."""
 
     queries: Sequence[Any]
     documents: Sequence[Any]
     values: Sequence[Any] | NDArray[Any]
+    notes: tuple[str, ...] = ()
 
 
 def read_rows(given: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - that is its purpose
@@ -133,7 +191,8 @@ def _read_nested(given: Mapping[Any, Any], role: ValueRole) -> GivenRows:
         for query, documents in given.items()
         for document, value in _list_pairs(documents, query, role)
     ]
-    return GivenRows(*map(list, zip(*rows, strict=True))) if rows else GivenRows((), (), ())
+    queries, given_documents, values = zip(*rows, strict=True) if rows else ((), (), ())
+    return GivenRows(queries, given_documents, values)
 
 
 def _list_pairs(documents: Any, query: object, role: ValueRole) -> Iterable[tuple[Any, Any]]:  # noqa: ANN401
@@ -157,7 +216,8 @@ def _pair_items(listed: list[Any], query: object, role: ValueRole) -> Iterator[t
     """Pairs as they are, records by their fields, and bare ids by their place in the list."""
     for place, item in enumerate(listed):
         if isinstance(item, Mapping):
-            names = _match_fields(list(item), ("document", role), f"query {query!r}")
+            where = f"query {query!r}"
+            names, _ = _match_fields(list(item), ("document", role), where, item.get)
             yield item[names["document"]], item[names[role]]
         elif isinstance(item, Sequence) and not isinstance(item, str | bytes):
             if len(item) != 2:
@@ -172,12 +232,17 @@ def _read_frame(frame: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - of 
     index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name]
     where = type(frame).__name__
     remedy = f"; {', '.join(map(repr, index))} is its index: call reset_index()" if index else ""
-    fields = _match_fields(names, ("query", "document", role), where, remedy)
+
+    def read(name: Any) -> list[Any]:  # noqa: ANN401 - the name of a column
+        return _list_column(frame[name])
+
+    fields, notes = _match_fields(names, ("query", "document", role), where, read, remedy)
     values = frame[fields[role]]
     return GivenRows(
-        _list_column(frame[fields["query"]]),
-        _list_column(frame[fields["document"]]),
+        read(fields["query"]),
+        read(fields["document"]),
         values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values),
+        notes,
     )
 
 
@@ -194,17 +259,20 @@ def _read_records(given: Iterable[Any], role: ValueRole) -> GivenRows:
         return GivenRows((), (), ())
     first = records[0]
     needed = ("query", "document", role)
-    if isinstance(first, Mapping):
-        fields = _match_fields(list(first), needed, f"rows of {type(first).__name__}")
-        columns = [[record[fields[key]] for record in records] for key in needed]
-    elif names := _field_names(first):
-        fields = _match_fields(names, needed, f"rows of {type(first).__name__}")
-        columns = [[getattr(record, fields[key]) for record in records] for key in needed]
-    elif isinstance(first, Sequence) and not isinstance(first, str | bytes) and len(first) == 3:
-        columns = list(map(list, zip(*records, strict=True)))
-    else:
-        raise DataError(_describe_unknown(given, role))
-    return GivenRows(*columns)
+    names = list(first) if isinstance(first, Mapping) else _field_names(first)
+    if names:
+        get = itemgetter if isinstance(first, Mapping) else attrgetter
+
+        def read(name: Any) -> list[Any]:  # noqa: ANN401 - the name of a field
+            return list(map(get(name), records))
+
+        fields, notes = _match_fields(names, needed, f"rows of {type(first).__name__}", read)
+        queries, documents, values = (read(fields[key]) for key in needed)
+        return GivenRows(queries, documents, values, notes)
+    if isinstance(first, Sequence) and not isinstance(first, str | bytes) and len(first) == 3:
+        queries, documents, values = map(list, zip(*records, strict=True))
+        return GivenRows(queries, documents, values)
+    raise DataError(_describe_unknown(given, role))
 
 
 def _field_names(record: object) -> list[str]:
@@ -213,27 +281,34 @@ def _field_names(record: object) -> list[str]:
 
 
 def _match_fields(
-    names: Sequence[Any], roles: Sequence[str], where: str, remedy: str = ""
-) -> dict[str, Any]:
-    """Role → the name of its column.
+    names: Sequence[Any],
+    roles: Sequence[str],
+    where: str,
+    read: Callable[[Any], Any],
+    remedy: str = "",
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Role → the name of its column; and notes.
 
     Raises:
-        DataError: A role has no column.
+        DataError: A role has no column, or two that differ.
     """
-    by_lower = {str(name).strip().lower(): name for name in names}
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise DataError(f"{where}: two columns are named {twice!r}: keep one")
-    fields = {}
+    fields, notes = {}, tuple[str, ...]()
     for role in roles:
-        known = [by_lower[name] for name in COLUMN_NAMES[role] if name in by_lower]
+        known = list_candidates(names, role)
         if not known:
             raise DataError(
                 f"{where}: no column for the {role} (found: {', '.join(map(str, names))}; known "
                 f"names: {', '.join(COLUMN_NAMES[role])}): rename one{remedy}"
             )
+        try:
+            notes += check_rivals(role, known, read, "keep one of them")
+        except DataError as error:
+            raise DataError(f"{where}: {error}") from None
         fields[role] = known[0]
-    return fields
+    return fields, notes
 
 
 class DocumentTable(TableView):

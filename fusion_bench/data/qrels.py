@@ -138,7 +138,7 @@ class Qrels(DocumentTable):
         """
         rows = read_rows(judgments, "grade")
         with name_row(rows):
-            return cls.from_rows(*rows)
+            return cls.from_rows(*rows[:3])
 
     @classmethod
     def without_judgments(cls, queries: Collection[str]) -> Self:

@@ -284,7 +284,7 @@ class Run(DocumentTable):
         named = names[0] if names else label if isinstance(label, str) and label else "run"
         rows = read_rows(ranked, "score")
         with name_row(rows):
-            return cls.from_rows(options.pop("name", named), *rows, **options)
+            return cls.from_rows(options.pop("name", named), *rows[:3], **options)
 
     def switched(self, switch: Switch) -> Run:
         """The same, empty for every query for which it is switched off."""

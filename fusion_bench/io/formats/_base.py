@@ -3,16 +3,31 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import islice, product
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypeAlias, cast
+
+import numpy as np
 
 from fusion_bench.config.registry import Registry
 from fusion_bench.config.yaml_files import format_flow_yaml
-from fusion_bench.data.document_rows import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
-from fusion_bench.errors import ConfigError, DataError, did_you_mean
-from fusion_bench.io.raw_files import NO_COLUMNS, ColumnNames, Kind, RawTable
+from fusion_bench.data.document_rows import (
+    COLUMN_NAMES,
+    ID_ROLES,
+    VALUE_ROLES,
+    check_rivals,
+    list_candidates,
+)
+from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.read_options import parse_scores
+from fusion_bench.data.run import Run
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError, did_you_mean
+from fusion_bench.io.raw_files import NO_COLUMNS, ArrowStrings, ColumnNames, Kind, RawTable
 
 
 class TableReader(Protocol):
@@ -69,9 +84,18 @@ SUGGESTIVE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "document": ("doc", "url", "product", "item", "page", "passage", "article", "sku", "pid"),
     "score": ("score", "sim", "relevance", "confidence", "point"),
     "grade": ("grade", "rating", "rel", "judg", "label", "score", "star", "point"),
+    "rank": ("rank", "position"),
 }
+#: Names of columns of distances: a smaller one is better.
+DISTANCE_NAMES: Final = ("distance", "_distance", "distances", "dist")
+#: Words in a name whose column is never proposed as a score.
+RISING_WORDS: Final = ("dist", "rank", "position")
 #: Columns that lists have and judgments have not.
-RANKED_NAMES: Final = frozenset({"_score", "rank", "similarity", "distance"})
+RANKED_NAMES: Final = frozenset({"_score", "rank", "similarity", *DISTANCE_NAMES})
+#: Reads the file again, by these columns.
+Attempt: TypeAlias = Callable[[ColumnNames], RawTable]
+#: What to do with a file that no ``columns`` can read.
+CONVERT: Final = "convert the file: 'fusion-bench formats' lists what is read"
 
 
 def find_columns(
@@ -83,6 +107,8 @@ def find_columns(
     known_names: Mapping[str, tuple[str, ...]] = COLUMN_NAMES,
     required: Collection[str] = ID_ROLES,
     is_ordered: bool = False,
+    allows_pairs: bool = False,
+    attempt: Attempt | None = None,
 ) -> dict[str, str]:
     """The file's own name of each column that a kind needs, and of ``rank`` if it is there.
 
@@ -94,26 +120,39 @@ def find_columns(
         known_names: The usual names.
         required: What must be there besides a score or a grade.
         is_ordered: The rows stand in the order of their ranks.
+        allows_pairs: Judgments may have a query and a document alone: each grade is 1.
+        attempt: Reads the file again by other columns: only what it can read is proposed.
 
     Returns:
         ``query``, ``document``, ``value`` and perhaps ``rank`` → the name in the file. A run
         without a ``value`` has its order from ``rank``: it has no other column, or ``columns``
-        names the rank and no score.
+        names the rank and no score. The values of a column that :func:`is_distance` accepts are
+        better if they are smaller.
 
     Raises:
         DataError: A needed column is not there, or two have one name.
     """
-    if len(set(names)) < len(names):
-        repeated = next(name for name in names if list(names).count(name) > 1)
-        raise DataError(f"{where}: two columns are named {repeated!r}: keep one")
+    repeated = [name for name, count in Counter(names).items() if count > 1 and name.strip()]
+    if repeated:
+        raise DataError(f"{where}: two columns are named {repeated[0]!r}: keep one")
     value = VALUE_ROLES[kind]
+    if kind == "run":
+        known_names = {**known_names, value: (*known_names[value], *DISTANCE_NAMES)}
     given = match_columns(names, (*required, value, "rank"), where, columns, known_names)
     missing = [role for role in (*required, value) if role not in given]
-    has_only_ranks = "rank" in columns or set(names) <= set(given.values())
+    has_only_ranks = "rank" in columns or set(names) <= {*given.values(), ""}
     has_order = has_only_ranks and (is_ordered or "rank" in given)
-    if missing and not (kind == "run" and missing == [value] and has_order):
-        raise DataError(_describe_missing(missing, given, names, where, columns, known_names))
+    is_pair = allows_pairs and kind == "qrels" and has_only_ranks and "rank" not in given
+    if missing and not (missing == [value] and (has_order if kind == "run" else is_pair)):
+        raise DataError(
+            _describe_missing(missing, given, names, where, columns, known_names, attempt)
+        )
     return {"value" if role == value else role: name for role, name in given.items()}
+
+
+def is_distance(name: str) -> bool:
+    """Whether a column of this name has distances; ``metadata.distance`` has them too."""
+    return name.rpartition(".")[2].strip().lower() in DISTANCE_NAMES
 
 
 def match_columns(
@@ -128,7 +167,7 @@ def match_columns(
     Raises:
         DataError: ``columns`` names one that is not there.
     """
-    by_lower = {name.strip().lower(): name for name in names}
+    by_lower = {name.strip().lower(): name for name in reversed(names)}
     mapped = {role: columns[role] for role in roles if role in columns}
     for role, name in mapped.items():
         if name not in names and name.strip().lower() not in by_lower:
@@ -142,11 +181,53 @@ def match_columns(
         for role, name in mapped.items()
     }
     for role in roles:
-        known = (by_lower[name] for name in known_names[role] if name in by_lower)
-        match = next((name for name in known if name not in mapped.values()), None)
-        if role not in given and match is not None:
-            given[role] = match
+        free = (name for name in names if name not in given.values())
+        known = () if role in given else list_candidates(free, role, known_names)
+        if known:
+            given[role] = known[0]
     return {role: given[role] for role in roles if role in given}
+
+
+def settle_rivals(
+    names: Sequence[str],
+    given: ColumnNames,
+    kind: Kind,
+    where: str,
+    columns: ColumnNames,
+    read: Callable[[str], Any],
+    known_names: Mapping[str, tuple[str, ...]] = COLUMN_NAMES,
+) -> tuple[str, ...]:
+    """Compare each chosen column with the others that are known for the same role.
+
+    Args:
+        names: All names in the file.
+        given: What :func:`find_columns` returns for them.
+        kind: What the file holds.
+        where: Prefix of a message.
+        columns: What the user named: these columns have no rivals.
+        read: Returns the values of a column, a list.
+        known_names: The usual names.
+
+    Returns:
+        Notes for :attr:`RawTable.notes`.
+
+    Raises:
+        DataError: Two columns of one role have different values.
+    """
+    notes = tuple[str, ...]()
+    option = "--run-columns" if kind == "run" else "--qrels-columns"
+    for key, name in given.items():
+        role = VALUE_ROLES[kind] if key == "value" else key
+        others = [other for other in names if other == name or other not in given.values()]
+        rivals = list_candidates(others, role, known_names)
+        if role not in columns and name in rivals:
+            remedy = f"delete one, or choose: columns: {format_columns({role: name})} ({option} "
+            remedy += f"{shlex.quote(f'{role}={name}')})"
+            try:
+                notes += check_rivals(role, rivals, read, remedy)
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from None
+    return notes
 
 
 def _describe_missing(
@@ -156,8 +237,10 @@ def _describe_missing(
     where: str,
     columns: ColumnNames,
     known_names: Mapping[str, tuple[str, ...]],
+    attempt: Attempt | None,
 ) -> str:
-    """What is not there, what is, and the ``columns`` that would read the file."""
+    """What is not there, what is, and the ``columns`` that read the file."""
+    kind: Kind = "qrels" if "grade" in (*missing, *given) else "run"
     if len(missing) == 1:
         allowed = ", ".join(known_names[missing[0]])
     else:
@@ -168,43 +251,128 @@ def _describe_missing(
     if set(names) <= set(given.values()):
         remedy = "add it"
     else:
-        guess = {**columns, **guess_columns(missing, given, names)}
-        option = "--qrels-columns" if "grade" in (*missing, *given) else "--run-columns"
-        words = [f"{option} {shlex.quote(f'{role}={name}')}" for role, name in guess.items()]
-        words += ["(NAME:KEY=COLUMN for one list)"] if option == "--run-columns" else []
-        remedy = (
-            "rename it, or write in dataset.yaml, beside the file's path, "
-            f"columns: {format_columns(guess)} (without a dataset.yaml: {' '.join(words)})"
-        )
+        guesses = ({**columns, **guess} for guess in list_guesses(missing, given, names))
+        remedy = f"rename it, or {propose_columns(guesses, attempt, kind)}"
     return (
         f"{where}: no column for the {' or the '.join(missing)} (found: {present}; allowed names: "
         f"{allowed}): {remedy}"
     )
 
 
-def guess_columns(
+#: Most ways in which a file is read again before an error says which one works.
+MOST_ATTEMPTS: Final = 8
+
+
+def propose_columns(
+    guesses: Iterable[ColumnNames], attempt: Attempt | None, kind: Kind, otherwise: str = CONVERT
+) -> str:
+    """Return the end of an error message: the first ``columns`` that were tried and read the file.
+
+    A reader that misses a column calls this with its guesses and with a function that reads the
+    same file again with other ``columns``, such as
+    ``lambda columns: read_table(path, kind, has_ranks=has_ranks, columns=columns)``. Nothing is
+    proposed that was not tried. Each guess has to name a role that the user's ``columns`` lack, so
+    that an attempt that fails and guesses again comes to an end.
+
+    Args:
+        guesses: All columns to read the file with, those that the user named among them; the
+            likeliest first.
+        attempt: Reads the file; may raise any error of this package.
+        kind: What the file holds.
+        otherwise: What to say if no guess gives ids and scores (or grades).
+
+    Returns:
+        ``write columns: {…} beside the file's path in dataset.yaml (without a dataset.yaml:
+        --run-columns …)``, or ``otherwise``.
+    """
+    tried = islice(guesses, MOST_ATTEMPTS) if attempt is not None else ()
+    works = (each for each in tried if attempt and is_readable(partial(attempt, each), kind))
+    guess = next(works, None)
+    if guess is None:
+        return otherwise
+    option = "--run-columns" if kind == "run" else "--qrels-columns"
+    words = [f"{option} {shlex.quote(f'{role}={name}')}" for role, name in guess.items()]
+    words += ["(NAME:KEY=COLUMN for one list)"] if kind == "run" else []
+    return (
+        f"write columns: {format_columns(guess)} beside the file's path in dataset.yaml (without a "
+        f"dataset.yaml: {' '.join(words)})"
+    )
+
+
+def is_readable(read: Callable[[], RawTable], kind: Kind) -> bool:
+    """Whether reading a file gives ids and scores, or grades.
+
+    Scores that rise along every list of the file are none: they are ranks or distances.
+    """
+    try:
+        table = read()
+        if isinstance(table.documents, ArrowStrings):
+            from fusion_bench.io.arrow_text import encode_documents
+
+            (table,) = encode_documents([table])
+        documents = cast("Sequence[str] | CategoricalIds", table.documents)
+        if kind == "qrels":
+            Qrels.from_rows(table.queries, documents, [] if table.values is None else table.values)
+            return True
+        is_ranked = table.values is None
+        numbers = parse_scores(table.ranks if is_ranked else table.values)
+        Run.from_rows("", table.queries, documents, numbers)
+    except FusionBenchError:
+        return False
+    if is_ranked or table.lower_is_better:
+        return True
+    codes = encode_ids(table.queries).codes
+    order = np.argsort(codes, kind="stable")
+    steps = np.diff(numbers[order])[np.diff(codes[order]) == 0]
+    return not len(steps) or bool((steps < 0).any()) or not steps.any()
+
+
+def list_guesses(
     missing: Sequence[str], given: ColumnNames, names: Sequence[str]
-) -> dict[str, str]:
-    """The columns that may hold what is missing; ``COLUMN`` where that cannot be guessed.
+) -> Iterator[dict[str, str]]:
+    """Yield the columns that may hold what is missing, the likeliest first.
 
     Args:
         missing: What no column of a known name holds.
         given: What the others hold → their names.
         names: All names in the file.
     """
-    free = [name for name in names if name not in given.values()]
-    guessed: dict[str, str] = {}
-    for role in missing:
-        words = SUGGESTIVE_WORDS[role]
-        near = (name for word in words for name in free if word in name.lower())
-        name = next(near, None)
-        if name is not None:
-            guessed[role] = name
-            free.remove(name)
-    unknown = [role for role in missing if role not in guessed]
-    if len(unknown) == len(free) == 1:
-        guessed[unknown[0]] = free[0]
-    return {role: guessed.get(role, "COLUMN") for role in missing}
+    free = [name for name in names if name.strip() and name not in given.values()]
+    roles = [missing]
+    if "score" in missing:  # ranks do as well
+        roles.append(["rank" if role == "score" else role for role in missing])
+    for wanted in roles:
+        near = {role: _find_near(role, free) for role in wanted if role not in given}
+        taken = {name for names in near.values() for name in names[:1]}
+        rest = [name for name in free if name not in taken]
+        empty = [role for role, found in near.items() if not found]
+        if len(empty) == len(rest) == 1 and not (empty == ["score"] and _may_rise(rest[0])):
+            near[empty[0]] = rest
+        for guess in product(*near.values()):
+            if len(set(guess)) == len(guess):
+                yield dict(zip(near, guess, strict=True)) | {
+                    role: given[role] for role in wanted if role in given
+                }
+
+
+def _find_near(role: str, free: Sequence[str]) -> list[str]:
+    """The names with a word that suggests a role; the most telling word first."""
+    words = SUGGESTIVE_WORDS[role]
+    near = dict.fromkeys(name for word in words for name in free if word in name.lower())
+    return [name for name in near if role != "score" or not _may_rise(name)]
+
+
+def _may_rise(name: str) -> bool:
+    """Whether a name is one of ranks or distances, of which a smaller one is better."""
+    return any(word in name.lower() for word in RISING_WORDS)
+
+
+def guess_columns(
+    missing: Sequence[str], given: ColumnNames, names: Sequence[str]
+) -> dict[str, str]:
+    """Return the likeliest of :func:`list_guesses`; ``COLUMN`` if there is none."""
+    guess = next(list_guesses(missing, given, names), {})
+    return {role: guess.get(role, "COLUMN") for role in missing}
 
 
 def format_columns(columns: ColumnNames) -> str:
