@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
@@ -53,29 +54,27 @@ def read_raw_table(
         UnknownNameError: No format of that name or suffix.
     """
     file_format = _find_format(path, layout) or _guess_format(path, kind)
-    table = _read_table(file_format, path, kind, has_ranks=has_ranks, layout=layout)
+    options = _list_options(path, file_format, layout)
+    table = file_format.read_table(
+        path, kind, has_ranks=has_ranks, columns=layout.columns, **options
+    )
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table if layout.format is None else replace(table, bare={})
 
 
-def _read_table(
-    file_format: Format, path: Path, kind: Kind, *, has_ranks: bool, layout: FileLayout
-) -> RawTable:
-    """The rows of a file; its requests go to the reader of JSON.
+def _list_options(path: Path, file_format: Format, layout: FileLayout) -> dict[str, Any]:
+    """What a reader is told beside the columns.
 
     Raises:
-        DataError: The file is not JSON, so that it has queries itself.
+        DataError: Its format has no such option.
     """
-    if not layout.requests:
-        return file_format.read_table(path, kind, has_ranks=has_ranks, columns=layout.columns)
-    from fusion_bench.io.formats import json_file
-
-    if file_format.read_table is not json_file.read_table:
-        raise DataError(f"{path}: requests name the queries of JSON answers alone: leave them out")
-    return json_file.read_answers(
-        path, kind, has_ranks=has_ranks, columns=layout.columns, requests=layout.requests
-    )
+    given = {"requests": layout.requests} if layout.requests else {}
+    known = signature(file_format.read_table).parameters if given else {}
+    for option in given:
+        if option not in known:
+            raise DataError(f"{path}: {option}: this format has none: delete the option")
+    return given
 
 
 def find_distribution(path: Path, layout: FileLayout = DEFAULT_LAYOUT) -> str | None:

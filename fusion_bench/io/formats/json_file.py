@@ -6,6 +6,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
@@ -14,19 +15,17 @@ import numpy as np
 from fusion_bench.data.document_rows import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import (
+    Attempt,
     find_columns,
-    format_columns,
-    guess_columns,
+    is_distance,
+    list_guesses,
     match_columns,
+    propose_columns,
     register_format,
+    settle_rivals,
 )
 from fusion_bench.io.json_objects import JsonItem, read_items, require_text
-from fusion_bench.io.layouts import (
-    DISTANCE_NAMES,
-    HIT_NAMES,
-    Layout,
-    is_distance_name,
-)
+from fusion_bench.io.layouts import HIT_NAMES, Layout
 from fusion_bench.io.layouts.lists import (
     NOTHING,
     Answer,
@@ -36,21 +35,21 @@ from fusion_bench.io.layouts.lists import (
     open_envelope,
     refuse_incomplete,
 )
+from fusion_bench.io.layouts.queries import QueryNamer
 from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, tabulate
 from fusion_bench.util.formatting import is_encodable
 
 #: One document of one query: where it stands, query, document, score or grade, rank.
 Row: TypeAlias = tuple[int | str, str, str, Any, Any]
 
-#: The usual names of the keys of a row.
-ROW_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+#: The family of the layouts of no one product, whose keys may be any.
+GENERAL: Final = "general"
+#: What a key of their hits may hold → its names.
+KEY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **COLUMN_NAMES,
-    "score": (*COLUMN_NAMES["score"], *DISTANCE_NAMES),
+    "document": (*COLUMN_NAMES["document"], "id", "_id"),
+    "score": (*COLUMN_NAMES["score"], "_score"),
 }
-#: Keys of the ids of the queries that a batch asked, in the order of its answers.
-QUERY_LISTS: Final = ("queries", "qids", "query_ids")
-#: Names of a query that are no text of it.
-QUERY_IDS: Final = tuple(name for name in COLUMN_NAMES["query"] if "id" in name)
 #: What a reader of either kind needs.
 NEEDS: Final = {"run": "a ranked list is", "qrels": "judgments are"}
 
@@ -75,7 +74,7 @@ def read_uniform_objects(
     ):
         return None
     try:
-        names = find_columns(list(keys), kind, "", columns, known_names=ROW_NAMES)
+        names = find_columns(list(keys), kind, "", columns)
     except DataError:
         return None  # whoever reads them one by one says where
     column = {role: [item[name] for item in objects] for role, name in names.items()}
@@ -87,22 +86,14 @@ def read_uniform_objects(
     if None in column.get("rank", ()):
         del column["rank"]
     table = tabulate(column, [item.place for item in items], has_ranks=has_ranks)
-    is_distance = kind == "run" and is_distance_name(names.get("value", ""))
-    return replace(table, lower_is_better=True) if is_distance else table
+    notes = settle_rivals(list(keys), names, kind, "", columns, partial(_list_cells, objects))
+    lower_is_better = kind == "run" and is_distance(names.get("value", ""))
+    return replace(table, lower_is_better=lower_is_better, notes=notes)
 
 
 @register_format("json", ".json")
 @register_format("jsonl", ".jsonl", ".ndjson")
-def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
-    """Read rows such as ``{"query": "q1", "document": "d1", "score": 0.5}``, or ranked lists.
-
-    ``fusion_bench.io.layouts`` has the layouts of a list. The line and the suffix do not decide
-    how a file is read: what is in it does.
-    """
-    return read_answers(path, kind, has_ranks=has_ranks, columns=columns)
-
-
-def read_answers(
+def read_table(
     path: Path,
     kind: Kind,
     *,
@@ -110,29 +101,22 @@ def read_answers(
     columns: ColumnNames,
     requests: Sequence[str] = (),
 ) -> RawTable:
-    """Read what :func:`read_table` reads; ``requests`` are the queries of lists that name none."""
+    """Read rows such as ``{"query": "q1", "document": "d1", "score": 0.5}``, or ranked lists.
+
+    ``fusion_bench.io.layouts`` has the layouts of a list. The line and the suffix do not decide
+    how a file is read: what is in it does. ``requests`` are the queries of the lists that name
+    none, in their order.
+    """
     items = list(read_items(path))
-    table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
-    if table is not None:
-        return table
-    reader = _RowReader(path, kind, columns, requests)
-    rows = [row for item in items for row in reader.read_rows(item)]
-    rows, notes = reader.finish(rows)
-    lines, queries, documents, values, ranks = map(
-        list, zip(*rows, strict=True) if rows else [()] * 5
-    )
-    has_order = bool(rows) and None not in ranks
-    is_order_only = has_order and all(value is None for value in values)
-    return RawTable(
-        queries=queries,
-        documents=documents,
-        values=None if is_order_only else values,
-        ranks=ranks if has_order and (has_ranks or is_order_only) else None,
-        lines=lines,
-        bare=reader.bare,
-        lower_is_better=not is_order_only and reader.directions == {True},
-        notes=notes,
-    )
+
+    def read(columns: ColumnNames) -> RawTable:
+        table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
+        if table is not None:
+            return table
+        reader = _RowReader(path, kind, columns, read, requests)
+        return reader.read_table(items, has_ranks=has_ranks)
+
+    return read(columns)
 
 
 class _RowReader:
@@ -143,51 +127,78 @@ class _RowReader:
         kind: What it holds.
         columns: What a key holds → its name, where it has none of the usual names; ``a.b`` is the
             key ``b`` of the object ``a``, in a list.
+        attempt: Reads the file by other columns.
+        namer: Finds the query of each list.
         bare: Query whose answer is nothing but an object of numbers → where it stands.
         directions: Whether the scores so far are distances.
     """
 
     def __init__(
-        self, path: Path, kind: Kind, columns: ColumnNames, requests: Sequence[str] = ()
+        self,
+        path: Path,
+        kind: Kind,
+        columns: ColumnNames,
+        attempt: Attempt,
+        requests: Sequence[str],
     ) -> None:
-        self.path, self.kind, self.columns = path, kind, columns
+        self.path, self.kind, self.columns, self.attempt = path, kind, columns, attempt
         self.bare: dict[str, str] = {}
         self.directions: set[bool] = set()
-        self._requests, self._asked = requests, 0
+        self.namer = QueryNamer(columns, requests)
         self._hit_columns = {role: name for role, name in columns.items() if role != "query"}
         self._row_names: dict[tuple[str, ...], dict[str, str] | None] = {}
+        self._objects: dict[
+            tuple[str, ...], list[dict[str, Any]]
+        ] = {}  # rows or hits by their keys
         self._hit_names: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
         self._places: dict[str, int | str] = {}  # of each query's first list
+        self._notes: list[str] = []
         self._joined: dict[str, None] = {}  # queries of several lists
         self._either: list[list[Any]] = []  # scores of each list that may be distances
 
-    def finish(self, rows: list[Row]) -> tuple[list[Row], tuple[str, ...]]:
-        """The rows without those of a blank grade, and what a reader of the file should know.
+    def read_table(self, items: Sequence[JsonItem], *, has_ranks: bool) -> RawTable:
+        """The rows of all items, without those of a blank grade.
 
         Raises:
-            DataError: Requests are left over, or no row has a grade.
+            DataError: An item cannot be read, requests are left over, or no row has a grade.
         """
-        if self._asked < len(self._requests):
-            raise DataError(
-                f"{self.path}: {len(self._requests)} requests are given, and the file has "
-                f"{self._asked} lists without a query: give the requests of this file alone"
-            )
+        rows = [row for item in items for row in self._read_rows(item)]
+        self.namer.check_requests(self.path)
         self._settle_direction()
-        notes = []
+        self._settle_rivals()
         if self._joined:
-            notes.append(
+            self._notes.append(
                 f"{len(self._joined)} queries have several lists, such as "
                 f"{next(iter(self._joined))!r}: the lists of a query are read as one, by score"
             )
-        if self.kind == "run":
-            return rows, tuple(notes)
+        if self.kind == "qrels":
+            rows = self._drop_unjudged(rows)
+        lines, queries, documents, values, ranks = map(
+            list, zip(*rows, strict=True) if rows else [()] * 5
+        )
+        has_order = bool(rows) and None not in ranks
+        is_order_only = has_order and all(value is None for value in values)
+        return RawTable(
+            queries=queries,
+            documents=documents,
+            values=None if is_order_only else values,
+            ranks=ranks if has_order and (has_ranks or is_order_only) else None,
+            lines=lines,
+            bare=self.bare,
+            lower_is_better=not is_order_only and self.directions == {True},
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _drop_unjudged(self, rows: list[Row]) -> list[Row]:
         graded = [row for row in rows if row[3] not in (None, "")]
         if rows and not graded:
             raise DataError(f"{self.path}: no row has a grade: at least one is needed")
         if len(graded) < len(rows):
             count = len(rows) - len(graded)
-            notes.append(f"{count} rows have a blank grade and are left out: they are unjudged")
-        return graded, tuple(notes)
+            self._notes.append(
+                f"{count} rows have a blank grade and are left out: they are unjudged"
+            )
+        return graded
 
     def _settle_direction(self) -> None:
         """Find by the order of hits whether scores are distances, where their name does not say it.
@@ -209,7 +220,21 @@ class _RowReader:
         if lists:
             self.directions.add(not is_falling)
 
-    def read_rows(self, item: JsonItem) -> Iterator[Row]:
+    def _settle_rivals(self) -> None:
+        """Refuse two keys of one role whose values differ."""
+        for keys, objects in self._objects.items():
+            names = self._row_names.get(keys) or self._hit_names[GENERAL, keys]
+            self._notes += settle_rivals(
+                keys,
+                names,
+                self.kind,
+                str(self.path),
+                self.columns,
+                partial(_list_cells, objects),
+                KEY_NAMES if "query" not in names else COLUMN_NAMES,
+            )
+
+    def _read_rows(self, item: JsonItem) -> Iterator[Row]:
         """The rows of a value: one, or those of its ranked lists.
 
         Raises:
@@ -231,9 +256,8 @@ class _RowReader:
             raise DataError(f"{where}: {answer.layout.title}: {answer.layout.refuse}")
         if answer.layout.kind not in {None, self.kind}:
             raise DataError(f"{where}: {answer.layout.title}, and {NEEDS[self.kind]} needed")
-        names_of_lists = self._name_lists(item, answer, where)
-        self._refuse_asked_twice(names_of_lists, where)
-        for query, ranked in zip(names_of_lists, answer.lists, strict=True):
+        queries = self.namer.name_lists(answer, item.query, where)
+        for query, ranked in zip(queries, answer.lists, strict=True):
             yield from self._read_list(item, ranked, query, answer)
 
     def _find_row_names(self, item: JsonItem) -> dict[str, str] | None:
@@ -245,7 +269,7 @@ class _RowReader:
             present = {role: name for role, name in self.columns.items() if name in keys}
             is_row = match_columns(keys, roles, where, present).keys() >= set(ID_ROLES)
             self._row_names[keys] = (
-                find_columns(keys, self.kind, where, self.columns, known_names=ROW_NAMES)
+                find_columns(keys, self.kind, where, self.columns, attempt=self.attempt)
                 if is_row
                 else None
             )
@@ -254,7 +278,8 @@ class _RowReader:
     def _read_row(self, item: JsonItem, names: dict[str, str]) -> Row:
         where, value = item.locate(self.path), item.value
         ids = (require_text(value[names[role]], role, where) for role in ID_ROLES)
-        self._note_direction(is_distance_name(names.get("value", "")), names, where)
+        self._note_direction(is_distance(names.get("value", "")), names, where)
+        self._objects.setdefault(tuple(value), []).append(value)
         return item.place, *ids, *_read_numbers(value, names)
 
     def _note_direction(self, is_distance: bool, names: Mapping[str, str], where: str) -> None:
@@ -282,96 +307,6 @@ class _RowReader:
                 return answer._replace(envelope=envelope)
         return answer
 
-    def _name_lists(self, item: JsonItem, answer: Answer, where: str) -> list[str | None]:
-        """The query of each list; None where nothing says it.
-
-        Raises:
-            DataError: A batch names no queries, or another number of them.
-        """
-        query, lists = self._find_query(item, answer, where), answer.lists
-        if not any(ranked.number for ranked in lists):
-            names = [ranked.query or self._find_inner(ranked, answer, where) for ranked in lists]
-            if len(lists) == 1 and names == [None]:
-                names = [query] if query is not None else self._take_requests(1) or [None]
-            return names
-        given = self._find_given_names(answer, where) or self._take_requests(len(lists))
-        if given is None:
-            names = [self._find_inner(ranked, answer, where) for ranked in lists]
-            if None not in names:
-                return names
-            if len(lists) == 1 and query is not None:
-                return [query]
-        if given is None or len(given) != len(lists):
-            raise DataError(
-                f"{where}: a batch has {len(lists)} responses in the order of its requests and "
-                'names no query: add the id of each, as in {"queries": ["q1", "q2", …], '
-                '"response": …}, or give the file of the requests, as in requests: FILE (given: '
-                f"{'none' if given is None else f'{len(given)} ids'})"
-            )
-        return [require_text(name, "query", where) for name in given]
-
-    def _take_requests(self, count: int) -> list[Any] | None:
-        """The next of the queries that were asked; None if no requests were given."""
-        if not self._requests:
-            return None
-        start, self._asked = self._asked, self._asked + count
-        return list(self._requests[start : self._asked])
-
-    @staticmethod
-    def _find_given_names(answer: Answer, where: str) -> list[Any] | None:
-        """The queries of a batch that are listed beside it."""
-        holders = [each for each in (answer.envelope, answer.body) if isinstance(each, dict)]
-        given = {key: each[key] for each in holders for key in QUERY_LISTS if key in each}
-        lists = [names for names in given.values() if isinstance(names, list)]
-        if any(names != lists[0] for names in lists):
-            raise DataError(
-                f"{where}: {' and '.join(given)} do not name the same queries: keep one"
-            )
-        return lists[0] if lists else None
-
-    def _find_inner(self, ranked: FoundList, answer: Answer, where: str) -> str | None:
-        """The query that an item of a batch names itself."""
-        owner = ranked.owner
-        if owner is answer.body or not isinstance(owner, dict):
-            return None
-        found = (find_value(owner, path) for path in answer.layout.query)
-        given = next((value for value in found if value is not NOTHING), None)
-        if given is None:
-            names = match_columns(list(owner), ("query",), where)
-            given = owner[names["query"]] if names else None
-        return require_text(given, "query", where) if isinstance(given, str | int) else None
-
-    def _find_query(self, item: JsonItem, answer: Answer, where: str) -> str | None:
-        """The query's id, from the file's name or the object; None if neither has it.
-
-        Raises:
-            DataError: Both have one, and they differ.
-        """
-        keys = list(answer.envelope)
-        if item.query is not None:
-            for key in QUERY_IDS:
-                inner = answer.envelope.get(key, item.query)
-                if isinstance(inner, str | int) and str(inner) != item.query:
-                    raise DataError(
-                        f"{where}: {key} {str(inner)!r} is not the name of the file, "
-                        f"{item.query!r}: rename the file, or delete {key}"
-                    )
-            return item.query
-        present = {role: name for role, name in self.columns.items() if name in keys}
-        for holder in (answer.envelope, answer.body) if "query" not in present else ():
-            for path in answer.layout.query:
-                given = find_value(holder, path)
-                if isinstance(given, str | int):
-                    return require_text(given, "query", where)
-        names = match_columns(keys, ("query",), where, present)
-        given = answer.envelope[names["query"]] if names else None
-        return require_text(given, "query", where) if isinstance(given, str | int) else None
-
-    def _refuse_asked_twice(self, names: Sequence[str | None], where: str) -> None:
-        for name, count in Counter(names).items():
-            if count > 1 and name is not None:
-                raise DataError(f"{where}: the query {name!r} has {count} answers: keep one")
-
     def _read_list(
         self, item: JsonItem, ranked: FoundList, query: str | None, answer: Answer
     ) -> Iterator[Row]:
@@ -384,7 +319,7 @@ class _RowReader:
         where = item._replace(place=place).locate(self.path)
         hits, ids = self._check_list(ranked, query, answer, where)
         if query is None:
-            hint = self._suggest_columns(ranked, answer.envelope)
+            hint = self._propose_query(ranked, answer.envelope)
             raise DataError(
                 f"{where}: the list names no query (found: {', '.join(answer.envelope)}): add it, "
                 'as in {"qid": "q1", "response": {…}}, or keep one .json file a query in a folder, '
@@ -426,15 +361,22 @@ class _RowReader:
             )
         return ranked.hits, ids
 
-    def _suggest_columns(self, ranked: FoundList, envelope: dict[str, Any]) -> str:
-        """The ``columns`` that would read a list whose query is not known; empty = none."""
+    def _propose_query(self, ranked: FoundList, envelope: dict[str, Any]) -> str:
+        """The ``columns`` that read a list whose query is not known; empty = none do."""
         keys = [key for key, value in envelope.items() if isinstance(value, str | int)]
-        if not keys:
-            return ""
-        guessed = guess_columns(["query"], {}, keys)
-        for hit in (ranked.hits or ())[:1]:
-            guessed |= self._guess_hit_columns(hit)
-        return f", or write columns: {format_columns({**self.columns, **guessed})}"
+        hit = next(iter(ranked.hits or ()), None)
+        names = list(hit) if isinstance(hit, dict) else []
+        roles = "document", VALUE_ROLES[self.kind]
+        known = {role: name for role, name in self._hit_columns.items() if name in names}
+        given = match_columns(names, roles, "", known, HIT_NAMES)
+        missing = [role for role in roles if role not in given] if names else []
+        guesses = (
+            {**self.columns, **query, **{role: inner[role] for role in inner if role not in given}}
+            for query in (list_guesses(["query"], {}, keys) if keys else ())
+            for inner in (list_guesses(missing, given, names) if missing else [{}])
+        )
+        hint = propose_columns(guesses, self.attempt, self.kind, "")
+        return f", or {hint}" if hint else ""
 
     def _refuse_unknown(self, body: Any, where: str) -> NoReturn:  # noqa: ANN401 - any JSON
         """Raise for a value that is neither a row nor of a known layout.
@@ -446,7 +388,7 @@ class _RowReader:
         names = [key for key, cell in cells.items() if not isinstance(cell, dict | list)]
         has_cells = len(names) > len(ID_ROLES)  # beside nested ones, such as a payload
         if isinstance(body, dict) and (has_cells or len(names) == len(cells)):
-            find_columns(names, self.kind, where, self.columns, known_names=ROW_NAMES)
+            find_columns(names, self.kind, where, self.columns, attempt=self.attempt)
         value = VALUE_ROLES[self.kind]
         raise DataError(
             f"{where}: JSON of no known layout (found: {_describe_keys(body)}): a row is "
@@ -526,6 +468,8 @@ class _RowReader:
         else:
             names = self._find_hit_names(hit, layout, where, ("document",))
             document = require_text(hit[names["document"]], "document", where)
+        if layout.family == GENERAL:
+            self._objects.setdefault(tuple(hit), []).append(hit)
         value, rank = _read_numbers(hit, names, place)
         if value is None or self.kind == "qrels":
             return document, value, rank
@@ -538,20 +482,11 @@ class _RowReader:
                 raise DataError(f"{where}: score {value}: {reason}")
         return document, value, rank
 
-    def _guess_hit_columns(self, hit: object) -> dict[str, str]:
-        """What a hit has no known key for → the key that may hold it."""
-        if not isinstance(hit, dict):
-            return {}
-        roles = "document", VALUE_ROLES[self.kind]
-        present = {role: name for role, name in self._hit_columns.items() if name in hit}
-        given = match_columns(list(hit), roles, "", present, HIT_NAMES)
-        return guess_columns([role for role in roles if role not in given], given, list(hit))
-
     def _find_hit_names(
         self, hit: dict[str, Any], layout: Layout, where: str, required: tuple[str, ...]
     ) -> dict[str, str]:
         """The names of the keys of a hit."""
-        keys = layout.name, tuple(hit)
+        keys = layout.family if layout.family == GENERAL else layout.name, tuple(hit)
         if keys not in self._hit_names:
             roles = (*required, VALUE_ROLES[self.kind], "rank")
             given = match_columns(keys[1], roles, where, self._hit_columns, layout.hit_names)
@@ -568,9 +503,14 @@ class _RowReader:
                     known_names=layout.hit_names,
                     required=required,
                     is_ordered=True,
+                    attempt=self.attempt,
                 )
             self._hit_names[keys] = names
         return self._hit_names[keys]
+
+
+def _list_cells(objects: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    return [each[name] for each in objects]
 
 
 def _describe_keys(body: Any) -> str:  # noqa: ANN401 - any JSON

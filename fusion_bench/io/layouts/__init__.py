@@ -14,33 +14,24 @@ from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Final, Literal
 
-from fusion_bench.data.document_rows import COLUMN_NAMES
+from fusion_bench.data.document_rows import COLUMN_NAMES, TEXT_NAMES
 from fusion_bench.errors import UnknownNameError
+from fusion_bench.io.formats._base import DISTANCE_NAMES
 from fusion_bench.io.raw_files import Kind
 
 #: The files of rows, in the order in which their rows are tried.
 FAMILIES: Final = ("engines", "rerankers", "judgments", "libraries", "traces", "general")
-#: Names of a distance: the smallest is the best.
-DISTANCE_NAMES: Final = (
-    "distance",
-    "_distance",
-    "distances",
-    "dist",
-    "vector_distance",
-    "cosine_distance",
-    "l2_distance",
-)
-#: Names of a document that may be its text.
-TEXT_NAMES: Final = ("document", "doc")
+#: More names of a distance than a table's columns have.
+HIT_DISTANCES: Final = (*DISTANCE_NAMES, "vector_distance", "cosine_distance", "l2_distance")
 #: What a key of a hit may hold → its usual names; inside a list an ``id`` can only be the
 #: document's.
 HIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **COLUMN_NAMES,
     "document": (
         *(name for name in COLUMN_NAMES["document"] if name not in TEXT_NAMES),
-        *("id", "_id", *TEXT_NAMES),
+        *("id", "_id", "document", "doc"),
     ),
-    "score": (*COLUMN_NAMES["score"], "_score", *DISTANCE_NAMES),
+    "score": (*COLUMN_NAMES["score"], "_score", *HIT_DISTANCES),
 }
 
 
@@ -139,13 +130,9 @@ class Layout:
 
     def is_distance(self, name: str) -> bool:
         """Whether the key of a score holds a distance."""
-        return name not in self.either and (name in self.distance or is_distance_name(name))
-
-
-def is_distance_name(name: str) -> bool:
-    """Whether a column, or the last key of a path, is named as a distance."""
-    last = name.rpartition(".")[2].strip().lower()
-    return last in DISTANCE_NAMES or last.endswith("distance")
+        return name not in self.either and (
+            name in self.distance or name.rpartition(".")[2].lower() in HIT_DISTANCES
+        )
 
 
 #: Keys of a row that hold one path or several.
