@@ -24,6 +24,7 @@ from fusion_bench.io.formats._base import (
     register_format,
     settle_rivals,
 )
+from fusion_bench.io.formats._json_queries import QueryNamer
 from fusion_bench.io.json_objects import JsonItem, read_items, require_text
 from fusion_bench.io.layouts import HIT_NAMES, Layout
 from fusion_bench.io.layouts.lists import (
@@ -35,7 +36,6 @@ from fusion_bench.io.layouts.lists import (
     open_envelope,
     refuse_incomplete,
 )
-from fusion_bench.io.layouts.queries import QueryNamer
 from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, tabulate
 from fusion_bench.util.formatting import is_encodable
 

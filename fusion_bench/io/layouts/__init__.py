@@ -16,13 +16,15 @@ from typing import Any, Final, Literal
 
 from fusion_bench.data.document_rows import COLUMN_NAMES, TEXT_NAMES
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.io.formats._base import DISTANCE_NAMES
 from fusion_bench.io.raw_files import Kind
 
 #: The files of rows, in the order in which their rows are tried.
 FAMILIES: Final = ("engines", "rerankers", "judgments", "libraries", "traces", "general")
-#: More names of a distance than a table's columns have.
-HIT_DISTANCES: Final = (*DISTANCE_NAMES, "vector_distance", "cosine_distance", "l2_distance")
+#: Names of a distance in a hit: the smallest is the best.
+DISTANCE_NAMES: Final = (
+    *("distance", "_distance", "distances", "dist"),
+    *("vector_distance", "cosine_distance", "l2_distance"),
+)
 #: What a key of a hit may hold → its usual names; inside a list an ``id`` can only be the
 #: document's.
 HIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -31,7 +33,7 @@ HIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
         *(name for name in COLUMN_NAMES["document"] if name not in TEXT_NAMES),
         *("id", "_id", "document", "doc"),
     ),
-    "score": (*COLUMN_NAMES["score"], "_score", *HIT_DISTANCES),
+    "score": (*COLUMN_NAMES["score"], "_score", *DISTANCE_NAMES),
 }
 
 
@@ -131,7 +133,7 @@ class Layout:
     def is_distance(self, name: str) -> bool:
         """Whether the key of a score holds a distance."""
         return name not in self.either and (
-            name in self.distance or name.rpartition(".")[2].lower() in HIT_DISTANCES
+            name in self.distance or name.rpartition(".")[2].lower() in DISTANCE_NAMES
         )
 
 
