@@ -327,7 +327,7 @@ def _list_objects(path: Path, text: str) -> Iterator[JsonItem]:
         return
     items = value if isinstance(value, list) else [value]
     for number, item in enumerate(items, start=1):
-        if not isinstance(item, dict):
+        if not isinstance(item, dict | list):
             shown = json.dumps(item)[:40]
             raise DataError(f"{path}: item {number}: a JSON object is needed, found {shown}")
         yield JsonItem(f": item {number}", item)

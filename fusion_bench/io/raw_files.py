@@ -227,11 +227,13 @@ class FileLayout:
         format: Name of the format; by default the suffix and the contents decide.
         columns: What a column holds → its name in the file; by default the usual names.
         by_list: Name of a list → the same of its file alone, beside ``columns``.
+        requests: Queries of the lists that name none, in their order.
     """
 
     format: str | None = None
     columns: ColumnNames = field(default_factory=dict)
     by_list: Mapping[str, ColumnNames] = field(default_factory=dict)
+    requests: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for role in self.columns:
@@ -240,12 +242,13 @@ class FileLayout:
 
     def for_list(self, name: str) -> FileLayout:
         """The layout of one list's file."""
-        return FileLayout(self.format, {**self.columns, **self.by_list.get(name, {})})
+        columns = {**self.columns, **self.by_list.get(name, {})}
+        return FileLayout(self.format, columns, requests=self.requests)
 
     @property
     def key(self) -> list[object]:
         """Plain values that tell one layout from another, for the key of a cache."""
-        return [self.format, sorted(self.columns.items())]
+        return [self.format, sorted(self.columns.items()), list(self.requests)]
 
 
 #: The suffix names the format and the header the columns.

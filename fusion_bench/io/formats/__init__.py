@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
@@ -53,10 +54,27 @@ def read_raw_table(
         UnknownNameError: No format of that name or suffix.
     """
     file_format = _find_format(path, layout) or _guess_format(path, kind)
-    table = file_format.read_table(path, kind, has_ranks=has_ranks, columns=layout.columns)
+    options = _list_options(path, file_format, layout)
+    table = file_format.read_table(
+        path, kind, has_ranks=has_ranks, columns=layout.columns, **options
+    )
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table if layout.format is None else replace(table, bare={})
+
+
+def _list_options(path: Path, file_format: Format, layout: FileLayout) -> dict[str, Any]:
+    """What a reader is told beside the columns.
+
+    Raises:
+        DataError: Its format has no such option.
+    """
+    given = {"requests": layout.requests} if layout.requests else {}
+    known = signature(file_format.read_table).parameters if given else {}
+    for option in given:
+        if option not in known:
+            raise DataError(f"{path}: {option}: this format has none: delete the option")
+    return given
 
 
 def find_distribution(path: Path, layout: FileLayout = DEFAULT_LAYOUT) -> str | None:

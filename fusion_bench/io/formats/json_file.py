@@ -4,237 +4,54 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NoReturn, TypeAlias
+
+import numpy as np
 
 from fusion_bench.data.document_rows import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import (
+    Attempt,
     find_columns,
-    format_columns,
-    guess_columns,
+    is_distance,
+    list_guesses,
     match_columns,
+    propose_columns,
     register_format,
+    settle_rivals,
 )
+from fusion_bench.io.formats._json_queries import QueryNamer
 from fusion_bench.io.json_objects import JsonItem, read_items, require_text
+from fusion_bench.io.layouts import HIT_NAMES, Layout
+from fusion_bench.io.layouts.lists import (
+    NOTHING,
+    Answer,
+    FoundList,
+    find_value,
+    match_answer,
+    open_envelope,
+    refuse_incomplete,
+)
 from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, tabulate
 from fusion_bench.util.formatting import is_encodable
 
 #: One document of one query: where it stands, query, document, score or grade, rank.
 Row: TypeAlias = tuple[int | str, str, str, Any, Any]
 
-#: Keys that can only be a document's id.
-DOCUMENT_IDS: Final = {"id", "_id", *COLUMN_NAMES["document"]} - {"document", "doc"}
-
-
-#: Keys of an answer that is not whole, true there → what they say.
-UNFINISHED: Final = {
-    "timed_out": "the search timed out",
-    "is_partial": "the answer is partial",
-    "is_running": "the search is still running",
-}
-#: What parts of a search may have become of which the hits are missing.
-MISSING: Final = {
-    "_shards": ("a shard", ("failed",)),
-    "_clusters": ("a cluster", ("skipped", "partial", "failed", "running")),
-}
-
-
-class RankedList(NamedTuple):
-    """The documents of one query, best first.
-
-    Attributes:
-        hits: Objects, pairs of document and score, or ids.
-        query: The query's id; None = the object around the list, or the file's name, says it.
-    """
-
-    hits: Sequence[Any]
-    query: str | None = None
-
-
-def _refuse_incomplete(answer: Any) -> None:  # noqa: ANN401 - any JSON
-    """Refuse an answer that states an error, or that it is not whole.
-
-    Raises:
-        DataError: Says which.
-    """
-    facts = answer if isinstance(answer, dict) else {}
-    flaws = [what for key, what in UNFINISHED.items() if _is_set(facts.get(key))]
-    for key, (part, states) in MISSING.items():
-        counts = facts[key] if isinstance(facts.get(key), dict) else {}
-        flaws += [f"{part} {state}" for state in states if _is_set(counts.get(state))]
-    flaws += [f"it states an {key[:5]}" for key in ("error", "errors") if facts.get(key)]
-    if flaws:
-        raise DataError(f"{flaws[0]}, so that hits may be missing: ask again")
-
-
-def _is_set(value: object) -> bool:
-    """Whether a flag is true, or a count is not 0, also as text; no list or object is one."""
-    return isinstance(value, str | int | float) and str(value).lower() not in {"", "0", "false"}
-
-
-def _find_indexed(body: Any) -> list[Any] | None:  # noqa: ANN401 - any JSON
-    """The hits of a reranker's answer, which name their documents by index; None = no answer."""
-    lists = [body.get(key) for key in ("results", "data")] if isinstance(body, dict) else [body]
-    return next(
-        (hits for hits in lists if isinstance(hits, list) and hits and all(map(_is_indexed, hits))),
-        None,
-    )
-
-
-def _is_indexed(hit: object) -> bool:
-    """Whether a hit has an index and no id; its ``document`` may be the text."""
-    return isinstance(hit, dict) and "index" in hit and not DOCUMENT_IDS & hit.keys()
-
-
-#: Keys that name a list of documents, in the answers of search libraries and services.
-HIT_KEYS: Final = (
-    "hits",
-    "results",
-    "documents",
-    "docs",
-    "passages",
-    "candidates",
-    "matches",
-    "points",
-    "ranking",
-    "judgments",
-    "data",
-)
-
-
-def _find_nested_hits(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
-    """The list under a usual key; or under another, if it is the only list of objects."""
-    if _find_indexed(body) is not None:
-        return None
-    if isinstance(body, dict):
-        named = [body[key] for key in HIT_KEYS if isinstance(body.get(key), list)]
-        lists = named or _find_only_list(body)
-        if not lists:
-            return None
-        return [RankedList(lists[0])]
-    return [RankedList(body)] if isinstance(body, list) else None
-
-
-def _find_only_list(body: dict[str, Any]) -> list[list[Any]]:
-    """The list of objects beside something that may name the query, if it is the only one."""
-    lists = [
-        value
-        for key, value in body.items()
-        if key != "result"  # see _find_points
-        and isinstance(value, list)
-        and value
-        and all(isinstance(hit, dict) for hit in value)
-    ]
-    is_labeled = any(isinstance(value, str | int) for value in body.values())
-    return lists if is_labeled and len(lists) == 1 else []
-
-
-def _find_points(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
-    """The points of an answer of Qdrant.
-
-    Source: https://api.qdrant.tech/api-reference/search/query-points
-    """
-    result = body.get("result") if isinstance(body, dict) else None
-    points = result.get("points") if isinstance(result, dict) else result
-    return [RankedList(points)] if isinstance(points, list) else None
-
-
-def _find_mapped_queries(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
-    """One list for each query."""
-    if not isinstance(body, dict) or not body or set(body) <= {*HIT_KEYS, "result"}:
-        return None
-    lists = [_list_pairs(documents) for documents in body.values()]
-    if None in lists:
-        return None
-    return [RankedList(pairs or [], query) for query, pairs in zip(body, lists, strict=True)]
-
-
-def _list_pairs(documents: object) -> list[Any] | None:
-    """Pairs of document and score; None where there are other things."""
-    if isinstance(documents, dict):
-        is_flat = not any(isinstance(value, dict | list) for value in documents.values())
-        return list(documents.items()) if is_flat else None
-    if isinstance(documents, list):
-        is_flat = not any(isinstance(value, dict) for value in documents)
-        return documents if is_flat else None
-    return None
-
-
-def _find_rerank_results(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
-    """The results of a reranker's answer, whose documents are indices.
-
-    Cohere and Jina name the list ``results``, Voyage and Mixedbread ``data``; Hugging Face's Text
-    Embeddings Inference answers with the bare list. The index counts the documents that were sent,
-    from 0. Source: https://docs.cohere.com/reference/rerank
-    """
-    hits = _find_indexed(body)
-    return None if hits is None else [RankedList(hits)]
-
-
-def _find_search_hits(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
-    """The hits of an answer of Elasticsearch or OpenSearch.
-
-    Source: https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-search
-    """
-    outer = body.get("hits") if isinstance(body, dict) else None
-    hits = outer.get("hits") if isinstance(outer, dict) else None
-    return [RankedList(hits)] if isinstance(hits, list) else None
-
-
-#: Each returns the lists in an object of its shape, and None for an object of another. An object is
-#: of one shape at most: a new one must refuse what the others take.
-SHAPES: Final[tuple[Callable[[Any], list[RankedList] | None], ...]] = (
-    _find_nested_hits,
-    _find_points,
-    _find_mapped_queries,
-    _find_rerank_results,
-    _find_search_hits,
-)
-
-
-def _find_lists(body: Any) -> list[RankedList] | None:  # noqa: ANN401 - any JSON
-    """The ranked lists in a JSON value; None if it has no known shape."""
-    for shape in SHAPES:
-        lists = shape(body)
-        if lists is not None:
-            return lists
-    return None
-
-
-#: Inside a list an ``id`` can only be the document's.
-HIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+#: The family of the layouts of no one product, whose keys may be any.
+GENERAL: Final = "general"
+#: What a key of their hits may hold → its names.
+KEY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **COLUMN_NAMES,
     "document": (*COLUMN_NAMES["document"], "id", "_id"),
     "score": (*COLUMN_NAMES["score"], "_score"),
 }
-
-
-def _flatten(hit: dict[str, Any]) -> dict[str, Any]:
-    """The object with the keys of its objects beside its own, as ``outer.inner``."""
-    nested = {
-        f"{outer}.{inner}": value
-        for outer, values in hit.items()
-        if isinstance(values, dict)
-        for inner, value in values.items()
-    }
-    return hit | nested
-
-
-def _resolve_index(index: object, ids: object, where: str) -> str:
-    """The document at an index of the list that was sent.
-
-    Raises:
-        DataError: The list is not there, or too short.
-    """
-    sent = ids if isinstance(ids, list) else []
-    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(sent):
-        raise DataError(
-            f"{where}: index {json.dumps(index)} is none of the {len(sent)} ids that were sent, "
-            "counted from 0"
-        )
-    return require_text(sent[index], "document", where)
+#: What a reader of either kind needs.
+NEEDS: Final = {"run": "a ranked list is", "qrels": "judgments are"}
 
 
 def read_uniform_objects(
@@ -251,8 +68,10 @@ def read_uniform_objects(
     if not items or items[0].query is not None:
         return None  # the name of the file says the query
     objects: list[dict[str, Any]] = [item.value for item in items]
-    keys = objects[0].keys()
-    if any(value.keys() != keys for value in objects):
+    keys = objects[0].keys() if isinstance(objects[0], dict) else None
+    if keys is None or any(
+        not isinstance(value, dict) or value.keys() != keys for value in objects
+    ):
         return None
     try:
         names = find_columns(list(keys), kind, "", columns)
@@ -262,74 +81,42 @@ def read_uniform_objects(
     for ids in (column["query"], column["document"]):
         if set(map(type, ids)) != {str} or not is_encodable("".join(ids)):
             return None
+    if kind == "qrels" and (None in column["value"] or "" in column["value"]):
+        return None
     if None in column.get("rank", ()):
         del column["rank"]
-    return tabulate(column, [item.place for item in items], has_ranks=has_ranks)
-
-
-#: The key of an answer that stands inside an object with the id of its query.
-ENVELOPE = "response"
+    table = tabulate(column, [item.place for item in items], has_ranks=has_ranks)
+    notes = settle_rivals(list(keys), names, kind, "", columns, partial(_list_cells, objects))
+    lower_is_better = kind == "run" and is_distance(names.get("value", ""))
+    return replace(table, lower_is_better=lower_is_better, notes=notes)
 
 
 @register_format("json", ".json")
 @register_format("jsonl", ".jsonl", ".ndjson")
-def read_table(path: Path, kind: Kind, *, has_ranks: bool, columns: ColumnNames) -> RawTable:
+def read_table(
+    path: Path,
+    kind: Kind,
+    *,
+    has_ranks: bool,
+    columns: ColumnNames,
+    requests: Sequence[str] = (),
+) -> RawTable:
     """Read rows such as ``{"query": "q1", "document": "d1", "score": 0.5}``, or ranked lists.
 
-    ``SHAPES`` has the shapes of a list. The line and the suffix do not decide how a file is read:
-    what stands in it does.
+    ``fusion_bench.io.layouts`` has the layouts of a list. The line and the suffix do not decide
+    how a file is read: what is in it does. ``requests`` are the queries of the lists that name
+    none, in their order.
     """
-    items = [part for item in read_items(path) for part in _split_responses(item, path)]
-    table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
-    if table is not None:
-        return table
-    reader = _RowReader(path, kind, columns)
-    rows = [row for item in items for row in reader.read_rows(item)]
-    lines, queries, documents, values, ranks = map(
-        list, zip(*rows, strict=True) if rows else [()] * 5
-    )
-    has_order = bool(rows) and None not in ranks
-    is_order_only = has_order and all(value is None for value in values)
-    return RawTable(
-        queries=queries,
-        documents=documents,
-        values=None if is_order_only else values,
-        ranks=ranks if has_order and (has_ranks or is_order_only) else None,
-        lines=lines,
-        bare=reader.bare,
-    )
+    items = list(read_items(path))
 
+    def read(columns: ColumnNames) -> RawTable:
+        table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
+        if table is not None:
+            return table
+        reader = _RowReader(path, kind, columns, read, requests)
+        return reader.read_table(items, has_ranks=has_ranks)
 
-#: Keys of the ids of the queries that a multi-search asked, in the order of its answers.
-QUERY_LISTS: Final = ("queries", "qids", "query_ids")
-
-
-def _split_responses(item: JsonItem, path: Path) -> Iterator[JsonItem]:
-    """The answers of a multi-search of Elasticsearch or OpenSearch, each with its query.
-
-    Source: https://www.elastic.co/docs/api/doc/elasticsearch/operation/operation-msearch
-
-    Raises:
-        DataError: Nothing says which queries they answer.
-    """
-    body, envelope = _open_envelope(item.value)
-    responses = body.get("responses") if isinstance(body, dict) else None
-    if not isinstance(responses, list):
-        yield item
-        return
-    where = item.locate(path)
-    names = next((envelope[key] for key in QUERY_LISTS if key in envelope), None)
-    if not isinstance(names, list) or len(names) != len(responses):
-        given = f"{len(names)} ids" if isinstance(names, list) else "none"
-        raise DataError(
-            f"{where}: a multi-search has {len(responses)} responses in the order of its requests "
-            f'and names no query: add the id of each, as in {{"queries": ["q1", "q2", …], '
-            f'"responses": […]}} (given: {given})'
-        )
-    for number, (name, response) in enumerate(zip(names, responses, strict=True), start=1):
-        place = f":{item.place}" if isinstance(item.place, int) else item.place
-        query = require_text(name, "query", where)
-        yield JsonItem(f"{place}: response {number}", response, query)
+    return read(columns)
 
 
 class _RowReader:
@@ -340,44 +127,138 @@ class _RowReader:
         kind: What it holds.
         columns: What a key holds → its name, where it has none of the usual names; ``a.b`` is the
             key ``b`` of the object ``a``, in a list.
+        attempt: Reads the file by other columns.
+        namer: Finds the query of each list.
         bare: Query whose answer is nothing but an object of numbers → where it stands.
+        directions: Whether the scores so far are distances.
     """
 
-    def __init__(self, path: Path, kind: Kind, columns: ColumnNames) -> None:
-        self.path, self.kind, self.columns = path, kind, columns
+    def __init__(
+        self,
+        path: Path,
+        kind: Kind,
+        columns: ColumnNames,
+        attempt: Attempt,
+        requests: Sequence[str],
+    ) -> None:
+        self.path, self.kind, self.columns, self.attempt = path, kind, columns, attempt
         self.bare: dict[str, str] = {}
+        self.directions: set[bool] = set()
+        self.namer = QueryNamer(columns, requests)
         self._hit_columns = {role: name for role, name in columns.items() if role != "query"}
         self._row_names: dict[tuple[str, ...], dict[str, str] | None] = {}
-        self._hit_names: dict[tuple[str, ...], dict[str, str]] = {}
+        self._objects: dict[
+            tuple[str, ...], list[dict[str, Any]]
+        ] = {}  # rows or hits by their keys
+        self._hit_names: dict[tuple[str, tuple[str, ...]], dict[str, str]] = {}
         self._places: dict[str, int | str] = {}  # of each query's first list
+        self._notes: list[str] = []
+        self._joined: dict[str, None] = {}  # queries of several lists
+        self._either: list[list[Any]] = []  # scores of each list that may be distances
 
-    def read_rows(self, item: JsonItem) -> Iterator[Row]:
+    def read_table(self, items: Sequence[JsonItem], *, has_ranks: bool) -> RawTable:
+        """The rows of all items, without those of a blank grade.
+
+        Raises:
+            DataError: An item cannot be read, requests are left over, or no row has a grade.
+        """
+        rows = [row for item in items for row in self._read_rows(item)]
+        self.namer.check_requests(self.path)
+        self._settle_direction()
+        self._settle_rivals()
+        if self._joined:
+            self._notes.append(
+                f"{len(self._joined)} queries have several lists, such as "
+                f"{next(iter(self._joined))!r}: the lists of a query are read as one, by score"
+            )
+        if self.kind == "qrels":
+            rows = self._drop_unjudged(rows)
+        lines, queries, documents, values, ranks = map(
+            list, zip(*rows, strict=True) if rows else [()] * 5
+        )
+        has_order = bool(rows) and None not in ranks
+        is_order_only = has_order and all(value is None for value in values)
+        return RawTable(
+            queries=queries,
+            documents=documents,
+            values=None if is_order_only else values,
+            ranks=ranks if has_order and (has_ranks or is_order_only) else None,
+            lines=lines,
+            bare=self.bare,
+            lower_is_better=not is_order_only and self.directions == {True},
+            notes=tuple(dict.fromkeys(self._notes)),
+        )
+
+    def _drop_unjudged(self, rows: list[Row]) -> list[Row]:
+        graded = [row for row in rows if row[3] not in (None, "")]
+        if rows and not graded:
+            raise DataError(f"{self.path}: no row has a grade: at least one is needed")
+        if len(graded) < len(rows):
+            count = len(rows) - len(graded)
+            self._notes.append(
+                f"{count} rows have a blank grade and are left out: they are unjudged"
+            )
+        return graded
+
+    def _settle_direction(self) -> None:
+        """Find by the order of hits whether scores are distances, where their name does not say it.
+
+        Raises:
+            DataError: The lists are in no order.
+        """
+        try:
+            lists = [np.diff(np.asarray(values, dtype=float)) for values in self._either if values]
+        except (TypeError, ValueError):
+            return  # whoever makes a run of them says which is no number
+        is_rising = all((steps >= 0).all() for steps in lists)
+        is_falling = all((steps <= 0).all() for steps in lists)
+        if not is_rising and not is_falling:
+            raise DataError(
+                f"{self.path}: the scores may be distances, and neither rise nor fall in each "
+                "list: write them in the order of the engine, the best first"
+            )
+        if lists:
+            self.directions.add(not is_falling)
+
+    def _settle_rivals(self) -> None:
+        """Refuse two keys of one role whose values differ."""
+        for keys, objects in self._objects.items():
+            names = self._row_names.get(keys) or self._hit_names[GENERAL, keys]
+            self._notes += settle_rivals(
+                keys,
+                names,
+                self.kind,
+                str(self.path),
+                self.columns,
+                partial(_list_cells, objects),
+                KEY_NAMES if "query" not in names else COLUMN_NAMES,
+            )
+
+    def _read_rows(self, item: JsonItem) -> Iterator[Row]:
         """The rows of a value: one, or those of its ranked lists.
 
         Raises:
-            DataError: It has no known shape, or something is missing.
+            DataError: It has no known layout, or something is missing.
         """
-        names = self._find_row_names(item) if item.query is None else None
+        is_alone = item.query is None and isinstance(item.value, dict)
+        names = self._find_row_names(item) if is_alone else None
         if names is not None:
             yield self._read_row(item, names)
             return
         where = item.locate(self.path)
-        body, envelope = _open_envelope(item.value)
         try:
-            if item.query is not None or not _is_query_mapping(item.value):
-                _refuse_incomplete(envelope)
-                _refuse_incomplete(body)
-            lists = _find_lists(body)
-            if lists is None and item.query is not None:
-                lists = _find_lists({item.query: body})
-                self.bare[item.query] = where
+            answer = self._find_answer(item)
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
-        if lists is None:
-            self._refuse_unknown(body, where)
-        query = self._find_query(item, envelope, where)
-        for ranked in lists or ():
-            yield from self._read_list(item, ranked, query, envelope)
+        if answer is None:
+            self._refuse_unknown(open_envelope(item.value)[0], where)
+        if answer.layout.refuse:
+            raise DataError(f"{where}: {answer.layout.title}: {answer.layout.refuse}")
+        if answer.layout.kind not in {None, self.kind}:
+            raise DataError(f"{where}: {answer.layout.title}, and {NEEDS[self.kind]} needed")
+        queries = self.namer.name_lists(answer, item.query, where)
+        for query, ranked in zip(queries, answer.lists, strict=True):
+            yield from self._read_list(item, ranked, query, answer)
 
     def _find_row_names(self, item: JsonItem) -> dict[str, str] | None:
         """The names of a row's keys; None if the object is not a row."""
@@ -388,68 +269,117 @@ class _RowReader:
             present = {role: name for role, name in self.columns.items() if name in keys}
             is_row = match_columns(keys, roles, where, present).keys() >= set(ID_ROLES)
             self._row_names[keys] = (
-                find_columns(keys, self.kind, where, self.columns) if is_row else None
+                find_columns(keys, self.kind, where, self.columns, attempt=self.attempt)
+                if is_row
+                else None
             )
         return self._row_names[keys]
 
     def _read_row(self, item: JsonItem, names: dict[str, str]) -> Row:
         where, value = item.locate(self.path), item.value
         ids = (require_text(value[names[role]], role, where) for role in ID_ROLES)
+        self._note_direction(is_distance(names.get("value", "")), names, where)
+        self._objects.setdefault(tuple(value), []).append(value)
         return item.place, *ids, *_read_numbers(value, names)
 
+    def _note_direction(self, is_distance: bool, names: Mapping[str, str], where: str) -> None:
+        """Refuse distances beside scores of which the greatest is the best."""
+        if self.kind == "run" and "value" in names:
+            self.directions.add(is_distance)
+            if len(self.directions) > 1:
+                raise DataError(
+                    f"{where}: {names['value']!r}: the file has both distances and scores: keep one"
+                )
+
+    def _find_answer(self, item: JsonItem) -> Answer | None:
+        """The lists of an answer, and the layout that finds them; None if no layout fits.
+
+        Raises:
+            DataError: Hits are missing.
+        """
+        has_query = item.query is not None
+        answer = match_answer(item.value, self.kind, has_query=has_query)
+        body, envelope = open_envelope(item.value)
+        if answer is None and item.query is not None and body:
+            answer = match_answer({item.query: body}, self.kind)
+            if answer is not None:
+                self.bare[item.query] = item.locate(self.path)
+                return answer._replace(envelope=envelope)
+        return answer
+
     def _read_list(
-        self, item: JsonItem, ranked: RankedList, query: str | None, envelope: dict[str, Any]
+        self, item: JsonItem, ranked: FoundList, query: str | None, answer: Answer
     ) -> Iterator[Row]:
-        name, place, ids = query, item.place, envelope.get("ids")
-        _refuse_repeated_ids(ids, item.locate(self.path))
-        if ranked.query is not None:
-            line = f":{place}" if isinstance(place, int) else place
-            name, place = ranked.query, f"{line}: query {ranked.query!r}"
+        place = item.place
+        line = f":{place}" if isinstance(place, int) else place
+        if ranked.number:
+            place = f"{line}: response {ranked.number}"
+        elif ranked.query is not None:
+            place = f"{line}: query {ranked.query!r}"
         where = item._replace(place=place).locate(self.path)
-        if not isinstance(ids, list) and any(map(self._has_index, ranked.hits)):
+        hits, ids = self._check_list(ranked, query, answer, where)
+        if query is None:
+            hint = self._propose_query(ranked, answer.envelope)
             raise DataError(
-                f"{where}: the answer names documents by index alone: wrap it with the ids that "
-                f'were sent, in their order: {{"qid": {json.dumps(name or "q1")}, '
-                '"ids": ["d1", "d2", …], "response": {…}}'
-            )
-        if name is None:
-            hint = self._suggest_columns(ranked, envelope)
-            raise DataError(
-                f"{where}: the list names no query (found: {', '.join(envelope)}): add it, as in "
-                '{"qid": "q1", "response": {…}}, or keep one .json file a query in a folder, '
+                f"{where}: the list names no query (found: {', '.join(answer.envelope)}): add it, "
+                'as in {"qid": "q1", "response": {…}}, or keep one .json file a query in a folder, '
                 f"named by the query's id{hint}"
             )
-        is_second = self._places.setdefault(name, place) != place
-        for hit in self._read_hits(ranked.hits, ids, where):
+        is_second = self._places.setdefault(query, place) != place
+        if is_second:
+            self._joined[query] = None
+        for hit in self._read_hits(hits, ids, answer.layout, where):
             if is_second and hit[1] is None:
                 raise DataError(
-                    f"{where}: a second list of the query {name!r}, without scores that would "
+                    f"{where}: a second list of the query {query!r}, without scores that would "
                     "order both: join them, the best first"
                 )
-            yield place, name, *hit
+            yield place, query, *hit
 
-    def _suggest_columns(self, ranked: RankedList, envelope: dict[str, Any]) -> str:
-        """The ``columns`` that would read a list whose query is not known; empty = none."""
+    def _check_list(
+        self, ranked: FoundList, query: str | None, answer: Answer, where: str
+    ) -> tuple[Sequence[Any], list[Any] | None]:
+        """The hits of a list, and the ids that were sent to a reranker; None if there are none.
+
+        Raises:
+            DataError: An answer of a batch is not whole, has no list, or needs those ids.
+        """
+        if ranked.number:
+            try:
+                refuse_incomplete(ranked.owner, answer.layout)
+            except DataError as error:
+                raise DataError(f"{where}: {error}") from None
+        if ranked.hits is None:
+            raise DataError(f"{where}: no list of hits (found: {_describe_keys(ranked.owner)})")
+        ids = _find_sent_ids(answer.envelope, where)
+        is_indexed = bool(answer.layout.index) and "document" not in self._hit_columns
+        if ids is None and is_indexed and ranked.hits:
+            raise DataError(
+                f"{where}: the answer names documents by index alone: wrap it with the ids that "
+                f'were sent, in their order: {{"qid": {json.dumps(query or "q1")}, '
+                '"ids": ["d1", "d2", …], "response": {…}}'
+            )
+        return ranked.hits, ids
+
+    def _propose_query(self, ranked: FoundList, envelope: dict[str, Any]) -> str:
+        """The ``columns`` that read a list whose query is not known; empty = none do."""
         keys = [key for key, value in envelope.items() if isinstance(value, str | int)]
-        if not keys:
-            return ""
-        guessed = guess_columns(["query"], {}, keys)
-        for hit in ranked.hits[:1]:
-            guessed |= self._guess_hit_columns(hit)
-        return f", or write columns: {format_columns({**self.columns, **guessed})}"
+        hit = next(iter(ranked.hits or ()), None)
+        names = list(hit) if isinstance(hit, dict) else []
+        roles = "document", VALUE_ROLES[self.kind]
+        known = {role: name for role, name in self._hit_columns.items() if name in names}
+        given = match_columns(names, roles, "", known, HIT_NAMES)
+        missing = [role for role in roles if role not in given] if names else []
+        guesses = (
+            {**self.columns, **query, **{role: inner[role] for role in inner if role not in given}}
+            for query in (list_guesses(["query"], {}, keys) if keys else ())
+            for inner in (list_guesses(missing, given, names) if missing else [{}])
+        )
+        hint = propose_columns(guesses, self.attempt, self.kind, "")
+        return f", or {hint}" if hint else ""
 
-    def _find_query(self, item: JsonItem, envelope: dict[str, Any], where: str) -> str | None:
-        """The query's id, from the file's name or the object; None if neither has it."""
-        if item.query is not None:
-            return item.query
-        keys = list(envelope)
-        present = {role: name for role, name in self.columns.items() if name in keys}
-        names = match_columns(keys, ("query",), where, present)
-        given = envelope[names["query"]] if names else None
-        return require_text(given, "query", where) if isinstance(given, str | int) else None
-
-    def _refuse_unknown(self, body: Any, where: str) -> None:  # noqa: ANN401 - any JSON
-        """Raise for a value that is neither a row nor of a known shape.
+    def _refuse_unknown(self, body: Any, where: str) -> NoReturn:  # noqa: ANN401 - any JSON
+        """Raise for a value that is neither a row nor of a known layout.
 
         Raises:
             DataError: Always.
@@ -458,32 +388,35 @@ class _RowReader:
         names = [key for key, cell in cells.items() if not isinstance(cell, dict | list)]
         has_cells = len(names) > len(ID_ROLES)  # beside nested ones, such as a payload
         if isinstance(body, dict) and (has_cells or len(names) == len(cells)):
-            find_columns(names, self.kind, where, self.columns)  # a row: says what it lacks
+            find_columns(names, self.kind, where, self.columns, attempt=self.attempt)
         value = VALUE_ROLES[self.kind]
-        contents = ", ".join(body) if isinstance(body, dict) else json.dumps(body)[:60]
         raise DataError(
-            f"{where}: JSON of no known shape (found: {contents}): a row is "
+            f"{where}: JSON of no known layout (found: {_describe_keys(body)}): a row is "
             f'{{"query": …, "document": …, "{value}": …}}, a list is '
-            f'{{"qid": …, "hits": [{{"id": …, "{value}": …}}]}}; docs/reference/formats.md has '
-            "the others"
+            f'{{"qid": …, "hits": [{{"id": …, "{value}": …}}]}}; "fusion-bench formats" lists the '
+            "others"
         )
 
     def _read_hits(
-        self, hits: Sequence[Any], ids: object, where: str
+        self, hits: Sequence[Any], ids: Sequence[Any] | None, layout: Layout, where: str
     ) -> Iterator[tuple[str, Any, Any]]:
         """Document, score (or grade) and rank of each hit; None for what is not known.
 
         Args:
             hits: The list, best first.
             ids: What the indices of a reranker's answer count: the documents that were sent.
+            layout: The layout of the answer.
             where: Prefix of a message.
 
         Raises:
             DataError: A hit names no document, or has no value.
         """
-        for place, hit in enumerate(hits, start=1):
+        default = 1 if layout.binary and self.kind == "qrels" else None
+        self._either.append([])
+        for place, hit in enumerate(self._expand_hits(hits, layout), start=1):
             if isinstance(hit, dict):
-                yield self._read_hit(hit, place, ids, where)
+                document, value, rank = self._read_hit(hit, place, ids, layout, where)
+                yield document, default if value is None else value, rank
             elif isinstance(hit, list | tuple):
                 if len(hit) != 2:
                     raise DataError(
@@ -492,71 +425,128 @@ class _RowReader:
                 rank = None if isinstance(hit, tuple) else place
                 yield require_text(hit[0], "document", where), hit[1], rank
             else:
-                yield require_text(hit, "document", where), None, place
+                yield require_text(hit, "document", where), default, place
+
+    def _expand_hits(self, hits: Sequence[Any], layout: Layout) -> list[Any]:
+        """The hits with what is inside of their objects beside their own keys, as ``outer.inner``.
+
+        A key of a score that is null in every hit is none if another key has scores.
+        """
+        paths = [*layout.nested, *(name for name in self._hit_columns.values() if "." in name)]
+        expanded = []
+        for hit in hits:
+            found = ((path, find_value(hit, path)) for path in paths if isinstance(hit, dict))
+            inner = {path: cell for path, cell in found if cell is not NOTHING}
+            expanded.append(hit | inner if inner else hit)
+        objects = [hit for hit in expanded if isinstance(hit, dict)]
+        names = {
+            name
+            for name in layout.hit_names[VALUE_ROLES[self.kind]]
+            if name in (objects[0] if objects else ())
+        }
+        null = {name for name in names if all(hit.get(name) is None for hit in objects)}
+        if not null or null == names:
+            return expanded
+        return [
+            {key: cell for key, cell in hit.items() if key not in null}
+            if isinstance(hit, dict)
+            else hit
+            for hit in expanded
+        ]
 
     def _read_hit(
-        self, hit: dict[str, Any], place: int, ids: object, where: str
+        self,
+        hit: dict[str, Any],
+        place: int,
+        ids: Sequence[Any] | None,
+        layout: Layout,
+        where: str,
     ) -> tuple[str, Any, Any]:
-        if any("." in name for name in self._hit_columns.values()):
-            hit = _flatten(hit)
-        if self._has_index(hit):
-            document = _resolve_index(hit["index"], ids, where)
-            names = self._find_hit_names(hit, where, ())
+        if layout.index and "document" not in self._hit_columns:
+            document = _resolve_index(find_value(hit, layout.index), ids or (), where)
+            names = self._find_hit_names(hit, layout, where, ())
         else:
-            names = self._find_hit_names(hit, where, ("document",))
+            names = self._find_hit_names(hit, layout, where, ("document",))
             document = require_text(hit[names["document"]], "document", where)
-        return document, *_read_numbers(hit, names, place)
-
-    def _has_index(self, hit: object) -> bool:
-        """Whether a hit names its document by the place in the list that was sent."""
-        return _is_indexed(hit) and "document" not in self._hit_columns
-
-    def _guess_hit_columns(self, hit: object) -> dict[str, str]:
-        """What a hit has no known key for → the key that may hold it."""
-        if not isinstance(hit, dict):
-            return {}
-        roles = "document", VALUE_ROLES[self.kind]
-        present = {role: name for role, name in self._hit_columns.items() if name in hit}
-        given = match_columns(list(hit), roles, "", present, HIT_NAMES)
-        return guess_columns([role for role in roles if role not in given], given, list(hit))
+        if layout.family == GENERAL:
+            self._objects.setdefault(tuple(hit), []).append(hit)
+        value, rank = _read_numbers(hit, names, place)
+        if value is None or self.kind == "qrels":
+            return document, value, rank
+        if names["value"] in layout.either:
+            self._either[-1].append(value)
+        else:
+            self._note_direction(layout.is_distance(names["value"]), names, where)
+        for score, reason in layout.refuse_scores.items():
+            if value == float(score):
+                raise DataError(f"{where}: score {value}: {reason}")
+        return document, value, rank
 
     def _find_hit_names(
-        self, hit: dict[str, Any], where: str, required: tuple[str, ...]
+        self, hit: dict[str, Any], layout: Layout, where: str, required: tuple[str, ...]
     ) -> dict[str, str]:
         """The names of the keys of a hit."""
-        keys = tuple(hit)
+        keys = layout.family if layout.family == GENERAL else layout.name, tuple(hit)
         if keys not in self._hit_names:
-            self._hit_names[keys] = find_columns(
-                keys,
-                self.kind,
-                where,
-                self._hit_columns,
-                known_names=HIT_NAMES,
-                required=required,
-                is_ordered=True,
-            )
+            roles = (*required, VALUE_ROLES[self.kind], "rank")
+            given = match_columns(keys[1], roles, where, self._hit_columns, layout.hit_names)
+            is_enough = layout.ordered if self.kind == "run" else layout.binary
+            if is_enough and given.keys() >= {*required}:
+                value = VALUE_ROLES[self.kind]
+                names = {"value" if role == value else role: name for role, name in given.items()}
+            else:
+                names = find_columns(
+                    keys[1],
+                    self.kind,
+                    where,
+                    self._hit_columns,
+                    known_names=layout.hit_names,
+                    required=required,
+                    is_ordered=True,
+                    attempt=self.attempt,
+                )
+            self._hit_names[keys] = names
         return self._hit_names[keys]
 
 
-def _is_query_mapping(value: Any) -> bool:  # noqa: ANN401 - any JSON
-    """Whether each key may be a query's id, ``error`` too: below each stand its documents."""
-    return isinstance(value, dict) and all(isinstance(each, dict) for each in value.values())
+def _list_cells(objects: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
+    return [each[name] for each in objects]
 
 
-def _refuse_repeated_ids(ids: object, where: str) -> None:
-    names = [str(name) for name in ids] if isinstance(ids, list) else []
-    for name, count in Counter(names).items():
+def _describe_keys(body: Any) -> str:  # noqa: ANN401 - any JSON
+    return ", ".join(body) or "nothing" if isinstance(body, dict) else json.dumps(body)[:60]
+
+
+def _find_sent_ids(envelope: dict[str, Any], where: str) -> list[Any] | None:
+    """The ids of the documents that were sent to a reranker, beside its answer.
+
+    Raises:
+        DataError: One of them stands twice.
+    """
+    ids = envelope.get("ids")
+    if ids is None and isinstance(envelope.get("documents"), list):
+        sent = [find_value(document, "id") for document in envelope["documents"]]
+        ids = sent if NOTHING not in sent else None
+    if not isinstance(ids, list):
+        return None
+    for name, count in Counter(map(str, ids)).items():
         if count > 1:
             raise DataError(f"{where}: ids: {name!r} stands twice: name each document once")
+    return ids
 
 
-def _open_envelope(value: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - any JSON
-    """An answer, and the object with the id of its query."""
-    if not isinstance(value, dict):
-        return value, {}
-    if isinstance(value.get(ENVELOPE), dict | list):
-        return value[ENVELOPE], value
-    return value, value
+def _resolve_index(index: object, ids: Sequence[Any], where: str) -> str:
+    """The document at an index of the list that was sent.
+
+    Raises:
+        DataError: The list is too short.
+    """
+    if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(ids):
+        raise DataError(
+            f"{where}: index {json.dumps(index)} is none of the {len(ids)} ids that were sent, "
+            "counted from 0"
+        )
+    return require_text(ids[index], "document", where)
 
 
 def _read_numbers(

@@ -10,6 +10,7 @@ import pytest
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
 from fusion_bench.errors import DataError
+from fusion_bench.io.formats import read_raw_table
 from fusion_bench.io.formats.json_file import read_uniform_objects
 from fusion_bench.io.json_objects import JsonItem, load_queries
 from fusion_bench.io.load_records import load_qrels, load_run
@@ -74,11 +75,22 @@ def test_a_line_that_cannot_be_read_is_named(line: str, problem: str, tmp_path: 
         load_run(path)
 
 
-@pytest.mark.parametrize("grade", ["true", "1.5", "null", '"x"', "NaN"])
+@pytest.mark.parametrize("grade", ["true", "1.5", '"x"', "NaN"])
 def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.jsonl", f'{{"qid": "q", "docid": "d", "rel": {grade}}}\n')
     with pytest.raises(DataError, match=r"q\.jsonl:1: grade .*number"):
         load_qrels(path)
+
+
+@pytest.mark.parametrize("blank", ["null", '""'])
+def test_a_blank_grade_is_unjudged(blank: str, tmp_path: Path) -> None:
+    rows = [f'{{"qid": "q", "docid": "d{i}", "rel": {rel}}}\n' for i, rel in enumerate([2, blank])]
+    path = written(tmp_path / "q.jsonl", "".join(rows))
+    assert load_qrels(path).to_dict() == {"q": {"d0": 2}}
+    table = read_raw_table(path, "qrels")
+    assert table.notes == ("1 rows have a blank grade and are left out: they are unjudged",)
+    with pytest.raises(DataError, match=r"q\.jsonl: no row has a grade"):
+        load_qrels(written(path, rows[1]))
 
 
 def test_queries_with_and_without_what_may_be_known(tmp_path: Path) -> None:

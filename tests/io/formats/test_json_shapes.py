@@ -15,7 +15,6 @@ from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError, DataError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_cache import Cache
-from fusion_bench.io.formats.json_file import SHAPES
 from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.raw_files import FileLayout
 from tests.io.files import written
@@ -344,14 +343,6 @@ def test_the_cache_keeps_what_may_be_no_ranking(tmp_path: Path) -> None:
     for _ in range(2):
         dataset = load_dataset(tmp_path / "dataset.yaml", cache=cache)
         assert dataset.runs["a"].bare == {"q1": f"{answers}/q1.json"}
-
-
-def test_each_answer_is_of_one_shape() -> None:
-    answers: list[Any] = [*ENGINES.values(), *RERANKERS.values(), {"q": FOUND}, {"q": ["d"]}]
-    answers.append({"documents": ["a"], **VOYAGE})
-    for answer in answers:
-        shapes = [shape.__name__ for shape in SHAPES if shape(answer)]
-        assert len(shapes) == 1, (answer, shapes)
 
 
 def test_every_example_of_the_docs_is_read(tmp_path: Path) -> None:

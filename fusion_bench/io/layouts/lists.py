@@ -1,0 +1,321 @@
+"""The lists of hits in an answer, as a layout describes them; what says that hits are missing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from fusion_bench.errors import DataError
+from fusion_bench.io.layouts import Layout, load_layouts
+from fusion_bench.io.raw_files import Kind
+
+#: Keys of an answer that is not whole, true there → what they say.
+UNFINISHED: Final = {
+    "timed_out": "the search timed out",
+    "is_partial": "the answer is partial",
+    "is_running": "the search is still running",
+}
+#: The same of keys that only files have been seen with.
+STOPPED: Final = {
+    **UNFINISHED,
+    "terminated_early": "the search ended early",
+    "error": "it states an error",
+    "errors": "it states an error",
+}
+#: What parts of a search may have become of which the hits are missing.
+MISSING: Final = {
+    "_shards": ("a shard", ("failed",)),
+    "_clusters": ("a cluster", ("skipped", "partial", "failed", "running")),
+}
+#: The least status of HTTP that is an error.
+LEAST_ERROR: Final = 400
+
+#: Keys around an answer as it came.
+WRAPPERS: Final = ("response", "body", "result", "answer", "output")
+#: Keys that name a list or an answer, so that they alone are no ids of queries.
+RESERVED: Final = frozenset(
+    {*WRAPPERS, "hits", "results", "documents", "docs", "passages", "candidates", "matches"}
+    | {"points", "ranking", "judgments", "data", "responses"}
+)
+
+#: Stands for a value that is not there.
+NOTHING: Final = object()
+
+
+class FoundList(NamedTuple):
+    """One list of hits in an answer.
+
+    Attributes:
+        hits: Objects, pairs of document and score, or ids; None = there is none where one belongs.
+        owner: The answer around it: an item of a batch, or the whole.
+        query: The query's id, where a key of an object is one.
+        number: Its place in a batch, from 1; 0 = it is in none.
+    """
+
+    hits: Sequence[Any] | None
+    owner: Any
+    query: str | None = None
+    number: int = 0
+
+
+def find_value(body: Any, path: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value at a path, ``NOTHING`` where there is none; a key may have dots itself."""
+    if path == "":
+        return body
+    if not isinstance(body, dict):
+        return NOTHING
+    if path in body:
+        return body[path]
+    head, dot, rest = path.partition(".")
+    while dot:
+        if head in body and (found := find_value(body[head], rest)) is not NOTHING:
+            return found
+        more, dot, rest = rest.partition(".")
+        head = f"{head}.{more}"
+    return NOTHING
+
+
+class Answer(NamedTuple):
+    """An answer with the lists that its layout finds.
+
+    Attributes:
+        layout: Its row of the table.
+        lists: Its lists.
+        body: The answer as it came.
+        envelope: The object around it, which may name its query; else itself.
+    """
+
+    layout: Layout
+    lists: list[FoundList]
+    body: Any
+    envelope: dict[str, Any]
+
+
+def open_envelope(value: Any) -> tuple[Any, dict[str, Any]]:  # noqa: ANN401 - any JSON
+    """An answer, and the object with the id of its query."""
+    if not isinstance(value, dict):
+        return value, {}
+    inner = value.get(WRAPPERS[0])
+    return (inner if isinstance(inner, dict | list) else value), value
+
+
+def match_answer(value: Any, kind: Kind, *, has_query: bool = False) -> Answer | None:  # noqa: ANN401 - any JSON
+    """An answer with the layout that it fits, None if it fits none.
+
+    Args:
+        value: The answer, perhaps in an object with the id of its query.
+        kind: What it is read as; a layout of the other kind fits if no other does.
+        has_query: Whether the query is known, so that no key is one.
+
+    Raises:
+        DataError: Hits are missing.
+    """
+    body, envelope = open_envelope(value)
+    for layer in _peel(body):
+        found = _match_layout(layer, kind, has_query=has_query)
+        is_mapping = found is not None and found[0].lists[0].startswith("{}")
+        if layer is not value or not is_mapping:
+            for each in (envelope, layer):
+                refuse_incomplete(each, None if found is None else found[0])
+        if found is not None:
+            return Answer(*found, layer, envelope)
+    return None
+
+
+def _match_layout(
+    body: Any,  # noqa: ANN401 - any JSON
+    kind: Kind,
+    *,
+    has_query: bool,
+) -> tuple[Layout, list[FoundList]] | None:
+    """The first layout that an answer fits, and its lists; those of the other kind come last."""
+    for layout in _order_layouts(kind):
+        if has_query and layout.lists and layout.lists[0].startswith("{}"):
+            continue
+        if (lists := find_lists(layout, body)) is not None:
+            return layout, lists
+    return None
+
+
+@cache
+def _order_layouts(kind: Kind) -> tuple[Layout, ...]:
+    return tuple(sorted(load_layouts(), key=lambda layout: layout.kind not in {None, kind}))
+
+
+def _peel(body: Any) -> Iterator[Any]:  # noqa: ANN401 - any JSON
+    """An answer, and the answers in it that a usual key wraps."""
+    layer: Any = body
+    while layer is not None:
+        yield layer
+        cells = layer if isinstance(layer, dict) else {}
+        inner = (cells[key] for key in WRAPPERS if isinstance(cells.get(key), dict | list))
+        layer = next(inner, None)
+
+
+def find_lists(layout: Layout, body: Any) -> list[FoundList] | None:  # noqa: ANN401 - any JSON
+    """The lists in an answer; None if it is not of the layout."""
+    if isinstance(body, dict) and layout.heads and layout.heads.isdisjoint(body):
+        return None
+    if not _has_all(body, layout.has) or any(_has(body, path) for path in layout.has_not):
+        return None
+    if layout.form == "flat" and isinstance(body, dict) and body.keys() <= RESERVED:
+        return None
+    for path in layout.lists:
+        found = _read_forms(layout, _follow(body, path), body)
+        if any(each.hits or (not layout.hit and each.hits is not None) for each in found):
+            is_mapped = any(each.query is not None for each in found)
+            if not is_mapped or all(each.hits is not None for each in found):
+                return found
+    return None
+
+
+class _Spot(NamedTuple):
+    """What a path led to; as :class:`FoundList` otherwise."""
+
+    value: Any
+    owner: Any
+    query: str | None = None
+    number: int = 0
+
+
+def _follow(body: Any, path: str) -> list[_Spot]:  # noqa: ANN401 - any JSON
+    """What a path of a layout leads to; several values where it has a ``[]`` or a ``{}``."""
+    spots = [_Spot(body, body)]
+    for step in path.split(".") if path else ():
+        if step in {"[]", "{}"}:
+            spots = [child for spot in spots for child in _list_children(spot, step)]
+        elif step == "?":
+            spots = [spot._replace(value=_find_only_list(spot.value)) for spot in spots]
+        else:
+            spots = [spot._replace(value=find_value(spot.value, step)) for spot in spots]
+    return spots
+
+
+def _list_children(spot: _Spot, step: str) -> Iterator[_Spot]:
+    if step == "[]" and isinstance(spot.value, list):
+        for number, item in enumerate(spot.value, start=1):
+            yield spot._replace(value=item, owner=item, number=number)
+    elif step == "{}" and isinstance(spot.value, dict):
+        for key, value in spot.value.items():
+            yield spot._replace(value=value, owner=value, query=key)
+
+
+def _find_only_list(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """The list of objects in an object, if it is the only one."""
+    lists = [
+        each
+        for each in (value.values() if isinstance(value, dict) else ())
+        if isinstance(each, list) and each and all(isinstance(hit, dict) for hit in each)
+    ]
+    return lists[0] if len(lists) == 1 else NOTHING
+
+
+def _read_forms(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList]:  # noqa: ANN401 - any JSON
+    """The hits at each place, None where they are not of the layout's form."""
+    if layout.form == "columns":
+        return [found for spot in spots for found in _read_columns(layout, spot)]
+    if layout.form == "table":
+        return [FoundList(_read_table(layout, spot.value, body), *spot[1:]) for spot in spots]
+    read = _read_flat if layout.form == "flat" else _read_hits
+    return [FoundList(read(layout, spot.value), *spot[1:]) for spot in spots]
+
+
+def _read_hits(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+    if not isinstance(value, list):
+        return None
+    for hit in value if layout.hit or layout.hit_not else ():
+        if not _has_all(hit, layout.hit) or any(_has(hit, path) for path in layout.hit_not):
+            return None
+    return value
+
+
+def _has_all(value: Any, paths: tuple[str, ...]) -> bool:  # noqa: ANN401 - any JSON
+    """Whether it has a value at each path; ``a|b`` is one of two."""
+    return all(any(_has(value, path) for path in each.split("|")) for each in paths)
+
+
+def _has(value: Any, path: str) -> bool:  # noqa: ANN401 - any JSON
+    return find_value(value, path) is not NOTHING
+
+
+def _read_flat(_layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+    """Pairs of document and score, or ids; None where there are other things."""
+    if isinstance(value, dict):
+        is_flat = not any(isinstance(each, dict | list) for each in value.values())
+        return list(value.items()) if is_flat else None
+    if isinstance(value, list):
+        return None if any(isinstance(each, dict) for each in value) else value
+    return None
+
+
+def _read_table(layout: Layout, value: Any, body: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+    """One object a row of a table, whose columns are named beside it."""
+    columns = find_value(body, layout.columns)
+    if not isinstance(value, list) or not isinstance(columns, list):
+        return None
+    names = [
+        find_value(column, "name") if isinstance(column, dict) else column for column in columns
+    ]
+    return [dict(zip(names, row, strict=False)) for row in value if isinstance(row, list)]
+
+
+def _read_columns(layout: Layout, spot: _Spot) -> Iterator[FoundList]:
+    """One object a hit, of an object of parallel lists, or of lists of such lists.
+
+    Raises:
+        DataError: The lists are not of one length.
+    """
+    names = [*layout.document, *layout.score, *layout.distance, *layout.either]
+    found = ((name, find_value(spot.value, name)) for name in names)
+    columns = {name: column for name, column in found if isinstance(column, list)}
+    is_named = layout.index != "" or any(name in columns for name in layout.document)
+    if not columns or not is_named:
+        yield FoundList(None, *spot[1:])
+        return
+    if len({len(column) for column in columns.values()}) > 1:
+        counts = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
+        raise DataError(f"its parallel lists are not of one length: {counts}")
+    rows = [dict(zip(columns, cells, strict=True)) for cells in zip(*columns.values(), strict=True)]
+    if rows and all(isinstance(cell, list) for cell in rows[0].values()):
+        for number, row in enumerate(rows, start=1):
+            yield from _read_columns(layout, spot._replace(value=row, number=number))
+        return
+    if layout.index:
+        rows = [{layout.index: place, **row} for place, row in enumerate(rows)]
+    yield FoundList(rows, *spot[1:])
+
+
+def refuse_incomplete(answer: Any, layout: Layout | None = None) -> None:  # noqa: ANN401 - any JSON
+    """Refuse an answer that states an error, or that it is not whole.
+
+    Raises:
+        DataError: Says which.
+    """
+    facts = answer if isinstance(answer, dict) else {}
+    marks = {**STOPPED, **(layout.incomplete if layout is not None else {})}
+    flaws = [what for path, what in marks.items() if _is_marked(facts, path)]
+    for key, (part, states) in MISSING.items():
+        counts = facts[key] if isinstance(facts.get(key), dict) else {}
+        flaws += [f"{part} {state}" for state in states if _is_set(counts.get(state))]
+        total, successful = (counts.get(state) for state in ("total", "successful"))
+        if isinstance(total, int) and isinstance(successful, int) and successful < total:
+            flaws.append(f"{part} is missing ({successful} of {total} answered)")
+    status = facts.get("status")
+    if isinstance(status, int) and status >= LEAST_ERROR:
+        flaws.append(f"its status is {status}")
+    if flaws:
+        raise DataError(f"{flaws[0]}, so that hits may be missing: ask again")
+
+
+def _is_marked(facts: dict[str, Any], path: str) -> bool:
+    if path.startswith("!"):
+        return find_value(facts, path[1:]) is False
+    return _is_set(find_value(facts, path))
+
+
+def _is_set(value: object) -> bool:
+    """Whether a flag is true, a count is not 0, also as text, or an object or list not empty."""
+    if isinstance(value, dict | list):
+        return bool(value)
+    return isinstance(value, str | int | float) and str(value).lower() not in {"", "0", "false"}
