@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from inspect import signature
 from pathlib import Path
 from typing import Final
 
@@ -53,7 +54,12 @@ def read_raw_table(
         UnknownNameError: No format of that name or suffix.
     """
     file_format = _find_format(path, layout) or _guess_format(path, kind)
-    table = file_format.read_table(path, kind, has_ranks=has_ranks, columns=layout.columns)
+    options = {} if layout.encoding is None else {"encoding": layout.encoding}
+    if options and "encoding" not in signature(file_format.read_table).parameters:
+        raise DataError(f"{path}: encoding: this format has none: delete the option")
+    table = file_format.read_table(
+        path, kind, has_ranks=has_ranks, columns=layout.columns, **options
+    )
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table if layout.format is None else replace(table, bare={})
