@@ -33,6 +33,7 @@ from fusion_bench.io.dataset_config import (
 from fusion_bench.io.formats import source_name
 from fusion_bench.io.json_objects import load_queries, parse_query
 from fusion_bench.io.load_records import check_score_space, load_stated_qrels, load_stated_run
+from fusion_bench.io.raw_files import DEFAULT_LAYOUT
 from fusion_bench.measures import Measure, measure_classes
 from fusion_bench.measures.aliases import resolve_alias
 
@@ -94,9 +95,11 @@ def read_run(given: object, name: str | None = None, settings: FileSettings = NO
         return load_stated_run(path, name or source_name(path), settings)
     own = getattr(given, "name", None)
     label = name or (own if isinstance(own, str) and own else "run")
-    read_options = settings.list(label, "").read_options
+    spec = settings.list(label, "")
+    if spec.layout.key != DEFAULT_LAYOUT.key:
+        raise ConfigError(f"{label}: columns and encoding are those of files: delete them")
     try:
-        return Run.from_dict(label, given, read_options=read_options)
+        return Run.from_dict(label, given, read_options=spec.read_options)
     except DataError as error:
         raise DataError(f"run {name!r}: {error}" if name else str(error)) from None
 

@@ -242,7 +242,7 @@ def parse_grades(values: Any, scale: Mapping[str, int]) -> IntArray:  # noqa: AN
     try:
         return parse_whole_numbers(values, "grade")
     except DataError as error:
-        names = sorted({label_value(value) for value in values}, key=lambda name: (len(name), name))
+        names = sorted({label_value(value) for value in values})
         is_scale = len(names) <= MOST_LABELS and "," not in "".join(names)
         if not is_scale or all(map(is_whole, names)):
             raise
