@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -70,14 +70,18 @@ def _request_qrels(
             f"{quote(str(file))}', or name a file of them as 'qrels'"
         )
     location = ("qrels",) if isinstance(paths.source.data["qrels"], str) else ("qrels", "path")
-    return [FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)]
+    path, options = paths.existing(spec.qrels.path, *location), spec.qrels.grade_options
+    return [FileRequest(path, layout=spec.qrels.layout, grade_options=options)]
 
 
 def _request_judges(spec: DatasetSpec, paths: DatasetPaths) -> dict[str, FileRequest]:
     """The files of the further judges: ``judges/NAME`` → the file, which must be there."""
     return {
         f"judges/{name}": FileRequest(
-            paths.existing(judge.path, "judges", name, "path"), name, layout=judge.layout
+            paths.existing(judge.path, "judges", name, "path"),
+            name,
+            layout=judge.layout,
+            grade_options=judge.grade_options,
         )
         for name, judge in spec.judges.items()
     }
@@ -460,9 +464,14 @@ class Dataset(TableView):
                 "engine": ENGINE,
             }
         )
+        if self.spec.qrels is not None:
+            stated = self.spec.qrels.model_dump(
+                include={"grades", "on_duplicate", "ids"}, exclude_defaults=True
+            )
+            whole |= Fingerprint.of_settings({f"qrels.{key}": stated[key] for key in stated})
         whole |= _fingerprint_queries(self.qrels, self.queries, all_fields=True)
         for key, run in self._lists().items():
-            settings = {"roles": sorted(run.roles), **asdict(run.read_options)}
+            settings = {"roles": sorted(run.roles), **run.read_options.settings}
             if key.startswith("rerank/"):
                 settings["score_space"] = self.spec.rerank[run.name].score_space
             whole |= Fingerprint.of_table(key, run) | Fingerprint.of_settings({key: settings})
