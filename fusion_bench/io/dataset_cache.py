@@ -233,7 +233,7 @@ def _open_array(path: Path) -> Array:
 log = logging.getLogger("fusion_bench.io")
 
 #: Raised when the same files give other arrays than before.
-FORMAT: Final = 7
+FORMAT: Final = 8
 FOLDER: Final = ".fusion_bench_cache"
 #: Bytes of input below which reading costs less than looking.
 MIN_INPUT: Final = 1 << 20
