@@ -391,6 +391,20 @@ def _dealt(run: Run, source: Run) -> float:
     return hits / compared if compared else 0.0
 
 
+def _find_reused_run(dataset: Dataset, run: Run, check: RerankListCheck) -> str | None:
+    """The run whose scores a rerank list deals out in another order; a copy of a run does not."""
+    if check.reused_run is None:
+        return None
+    source = dataset.runs[check.reused_run]
+    rows = dict(query_slices(source.queries, source.offsets))
+    for query, part in query_slices(run.queries, run.offsets):
+        own = run.vocabulary.decode(run.documents[part])
+        given = source.documents[rows.get(query, slice(0))][: len(own)]
+        if own != source.vocabulary.decode(given):
+            return check.reused_run
+    return None
+
+
 def _tied_at_top(run: Run) -> float:
     sizes = np.diff(run.offsets)
     begins, sizes = run.offsets[:-1][sizes > 0], sizes[sizes > 0]
@@ -490,7 +504,7 @@ def _rerank_facts(
     check = check_rerank_list(run, space, aligned, dict(dataset.runs))
     facts: dict[str, Any] = {
         "problems": tuple(describe_problems(check)),
-        "reused_run": check.reused_run,
+        "reused_run": _find_reused_run(dataset, run, check),
         "degraded_queries": len(dataset.degraded(run.name)),
     }
     if meta is None:
