@@ -8,6 +8,7 @@
     │   └── UnknownNameError    a name that nothing answers to; lists the known ones
     │       └── UnknownKeyError the same in square brackets; a KeyError too
     ├── AlignmentError          runs and judgements that do not belong together
+    ├── DataCheckError          ids do not meet, or a list is not what it seems
     ├── MissingExtraError       an optional dependency is not installed
     ├── CostLimitError          the next call could cost more than was allowed
     └── ProviderError           a remote or local model did not answer as it should
@@ -17,8 +18,8 @@ A message is one line: where, the rule, what was given, what is allowed, what to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Final, Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final, Literal, TypeAlias
 
 
 class FusionBenchError(Exception):
@@ -36,6 +37,18 @@ class DataError(FusionBenchError):
     def __init__(self, message: str, *, row: int | None = None) -> None:
         super().__init__(message)
         self.row = row
+
+
+class DataCheckError(FusionBenchError):
+    """Nothing is concluded: document ids do not meet, or a check finds a list false.
+
+    Attributes:
+        obstacles: Each cause as a record: ``key``, ``kind``, ``text``, ``remedy``, ``lists``, …
+    """
+
+    def __init__(self, message: str, obstacles: Sequence[Mapping[str, Any]] = ()) -> None:
+        super().__init__(message)
+        self.obstacles = tuple(obstacles)
 
 
 class ConfigError(FusionBenchError):

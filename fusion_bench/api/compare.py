@@ -11,6 +11,7 @@ from typing import Any
 from fusion_bench.api import inputs
 from fusion_bench.api.fuse import name_systems, skips_lists_unasked
 from fusion_bench.api.results import Comparisons
+from fusion_bench.config.options import allow_obstacles
 from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
@@ -138,6 +139,8 @@ def run_experiment(
     cache: bool = True,
     detail: Collection[str] = (),
     plugins: Sequence[str | os.PathLike[str]] = (),
+    allow_unmatched: bool = False,
+    allow_suspect: bool = False,
 ) -> Report:
     """Run an experiment, as ``fusion-bench eval`` does.
 
@@ -154,8 +157,11 @@ def run_experiment(
         detail: Systems whose top documents ``.details()`` lists too, beside the baseline, the
             best, the guarded and the tuned one.
         plugins: Python files to execute for this run, as ``--plugin`` does.
+        allow_unmatched: Go on although document ids do not meet.
+        allow_suspect: Go on although a check finds a list false.
 
     Raises:
+        DataCheckError: Document ids do not meet, or a check finds a list false.
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
     from fusion_bench.checks.lint import check_ignored, lint_datasets  # a comparison has no file
@@ -176,6 +182,7 @@ def run_experiment(
             where={k: (v,) if isinstance(v, str) else tuple(v) for k, v in (where or {}).items()},
             cache=cache,
             details=collector,
+            allowed=allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect),
         )
         report = report.model_copy(update={"lint": lint_datasets(experiment, origin, places)})
     collector.forget_views()
@@ -193,6 +200,8 @@ def compare(
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
     detail: Collection[str] = (),
+    allow_unmatched: bool = False,
+    allow_suspect: bool = False,
     **options: Any,  # noqa: ANN401 - the models check them
 ) -> Comparisons:
     """Compare systems with a baseline: means, paired differences, intervals, adjusted p-values.
@@ -213,12 +222,15 @@ def compare(
         queries: Types, groups and splits: a path, or ``{id: …}``.
         detail: Systems whose top documents ``.details()`` lists too, beside the baseline and the
             best one.
+        allow_unmatched: Go on although document ids do not meet.
+        allow_suspect: Go on although a check finds a list false.
         options: Keys of an experiment (``alpha``, ``correction``, ``min_gain``, ``resamples``,
             ``seed``, ``ties``, ``split``, ``query_type``), and of a dataset (``binary_relevance``,
             ``groups``, ``judgments``); how lists are read, by name (``order``, ``ids``,
             ``drop_own_id``, ``encoding``), and judgments (``grades``, ``on_duplicate``).
 
     Raises:
+        DataCheckError: Document ids do not meet, or a check finds a list false.
         FusionBenchError: Something breaks a rule; says what.
 
     >>> qrels = {"q1": {"d1": 1}, "q2": {"d3": 1}}
@@ -252,7 +264,8 @@ def compare(
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
     collector = DetailsCollector(tuple(detail))
     collector.check_names(experiment, "compare: detail")
-    report = run_on_datasets(experiment, source, [dataset], details=collector)
+    allowed = allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect)
+    report = run_on_datasets(experiment, source, [dataset], details=collector, allowed=allowed)
     if any(s.class_key is not None or skips_lists_unasked(s) for s in experiment.systems.values()):
         from fusion_bench.checks.lint import describe_dataset, lint_experiment  # most need none
 

@@ -21,6 +21,7 @@ from fusion_bench.api.inputs import (
 )
 from fusion_bench.api.results import ResultView
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.options import ObstacleKind, allow_obstacles
 from fusion_bench.config.plugin_files import loaded_plugins
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace
@@ -176,6 +177,8 @@ def tune(
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
+    allow_unmatched: bool = False,
+    allow_suspect: bool = False,
     **options: Any,  # noqa: ANN401 - the models check them
 ) -> TuningResult:
     """Tune a system's parameters, and test the gain on queries that did not choose them.
@@ -195,6 +198,8 @@ def tune(
         rerankers: Rerank lists by name, for a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
+        allow_unmatched: Go on although document ids do not meet.
+        allow_suspect: Go on although a check finds a list false.
         options: Keys of ``tune:`` (``parameters``, ``sampler``, ``seed``, ``folds``, ``held_out``,
             ``min_gain``, ``timeout``, ``looks``, …), ``alpha``, ``ties``, and of a dataset
             ``binary_relevance``, ``groups``, ``judgments``; how files are read, as for ``compare``.
@@ -204,6 +209,7 @@ def tune(
         an interrupt, of what was tried so far.
 
     Raises:
+        DataCheckError: Document ids do not meet, or a check finds a list false.
         FusionBenchError: Something breaks a rule, or there are too few queries to split; says what.
     """
     data = {key: options.pop(key) for key in DATA_OPTIONS & set(options)}
@@ -231,7 +237,8 @@ def tune(
         options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}
     settings = parse_model(TuneSettings, given, "tune")
-    return _run(experiment, source, settings, dataset, dataset_folder(qrels))
+    allowed = allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect)
+    return _run(experiment, source, settings, dataset, dataset_folder(qrels), allowed)
 
 
 def _name_ranges(space: Mapping[str, object], system: System) -> dict[str, object]:
@@ -254,6 +261,7 @@ def _run(
     settings: TuneSettings,
     dataset: Dataset,
     folder: Path | None,
+    allowed: Collection[ObstacleKind],
 ) -> TuningResult:
     """Tune; ``folder`` is that of the dataset, None for data in memory."""
     for name in dataset.rerankers if settings.degraded == "refuse" else ():
@@ -270,7 +278,7 @@ def _run(
         looks=find_ledger(
             settings.looks, alpha=experiment.alpha, base=None, dataset=folder, out=None
         ),
-        untuned=evaluate_untuned(experiment, source, dataset, objective),
+        untuned=evaluate_untuned(experiment, source, dataset, objective, allowed=allowed),
     )
     return TuningResult(run.run("tune", report_provenance(experiment, source)), objective)
 
@@ -284,6 +292,8 @@ def gate(
     folders: Collection[str | os.PathLike[str]] | None = None,
     base: str | None = None,
     plugins: Sequence[str | os.PathLike[str]] = (),
+    allow_unmatched: bool = False,
+    allow_suspect: bool = False,
 ) -> GateVerdict:
     """Check an experiment's candidate for regressions against its committed baseline.
 
@@ -298,6 +308,8 @@ def gate(
             where changed lists cannot reproduce it.
         plugins: Python files to execute for this run, as ``--plugin`` does: without ``update`` only
             those that the baseline names.
+        allow_unmatched: Go on although document ids do not meet.
+        allow_suspect: Go on although a check finds a list false.
 
     Returns:
         The verdict: ``headline``, ``checks``, ``exit_code``, …; writes no file without ``update``
@@ -311,7 +323,8 @@ def gate(
     known = list_plugins(read_baseline(file, path)) if plugins and update is None else None
     with loaded_plugins([*map(Path, plugins)], known):
         parsed, source = read_experiment(path)
-        inputs = GateInputs(parsed, source, find_folders(folders, path))
+        allowed = allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect)
+        inputs = GateInputs(parsed, source, find_folders(folders, path), allowed=allowed)
         if update is not None:
             update_baseline(inputs, file, update, anchor=anchor)
         return run_gate(inputs, file, base)

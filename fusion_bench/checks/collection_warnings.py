@@ -14,6 +14,7 @@ from fusion_bench.checks.judges import (
     ListFamily,
     find_judge_warnings,
 )
+from fusion_bench.checks.obstacles import find_meeting_warnings
 from fusion_bench.checks.query_warnings import HELD_OUT, describe_near_duplicates, warn_held_out
 from fusion_bench.checks.records import DataWarning, JudgeInfo, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import SPARSE
@@ -33,6 +34,7 @@ AS_READ: Final = "as read"
 V2_DISABLED: Final = "v2 disabled"
 #: Keys of the warnings that stand before those of the lists …
 BEFORE_LISTS: Final = (
+    *("unmatched documents", "disjoint lists", "few judged documents"),
     *(MACHINE_JUDGE, SHARED_FAMILY, OTHER_SCALE, "nothing relevant", "one grade"),
     *(HELD_OUT, "synthetic queries", IGNORED_QUERIES, "caveat", NOT_REPLAYABLE),
     *("v2 differs", V2_DISABLED),
@@ -438,6 +440,7 @@ def find_data_warnings(
     """
     for run in runs:
         yield from find_list_warnings(run, MAX_UNMATCHED * queries)
+    yield from find_meeting_warnings(runs)
     yield from _find_cut_measures(configs, measures)
     yield from _find_negative_scores(runs, configs)
 

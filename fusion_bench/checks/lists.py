@@ -195,13 +195,21 @@ def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, A
     names, ranks = (
         (aligned.sources, aligned.ranks) if is_source else (aligned.rerankers, aligned.rerank_ranks)
     )
+    constant = count_constant_lists(run, judged)
+    several = _count_queries(run, np.diff(run.offsets) > 1, judged) if constant else 0
+    is_by_score = run.read_options.rank_from == "score" and run.read_options.source_ties == "trec"
     facts: dict[str, Any] = {
-        "constant_lists": count_constant_lists(run, judged),
+        "constant_lists": constant,
+        "is_constant": is_by_score and 0 < constant == several,
+        "delimiter_scores": _count_delimiters(run),
         "float32_queries": count_changed_by_float32(run, judged),
         "lowest_score": lowest_score(run),
     }
-    is_used = run.name in names
-    both = measure_both_orders(aligned, ranks[names.index(run.name)]) if is_used else None
+    both = None
+    if run.name in names:
+        row = names.index(run.name)
+        facts |= _meeting_facts(aligned, row if is_source else row + len(aligned.sources))
+        both = measure_both_orders(aligned, ranks[row])
     if both is not None:
         facts |= {
             "mean_as_read": both.as_read,
@@ -217,6 +225,42 @@ def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, A
         if column is not None:
             facts |= zip(("rank_column_lists", "opposed_rank_lists"), column, strict=True)
     return facts
+
+
+def _meeting_facts(aligned: AlignedRuns, place: int) -> dict[str, Any]:
+    """How far the documents of a list are those of the judgments and of the other lists.
+
+    Args:
+        aligned: With the list.
+        place: Of the list among sources and rerank lists.
+    """
+    common, (places, judged) = aligned.common_documents, aligned.top_documents[place].tolist()
+    keys = [f"runs/{name}" for name in aligned.sources]
+    keys += [f"rerank/{name}" for name in aligned.rerankers]
+    smaller = np.minimum(common.diagonal(), common[place, place])
+    return {
+        "has_judged_documents": bool(common[place, -1]) or not common[place, place],
+        "judged_share": judged / places if places else None,
+        "common_documents": {
+            key: float(common[place, t] / smaller[t])
+            for t, key in enumerate(keys)
+            if t != place and smaller[t]
+        },
+    }
+
+
+#: What parts the sub-queries of a hybrid answer of OpenSearch without a normalization pipeline.
+DELIMITERS: Final = (-9549511920.4881596047, -4422440593.9791198149)
+#: Servers write them as 32-bit floats.
+DELIMITER_ROUNDING: Final = 1e-6
+
+
+def _count_delimiters(run: Run) -> int:
+    """How many scores are none, but part the sub-queries of a hybrid answer."""
+    if (lowest := lowest_score(run)) is None or lowest > max(DELIMITERS) / 2:
+        return 0
+    near = [np.isclose(run.scores, each, rtol=DELIMITER_ROUNDING, atol=0) for each in DELIMITERS]
+    return int(np.count_nonzero(near[0] | near[1]))
 
 
 #: Scores count as equal to the first stage's up to this part of them: files keep few decimals.
@@ -356,6 +400,20 @@ def _dealt(run: Run, source: Run) -> float:
     return hits / compared if compared else 0.0
 
 
+def _find_reused_run(dataset: Dataset, run: Run, check: RerankListCheck) -> str | None:
+    """The run whose scores a rerank list deals out in another order; a copy of a run does not."""
+    if check.reused_run is None:
+        return None
+    source = dataset.runs[check.reused_run]
+    rows = dict(query_slices(source.queries, source.offsets))
+    for query, part in query_slices(run.queries, run.offsets):
+        own = run.vocabulary.decode(run.documents[part])
+        given = source.documents[rows.get(query, slice(0))][: len(own)]
+        if own != source.vocabulary.decode(given):
+            return check.reused_run
+    return None
+
+
 def _tied_at_top(run: Run) -> float:
     sizes = np.diff(run.offsets)
     begins, sizes = run.offsets[:-1][sizes > 0], sizes[sizes > 0]
@@ -456,6 +514,7 @@ def _rerank_facts(
     check = check_rerank_list(run, space, aligned, dict(dataset.runs))
     facts: dict[str, Any] = {
         "problems": tuple(describe_problems(check)),
+        "reused_run": _find_reused_run(dataset, run, check),
         "degraded_queries": len(dataset.degraded(run.name)),
     }
     if meta is None:

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 from pydantic import Field
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
+from fusion_bench.config.options import ObstacleKind
 from fusion_bench.data.query_groups import LinkReason
 
 
@@ -24,6 +25,26 @@ class DataWarning(ReportRecord):
     key: str
     text: str
     evidence: dict[str, Any] = Field(default_factory=dict)
+
+
+class Obstacle(DataWarning):
+    """Why nothing is concluded from the data before somebody looks at them.
+
+    Attributes:
+        kind: ``unmatched`` = document ids do not meet; ``suspect`` = a check finds that a list is
+            not what it seems.
+        remedy: What to do.
+        lists: The lists that cause it: ``runs/NAME``, ``rerank/NAME``.
+    """
+
+    kind: ObstacleKind
+    remedy: str
+    lists: tuple[str, ...]
+
+    @property
+    def statement(self) -> str:
+        """The cause and the remedy, and the option that goes on all the same."""
+        return f"{self.text} {self.remedy} --allow-{self.kind} goes on all the same."
 
 
 Severity: TypeAlias = Literal["warning", "note"]
@@ -95,6 +116,16 @@ class ListInfo(ReportRecord):
         opposed_rank_lists: Those of them in which the two mostly contradict each other.
         has_known_documents: Whether any document of a run is judged at all, and any of a rerank
             list in some run; where none is, the ids are most likely of two kinds.
+        has_judged_documents: Whether any of its documents is judged for any query; True where it
+            returns nothing for the judged queries.
+        judged_share: Share of its first ten places, over all judged queries, that hold such a
+            document; None = it has none.
+        common_documents: Other list, as ``runs/NAME`` or ``rerank/NAME`` → the share of the
+            documents of the smaller one that the other has.
+        is_constant: Whether all lists of two documents or more have one score and its ranks come
+            from the scores.
+        delimiter_scores: Scores with which OpenSearch's hybrid answers part their sub-queries.
+        reused_run: The run whose scores a rerank list has in another order; None = none.
         problems: What a look at a rerank list's scores found, a sentence each.
         degraded_queries: Queries of a rerank list that the provider it names did not score, or
             not readably where that makes the list a degraded one.
@@ -133,12 +164,23 @@ class ListInfo(ReportRecord):
     rank_column_lists: int = 0
     opposed_rank_lists: int = 0
     has_known_documents: bool = True
+    has_judged_documents: bool = True
+    judged_share: OptionalFloat = None
+    common_documents: dict[str, float] = Field(default_factory=dict)
+    is_constant: bool = False
+    delimiter_scores: int = 0
+    reused_run: str | None = None
     problems: tuple[str, ...] = ()
     degraded_queries: int = 0
     unread_scores: dict[str, tuple[int, ...]] = Field(default_factory=dict)
     provider: str | None = None
     ledger: dict[str, Any] | None = None
     held_out: dict[str, int] = Field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        """``runs/NAME`` or ``rerank/NAME``."""
+        return f"{'runs' if self.kind == 'run' else 'rerank'}/{self.name}"
 
     @property
     def title(self) -> str:

@@ -24,7 +24,7 @@ import typer
 from fusion_bench.cli.application.console import echo_error, error_format
 from fusion_bench.cli.application.exit_codes import CommandInterruptedError, ExitCode
 from fusion_bench.cli.application.progress import progress_lines
-from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.errors import ConfigError, DataCheckError, FusionBenchError
 from fusion_bench.util.signals import handlers
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _check_address_limit()
             with handlers.raise_in_command(), progress_lines(given[0] if given else ""):
                 return _run_command(given)
+        except DataCheckError as error:
+            _fail(str(error), answer="check the data", obstacles=error.obstacles)
         except FusionBenchError as error:
             _fail(str(error))
         except OSError as error:
@@ -118,12 +120,17 @@ def _run_command(arguments: list[str]) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _fail(message: str) -> None:
-    """Print an error where the result would stand; on standard error if nothing can stand there."""
+def _fail(message: str, **facts: object) -> None:
+    """Print an error where the result would stand; on standard error if nothing can stand there.
+
+    Args:
+        message: The error.
+        facts: What ``--json`` says beside it.
+    """
     try:
-        echo_error(message, replaces_result=True)
+        echo_error(message, replaces_result=True, facts=facts)
     except OSError:
-        echo_error(message)
+        echo_error(message, facts=facts)
     _drop_output()
 
 

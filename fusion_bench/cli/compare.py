@@ -15,6 +15,7 @@ from fusion_bench.cli.application.console import check_paper_options, paper_file
 from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import (
     Argument,
+    CheckOptions,
     Count,
     File,
     Folder,
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class CompareOptions(
-    file_options.ColumnOptions, PaperOptions, base.PluginOptions, base.PageOptions
+    file_options.ColumnOptions, CheckOptions, PaperOptions, base.PluginOptions, base.PageOptions
 ):
     """Options of ``compare``.
 
@@ -87,7 +88,8 @@ def command(options: CompareOptions) -> None:
     check_paper_options(options, None if options.qrels is None else measures)
     if options.qrels is None:
         refuse_inputs(map(file_options.report_file, map(Path, options.files)))
-        base.refuse(options, "does not go with reports", *RUN_OPTIONS, "plugins")
+        of_runs = (*RUN_OPTIONS, "plugins", "allow_unmatched", "allow_suspect")
+        base.refuse(options, "does not go with reports", *of_runs)
         records, page, texts = _compare_reports(options)
         print_result(records, page, options, write(texts))
     else:
@@ -138,6 +140,7 @@ def _compare_runs(
             settings=options.state_files(lists),
             details=collector,
             progress=progress,
+            allowed=options.allowed,
         )
     steps = tuple(after_compare(qrels, lists, options.words(*RUN_OPTIONS)))
     page = replace(build_page(report), next_steps=steps)

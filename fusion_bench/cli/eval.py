@@ -10,10 +10,19 @@ import typer
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import check_paper_options, paper_files, print_result
-from fusion_bench.config.options import Folder, Name, Option, PaperOptions, PictureOptions
+from fusion_bench.config.options import (
+    CheckOptions,
+    Folder,
+    Name,
+    Option,
+    PaperOptions,
+    PictureOptions,
+)
 
 
-class EvalOptions(base.ExperimentOptions, PaperOptions, PictureOptions, base.PageOptions):
+class EvalOptions(
+    base.ExperimentOptions, CheckOptions, PaperOptions, PictureOptions, base.PageOptions
+):
     """Options of ``eval``.
 
     Attributes:
@@ -77,6 +86,7 @@ def command(options: EvalOptions) -> None:
             where=read_conditions(options.where),
             progress=progress,
             details=collector,
+            allowed=options.allowed,
         )
         report = report.model_copy(update={"lint": lint_datasets(parsed, source, folders)})
         details = None

@@ -14,7 +14,7 @@ import typer
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console
 from fusion_bench.cli.application.exit_codes import ExitCode
-from fusion_bench.config.options import File, Folder, Name, Option, PageFileOptions
+from fusion_bench.config.options import CheckOptions, File, Folder, Name, Option, PageFileOptions
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.util.files import baseline_path, name_experiment, resolve_path
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from fusion_bench.report.page import Page
 
 
-class GateOptions(base.ExperimentOptions, PageFileOptions, base.PageOptions):
+class GateOptions(base.ExperimentOptions, CheckOptions, PageFileOptions, base.PageOptions):
     """Options of ``gate``.
 
     Attributes:
@@ -135,7 +135,7 @@ def _run_gate(options: GateOptions, path: Path) -> tuple[Page, GateVerdict]:
 
     with options.open() as opened:
         refuse_inputs((path,))
-        inputs = GateInputs(*opened)
+        inputs = GateInputs(*opened, options.allowed)
         verdict = run_gate(inputs, path, options.commit)
     _print_annotations(verdict, inputs.source, inputs.policy)
     steps = tuple(after_gate(verdict, inputs, path, options))
@@ -188,7 +188,7 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
     from fusion_bench.report.terminal import print_next_steps
 
     with options.open() as opened:
-        inputs = GateInputs(*opened)
+        inputs = GateInputs(*opened, options.allowed)
         new = update_baseline(inputs, path, options.reason or "", anchor=options.anchor)
         warnings = [] if options.json else _list_update_warnings(inputs, new)
     last, number = new.history[-1], len(new.history)
@@ -243,7 +243,7 @@ def _run_self_test(options: GateOptions, out: Path) -> None:
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
 
     with options.open() as opened:
-        inputs = GateInputs(*opened)
+        inputs = GateInputs(*opened, options.allowed)
         result = run_self_test(inputs, against=options.against, runs=options.runs or 2000)
         page = build_self_test_page(result, f"Self-test of {name_experiment(inputs.source.path)}")
         paths = write_self_test(result, page, out)

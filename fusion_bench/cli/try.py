@@ -14,7 +14,14 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import console, file_options
 from fusion_bench.cli.application.next_steps import after_try, format_command
 from fusion_bench.config.models import parse_model
-from fusion_bench.config.options import Argument, Folder, Name, PaperOptions, PictureOptions
+from fusion_bench.config.options import (
+    Argument,
+    CheckOptions,
+    Folder,
+    Name,
+    PaperOptions,
+    PictureOptions,
+)
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.io.outputs import refuse_inputs
 from fusion_bench.measures.aliases import list_renamed
@@ -33,6 +40,7 @@ if TYPE_CHECKING:
 class TryOptions(
     file_options.ListOptions,
     file_options.ColumnOptions,
+    CheckOptions,
     PaperOptions,
     PictureOptions,
     base.PluginOptions,
@@ -107,7 +115,12 @@ def _plan_files(options: TryOptions) -> Compare:
 
     given = _read_options(options)
     refuse_inputs([*given.runs.values(), *(each.path for each in given.rerankers.values())])
-    return lambda progress: (compare_starter_systems(given, progress), partial(save_starter, given))
+
+    def compare(progress: Progress) -> tuple[StarterComparison | None, Save]:
+        done = compare_starter_systems(given, progress, allowed=options.allowed)
+        return done, partial(save_starter, given)
+
+    return compare
 
 
 def _plan_dataset(options: TryOptions) -> Compare:
@@ -126,7 +139,9 @@ def _plan_dataset(options: TryOptions) -> Compare:
     def compare(progress: Progress) -> tuple[StarterComparison | None, Save]:
         dataset, starter = read_starter_dataset(path, options.engine)
         refuse_inputs(dataset.spec.file_paths(path.parent))
-        done = compare_starter_dataset(dataset, starter, measures, progress)
+        done = compare_starter_dataset(
+            dataset, starter, measures, progress, allowed=options.allowed
+        )
         return done, partial(save_dataset_experiment, path, starter, measures)
 
     return compare

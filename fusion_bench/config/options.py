@@ -26,6 +26,8 @@ from typing import (
 from fusion_bench.config.models import MOST_RANK
 
 R = TypeVar("R")
+#: What an obstacle is about: ids that do not meet, or a list that a check finds false.
+ObstacleKind: TypeAlias = Literal["unmatched", "suspect"]
 
 #: A line of ``Attributes:``: the name of a field and the beginning of its help.
 ATTRIBUTE = re.compile(r" {4}(\w+): (.*)")
@@ -95,6 +97,29 @@ class Options:
         own = {each.name for each in fields(self)} - set(others)  # type: ignore[arg-type] # subclasses are
         named = {name: getattr(self, name) for name in names if name in own}
         return function(*values, **named, **others)
+
+
+class CheckOptions(Options):
+    """What stops no answer.
+
+    Attributes:
+        allow_unmatched: Go on although document ids do not meet.
+        allow_suspect: Go on although a check finds a list false.
+    """
+
+    allow_unmatched: bool = False
+    allow_suspect: bool = False
+
+    @property
+    def allowed(self) -> tuple[ObstacleKind, ...]:
+        """The kinds of obstacles that stop nothing."""
+        return allow_obstacles(unmatched=self.allow_unmatched, suspect=self.allow_suspect)
+
+
+def allow_obstacles(*, unmatched: bool, suspect: bool) -> tuple[ObstacleKind, ...]:
+    """The kinds of obstacles that stop nothing, as two switches say."""
+    kinds: dict[ObstacleKind, bool] = {"unmatched": unmatched, "suspect": suspect}
+    return tuple(kind for kind, is_allowed in kinds.items() if is_allowed)
 
 
 class PageFileOptions(Options):

@@ -168,6 +168,11 @@ class AlignedRuns(TableView):
         ideal_grades: Positive grades of each query's judgements, greatest first.
         ties: Tie rule: ``trec`` = greater document id first; ``first_seen`` = order of first
             appearance over the sources.
+        common_documents: (S+R+1, S+R+1): documents that two of the sources, rerank lists and, last,
+            the judgments share, over all judged queries of the dataset; one with itself = all of
+            its own. Counted before any query or source is left out.
+        top_documents: (S+R, 2): places in the first tens of each list over the same queries, and
+            those of them that hold a document that is judged for any query.
         binary_relevance: The grade from which a document is relevant to what learns from it.
         words: Number of words of each query's text, None = no text known, (Q,); empty = of none.
         records: What is known of each query, (Q,); empty = nothing.
@@ -200,6 +205,8 @@ class AlignedRuns(TableView):
     ideal_offsets: IntArray
     ideal_grades: IntArray
     ties: Ties = "trec"
+    common_documents: IntArray = field(default_factory=lambda: np.zeros((0, 0), np.int64))
+    top_documents: IntArray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     binary_relevance: int = 1
     words: tuple[int | None, ...] = ()
     records: tuple[Query, ...] = field(default=(), repr=False)

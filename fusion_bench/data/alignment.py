@@ -7,7 +7,7 @@ greatest id down, so that sorted keys stand in the order of the ``trec`` rule.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace, Switch
 from fusion_bench.data.run import Run
 from fusion_bench.errors import AlignmentError
+
+#: The first places of a list, whose documents are compared with the judgments.
+TOP: Final = 10
 
 
 def align(
@@ -55,6 +58,7 @@ def align(
         _row_keys(table, code, qrels.queries, bits)
         for table, code in zip(tables, codes, strict=True)
     ]
+    common, top = _count_common_documents(tables, codes, keys, len(vocabulary))
     del codes  # the arrays below are large enough
     candidates = np.sort(np.concatenate(keys[: len(runs)]))
     candidates = candidates[(candidates >= 0) & (np.diff(candidates, prepend=-1) > 0)]
@@ -83,6 +87,8 @@ def align(
         ideal_offsets=ideal_offsets,
         ideal_grades=ideal_grades,
         ties=ties,
+        common_documents=common,
+        top_documents=top,
         spaces=dict(spaces or {}),
         qrels=qrels,
     )
@@ -122,6 +128,33 @@ def _row_keys(table: Run | Qrels, codes: IntArray, queries: tuple[str, ...], bit
     keys = np.repeat((query + 1) << bits, np.diff(table.offsets))
     keys += ~codes[table.documents]
     return keys
+
+
+def _count_common_documents(
+    tables: Sequence[Run | Qrels], codes: Sequence[IntArray], keys: Sequence[IntArray], size: int
+) -> tuple[IntArray, IntArray]:
+    """Count documents that tables share, and judged ones in first tens: see ``AlignedRuns``.
+
+    Args:
+        tables: The lists, and the judgments last.
+        codes: The common code of each document of each table.
+        keys: The keys of their rows.
+        size: Number of common codes.
+    """
+    members = np.zeros((len(tables), size), dtype=bool)
+    top = np.zeros((len(tables) - 1, 2), dtype=np.int64)
+    for t in reversed(range(len(tables))):  # the judgments first
+        table, is_asked = tables[t], keys[t] >= 0
+        members[t, codes[t][table.documents[is_asked]]] = True
+        if isinstance(table, Run):
+            first = codes[t][table.documents[is_asked & (table.ranks <= TOP)]]
+            top[t] = len(first), np.count_nonzero(members[-1, first])
+    common = np.zeros((len(tables), len(tables)), dtype=np.int64)
+    for t, row in enumerate(members):
+        common[t, : t + 1] = common[: t + 1, t] = [
+            np.count_nonzero(row & other) for other in members[: t + 1]
+        ]
+    return common, top
 
 
 def _find_rows(candidates: IntArray, keys: IntArray) -> tuple[IntArray, IntArray]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.own_methods import describe_own
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.qrels import Qrels
@@ -167,6 +168,7 @@ def compare_files(
     settings: FileSettings = NO_SETTINGS,
     details: DetailsCollector | None = None,
     progress: Progress = ignore_progress,
+    allowed: Collection[ObstacleKind] = (),
 ) -> Report:
     """Compare run files with the first of them.
 
@@ -178,9 +180,11 @@ def compare_files(
         settings: What is stated of the files beside their paths.
         details: Collects what stands behind the values; None = nobody asks.
         progress: Called as the work goes on.
+        allowed: Obstacles that do not stop the comparison.
 
     Raises:
         DataError: A file breaks a rule.
+        DataCheckError: Document ids do not meet, or a check finds a list false.
     """
     progress(f"reading {pluralize(len(runs), 'list')}", 0, 1)
     dataset = make_dataset(
@@ -196,4 +200,4 @@ def compare_files(
     experiment, source = make_experiment(
         "compare", systems, dataset=dataset.name, measures=list(measures)
     )
-    return run_on_datasets(experiment, source, [dataset], progress, details)
+    return run_on_datasets(experiment, source, [dataset], progress, details, allowed=allowed)

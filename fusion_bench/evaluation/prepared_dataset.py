@@ -14,8 +14,9 @@ from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
+from fusion_bench.checks.obstacles import find_obstacles
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
-from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates
+from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates, Obstacle
 from fusion_bench.checks.unjudged import judgment_kind
 from fusion_bench.config.query_types import PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
@@ -94,6 +95,16 @@ class EvaluationSet:
     def judgment_kind(self) -> JudgmentKind:
         """What the judgments of the evaluated queries say of unjudged documents."""
         return judgment_kind(self.dataset, self.runs.queries)
+
+    @cached_property
+    def list_infos(self) -> tuple[ListInfo, ...]:
+        """What was noticed about each input list, over the evaluated queries."""
+        return tuple(list_infos([*zip(self.dataset.repeats, self.runs.repeats, strict=True)]))
+
+    @cached_property
+    def obstacles(self) -> tuple[Obstacle, ...]:
+        """What stops an answer: ids that do not meet, lists that a check finds false."""
+        return find_obstacles(self.dataset, self.list_infos)
 
     @property
     def tuning_split(self) -> str | None:
@@ -312,11 +323,6 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
     return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
 
 
-def _task_list_infos(task: EvaluationSet) -> list[ListInfo]:
-    """What was noticed about each input list of a prepared dataset, over its evaluated queries."""
-    return list_infos([*zip(task.dataset.repeats, task.runs.repeats, strict=True)])
-
-
 def find_task_warnings(
     task: EvaluationSet,
     systems: Collection[System],
@@ -331,7 +337,7 @@ def find_task_warnings(
         results: Names of results that are of the first repeat, in the plural.
         near_duplicates: Queries that depend on each other, where they were searched.
     """
-    dataset, queries, every = task.dataset, task.runs.queries, _task_list_infos(task)
+    dataset, queries, every = task.dataset, task.runs.queries, task.list_infos
     used = {name for system in systems for name in (*system.base_runs, *system.reranker_names)}
     return find_warnings(
         [info for info in every if info.name in used],
@@ -362,7 +368,7 @@ def collection_facts(task: EvaluationSet) -> dict[str, Any]:
         "where": dict(experiment.where),
         "binary_relevance": spec.binary_relevance,
         "baseline": experiment.baseline,
-        "runs": tuple(_task_list_infos(task)),
+        "runs": task.list_infos,
         "judge": describe_judge(dataset, experiment.systems.values()),
         "judgment_notes": dataset.qrels.notes,
     }

@@ -56,7 +56,7 @@ class Preference:
         return self.comparison.candidate
 
 
-Kind: TypeAlias = Literal["use", "keep", "judge first", "more queries"]
+Kind: TypeAlias = Literal["check the data", "use", "keep", "judge first", "more queries"]
 
 
 def find_effort(system: System) -> Effort:
@@ -90,8 +90,11 @@ def find_preference(collection: Collection) -> Preference | None:
     """The system that its verdicts allow to recommend; None where none is shown to be better.
 
     Of the first group, the least effort among those that are better than the baseline; where none
-    of the group is, the highest mean of the better ones.
+    of the group is, the highest mean of the better ones. Nothing is recommended from data that
+    must be checked first.
     """
+    if collection.obstacles:
+        return None
     better = [item for item in collection.ranked_comparisons if item.answer in BETTER]
     if not better:
         return None
@@ -129,6 +132,8 @@ def preferred_system(collection: Collection) -> str:
 
 def choose_action(collection: Collection) -> Kind:
     """What the verdicts allow to advise."""
+    if collection.obstacles:
+        return "check the data"
     if find_preference(collection) is not None:
         return "use"
     comparisons = collection.ranked_comparisons
@@ -144,7 +149,7 @@ def find_hidden_difference(collection: Collection) -> ComparisonResult | None:
     None where a system is shown to be better.
     """
     comparisons = collection.ranked_comparisons
-    if not comparisons or find_preference(collection) is not None:
+    if not comparisons or collection.obstacles or find_preference(collection) is not None:
         return None
     first = comparisons[0]
     detectable = first.min_detectable_difference or 0.0

@@ -9,6 +9,7 @@ Format history:
         a comparison instead of ``judged_only_difference``, ``filled`` of a system
     5   ``bounds`` of every measure of a system, ``judged_shares`` of a system
     6   ``slice_bounds`` of a system instead of ``judged_shares``
+    8   ``obstacles``, ``means_of_others``; how far the ids of each list meet
 
 A file that somebody edited would otherwise be shown, compared and planned with as if measured.
 """
@@ -89,7 +90,7 @@ class LazyDetails:
 #: Keys of an experiment that decide p, intervals and answers.
 INFERENCE_KEYS = ("alpha", "correction", "min_gain", "resamples", "seed")
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 
 
 class Provenance(ReportRecord):

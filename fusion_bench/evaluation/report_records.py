@@ -9,7 +9,13 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.checks.records import CompletionBounds, JudgeInfo, ListInfo, NearDuplicates
+from fusion_bench.checks.records import (
+    CompletionBounds,
+    JudgeInfo,
+    ListInfo,
+    NearDuplicates,
+    Obstacle,
+)
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.ordering import FloatArray
@@ -395,6 +401,10 @@ class Collection(TableView, CollectionFacts):
             where none is, no difference corrects for unjudged documents.
         grades: The different grades of their judged documents, ascending; empty = not known.
         queries_without_relevant: Queries without a relevant document; they score 0.
+        means_of_others: System → its mean on the primary measure over the other queries; empty
+            where every query has a relevant document, or none has.
+        obstacles: What stops an answer, though it was allowed to go on: then the answer is to
+            check the data.
         systems: The rows, floor and ceiling rows last.
         comparisons: By measure, in the order of the systems.
         first_group: The systems that are not shown to be worse than any other, over all pairs.
@@ -419,6 +429,8 @@ class Collection(TableView, CollectionFacts):
     has_irrelevant_judgments: bool = True
     grades: tuple[int, ...] = ()
     queries_without_relevant: int
+    means_of_others: dict[str, OptionalFloat] = Field(default_factory=dict)
+    obstacles: tuple[Obstacle, ...] = ()
     systems: tuple[SystemResult, ...]
     comparisons: tuple[ComparisonResult, ...] = ()
     first_group: tuple[str, ...] = ()

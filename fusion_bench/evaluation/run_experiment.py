@@ -10,11 +10,14 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fusion_bench import measures as measure
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.checks.dataset_facts import describe_first_repeat
+from fusion_bench.checks.obstacles import refuse_obstacles
 from fusion_bench.checks.query_warnings import count_synthetic, find_near_duplicates, list_grades
+from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation import results
@@ -36,6 +39,7 @@ from fusion_bench.experiment.experiment import Experiment, find_datasets, read_d
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.files import name_experiment, show_path
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -51,6 +55,7 @@ def run_experiment(
     cache: bool = True,
     progress: Progress = ignore_progress,
     details: DetailsCollector | None = None,
+    allowed: Collection[ObstacleKind] = (),
 ) -> Report:
     """Run an experiment.
 
@@ -64,8 +69,10 @@ def run_experiment(
         cache: Whether what was read before may be taken from the cache beside a dataset.
         progress: Called as the work goes on.
         details: Collects what stands behind the values.
+        allowed: Obstacles that do not stop the comparison.
 
     Raises:
+        DataCheckError: Document ids do not meet, or a check finds a list false.
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
     if details is not None:
@@ -85,7 +92,7 @@ def run_experiment(
     load = load_lists if experiment.crag is None else _load_for_crag
     systems = experiment.systems.values()
     datasets = (load(path, systems, progress, cache=cache) for path in paths)
-    return run_on_datasets(experiment, source, datasets, progress, details)
+    return run_on_datasets(experiment, source, datasets, progress, details, allowed=allowed)
 
 
 def _check(experiment: Experiment, source: Source, paths: Collection[Path]) -> None:
@@ -115,6 +122,7 @@ def run_on_datasets(
     details: DetailsCollector | None = None,
     *,
     samples_ties: bool = True,
+    allowed: Collection[ObstacleKind] = (),
 ) -> Report:
     """Run an experiment on datasets that are at hand; see :func:`run_experiment`.
 
@@ -126,12 +134,14 @@ def run_on_datasets(
         details: Collects what stands behind the values.
         samples_ties: Whether to settle ties inside lists at random, the longest part where there
             are many; what depends on them is unknown otherwise.
+        allowed: Obstacles that do not stop the comparison.
     """
     collections = []
     distributions: dict[str, str] = {}
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
         task = replace(prepare_dataset(experiment, source, dataset), samples_ties=samples_ties)
+        refuse_obstacles(dataset.name, task.obstacles, allowed)
         collections.append(_collection(task, progress, details))
         distributions |= measure.list_distributions(task.measures)
     name = name_experiment(source.path)
@@ -169,7 +179,8 @@ def _collection(
         grouping=spec.grouping,
         has_irrelevant_judgments=task.has_irrelevant_judgments,
         grades=list_grades(dataset.qrels, task.runs.queries),
-        queries_without_relevant=int(measure.no_relevant(task.runs, spec.binary_relevance).sum()),
+        **_describe_empty_queries(task, assessed),
+        obstacles=task.obstacles,
         systems=tuple(results.list_results(task, assessed, sources)),
         fusion=results.compare_fusions(task, assessed, sources),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
@@ -180,6 +191,19 @@ def _collection(
             dataset, *(["CRAG's verdicts"] if task.experiment.crag else [])
         ),
     )
+
+
+def _describe_empty_queries(
+    task: EvaluationSet, assessed: Mapping[str, Assessment]
+) -> dict[str, Any]:
+    """How many queries have nothing relevant, and the primary means over the others."""
+    is_empty = measure.no_relevant(task.runs, task.dataset.spec.binary_relevance)
+    # A graded measure may find something in documents below that grade.
+    is_zero = all((each.values[0, is_empty] == 0).all() for each in assessed.values())
+    means = {}
+    if is_zero and 0 < is_empty.sum() < len(is_empty):
+        means = {n: exact_mean(each.values[0, ~is_empty]) for n, each in assessed.items()}
+    return {"queries_without_relevant": int(is_empty.sum()), "means_of_others": means}
 
 
 def _judge_lists(task: EvaluationSet, assessed: Mapping[str, Assessment]) -> tuple[CragResult, ...]:

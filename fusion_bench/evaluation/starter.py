@@ -7,7 +7,7 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
@@ -15,6 +15,7 @@ from typing import Any, Final, NamedTuple
 
 import yaml
 
+from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace, drop_final
 from fusion_bench.data.run import Run
@@ -142,7 +143,11 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
 
 
 def compare_starter_systems(
-    given: StarterInput, progress: Progress = ignore_progress, *, samples_ties: bool = True
+    given: StarterInput,
+    progress: Progress = ignore_progress,
+    *,
+    samples_ties: bool = True,
+    allowed: Collection[ObstacleKind] = (),
 ) -> StarterComparison:
     """Compare the starter systems on lists that no dataset describes.
 
@@ -150,8 +155,10 @@ def compare_starter_systems(
         given: The files.
         progress: Called as the work goes on.
         samples_ties: Whether to settle ties inside lists at random.
+        allowed: Obstacles that do not stop the comparison.
 
     Raises:
+        DataCheckError: Document ids do not meet, or a check finds a list false.
         ConfigError: A name cannot be used, or there is nothing to compare, or nothing is judged.
         DataError: A file breaks a rule.
     """
@@ -175,7 +182,14 @@ def compare_starter_systems(
     dataset = replace(
         dataset, provenance={name: meta for name, meta in known.items() if meta is not None}
     )
-    done = _compare(dataset, lists.starter, given.measures, progress, samples_ties=samples_ties)
+    done = _compare(
+        dataset,
+        lists.starter,
+        given.measures,
+        progress,
+        samples_ties=samples_ties,
+        allowed=allowed,
+    )
     return done._replace(notes=lists.notes)
 
 
@@ -186,6 +200,7 @@ def _compare(
     progress: Progress,
     *,
     samples_ties: bool = True,
+    allowed: Collection[ObstacleKind] = (),
 ) -> StarterComparison:
     experiment, source = make_experiment(
         "try",
@@ -194,7 +209,9 @@ def _compare(
         baseline=starter.baseline,
         measures=list(measures),
     )
-    report = run_on_datasets(experiment, source, [dataset], progress, samples_ties=samples_ties)
+    report = run_on_datasets(
+        *(experiment, source, [dataset], progress), samples_ties=samples_ties, allowed=allowed
+    )
     return StarterComparison(report, dataset, source, starter.notes)
 
 
@@ -221,6 +238,8 @@ def compare_starter_dataset(
     starter: StarterSystems,
     measures: Sequence[str],
     progress: Progress = ignore_progress,
+    *,
+    allowed: Collection[ObstacleKind] = (),
 ) -> StarterComparison | None:
     """Compare the starter systems on a dataset; None where nothing is judged.
 
@@ -229,13 +248,15 @@ def compare_starter_dataset(
         starter: The systems.
         measures: Measure names, the primary one first.
         progress: Called as the work goes on.
+        allowed: Obstacles that do not stop the comparison.
 
     Raises:
+        DataCheckError: Document ids do not meet, or a check finds a list false.
         ConfigError: A measure is unknown.
     """
     if not dataset.is_judged:
         return None
-    return _compare(dataset, starter, measures, progress)
+    return _compare(dataset, starter, measures, progress, allowed=allowed)
 
 
 def save_dataset_experiment(

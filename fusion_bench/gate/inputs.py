@@ -13,9 +13,10 @@ import numpy as np
 from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.judges import find_dataset_warnings, find_judge_refusals
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
-from fusion_bench.checks.records import LintFinding
+from fusion_bench.checks.records import LintFinding, Obstacle
 from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
@@ -64,12 +65,14 @@ class GateInputs:
         source: Where it was read from.
         folders: Where named datasets live.
         progress: Called with the stage, the steps done and all steps.
+        allowed: Obstacles that stop no check.
     """
 
     experiment: Experiment
     source: Source
     folders: Collection[Path]
     progress: Progress = ignore_progress
+    allowed: Collection[ObstacleKind] = ()
 
     @property
     def policy(self) -> GatePolicy:
@@ -229,6 +232,13 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     )
     # NaN is for the checks to refuse.
     return description.model_copy(update=values)
+
+
+def find_stopping_obstacles(task: EvaluationSet, inputs: GateInputs) -> list[Obstacle]:
+    """What is wrong with the ids or the scores of the candidate's lists, and is not allowed."""
+    used = inputs.candidate.list_keys
+    stopping = [each for each in task.obstacles if each.kind not in inputs.allowed]
+    return [each for each in stopping if used.intersection(each.lists)]
 
 
 def find_unusable_lists(task: EvaluationSet, inputs: GateInputs) -> Iterator[str]:

@@ -11,6 +11,7 @@ Format history:
         ``data_warnings``
     8   ``is_acceptable``
     9   ``unreproduced``, ``base``, ``candidate_line``
+    10  ``obstacles``
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any, Literal, get_args
 
 from pydantic import Field
 
-from fusion_bench.checks.records import DataWarning, LintFinding, NearDuplicates
+from fusion_bench.checks.records import DataWarning, LintFinding, NearDuplicates, Obstacle
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.gate.baseline import LedgerLine, ListChange, PolicyChange, QueryRegression
 from fusion_bench.gate.verdict import ACCEPTED, CheckResult, CheckStatus, GoldenResult, GuardResult
@@ -54,6 +55,7 @@ class GateVerdict(TableView, StoredRecord):
         unreproduced_accepted_by: ``base`` = the file is that of the commit; ``policy`` = the
             sealed policy accepts it; None = nobody, so it blocks.
         refusals: Why the two cannot be compared; then nothing below was computed.
+        obstacles: Ids that do not meet, and lists that a check finds false: these are the refusals.
         config_changes: What differs in the resolved configuration: path → (before, after).
         list_changes: What differs in the lists that the baseline read.
         policy_changes: What differs in the policy; where a change needs an update, it is refused.
@@ -74,7 +76,7 @@ class GateVerdict(TableView, StoredRecord):
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 9
+    format_version: int = 10
     experiment: str
     baseline: str
     system: str
@@ -94,6 +96,7 @@ class GateVerdict(TableView, StoredRecord):
     unreproduced: tuple[str, ...] = ()
     unreproduced_accepted_by: Literal["base", "policy"] | None = None
     refusals: tuple[str, ...] = ()
+    obstacles: tuple[Obstacle, ...] = ()
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     list_changes: tuple[ListChange, ...] = ()
     policy_changes: tuple[PolicyChange, ...] = ()

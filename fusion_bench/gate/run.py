@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.query_warnings import count_synthetic
+from fusion_bench.checks.records import Obstacle
 from fusion_bench.config.models import parse_model
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
@@ -40,6 +41,7 @@ from fusion_bench.gate.comparability import find_incompatibilities, find_list_ch
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
+    find_stopping_obstacles,
     find_unreachable_limits,
     find_unusable_lists,
     lint_candidate,
@@ -125,6 +127,9 @@ class _HeldCandidate:
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
         collections = inputs.load_collections(reference, committed=committed)
         verdict = verdict.model_copy(update=self._find_notices(collections))
+        obstacles = [o for task in collections for o in find_stopping_obstacles(task, inputs)]
+        if obstacles:
+            return verdict.model_copy(update=_refuse_obstacles(obstacles))
         descriptions = [describe_collection(task) for task in collections]
         refusals = self._find_refusals(collections, descriptions)
         changes = [] if refusals else [*find_list_changes(committed, descriptions)]
@@ -240,6 +245,17 @@ class _HeldCandidate:
             "candidate_line": line,
             "refusals": () if number <= limit else (too_many,),
         }
+
+
+def _refuse_obstacles(obstacles: Sequence[Obstacle]) -> dict[str, Any]:
+    """The fields of a verdict on lists of which nothing can be concluded."""
+    starts = {"unmatched": "ids changed: re-chunked?", "suspect": "check the data:"}
+    return {
+        "obstacles": tuple(obstacles),
+        "refusals": tuple(f"{starts[each.kind]} {each.statement}" for each in obstacles),
+        "is_acceptable": False,
+        "exit_code": 3,
+    }
 
 
 def _find_repeat_changes(

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fusion_bench._version import ENGINE, __version__
+from fusion_bench.checks.obstacles import refuse_obstacles
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.gate import baseline_files, comparison
@@ -29,6 +30,7 @@ from fusion_bench.gate.comparability import find_changes, find_incompatibilities
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
+    find_stopping_obstacles,
     find_unreachable_limits,
     find_unusable_lists,
     list_held_out,
@@ -84,6 +86,8 @@ def update_baseline(
     require_visible(baseline)
     _read_previous(inputs, baseline, anchor=anchor)  # an error of the file comes before the work
     collections = inputs.load_collections()
+    for task in collections:
+        refuse_obstacles(task.dataset.name, find_stopping_obstacles(task, inputs), ())
     unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
     if unusable:
         raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")

@@ -52,6 +52,8 @@ ALIGNED_FIELDS = (
     "rerank_ranks",
     "ideal_offsets",
     "ideal_grades",
+    "common_documents",
+    "top_documents",
 )
 
 

@@ -322,7 +322,8 @@ def judge_experiment(
     for done, (name, qrels) in enumerate(grades.items()):
         progress(f"{loaded.name}: {name}", done, len(grades))
         judged = with_grades(loaded, keep_queries(qrels, common))
-        collections[name] = run_on_datasets(chosen, source, [judged]).collections[0]
+        report = run_on_datasets(chosen, source, [judged], allowed=("unmatched", "suspect"))
+        collections[name] = report.collections[0]
     reference = next(iter(collections.values()))
     return JudgeSensitivity(
         name=name_experiment(source.path),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
 from fusion_bench.evaluation.recommendation import (
@@ -76,6 +77,8 @@ def answer_in_words(report: Report) -> str:
 def _title_collection(collection: Collection) -> str:
     """``Use a: nDCG@10 +0.0500 over b on c``."""
     name, baseline, preference = collection.name, collection.baseline, find_preference(collection)
+    if collection.obstacles:
+        return f"Check the data of {name}: {collection.obstacles[0].text.rstrip('.')}"
     if preference is not None:
         item = preference.comparison
         gain = f"{item.measure} {format_number(item.difference, signed=True)}"
@@ -93,7 +96,10 @@ def list_advice(report: Report) -> Iterator[str]:
     """What to do, a sentence a collection that compares systems."""
     for collection in report.collections:
         place = f"On {collection.name}: " if len(report.collections) > 1 else ""
-        if collection.ranked_comparisons:
+        if collection.obstacles:
+            remedies = " ".join(each.remedy for each in collection.obstacles)
+            yield f"{place}Check the data first. {remedies}"
+        elif collection.ranked_comparisons:
             yield place + _advise(collection)
 
 
@@ -106,7 +112,28 @@ def _advise(collection: Collection) -> str:
 
 
 def decision_finding(report: Report, collection: Collection) -> Finding:
+    """The answer, with what counts beside it: queries to which nothing is relevant."""
+    finding = _decide(report, collection)
+    count, means = collection.queries_without_relevant, collection.means_of_others
+    if not means:
+        return finding
+    systems = collection.ranked_systems
+    alone = [row.name for row in systems if len((row.config or {}).get("runs", ())) == 1]
+    named = dict.fromkeys((systems[0].name, *alone[:1], collection.baseline))
+    listed = ", ".join(f"{format_number(means[name])} for {name}" for name in named)
+    verb, they = ("has", "it scores") if count == 1 else ("have", "they score")
+    text = (
+        f"{count:,} of {pluralize(len(collection.queries), 'query')} {verb} no relevant document: "
+        f"{they} 0 for every system. Over the others {collection.primary_measure} is {listed}."
+    )
+    return replace(finding, details=(*finding.details, text))
+
+
+def _decide(report: Report, collection: Collection) -> Finding:
     """Whether a system is better than the baseline, which one, and which has the highest mean."""
+    if collection.obstacles:
+        texts = [f"{each.text} {each.remedy}" for each in collection.obstacles]
+        return Finding(f"Check the data: {texts[0]}", "warning", "decision", tuple(texts[1:]))
     comparisons = collection.ranked_comparisons
     baseline, top = collection.baseline, collection.ranked_systems[0].name
     preference = find_preference(collection)

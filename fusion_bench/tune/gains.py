@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import get_args
 
 import numpy as np
 
 from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
+from fusion_bench.checks.obstacles import refuse_obstacles
 from fusion_bench.config.models import parse_model
+from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
@@ -248,6 +250,8 @@ def evaluate_untuned(
     source: Source,
     dataset: Dataset,
     objective: TuningObjective,
+    *,
+    allowed: Collection[ObstacleKind] = (),
 ) -> tuple[UntunedSystem, ...]:
     """Evaluate every other system, the default with another ``missing``, and every source.
 
@@ -256,11 +260,14 @@ def evaluate_untuned(
         source: Where it was read from.
         dataset: With every list of its systems.
         objective: What is tuned.
+        allowed: Obstacles that do not stop tuning.
 
     Raises:
+        DataCheckError: Document ids do not meet, or a check finds a list false.
         FusionBenchError: A system does not fit the dataset.
     """
     task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
+    refuse_obstacles(dataset.name, task.obstacles, allowed)
     others = [s for name, s in experiment.systems.items() if name != objective.system.name]
     known = [system.resolved_config for system in (*others, objective.system)]
     repaired = [s for s in missing_variants(objective) if s.resolved_config not in known]

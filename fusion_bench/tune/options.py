@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal, TypeAlias
 
 from fusion_bench.config.models import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS, MOST_WORKERS
-from fusion_bench.config.options import Name, Option, Options, PictureOptions
+from fusion_bench.config.options import CheckOptions, Name, Option, Options, PictureOptions
 
 Url: TypeAlias = Annotated[str, Option(metavar="URL")]
 #: Options that stand for a key of an experiment's ``tune:``.
@@ -26,7 +26,7 @@ class StudyLimits(Options):
     shufflings: Annotated[int, Option(min=39, max=MOST_RESAMPLES)] = 200
 
 
-class TuneOptions(PictureOptions):
+class TuneOptions(CheckOptions, PictureOptions):
     """What is tuned, and by whom.
 
     Attributes:

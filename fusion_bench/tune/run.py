@@ -255,7 +255,11 @@ def _tune_dataset(
                 out=folder,
             ),
             untuned=evaluate_untuned(
-                experiment, source, load_all_lists(experiment, dataset, file, progress), objective
+                experiment,
+                source,
+                load_all_lists(experiment, dataset, file, progress),
+                objective,
+                allowed=options.allowed,
             ),
         )
         return run.run(name_experiment(source.path), report_provenance(experiment, source))

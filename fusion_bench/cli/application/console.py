@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
@@ -108,7 +108,9 @@ def echo(line: str, *, err: bool = False) -> None:
     typer.echo(disarm_commands(text), err=err)
 
 
-def echo_error(message: str, *, replaces_result: bool = False) -> None:
+def echo_error(
+    message: str, *, replaces_result: bool = False, facts: Mapping[str, object] | None = None
+) -> None:
     """Print an error on standard error, in one line.
 
     With ``--json`` the line is ``{"error": {"file", "line", "message"}}``.
@@ -116,13 +118,15 @@ def echo_error(message: str, *, replaces_result: bool = False) -> None:
     Args:
         message: Shortened where it is very long.
         replaces_result: No result was printed: with ``--json``, print on standard output.
+        facts: What the line of ``--json`` has beside the error, by name.
     """
     one_line = " ".join(message.split())
     if _AS_JSON.get():
         from json import dumps
 
         place = zip(("file", "line", "message"), locate_error(shorten_error(one_line)), strict=True)
-        typer.echo(dumps({"error": dict(place)}, ensure_ascii=False), err=not replaces_result)
+        record = {**(facts or {}), "error": dict(place)}
+        typer.echo(dumps(record, ensure_ascii=False), err=not replaces_result)
         return
     text = disarm_commands(shorten_error(escape_control_chars(one_line)))
     typer.echo(f"{typer.style('error:', fg='red', bold=True)} {text}", err=True)

@@ -1,0 +1,198 @@
+"""What stops an answer: document ids that do not meet, and lists that a check finds false.
+
+A list whose ids are of another kind scores 0, and one that is read backwards scores little. Either
+makes a table, a verdict and an advice that look like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from itertools import combinations
+from typing import Final
+
+from fusion_bench.checks.id_causes import find_cause, name_option
+from fusion_bench.checks.records import DataWarning, ListInfo, Obstacle
+from fusion_bench.errors import DataCheckError
+from fusion_bench.io.dataset import Dataset
+from fusion_bench.util.formatting import format_number, format_percent, pluralize
+
+#: Where two lists share no document, and where one is compared with the others: below this part of
+#: the other's share of judged documents its ids are doubted.
+LEAST_SHARE: Final = 0.2
+#: Reads distances.
+_LOWER: Final = ("order", "lower")
+
+
+def find_obstacles(dataset: Dataset, infos: Sequence[ListInfo]) -> tuple[Obstacle, ...]:
+    """Find what stops an answer.
+
+    Args:
+        dataset: With every list, and each repeat of it.
+        infos: What was noticed about each list.
+
+    Returns:
+        Ids that do not meet first; none where nothing is judged.
+    """
+    if not dataset.is_judged:
+        return ()
+    return (*_find_unmatched(dataset, infos), *_find_suspects(dataset, infos))
+
+
+def refuse_obstacles(name: str, obstacles: Sequence[Obstacle], allowed: Collection[str]) -> None:
+    """Refuse data that no answer can be based on.
+
+    Args:
+        name: The dataset.
+        obstacles: What was found.
+        allowed: Kinds of obstacles that stop nothing.
+
+    Raises:
+        DataCheckError: An obstacle is of another kind.
+    """
+    stopping = [each for each in obstacles if each.kind not in allowed]
+    if stopping:
+        causes = " ".join(each.statement for each in stopping)
+        records = [each.model_dump(mode="json") for each in stopping]
+        raise DataCheckError(f"check the data of {name}: {causes}", records)
+
+
+def _find_unmatched(dataset: Dataset, infos: Sequence[ListInfo]) -> Iterator[Obstacle]:
+    """Lists without a judged document, and lists that share none with a better list."""
+    meeting = [info for info in infos if info.has_judged_documents]
+    unknown = [info for info in infos if not info.has_judged_documents]
+    others = [info.key for info in meeting]
+    for info in unknown:
+        text = f"No document of {info.title} is judged."
+        yield _describe_unmatched(dataset, info, "unmatched documents", text, others)
+    for first, second in _find_disjoint(meeting):
+        low, high = sorted((first, second), key=lambda info: info.judged_share or 0.0)
+        if (low.judged_share or 0.0) < LEAST_SHARE * (high.judged_share or 0.0):
+            text = (
+                f"{low.title} shares no document with {high.title}, and names judged documents in "
+                f"{format_percent(low.judged_share)} of its first tens, {high.title} in "
+                f"{format_percent(high.judged_share)}."
+            )
+            known = [key for key in others if key != low.key]
+            yield _describe_unmatched(dataset, low, "disjoint lists", text, known)
+
+
+def _find_disjoint(infos: Sequence[ListInfo]) -> Iterator[tuple[ListInfo, ListInfo]]:
+    """Each two lists without a common document; of several repeats the first two."""
+    seen = set()
+    for first, second in combinations(infos, 2):
+        names = (first.key, second.key)
+        if first.common_documents.get(second.key) == 0 and names not in seen:
+            seen.add(names)
+            yield first, second
+
+
+def _describe_unmatched(
+    dataset: Dataset, info: ListInfo, key: str, text: str, meeting: Sequence[str]
+) -> Obstacle:
+    """An obstacle with the cause that can be proven, and what mends it."""
+    cause = find_cause(dataset, info, meeting)
+    remedy = (
+        "Check that the list and the judgments name documents alike: a new index or new chunks "
+        "have new ids."
+    )
+    if cause is not None:
+        text, remedy = f"{text} {cause.text}", cause.remedy
+    evidence = {"name": info.title, "judged_share": info.judged_share}
+    return Obstacle(
+        kind="unmatched", key=key, text=text, remedy=remedy, evidence=evidence, lists=(info.key,)
+    )
+
+
+def _find_suspects(dataset: Dataset, infos: Sequence[ListInfo]) -> Iterator[Obstacle]:
+    """Lists that are read backwards, constant, of two queries joined, or of another's scores."""
+    for info in infos:
+        found = _find_suspicion(dataset, info)
+        if found is not None:
+            key, text, remedy = found
+            evidence = {"name": info.title}
+            yield Obstacle(
+                kind="suspect",
+                key=key,
+                text=text,
+                remedy=remedy,
+                evidence=evidence,
+                lists=(info.key,),
+            )
+
+
+def _find_suspicion(dataset: Dataset, info: ListInfo) -> tuple[str, str, str] | None:
+    """What is false about a list: a key, the cause, and the remedy; None = nothing that is known.
+
+    Args:
+        dataset: With the list.
+        info: What was noticed about it.
+    """
+    name, add = info.title, "write" if dataset.has_file else "add"
+    if info.delimiter_scores:
+        return (
+            "delimiters",
+            f"{name} holds {pluralize(info.delimiter_scores, 'score')} that OpenSearch puts "
+            "between the parts of a hybrid answer: its documents are of several lists.",
+            "Search with a pipeline that has a normalization-processor, or save the answer of each "
+            "part as a list of its own.",
+        )
+    if info.is_reversed:
+        remedy = f"If its scores are distances, {add} {name_option(dataset, info.key, *_LOWER)}."
+        if info.read_options.get("rank_from") == "column":
+            remedy = "Check its ranks: 1 must be the best."
+        return (
+            "reversed",
+            f"{name} seems to be read backwards: nDCG@10 {format_number(info.mean_as_read)}, from "
+            f"its end {format_number(info.mean_backwards)}.",
+            remedy,
+        )
+    if info.is_constant and info.kind == "run":
+        return (
+            "constant lists",
+            f"{name} gives all documents of a query one score, in all its queries: the tie rule "
+            "alone orders them.",
+            "Give it its scores. If the order of its file counts, write 'source_ties: file' beside "
+            "its path in dataset.yaml.",
+        )
+    if info.reused_run is not None and info.score_space != "order":
+        option = name_option(dataset, info.key, "score_space", "order")
+        return (
+            "reused scores",
+            f"The scores of rerank list {name} are those of {info.reused_run} dealt out again: "
+            "only their order means anything.",
+            f"If that is right, {add} {option}.",
+        )
+    return None
+
+
+def find_meeting_warnings(infos: Sequence[ListInfo]) -> Iterator[DataWarning]:
+    """Warn of lists that may name documents otherwise than the others do.
+
+    Args:
+        infos: What was noticed about each list.
+    """
+    for info in infos:
+        shares = [
+            other.judged_share
+            for other in infos
+            if other.key != info.key and other.judged_share is not None
+        ]
+        mean = sum(shares) / len(shares) if shares else 0.0
+        share = info.judged_share
+        if info.has_judged_documents and share is not None and share < LEAST_SHARE * mean:
+            text = (
+                f"{info.title} names judged documents in {format_percent(share)} of its first "
+                f"tens, the other lists in {format_percent(mean)} on average. Check that all files "
+                "use the same document ids."
+            )
+            evidence = {"name": info.title, "judged_share": share, "others": mean}
+            yield DataWarning(key="few judged documents", text=text, evidence=evidence)
+    pairs = [*_find_disjoint([info for info in infos if info.has_judged_documents])]
+    if pairs:
+        names = "; ".join(f"{first.title} and {second.title}" for first, second in pairs)
+        text = (
+            f"Lists without a common document: {names}. If they search one collection, check the "
+            "document ids."
+        )
+        evidence = {"pairs": [[first.title, second.title] for first, second in pairs]}
+        yield DataWarning(key="disjoint lists", text=text, evidence=evidence)
