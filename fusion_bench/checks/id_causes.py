@@ -110,7 +110,7 @@ def _find_field(
     dataset: Dataset, request: FileRequest, info: ListInfo, judged: Collection[str]
 ) -> IdCause | None:
     """The first field of the hits under which the file is read and names judged documents."""
-    layout = request.layout.for_list(info.name)
+    layout = request.layout
     for field in _list_fields(request.path, judged):
         columns = {**layout.columns, "document": field}
         asked = replace(request, layout=replace(layout, columns=columns), later_paths=())

@@ -209,6 +209,7 @@ def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, A
     if run.name in names:
         row = names.index(run.name)
         facts |= _meeting_facts(aligned, row if is_source else row + len(aligned.sources))
+        facts |= measure_own_ids(aligned, ranks[row])
         both = measure_both_orders(aligned, ranks[row])
     if both is not None:
         facts |= {
@@ -217,8 +218,6 @@ def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, A
             # Of lists with equal scores alone, the order is the tie rule's.
             "is_reversed": both.is_reversed and 2 * facts["constant_lists"] < both.queries,
         }
-    if is_used:
-        facts |= measure_own_ids(aligned, ranks[names.index(run.name)])
     file = dataset.files.get(f"{'runs' if is_source else 'rerank'}/{run.name}")
     if file is not None and run.read_options.rank_from == "score":
         column = compare_rank_column(file.path, file.layout, run.read_options.order)

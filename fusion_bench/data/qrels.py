@@ -219,7 +219,8 @@ class Qrels(DocumentTable):
         """
         rows = read_rows(judgments, "grade")
         with name_row(rows):
-            return cls.from_rows(*rows[:3], options)
+            made = cls.from_rows(*rows[:3], options)
+        return replace(made, notes=(*rows.notes, *made.notes))
 
     @classmethod
     def without_judgments(cls, queries: Collection[str]) -> Self:

@@ -319,7 +319,8 @@ class Run(DocumentTable):
         named = names[0] if names else label if isinstance(label, str) and label else "run"
         rows = read_rows(ranked, "score")
         with name_row(rows):
-            return cls.from_rows(options.pop("name", named), *rows[:3], **options)
+            made = cls.from_rows(options.pop("name", named), *rows[:3], **options)
+        return replace(made, notes=(*rows.notes, *made.notes))
 
     def reread(self, read_options: ReadOptions) -> Run:
         """The same rows as these options read them, by the rank column if that decided before."""
