@@ -151,6 +151,9 @@ def _describe_columns(kind: Kind, names: Sequence[str], *, has_numbers: bool) ->
 
 def _propose_numbers(cells: Sequence[str], kind: Kind, attempt: Attempt) -> str:
     """What to do about a first line that is no header and has other columns than are known."""
+    others: tuple[Kind, str] = ("qrels", "judgments") if kind == "run" else ("run", "a ranked list")
+    if len(cells) == len(COLUMNS[others[0]]) and _fits_columns(cells, others[0]):
+        return f"the file has the columns of {others[1]}"
     document = 3 if len(cells) > 3 and cells[1].lower() in {"q0", "0"} else 2
     numbers = [at for at, cell in enumerate(cells, start=1) if is_decimal(cell) and at > document]
     if kind == "run" and len(numbers) > 1:  # the best rank is no score
