@@ -152,6 +152,9 @@ def _describe_columns(kind: Kind, names: Sequence[str], *, has_numbers: bool) ->
 def _propose_numbers(cells: Sequence[str], kind: Kind, attempt: Attempt) -> str:
     """What to do about a first line that is no header and has other columns than are known."""
     document = 3 if len(cells) > 3 and cells[1].lower() in {"q0", "0"} else 2
+    others: tuple[Kind, str] = ("qrels", "judgments") if kind == "run" else ("run", "a ranked list")
+    if document == 3 and _fits_columns(cells, others[0]):
+        return f"the file has the columns of {others[1]}"
     numbers = [at for at, cell in enumerate(cells, start=1) if is_decimal(cell) and at > document]
     if kind == "run" and len(numbers) > 1:  # the best rank is no score
         numbers = [at for at in numbers if cells[at - 1] not in {"0", "1"}]
@@ -224,7 +227,9 @@ def _are_swapped(column: Mapping[str, Sequence[str]]) -> bool:
 def _are_ranks(queries: IntArray, ranks: NDArray[np.number], first: int = 1) -> bool:
     """Whether each query has all ranks from the first to that of its last row, each once."""
     counts = np.bincount(queries)
-    if (ranks < first).any() or (ranks - first >= counts[queries]).any() or (ranks % 1).any():
+    if (ranks < first).any() or (ranks - first >= counts[queries]).any():
+        return False
+    if ranks.dtype.kind == "f" and (ranks % 1).any():
         return False
     places = (np.cumsum(counts) - counts)[queries] + ranks.astype(np.int64) - first
     return bool((np.bincount(places, minlength=len(places)) == 1).all())
@@ -232,8 +237,12 @@ def _are_ranks(queries: IntArray, ranks: NDArray[np.number], first: int = 1) -> 
 
 def _are_only_ranks(queries: IntArray, ranks: NDArray[np.number]) -> bool:
     """Whether a third column has ranks: if it falls along every list, it may have scores."""
+    if not _are_ranks(queries, ranks):
+        return False
+    if ranks[0] == 1 and np.count_nonzero(queries == queries[0]) > 1:
+        return True  # this list rises
     steps = find_steps(queries, ranks)
-    return _are_ranks(queries, ranks) and not (len(steps) and bool((steps < 0).all()))
+    return not len(steps) or bool((steps > 0).any())
 
 
 #: What a comment starts with.
