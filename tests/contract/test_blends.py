@@ -1,11 +1,12 @@
 """What every blend promises, whatever its formula."""
 
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import pytest
 
+from fusion_bench.data.ordering import score_keys
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.method_table import list_methods
 from fusion_bench.experiment.system import System
@@ -90,3 +91,21 @@ def test_inputs_stay_and_what_comes_out_is_read_only(config: dict[str, Any]) -> 
         assert np.isfinite(ranking.scores[placed]).all(), "a document in the list has no score"
         assert (ranking.positions[placed] > 0).all(), "a document in the list has no position"
         assert (ranking.positions[~placed] == 0).all(), "a document that is cut has a position"
+
+
+@EVERY
+def test_documents_of_equal_scores_keep_their_fused_order(config: dict[str, Any]) -> None:
+    for dataset in DATASETS:
+        ranking = ranked(dataset, {"method": "rrf"}, config)
+        rows = ranking.list_rows()
+        places = list(
+            zip(
+                ranking.runs.query_index[rows].tolist(),
+                ranking.tiers[rows].tolist(),
+                score_keys(ranking.sort_scores[rows]).tolist(),
+                ranking.fused.positions[rows].tolist(),
+                strict=True,
+            )
+        )
+        for above, below in pairwise(places):
+            assert above[:3] != below[:3] or above[3] < below[3]

@@ -7,9 +7,15 @@ from typing import Any
 import pytest
 import yaml
 
+from fusion_bench.data.aligned_runs import Ties
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking import system_ranking as ranking
+from tests.engines.cases import ROLES, ranked_lists
 
 EVERY = pytest.mark.parametrize("dialect", dialects.load_built_in().values(), ids=lambda d: d.name)
 
@@ -49,6 +55,37 @@ def test_the_first_method_and_the_engines_defaults_hold_where_nothing_is_said() 
     wide = System("s", ["a", "b"], dialect="elasticsearch", depth=100, top_k=None)
     assert (wide.depth, wide.top_k) == (100, None)
     assert "dialect" not in System("s", ["a"]).resolved_config
+
+
+LISTS = {"dense": {"q": {"a": 0.5}}, "bm25": {"q": {"b": 0.5}}}
+
+
+@pytest.mark.parametrize("ties", ["trec", "first_seen"])
+@EVERY
+def test_ties_are_broken_as_the_engine_breaks_them(dialect: type[Dialect], ties: Ties) -> None:
+    sources = [Run.from_dict(name, run, roles=ROLES[name]) for name, run in LISTS.items()]
+    runs = align(Qrels.from_dict({"q": {"a": 1}}), sources, ties=ties)
+    orders = {"trec": ["b", "a"], "first_seen": ["a", "b"]}  # by id, or by the first list
+    for method in dialect.methods:
+        name = method.model_fields["method"].default
+        system = System("s", list(LISTS), dialect=dialect.name, fusion=name)
+        found = ranked_lists(system, runs)["q"]
+        if len(set(found.values())) == 1 and len(found) == 2:
+            assert list(found) == orders[method.ties or ties]
+            _, lists = ranking.ranked_lists(system, runs)
+            plain = ranking.rank_candidates(system, runs)
+            assert lists.positions.tolist() == plain.ranks_before_cut.tolist()
+
+
+def test_stable_sorts_keep_the_order_of_appearance() -> None:
+    known = {
+        dialect.name: [method.ties for method in dialect.methods]
+        for dialect in dialects.load_built_in().values()
+    }
+    for name in ("conv-07-05", "adr-005", "qmd", "langchain", "llamaindex", "haystack", "chroma"):
+        assert set(known[name]) == {"first_seen"}, name
+    assert known["elasticsearch"] == ["first_seen", None]
+    assert set(known["pgvector"]) == {"trec"}
 
 
 @pytest.mark.parametrize(

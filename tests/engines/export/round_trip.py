@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.engines.export import (
     ScoredLists,
     find_changes,
@@ -97,17 +97,19 @@ class Original:
         self.runs = runs
         self.systems = list_systems(runs.sources, [*runs.spaces])
         self._longest = int(np.diff(runs.offsets).max())
-        self._lists: dict[str, ScoredLists] = {}
+        self._lists: dict[tuple[str, Ties | None], ScoredLists] = {}
 
-    def lists(self, system: System) -> ScoredLists:
-        """The lists of one of the systems."""
-        if system.name not in self._lists:
-            self._lists[system.name] = self.rank(system)
-        return self._lists[system.name]
+    def lists(self, system: System, ties: Ties | None = None) -> ScoredLists:
+        """The lists of one of the systems, its ties broken by a rule of an engine."""
+        key = system.name, ties
+        if key not in self._lists:
+            self._lists[key] = self.rank(system, ties)
+        return self._lists[key]
 
-    def rank(self, system: System) -> ScoredLists:
+    def rank(self, system: System, ties: Ties | None = None) -> ScoredLists:
         """The whole lists of any system."""
-        return rank_lists(system, self.runs, self._longest)
+        runs = self.runs.restrict(self.runs.sources, ties=ties)
+        return rank_lists(system, runs, self._longest)
 
     def claims(self, dialect: type[Dialect]) -> Iterator[tuple[System, Translation]]:
         """The systems of which an equal order is claimed, each with its translation."""
@@ -122,7 +124,8 @@ class Original:
         for system, translation in self.claims(dialect):
             assert translation.system is not None
             again = read_back(dialect, dialect.write(translation.system), "again")
-            changes = find_changes(self.lists(system), self.rank(again), dialect.precision)
+            before = self.lists(system, again.fusion.ties)
+            changes = find_changes(before, self.rank(again), dialect.precision)
             yield RoundTrip(
                 dialect.name,
                 system.name,
