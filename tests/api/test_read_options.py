@@ -249,9 +249,7 @@ def test_what_is_read_already_takes_no_keys(tmp_path: Path) -> None:
     write(CASES[0], tmp_path)
     data = {"name": "d", "qrels": "qrels.txt", "runs": {"a": {"path": "a.trec"}}}
     (tmp_path / "dataset.yaml").write_text(yaml.safe_dump(data))
-    with pytest.raises(
-        ConfigError, match=r"order: d is a dataset: write it into"
-    ):
+    with pytest.raises(ConfigError, match=r"order: d is a dataset: write it into"):
         fb.compare(str(tmp_path / "dataset.yaml"), order={"a": "lower"})
     with pytest.raises(ConfigError, match=r"a: columns and encoding are those of files"):
         fb.compare(judged, {"a": {"q": {"a": 1.0}}}, encoding={"a": "cp1252"})
