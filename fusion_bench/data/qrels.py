@@ -99,44 +99,40 @@ def _merge_grades(
         DataError: Grades differ and no rule says which counts, or their mean is no whole grade.
     """
     sorted_grades, counts = grades[order], np.diff(starts, append=len(order))
-    least = np.minimum.reduceat(sorted_grades, starts)
-    greatest = np.maximum.reduceat(sorted_grades, starts)
-    differs = least != greatest
-    first = sorted_grades[starts]
-
-    def refuse(pair: int, problem: str, remedy: str) -> DataError:
-        rows = order[starts[pair] : starts[pair] + counts[pair]]
-        second = rows[np.argmax(grades[rows] != grades[rows[0]])]
-        query = grouped.queries[int(grouped_rows.query_of_rows(grouped.offsets)[rows[0]])]
-        document = grouped.vocabulary[int(grouped.documents[rows[0]])]
-        listed = ", ".join(map(str, grades[rows].tolist()))
-        return DataError(
-            f"document {document!r} has the grades {listed} for query {query!r}{problem}: {remedy}",
-            row=grouped.original_row(int(second)),
+    sums = np.add.reduceat(sorted_grades, starts)
+    merged = {
+        "min": np.minimum.reduceat(sorted_grades, starts),
+        "max": np.maximum.reduceat(sorted_grades, starts),
+        "first": sorted_grades[starts],
+        "mean": sums // counts,
+    }
+    differs = merged["min"] != merged["max"]
+    refused = differs if rule == "error" else (sums % counts != 0) & (rule == "mean")
+    if refused.any():
+        pair = int(np.argmax(refused))
+        rows = order[starts[pair] :][: counts[pair]]
+        second = int(rows[np.argmax(grades[rows] != grades[rows[0]])])
+        query = int(grouped_rows.query_of_rows(grouped.offsets)[second])
+        remedy = "their mean is no whole grade: use min, max or first"
+        if rule == "error":
+            remedy = (
+                "keep one row, or choose a rule: --on-duplicate min, max, mean or first "
+                "('on_duplicate' of 'qrels' in dataset.yaml)"
+            )
+        raise DataError(
+            f"document {grouped.vocabulary[int(grouped.documents[second])]!r} has the grades "
+            f"{', '.join(map(str, grades[rows].tolist()))} for query {grouped.queries[query]!r}: "
+            f"{remedy}",
+            row=grouped.original_row(second),
         )
-
-    if differs.any() and rule == "error":
-        remedy = (
-            "keep one row, or choose a rule: --on-duplicate min, max, mean or first "
-            "('on_duplicate' of 'qrels' in dataset.yaml)"
-        )
-        raise refuse(int(np.argmax(differs)), "", remedy)
-    chosen = {"min": least, "max": greatest}.get(rule, first)
-    if rule == "mean":
-        totals = np.add.reduceat(sorted_grades, starts)
-        broken = totals % counts != 0
-        if broken.any():
-            pair = int(np.argmax(broken))
-            mean = f", whose mean {totals[pair] / counts[pair]:.4g} is no whole grade"
-            raise refuse(pair, mean, "use min, max or first")
-        chosen = totals // counts
-    same = int((counts - 1)[~differs].sum())
-    notes = (
-        f"{pluralize(same, 'identical judgment')} {'was' if same == 1 else 'were'} dropped",
-        f"{pluralize(int(differs.sum()), 'document')} with different grades for one query: "
-        f"'on_duplicate: {rule}' decides",
-    )
-    return chosen, [text for text, any_ in zip(notes, (same, differs.any()), strict=True) if any_]
+    notes, same = [], int((counts - 1)[~differs].sum())
+    if same:
+        verb = "was" if same == 1 else "were"
+        notes.append(f"{pluralize(same, 'identical judgment')} {verb} dropped")
+    if many := int(differs.sum()):
+        count = pluralize(many, "document")
+        notes.append(f"{count} with different grades for one query: 'on_duplicate: {rule}' decides")
+    return merged.get(rule, merged["first"]), notes
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -170,6 +166,7 @@ class Qrels(DocumentTable):
         queries: Sequence[str] | grouped_rows.CategoricalIds,
         documents: Sequence[str] | grouped_rows.CategoricalIds,
         grades: Sequence[str | float] | NDArray[np.number],
+        *,
         options: GradeOptions | None = None,
     ) -> Self:
         """Build from parallel columns, one judgement a row.
@@ -219,7 +216,7 @@ class Qrels(DocumentTable):
         """
         rows = read_rows(judgments, "grade")
         with name_row(rows):
-            made = cls.from_rows(*rows[:3], options)
+            made = cls.from_rows(*rows[:3], options=options)
         return replace(made, notes=(*rows.notes, *made.notes))
 
     @classmethod

@@ -120,7 +120,7 @@ class FileRequest:
                 return self._make_run(rows, documents, options)
             if rows.values is None:
                 raise DataError("no grades, only ranks: judgments need a grade for each document")
-            made = Qrels.from_rows(rows.queries, documents, rows.values, self.grade_options)
+            made = Qrels.from_rows(rows.queries, documents, rows.values, options=self.grade_options)
             return replace(made, notes=(*rows.notes, *made.notes))
 
     def _make_run(

@@ -208,9 +208,7 @@ def test_a_data_frame_may_judge_twice() -> None:
     assert found.report.collections[0].judgment_notes == (
         "1 document with different grades for one query: 'on_duplicate: max' decides",
     )
-    with pytest.raises(
-        DataError, match=r"whose mean 1\.5 is no whole grade: use min, max or first"
-    ):
+    with pytest.raises(DataError, match="their mean is no whole grade: use min, max or first"):
         fb.compare(frame, {"a": {"q": {"a": 1.0}}}, on_duplicate="mean")
     same = frame.assign(grade=[2, 1, 2])
     judged = fb.Qrels.from_dict(same)
