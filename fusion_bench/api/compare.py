@@ -215,7 +215,8 @@ def compare(
             best one.
         options: Keys of an experiment (``alpha``, ``correction``, ``min_gain``, ``resamples``,
             ``seed``, ``ties``, ``split``, ``query_type``), and of a dataset (``binary_relevance``,
-            ``groups``, ``judgments``).
+            ``groups``, ``judgments``); how lists are read, by name (``order``, ``ids``,
+            ``drop_own_id``, ``encoding``), and judgments (``grades``, ``on_duplicate``).
 
     Raises:
         FusionBenchError: Something breaks a rule; says what.
@@ -232,7 +233,12 @@ def compare(
     """
     data = {key: options.pop(key) for key in inputs.DATA_OPTIONS & set(options)}
     dataset = inputs.read_dataset(
-        qrels, runs, rerankers=rerankers, score_spaces=score_spaces, queries=queries, **data
+        *(qrels, runs),
+        rerankers=rerankers,
+        score_spaces=score_spaces,
+        queries=queries,
+        settings=inputs.pop_settings(options),
+        **data,
     )
     experiment, source = make_experiment(
         "compare",

@@ -23,10 +23,9 @@ from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.io.load_records import load_run
+from fusion_bench.io.dataset_config import NO_SETTINGS, FileSettings, read_spec
+from fusion_bench.io.load_records import load_stated_run
 from fusion_bench.io.outputs import refuse_inputs
-from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.io.write_run import RunRows
 from fusion_bench.methods.fuse import Fusion, fusions
 from fusion_bench.ranking.final_lists import FinalLists, align_all_queries, make_final_lists
@@ -236,7 +235,8 @@ def fuse(
         queries: Types by query id, for weights by query type.
         name: Name of the new run; the method's by default.
         parameters: Of the method, such as ``k=60``, and keys of a system: ``blend``, ``depth``,
-            ``top_k``, …
+            ``top_k``, …; how lists are read, by name: ``order={"l2": "lower"}``, ``ids``,
+            ``drop_own_id``, ``encoding``.
 
     Returns:
         The final lists of every query that some run answers. The scores fall along each list.
@@ -252,20 +252,26 @@ def fuse(
     >>> list(fused.to_dict()["q1"])
     ['d1', 'd2', 'd3']
     """
+    settings = inputs.pop_settings(parameters)
     if parameters:
         system = _add_parameters(system, parameters)
     opened = inputs.open_dataset(runs)
     if opened is not None:
         dataset = inputs.read_dataset(
-            opened, rerankers=rerankers, score_spaces=score_spaces, needs_judgments=False
+            opened,
+            rerankers=rerankers,
+            score_spaces=score_spaces,
+            needs_judgments=False,
+            settings=settings,
         )
         tables, lists, spaces = dict(dataset.runs), dict(dataset.rerankers), dict(dataset.spaces)
         known = dataset.queries
     else:
         tables, (lists, spaces) = (
-            inputs.read_runs(runs),
-            inputs.read_rerankers(rerankers, score_spaces),
+            inputs.read_runs(runs, settings),
+            inputs.read_rerankers(rerankers, score_spaces, settings=settings),
         )
+        settings.check_names([*tables, *lists])
         known = {}
     label = name or default_name(system)
     built = build_system(label, system, tables)
@@ -387,20 +393,20 @@ def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> Aligne
 
 
 def fuse_files(
-    files: Mapping[str, Path], fusion: Mapping[str, Any], layout: FileLayout = DEFAULT_LAYOUT
+    files: Mapping[str, Path], fusion: Mapping[str, Any], settings: FileSettings = NO_SETTINGS
 ) -> FinalLists:
     """Fuse run files that no dataset describes; the lists are named as the method is.
 
     Args:
         files: Run files by name.
         fusion: The fusion's keys, as in YAML.
-        layout: How the files name their columns.
+        settings: What is stated of the files beside their paths.
 
     Raises:
         FusionBenchError: A file or the fusion breaks a rule.
     """
     made = fusions.build(fusion)
-    runs = [load_run(path, name=name, layout=layout.for_list(name)) for name, path in files.items()]
+    runs = [load_stated_run(path, name, settings) for name, path in files.items()]
     system = apply_switch(System(name=str(fusion["method"]), runs=tuple(files), fusion=made))
     return make_final_lists(system, align_all_queries(runs))
 

@@ -21,69 +21,107 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_yo
 from fusion_bench.evaluation.in_memory import make_dataset, name_dataset
 from fusion_bench.io import dataset as stored
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import find_dataset, find_folders
+from fusion_bench.io.dataset_config import (
+    LIST_KEYS,
+    NO_SETTINGS,
+    QRELS,
+    QRELS_KEYS,
+    FileSettings,
+    find_dataset,
+    find_folders,
+)
+from fusion_bench.io.formats import source_name
 from fusion_bench.io.json_objects import load_queries, parse_query
-from fusion_bench.io.load_records import check_score_space, load_qrels, load_run
+from fusion_bench.io.load_records import check_score_space, load_stated_qrels, load_stated_run
+from fusion_bench.io.raw_files import DEFAULT_LAYOUT
 from fusion_bench.measures import Measure, measure_classes
 from fusion_bench.measures.aliases import resolve_alias
 
 
-def read_qrels(given: object) -> Qrels:
-    """Judgments: a path, ``Qrels``, or what :meth:`Qrels.from_dict` takes.
+def pop_settings(options: dict[str, Any]) -> FileSettings:
+    """What a call states of its lists and judgments; taken out of its other options.
 
     Raises:
+        ConfigError: A value has no list.
+    """
+    names = (LIST_KEYS | QRELS_KEYS) & set(options)
+    return FileSettings.from_options({name: options.pop(name) for name in sorted(names)})
+
+
+def read_qrels(given: object, settings: FileSettings = NO_SETTINGS) -> Qrels:
+    """Judgments: a path, ``Qrels``, or what :meth:`Qrels.from_dict` takes.
+
+    Args:
+        given: The judgments.
+        settings: What is stated of them; of ``Qrels``, which are read already, nothing may be.
+
+    Raises:
+        ConfigError: Something is stated of ``Qrels``.
         DataError: A file or a row breaks a rule.
     """
     if isinstance(given, Qrels):
+        for key in settings.keys_of(QRELS):
+            raise ConfigError(f"{key}: the Qrels are read already: give it to Qrels.from_dict")
         return given
     if is_path(given):
-        return load_qrels(Path(given))
+        return load_stated_qrels(Path(given), settings)
+    options = settings.qrels("").grade_options
     try:
-        return Qrels.from_dict(given)
+        return Qrels.from_dict(given, options=options)
     except DataError as error:
         raise DataError(f"qrels: {error}") from None
 
 
-def read_run(given: object, name: str | None = None) -> Run:
+def read_run(given: object, name: str | None = None, settings: FileSettings = NO_SETTINGS) -> Run:
     """A run: a path, a ``Run``, or what :meth:`Run.from_dict` takes.
 
     Args:
         given: The run.
         name: Its name; by default its own, or that of its file.
+        settings: What is stated of it.
 
     Raises:
-        ConfigError: The name is empty.
+        ConfigError: The name is empty, or something stated breaks a rule.
         DataError: A file or a row breaks a rule.
     """
     if name == "":
         raise ConfigError("a run needs a name, and '' is none: give {name: run}")
     if isinstance(given, Run):
-        return given if name is None else replace(given, name=name)
+        run = given if name is None else replace(given, name=name)
+        keys = settings.keys_of(run.name)
+        return run.reread(settings.list(run.name, "").read_options) if keys else run
     if is_path(given):
-        return load_run(Path(given), name=name)
+        path = Path(given)
+        return load_stated_run(path, name or source_name(path), settings)
+    own = getattr(given, "name", None)
+    label = name or (own if isinstance(own, str) and own else "run")
+    spec = settings.list(label, "")
+    if spec.layout.key != DEFAULT_LAYOUT.key:
+        raise ConfigError(f"{label}: columns and encoding are those of files: delete them")
     try:
-        return Run.from_dict(given) if name is None else Run.from_dict(name, given)
+        return Run.from_dict(label, given, read_options=spec.read_options)
     except DataError as error:
         raise DataError(f"run {name!r}: {error}" if name else str(error)) from None
 
 
-def read_runs(given: object) -> dict[str, Run]:
+def read_runs(given: object, settings: FileSettings = NO_SETTINGS) -> dict[str, Run]:
     """Runs by name.
 
     Args:
         given: ``{name: run}``, a list of runs, or one run; each as for :func:`read_run`. A run
             without a name of its own is called ``run1``, ``run2``, …
+        settings: What is stated of them.
 
     Raises:
         ConfigError: Two have one name.
         DataError: A file or a row breaks a rule.
     """
     if isinstance(given, Mapping) and _names_runs(given):
-        return {str(name): read_run(run, str(name)) for name, run in given.items()}
+        return {str(name): read_run(run, str(name), settings) for name, run in given.items()}
     runs: dict[str, Run] = {}
     for number, run in enumerate(_list_runs(given), start=1):
         known = isinstance(run, Run) or is_path(run) or isinstance(getattr(run, "name", None), str)
-        table = read_run(run, None if known else f"run{number}")
+        table = read_run(run, None if known else f"run{number}", settings)
         if table.name in runs:
             raise ConfigError(f"two runs are named {table.name!r}: give them as {{name: run}}")
         runs[table.name] = table
@@ -225,6 +263,7 @@ def read_dataset(
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
     needs_judgments: bool = True,
+    settings: FileSettings = NO_SETTINGS,
     **options: Any,  # noqa: ANN401 - the model checks them
 ) -> Dataset:
     """A dataset of judgments and lists in any form.
@@ -237,6 +276,7 @@ def read_dataset(
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups, splits and texts: a path or ``{id: …}``.
         needs_judgments: Refuse a dataset without any.
+        settings: What is stated of judgments and lists that no dataset describes.
         options: Of a ``dataset.yaml``: ``binary_relevance``, ``groups``, ``judgments``.
 
     Raises:
@@ -245,6 +285,9 @@ def read_dataset(
     dataset = open_dataset(qrels)
     if dataset is None and runs is None:
         raise ConfigError("runs: needed, because the judgments are no dataset: give {name: run}")
+    if dataset is not None and settings.stated:
+        key = next(iter(settings.stated))
+        raise ConfigError(f"{key}: {dataset.name} is a dataset: write it into its dataset.yaml")
     if dataset is not None and needs_judgments:
         require_judgments(dataset)
     if dataset is not None:
@@ -252,19 +295,25 @@ def read_dataset(
         others = (runs, rerankers, queries, score_spaces or None, options or None)
         if all(given is None for given in others):
             return dataset
-    lists, spaces = read_rerankers(rerankers, score_spaces, dataset)
+    lists, spaces = read_rerankers(rerankers, score_spaces, dataset, settings)
     if dataset is not None:
         spec = dataset.spec.model_dump(include=set(DATA_OPTIONS))
         if dataset.spec.group_file is not None:
             spec["groups"] = "none"  # the queries have those of the file
         options = spec | options
+    if runs is None and dataset is not None:
+        tables = dict(dataset.runs)
+    else:
+        tables = read_runs(runs, settings)
+    settings.check_names([*tables, *lists])
     made = make_dataset(
         _name_of(qrels) if dataset is None else dataset.name,
-        read_qrels(qrels) if dataset is None else dataset.qrels,
-        read_runs(runs) if runs is not None or dataset is None else dict(dataset.runs),
+        read_qrels(qrels, settings) if dataset is None else dataset.qrels,
+        tables,
         rerankers=lists,
         score_spaces=spaces,
         queries=read_queries(queries) or ({} if dataset is None else dataset.declared),
+        settings=settings,
         **options,
     )
     if dataset is None:
@@ -356,6 +405,7 @@ def read_rerankers(
     given: object,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     dataset: Dataset | None = None,
+    settings: FileSettings = NO_SETTINGS,
 ) -> tuple[dict[str, Run], dict[str, ScoreSpace]]:
     """Rerank lists by name, and what their numbers mean: as it is given, known or guessed.
 
@@ -366,7 +416,7 @@ def read_rerankers(
     if given is not None:
         from fusion_bench.evaluation.starter_systems import guess_score_space  # late: seldom
 
-        lists = read_runs(given)
+        lists = read_runs(given, settings)
         spaces = {name: guess_score_space(run)[0] for name, run in lists.items()}
     elif dataset is not None:
         lists, spaces = dict(dataset.rerankers), dict(dataset.spaces)

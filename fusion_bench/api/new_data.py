@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fusion_bench.api.inputs import check_space_names, locate_dataset
 from fusion_bench.config.yaml_files import read_yaml
@@ -20,6 +20,7 @@ from fusion_bench.evaluation.starter import RerankFile, StarterInput
 from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.overrides import merge_mappings
 from fusion_bench.importers.new_dataset import NewDataset, make_new_dataset
+from fusion_bench.io.dataset_config import FileSettings
 from fusion_bench.judging.query_log import QuerySample, read_query_log, sample_queries
 from fusion_bench.models.options import RerankOptions
 from fusion_bench.models.rerank_run import WrittenList, score_list
@@ -51,6 +52,7 @@ def new_dataset(
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     binary_relevance: int = 1,
     check: bool = True,
+    **options: Any,  # noqa: ANN401 - the models check them
 ) -> NewDataset:
     """Make a checked dataset of your own files, and an experiment on it.
 
@@ -64,6 +66,7 @@ def new_dataset(
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         binary_relevance: Grade from which binary measures count.
         check: Whether to check what the files hold, beyond reading lists and judgments.
+        options: How the files are read, as for ``compare``.
 
     Raises:
         UnknownNameError: A score space, or the list that it is given for, is unknown.
@@ -71,7 +74,10 @@ def new_dataset(
     """
     lists, spaces = rerankers or {}, score_spaces or {}
     check_space_names(spaces, lists)
+    settings = FileSettings.from_options(options)
+    settings.check_names([*runs, *lists])
     given = StarterInput(
+        settings=settings,
         qrels=Path(qrels),
         runs={name: Path(path) for name, path in runs.items()},
         rerankers={n: RerankFile(Path(path), spaces.get(n)) for n, path in lists.items()},

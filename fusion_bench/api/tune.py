@@ -16,6 +16,7 @@ from fusion_bench.api.inputs import (
     dataset_folder,
     is_path,
     list_measures,
+    pop_settings,
     read_dataset,
 )
 from fusion_bench.api.results import ResultView
@@ -196,7 +197,7 @@ def tune(
         queries: Types, groups and splits: a path, or ``{id: …}``.
         options: Keys of ``tune:`` (``parameters``, ``sampler``, ``seed``, ``folds``, ``held_out``,
             ``min_gain``, ``timeout``, ``looks``, …), ``alpha``, ``ties``, and of a dataset
-            ``binary_relevance``, ``groups``, ``judgments``.
+            ``binary_relevance``, ``groups``, ``judgments``; how files are read, as for ``compare``.
 
     Returns:
         The verdict, the parameters, Optuna's study, and the comparison on held-out queries; after
@@ -208,7 +209,12 @@ def tune(
     data = {key: options.pop(key) for key in DATA_OPTIONS & set(options)}
     general = {key: options.pop(key) for key in EXPERIMENT_OPTIONS & set(options)}
     dataset = read_dataset(
-        qrels, runs, rerankers=rerankers, score_spaces=score_spaces, queries=queries, **data
+        *(qrels, runs),
+        rerankers=rerankers,
+        score_spaces=score_spaces,
+        queries=queries,
+        settings=pop_settings(options),
+        **data,
     )
     chosen = build_system(default_name(system), system, dataset.runs)
     experiment, source = make_experiment(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from shlex import quote
 from typing import Any, Final
 
 from fusion_bench.checks.judges import (
@@ -26,6 +27,8 @@ from fusion_bench.util.formatting import format_number, format_percent, list_nam
 #: Keys of warnings: what is of one repeat alone, and what nobody judged.
 FIRST_REPEAT: Final = "first trial"
 IGNORED_QUERIES: Final = "queries without judgments"
+#: What was read in another way than a reader of the file may expect.
+AS_READ: Final = "as read"
 #: Version 2 was switched off on all sides.
 V2_DISABLED: Final = "v2 disabled"
 #: Keys of the warnings that stand before those of the lists …
@@ -36,8 +39,8 @@ BEFORE_LISTS: Final = (
 )
 #: … and of those that stand behind them.
 AFTER_LISTS: Final = (
-    *("near-duplicate queries", FIRST_REPEAT, "single trial", "unjudged", "unjudged share"),
-    *("unjudged decide", "ties", "source ties"),
+    *(AS_READ, "near-duplicate queries", FIRST_REPEAT, "single trial", "unjudged"),
+    *("unjudged share", "unjudged decide", "ties", "source ties"),
 )
 _V1: Final = "rrf_v2 ran as rrf without weights and bonus, and position_aware as replace."
 #: Warn where ties decide the value of more of the queries than this.
@@ -66,6 +69,7 @@ def find_warnings(
     described: int | None = None,
     near_duplicates: NearDuplicates | None = None,
     first_trial: Iterable[str] = (),
+    judgment_notes: Sequence[str] = (),
 ) -> list[DataWarning]:
     """What speaks against the judge, the queries, the lists, and how systems read them.
 
@@ -83,6 +87,7 @@ def find_warnings(
         described: Queries that the numbers describe; None = ``queries``.
         near_duplicates: Queries that depend on each other though no group says so.
         first_trial: What is of one trial alone, a sentence each.
+        judgment_notes: What was read of the judgments in another way than may be expected.
     """
     return sort_warnings(
         (
@@ -95,6 +100,7 @@ def find_warnings(
                 origin for config in configs.values() for origin in list_own(config)
             ),
             *find_data_warnings(runs, queries, configs, measures),
+            *warn_as_read("The judgments", judgment_notes),
             *warn_near_duplicates(near_duplicates),
             *(DataWarning(key=FIRST_REPEAT, text=text) for text in first_trial),
         )
@@ -123,6 +129,18 @@ def merge_warnings(sides: Mapping[str, Sequence[DataWarning]]) -> Iterator[DataW
     yield from (each for each in first if counts[each.text] > 1)
     for name, side in sides.items():
         yield from _prefix_warnings(f"In the {name}: ", (w for w in side if counts[w.text] == 1))
+
+
+def warn_as_read(title: str, notes: Sequence[str]) -> Iterator[DataWarning]:
+    """The warning of a file that was read in another way than may be expected; none without notes.
+
+    Args:
+        title: What the text calls the file.
+        notes: A sentence each.
+    """
+    if notes:
+        text = f"{title} as read: {'; '.join(note.rstrip('.') for note in notes)}."
+        yield DataWarning(key=AS_READ, text=text, evidence={"notes": [*notes]})
 
 
 def warn_near_duplicates(*records: NearDuplicates | None) -> Iterator[DataWarning]:
@@ -329,6 +347,7 @@ def find_list_warnings(
             "that fusion counts as results. See drop_zero_scores."
         )
         yield _warn(info, "zero scores", text, "zero_scores")
+    yield from warn_as_read(info.title, info.notes)
     yield from _find_order_warnings(info)
     yield from _find_rerank_warnings(info)
 
@@ -371,6 +390,16 @@ def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
             "if they are distances, or set rank_from: column."
         )
         yield _warn(info, "rank column", text, "opposed_rank_lists", "rank_column_lists")
+    if info.own_id_queries:
+        text = (
+            f"{info.title} returns the query itself first for "
+            f"{pluralize(info.own_id_queries, 'query')}, and it is not judged relevant. "
+            f"drop_own_id: nDCG@10 {format_number(info.mean_with_own_ids)} → "
+            f"{format_number(info.mean_without_own_ids)}. Write 'drop_own_id: true' beside its "
+            f"path in dataset.yaml, or give --drop-own-id {quote(info.name)}."
+        )
+        fields = ("own_id_queries", "mean_with_own_ids", "mean_without_own_ids")
+        yield _warn(info, "own ids", text, *fields)
     if info.float32_queries:
         text = (
             f"trec_eval orders {info.title} otherwise for "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Final, NamedTuple
@@ -18,6 +18,7 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.checks.judges import family_of
+from fusion_bench.checks.own_ids import measure_own_ids
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.tied_lists import count_places, order_by_rank
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -29,6 +30,7 @@ from fusion_bench.data.grouped_rows import (
 )
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import find_unmatched_ids
+from fusion_bench.data.read_options import Order
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import FusionBenchError
@@ -42,12 +44,15 @@ from fusion_bench.stats.intervals import estimate_mean
 SAMPLE: Final = 1 << 17
 
 
-def compare_rank_column(path: Path, layout: FileLayout) -> tuple[int, int] | None:
+def compare_rank_column(
+    path: Path, layout: FileLayout, order: Order | None = None
+) -> tuple[int, int] | None:
     """Compare ranks and scores of the first lists of a file.
 
     Args:
         path: A text file with one row a line.
         layout: How it is read.
+        order: Which of its scores are better; None = as the layout implies.
 
     Returns:
         Lists with different ranks and different scores, and those of them in which documents of
@@ -63,22 +68,24 @@ def compare_rank_column(path: Path, layout: FileLayout) -> tuple[int, int] | Non
         name = path.name.removesuffix(".gz").removesuffix(".GZ")
         sample = Path(folder) / name
         sample.write_text(text, encoding="utf-8")
-        return _compare_columns(read_raw_table(sample, "run", has_ranks=True, layout=layout))
+        table = read_raw_table(sample, "run", has_ranks=True, layout=layout)
+        return _compare_columns(table, order)
     return None
 
 
-def _compare_columns(table: RawTable) -> tuple[int, int] | None:
+def _compare_columns(table: RawTable, order: Order | None) -> tuple[int, int] | None:
     if table.ranks is None or table.values is None or isinstance(table.queries, CategoricalIds):
         return None
     ranks = np.array([float(rank) for rank in table.ranks])
-    scores = np.array([float(score) for score in table.values])
+    sign = -1.0 if table.holds_distances(order) else 1.0
+    scores = sign * np.array([float(score) for score in table.values])
     query, names = number_by_appearance(table.queries)
-    order = np.lexsort((ranks, query))
-    same = np.diff(query[order]) == 0
-    before, after = scores[order][:-1], scores[order][1:]
-    rises = same & (after > before) & (np.diff(ranks[order]) > 0)
-    falls = same & (after < before) & (np.diff(ranks[order]) > 0)
-    steps = [np.bincount(query[order][1:][kind], minlength=len(names)) for kind in (rises, falls)]
+    by_rank = np.lexsort((ranks, query))
+    same = np.diff(query[by_rank]) == 0
+    before, after = scores[by_rank][:-1], scores[by_rank][1:]
+    rises = same & (after > before) & (np.diff(ranks[by_rank]) > 0)
+    falls = same & (after < before) & (np.diff(ranks[by_rank]) > 0)
+    steps = [np.bincount(query[by_rank][1:][kind], minlength=len(names)) for kind in (rises, falls)]
     return (int((steps[0] + steps[1] > 0).sum()), int((steps[0] > steps[1]).sum()))
 
 
@@ -202,9 +209,11 @@ def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, A
             # Of lists with equal scores alone, the order is the tie rule's.
             "is_reversed": both.is_reversed and 2 * facts["constant_lists"] < both.queries,
         }
+    if is_used:
+        facts |= measure_own_ids(aligned, ranks[names.index(run.name)])
     file = dataset.files.get(f"{'runs' if is_source else 'rerank'}/{run.name}")
     if file is not None and run.read_options.rank_from == "score":
-        column = compare_rank_column(file.path, file.layout)
+        column = compare_rank_column(file.path, file.layout, run.read_options.order)
         if column is not None:
             facts |= zip(("rank_column_lists", "opposed_rank_lists"), column, strict=True)
     return facts
@@ -421,7 +430,7 @@ def _list_repeat(
             trial=numbers.get(f"{'runs' if space is None else 'rerank'}/{run.name}"),
             kind="run" if space is None else "rerank",
             roles=tuple(sorted(run.roles)),
-            read_options=asdict(run.read_options),
+            read_options=run.read_options.settings,
             family=family_of(dataset, run),
             score_space=space,
             unanswered_queries=len(asked - returned),
@@ -429,6 +438,7 @@ def _list_repeat(
             unmatched_queries=find_unmatched_ids(returned, judged),
             duplicate_rows=run.duplicates,
             zero_scores=run.zero_scores,
+            notes=run.notes,
             has_known_documents=not expected.isdisjoint(run.vocabulary),
             held_out=dict(dataset.held_out.counts),
             **_list_facts(dataset, run, aligned),

@@ -79,6 +79,7 @@ class ListInfo(ReportRecord):
         unmatched_queries: The first of these, each with the judged query that was perhaps meant.
         duplicate_rows: Rows dropped under ``on_duplicate: best_rank``.
         zero_scores: Rows scored exactly 0: padding, more often than not.
+        notes: What was read in another way than a reader of the file may expect.
         constant_lists: Judged queries for which all documents, two or more, have one score.
         float32_queries: Judged queries that trec_eval orders otherwise, because it compares scores
             as 32-bit floats.
@@ -86,6 +87,9 @@ class ListInfo(ReportRecord):
         mean_as_read: Its mean nDCG@10 over the evaluated queries that it answers; None with few.
         mean_backwards: The same with every list read from its end.
         is_reversed: Whether the second mean is shown to be the greater one.
+        own_id_queries: Queries whose own id leads its list, and is not judged relevant; 0 = few.
+        mean_with_own_ids: Its mean nDCG@10 over the evaluated queries; None where these are few.
+        mean_without_own_ids: The same without the documents that have the ids of their queries.
         rank_column_lists: Lists at the beginning of its file whose rank column was compared with
             the scores; 0 where there is none, or where it decides the order.
         opposed_rank_lists: Those of them in which the two mostly contradict each other.
@@ -116,12 +120,16 @@ class ListInfo(ReportRecord):
     unmatched_queries: tuple[tuple[str, str | None], ...] = ()
     duplicate_rows: int
     zero_scores: int
+    notes: tuple[str, ...] = ()
     constant_lists: int = 0
     float32_queries: int = 0
     lowest_score: OptionalFloat = None
     mean_as_read: OptionalFloat = None
     mean_backwards: OptionalFloat = None
     is_reversed: bool = False
+    own_id_queries: int = 0
+    mean_with_own_ids: OptionalFloat = None
+    mean_without_own_ids: OptionalFloat = None
     rank_column_lists: int = 0
     opposed_rank_lists: int = 0
     has_known_documents: bool = True

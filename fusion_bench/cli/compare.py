@@ -64,7 +64,7 @@ class CompareOptions(
 
 
 #: Options of run files, which ``try`` has too.
-RUN_OPTIONS = ("measure", "binary_relevance", "qrels_columns", "run_columns")
+RUN_OPTIONS = ("measure", "binary_relevance", *file_options.FILES)
 
 
 @base.single_command()
@@ -135,8 +135,7 @@ def _compare_runs(
             *(qrels, lists),
             measures=options.measure or DEFAULT_MEASURES,
             binary_relevance=options.binary_relevance or 1,
-            qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
-            run_layout=file_options.parse_run_columns(options.run_columns, lists),
+            settings=options.state_files(lists),
             details=collector,
             progress=progress,
         )

@@ -101,7 +101,7 @@ def add_command(options: AddOptions) -> None:
     echo(f"Next: fusion-bench retrieve bm25 --dataset {quote(str(added.files[0]))}")
 
 
-class NewOptions(file_options.ListOptions, base.JsonOptions):
+class NewOptions(file_options.ListOptions, file_options.FileOptions, base.JsonOptions):
     """Options of ``dataset new``.
 
     Attributes:
@@ -138,11 +138,14 @@ def new_command(options: NewOptions) -> None:
     check_free(options.folder, COMMAND.option)
     if not options.lists or (options.qrels is None and _is_terminal()):
         options = _ask_files(options)
+    runs = file_options.parse_named_files(options.lists, "NAME=FILE")
+    rerankers = file_options.parse_rerank_files(options.rerank, "--rerank")
     given = options.call(
         StarterInput,
-        runs=file_options.parse_named_files(options.lists, "NAME=FILE"),
-        rerankers=file_options.parse_rerank_files(options.rerank, "--rerank"),
+        runs=runs,
+        rerankers=rerankers,
         measures=DEFAULT_MEASURES,
+        settings=options.state_files([*runs, *rerankers]),
     )
     with progress_bar() as progress:
         made = make_new_dataset(given, options.folder, progress, check=options.check)

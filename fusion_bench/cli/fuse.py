@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 YAML = {".yaml", ".yml"}
 
 
-class FuseOptions(base.DatasetOptions, base.PluginOptions):
+class FuseOptions(file_options.ReadingOptions, base.DatasetOptions, base.PluginOptions):
     """Options of ``fuse``.
 
     Attributes:
@@ -50,7 +50,6 @@ class FuseOptions(base.DatasetOptions, base.PluginOptions):
     sources: bool = False
     method: str | None = None
     change: Changes = ()
-    run_columns: file_options.RunColumns = ()
 
 
 @base.single_command()
@@ -74,7 +73,7 @@ def command(options: FuseOptions) -> None:
 
 
 def _fuse_experiment(options: FuseOptions) -> FinalLists:
-    base.refuse(options, "does not go with an experiment", "method", "run_columns")
+    base.refuse(options, "does not go with an experiment", "method", *file_options.READING)
     if options.system is None:
         raise typer.BadParameter("name a system of the experiment", param_hint="--system")
     given = options.call(
@@ -99,9 +98,9 @@ def _fuse_files(options: FuseOptions) -> FinalLists:
     method = "rrf" if options.method is None else options.method
     fusion = {"method": method, **_parse_keys(options.change)}
     files = file_options.parse_named_files(options.inputs, "NAME=FILE")
-    layout = file_options.parse_run_columns(options.run_columns, files)
+    settings = options.state_lists(files)
     refuse_inputs(files.values())
-    lists = fuse_files(files, fusion, layout)
+    lists = fuse_files(files, fusion, settings)
     base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
     return lists
 

@@ -119,7 +119,7 @@ def _plan_dataset(options: TryOptions) -> Compare:
     )
 
     rest = ("lists", "qrels", "queries", "rerank", "binary_relevance")
-    base.refuse(options, "does not go with --dataset", *rest, "qrels_columns", "run_columns")
+    base.refuse(options, "does not go with --dataset", *rest, *file_options.FILES)
     path = base.find_dataset_file(str(options.dataset))
     measures = options.measure or DEFAULT_MEASURES
 
@@ -165,8 +165,7 @@ def _read_options(options: TryOptions) -> StarterInput:
         *(_require_qrels(options.qrels), runs, rerankers),
         measures=options.measure or DEFAULT_MEASURES,
         engine=options.engine,
-        qrels_layout=file_options.parse_qrels_columns(options.qrels_columns),
-        run_layout=file_options.parse_run_columns(options.run_columns, [*runs, *rerankers]),
+        settings=options.state_files([*runs, *rerankers]),
     )
 
 
@@ -209,7 +208,7 @@ def _build_page(done: StarterComparison, options: TryOptions) -> Page:
     """The page of the comparison, and the commands that may follow: the same, with ``--save``."""
     from fusion_bench.report.evaluation_page import build_starter_page
 
-    repeated = ("queries", "rerank", "measure", "binary_relevance", "qrels_columns", "run_columns")
+    repeated = ("queries", "rerank", "measure", "binary_relevance", *file_options.FILES)
     files: list[object] = ["--dataset", options.dataset]
     if options.dataset is None:
         files = ["--qrels", options.qrels, *options.lists]

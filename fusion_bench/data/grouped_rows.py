@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from fusion_bench.data.id_rules import apply_rule
 from fusion_bench.data.ordering import IntArray, make_readonly
 from fusion_bench.errors import DataError
 from fusion_bench.util.digests import hash_values
@@ -293,7 +294,7 @@ def _number_pairs(grouped: GroupedRows) -> IntArray:
     return query_of_rows(grouped.offsets) * len(grouped.vocabulary) + grouped.documents
 
 
-def refuse_duplicates(grouped: GroupedRows, advice: str = "keep one row") -> None:
+def refuse_duplicates(grouped: GroupedRows, advice: str) -> None:
     """Raise for the first row that repeats a (query, document) pair, and say what to do."""
     pairs = np.sort(_number_pairs(grouped))
     if (pairs[1:] != pairs[:-1]).all():
@@ -305,6 +306,51 @@ def refuse_duplicates(grouped: GroupedRows, advice: str = "keep one row") -> Non
         f"{grouped.queries[query]!r}: {advice}",
         row=grouped.original_row(at),
     )
+
+
+def find_starts(grouped: GroupedRows, order: IntArray) -> IntArray:
+    """Where each pair of query and document begins among the rows that ``order`` sorts by them."""
+    pairs = _number_pairs(grouped)[order]
+    return np.flatnonzero(np.diff(pairs, prepend=-1))
+
+
+def find_own_ids(grouped: GroupedRows) -> NDArray[np.bool_]:
+    """Which rows name a document whose id is the query's."""
+    codes = {name: code for code, name in enumerate(grouped.vocabulary)}
+    own = np.array([codes.get(query, -1) for query in grouped.queries], dtype=np.int64)
+    return np.asarray(grouped.documents == own[query_of_rows(grouped.offsets)])
+
+
+def change_ids(grouped: GroupedRows, rule: str, *, is_whole: bool = False) -> GroupedRows:
+    """The rows with each document id as a rule of :mod:`fusion_bench.data.id_rules` makes it.
+
+    Args:
+        grouped: The rows.
+        rule: Such as ``decimal``.
+        is_whole: Whether no two ids of the file may become one; by default, none of one query.
+
+    Raises:
+        DataError: Two ids become one, or an id becomes empty.
+        ConfigError: There is no such rule.
+    """
+    old = list(grouped.vocabulary)
+    new = encode_ids(apply_rule(rule, old))
+    if new.vocabulary[0] == "":
+        raise DataError(f"ids: {rule!r} leaves nothing of {old[int(np.argmin(new.codes))]!r}")
+    changed = grouped._replace(vocabulary=new.vocabulary, documents=new.codes[grouped.documents])
+    if len(new.vocabulary) < len(old):
+        owners = query_of_rows(grouped.offsets) * (not is_whole)
+        triples = np.column_stack([owners, changed.documents, grouped.documents])
+        distinct = np.unique(triples, axis=0)
+        is_merged = (distinct[1:, :2] == distinct[:-1, :2]).all(axis=1)
+        if is_merged.any():
+            at = int(np.argmax(is_merged))
+            first, second = (old[code] for code in distinct[at : at + 2, 2].tolist())
+            raise DataError(
+                f"ids: {rule!r} makes {first!r} and {second!r} one document: use another rule, or "
+                "change the ids in the file"
+            )
+    return changed
 
 
 def to_offsets(counts: IntArray) -> IntArray:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self, cast
 
@@ -17,8 +17,15 @@ from numpy.typing import NDArray
 
 from fusion_bench.data import grouped_rows
 from fusion_bench.data.document_rows import DocumentTable, name_row, read_rows, write_trec
+from fusion_bench.data.id_rules import describe_rule
 from fusion_bench.data.ordering import IntArray, make_readonly
-from fusion_bench.data.read_options import order_by_value, parse_whole_numbers
+from fusion_bench.data.read_options import (
+    GradeOptions,
+    GradeRule,
+    order_by_value,
+    parse_grades,
+)
+from fusion_bench.errors import DataError
 from fusion_bench.util.formatting import Columns, pluralize
 
 #: A query id, and the judged id that it resembles; None = none.
@@ -72,6 +79,66 @@ def _normalize_id(name: str) -> str:
     return " ".join(part.lstrip("0") or "0" if part.isdecimal() else part for part in parts)
 
 
+def _merge_grades(
+    grouped: grouped_rows.GroupedRows,
+    grades: IntArray,
+    order: IntArray,
+    starts: IntArray,
+    rule: GradeRule,
+) -> tuple[IntArray, list[str]]:
+    """The grade of each pair of query and document that has several, and notes on them.
+
+    Args:
+        grouped: One judgment a row.
+        grades: Shape (N,), of the same rows.
+        order: Shape (N,): the rows by query and document, in file order inside a pair.
+        starts: Shape (M,): where each pair begins among them.
+        rule: Which grade counts.
+
+    Raises:
+        DataError: Grades differ and no rule says which counts, or their mean is no whole grade.
+    """
+    sorted_grades, counts = grades[order], np.diff(starts, append=len(order))
+    least = np.minimum.reduceat(sorted_grades, starts)
+    greatest = np.maximum.reduceat(sorted_grades, starts)
+    differs = least != greatest
+    first = sorted_grades[starts]
+
+    def refuse(pair: int, problem: str, remedy: str) -> DataError:
+        rows = order[starts[pair] : starts[pair] + counts[pair]]
+        second = rows[np.argmax(grades[rows] != grades[rows[0]])]
+        query = grouped.queries[int(grouped_rows.query_of_rows(grouped.offsets)[rows[0]])]
+        document = grouped.vocabulary[int(grouped.documents[rows[0]])]
+        listed = ", ".join(map(str, grades[rows].tolist()))
+        return DataError(
+            f"document {document!r} has the grades {listed} for query {query!r}{problem}: {remedy}",
+            row=grouped.original_row(int(second)),
+        )
+
+    if differs.any() and rule == "error":
+        remedy = (
+            "keep one row, or choose a rule: --on-duplicate min, max, mean or first "
+            "('on_duplicate' of 'qrels' in dataset.yaml)"
+        )
+        raise refuse(int(np.argmax(differs)), "", remedy)
+    chosen = {"min": least, "max": greatest}.get(rule, first)
+    if rule == "mean":
+        totals = np.add.reduceat(sorted_grades, starts)
+        broken = totals % counts != 0
+        if broken.any():
+            pair = int(np.argmax(broken))
+            mean = f", whose mean {totals[pair] / counts[pair]:.4g} is no whole grade"
+            raise refuse(pair, mean, "use min, max or first")
+        chosen = totals // counts
+    same = int((counts - 1)[~differs].sum())
+    notes = (
+        f"{pluralize(same, 'identical judgment')} {'was' if same == 1 else 'were'} dropped",
+        f"{pluralize(int(differs.sum()), 'document')} with different grades for one query: "
+        f"'on_duplicate: {rule}' decides",
+    )
+    return chosen, [text for text, any_ in zip(notes, (same, differs.any()), strict=True) if any_]
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Qrels(DocumentTable):
     """Judgements: query → document → grade. Grade 0 = judged not relevant, absent = unjudged.
@@ -82,6 +149,7 @@ class Qrels(DocumentTable):
         vocabulary: Distinct document ids, sorted by bytes.
         documents: Shape (J,): codes into ``vocabulary``.
         grades: Shape (J,): integer grades, -2^53 to 2^53; negative counts as not relevant.
+        notes: What was read in another way than a reader of the file may expect; each a sentence.
     """
 
     queries: tuple[str, ...]
@@ -89,6 +157,7 @@ class Qrels(DocumentTable):
     vocabulary: grouped_rows.IdVocabulary
     documents: IntArray
     grades: IntArray
+    notes: tuple[str, ...] = ()
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -101,34 +170,46 @@ class Qrels(DocumentTable):
         queries: Sequence[str] | grouped_rows.CategoricalIds,
         documents: Sequence[str] | grouped_rows.CategoricalIds,
         grades: Sequence[str | float] | NDArray[np.number],
+        options: GradeOptions | None = None,
     ) -> Self:
         """Build from parallel columns, one judgement a row.
 
         Raises:
-            DataError: Columns of different lengths, no row, an empty id, or a pair judged twice;
-                names the row.
+            DataError: Columns of different lengths, no row, an empty id, or a pair judged
+                differently without a rule for it; names the row.
         """
+        options = options or GradeOptions()
         grouped_rows.refuse_ragged(queries=queries, documents=documents, grades=grades)
         grouped = grouped_rows.group_rows(queries, documents, "judgement", sort_queries=True)
-        grouped_rows.refuse_duplicates(grouped)
-        values = grouped.take_column(parse_whole_numbers(grades, "grade"))
-        by_document = order_by_value(grouped.documents, grouped.offsets)
-        return cls(
-            grouped.queries,
-            grouped.offsets,
-            grouped.vocabulary,
-            grouped.documents[by_document],
-            values[by_document],
+        if options.ids is not None:
+            grouped = grouped_rows.change_ids(grouped, options.ids, is_whole=True)
+        values = grouped.take_column(parse_grades(grades, options.grades))
+        order = order_by_value(grouped.documents, grouped.offsets)
+        offsets = grouped.offsets
+        notes = (
+            [] if options.ids is None else [f"document ids are read {describe_rule(options.ids)}"]
         )
+        starts = grouped_rows.find_starts(grouped, order)
+        if len(starts) == len(order):
+            values = values[order]
+        else:
+            values, said = _merge_grades(grouped, values, order, starts, options.on_duplicate)
+            notes += said
+            order = order[starts]
+            owners = grouped_rows.query_of_rows(offsets)[order]
+            offsets = grouped_rows.to_offsets(np.bincount(owners, minlength=len(offsets) - 1))
+        documents_of = grouped.documents[order]
+        return cls(grouped.queries, offsets, grouped.vocabulary, documents_of, values, tuple(notes))
 
     @classmethod
-    def from_dict(cls, judgments: object) -> Self:
+    def from_dict(cls, judgments: object, *, options: GradeOptions | None = None) -> Self:
         """Build from query → document → grade, or whatever else holds judgments.
 
         Args:
             judgments: A mapping, a data frame, ``Qrels`` of ranx, rows of ir_measures or
                 ir_datasets; see :mod:`fusion_bench.data.document_rows`. A document without a grade
                 is relevant: its grade is 1.
+            options: How its rows become grades.
 
         Raises:
             DataError: It is of another kind, or breaks a rule of :meth:`from_rows`.
@@ -138,7 +219,7 @@ class Qrels(DocumentTable):
         """
         rows = read_rows(judgments, "grade")
         with name_row(rows):
-            return cls.from_rows(*rows[:3])
+            return cls.from_rows(*rows[:3], options)
 
     @classmethod
     def without_judgments(cls, queries: Collection[str]) -> Self:
@@ -153,9 +234,7 @@ class Qrels(DocumentTable):
         names = tuple(sorted({*self.queries, *queries}))  # code points sort as UTF-8 bytes do
         sizes = dict(zip(self.queries, np.diff(self.offsets).tolist(), strict=True))
         counts = np.array([sizes.get(name, 0) for name in names], dtype=np.int64)
-        return type(self)(
-            names, grouped_rows.to_offsets(counts), self.vocabulary, self.documents, self.grades
-        )
+        return replace(self, queries=names, offsets=grouped_rows.to_offsets(counts))
 
     def to_dict(self) -> dict[str, dict[str, int]]:
         """Query → document → grade, as other libraries take it."""

@@ -7,16 +7,18 @@ are read as they are. Truth values, bytes and everything else are errors that na
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from fusion_bench.data.grouped_rows import query_of_rows
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import DataError
-from fusion_bench.util.formatting import is_decimal, parse_whole
+from fusion_bench.util.formatting import is_decimal, is_whole, parse_whole
 
 #: Every character of a number. Of a text of these alone Python's ``float`` accepts exactly what
 #: ``is_decimal`` does.
@@ -28,6 +30,12 @@ GREATEST: Final = 2**53
 NUMBERS: Final = (int, float, Decimal, np.integer, np.floating)
 #: Characters of a value that a message shows.
 MOST_SHOWN: Final = 60
+#: Values of a scale that a message lists.
+MOST_LABELS: Final = 12
+#: Which of a list's scores are better.
+Order: TypeAlias = Literal["higher", "lower"]
+#: Which of several grades of one document counts.
+GradeRule: TypeAlias = Literal["error", "min", "max", "mean", "first"]
 
 
 def parse_scores(scores: Any) -> FloatArray:  # noqa: ANN401 - anything may stand in a file
@@ -170,12 +178,98 @@ class ReadOptions:
             ``file`` = the earlier row.
         on_duplicate: A document listed twice for a query is an error, or keeps its best rank.
         drop_zero_scores: Drop rows whose score is exactly 0 (padding of BM25 implementations).
+        order: ``lower`` = the values are distances, read with the opposite sign; None = what the
+            file's layout implies, else ``higher``.
+        drop_own_id: Drop the document whose id is the query's, before ranks are counted.
+        ids: Rule that changes the document ids, see :mod:`fusion_bench.data.id_rules`; None = none.
     """
 
     rank_from: Literal["score", "column"] = "score"
     source_ties: Literal["trec", "file"] = "trec"
     on_duplicate: Literal["error", "best_rank"] = "error"
     drop_zero_scores: bool = False
+    order: Order | None = None
+    drop_own_id: bool = False
+    ids: str | None = None
+
+    @property
+    def settings(self) -> dict[str, object]:
+        """The options as plain values; the last three only if they are set."""
+        given = asdict(self)
+        return {name: given[name] for name in given if name not in LATER or given[name]}
+
+
+#: Options that records made before there were any of them lack.
+LATER: Final = frozenset({"order", "drop_own_id", "ids"})
+
+
+@dataclass(frozen=True, slots=True)
+class GradeOptions:
+    """How the rows of a file of judgments become grades.
+
+    Attributes:
+        on_duplicate: Which grade counts if a document is judged differently for one query; the same
+            grade twice counts once.
+        grades: Value in the file → grade; empty = the values are grades.
+        ids: Rule that changes the document ids; None = none.
+    """
+
+    on_duplicate: GradeRule = "error"
+    grades: Mapping[str, int] = field(default_factory=dict)
+    ids: str | None = None
+
+
+def parse_grades(values: Any, scale: Mapping[str, int]) -> IntArray:  # noqa: ANN401 - as above
+    """Shape (N,): the grades of what a file holds.
+
+    Args:
+        values: Whole numbers, or what the scale names.
+        scale: Value in the file → grade; empty = the values are grades.
+
+    Raises:
+        DataError: A value is no grade; lists the values of the file, and how to give each a grade.
+    """
+    if scale:
+        names = [label_value(value) for value in values]
+        missing = next((row for row, name in enumerate(names) if name not in scale), None)
+        if missing is not None:
+            raise DataError(
+                f"grade {names[missing]!r} is not in 'grades' ({_list_labels(scale)}; in the file: "
+                f"{_list_labels(names)}): add it",
+                row=missing,
+            )
+        return np.array([scale[name] for name in names], dtype=np.int64)
+    try:
+        return parse_whole_numbers(values, "grade")
+    except DataError as error:
+        names = sorted({label_value(value) for value in values})
+        is_scale = len(names) <= MOST_LABELS and "," not in "".join(names)
+        if not is_scale or all(map(is_whole, names)):
+            raise
+        raise DataError(f"{error}: {_propose_scale(names)}", row=error.row) from None
+
+
+def _propose_scale(names: list[str]) -> str:
+    """The option that gives each value of a file a grade: the place of a number, in order."""
+    is_numeric = all(map(is_decimal, names))
+    ordered = sorted(names, key=float) if is_numeric else names
+    grades = [f"{name}={place if is_numeric else 'N'}" for place, name in enumerate(ordered)]
+    option = shlex.join(["--grades", ",".join(grades)])
+    meaning = "" if is_numeric else ", with a whole number for each N"
+    return f"state its grade: {option}{meaning} ('grades' of 'qrels' in dataset.yaml)"
+
+
+def label_value(value: object) -> str:
+    """A value as the keys of a scale have it: ``1`` for 1.0 and ``'1.0'``."""
+    text = str(value).strip()
+    return f"{float(text):.15g}" if is_decimal(text) else text
+
+
+def _list_labels(names: Iterable[str]) -> str:
+    """The distinct names, the first of them."""
+    distinct = list(dict.fromkeys(names))
+    more = ", …" if len(distinct) > MOST_LABELS else ""
+    return ", ".join(distinct[:MOST_LABELS]) + more
 
 
 def order_by_value(values: IntArray, offsets: IntArray) -> IntArray:

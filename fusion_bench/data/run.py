@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self, cast, overload
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data import grouped_rows
 from fusion_bench.data.document_rows import DocumentTable, name_row, read_rows, write_trec
+from fusion_bench.data.id_rules import describe_rule
 from fusion_bench.data.ordering import (
     KEY_SPACING,
     FloatArray,
@@ -136,11 +137,15 @@ def _drop_rows(
     values: FloatArray,
     order: IntArray | slice,
     read_options: ReadOptions,
+    is_own: NDArray[np.bool_] | None,
 ) -> tuple[IntArray | slice, int]:
     """The rows that the options keep, in order, and how many duplicates they drop."""
     if read_options.drop_zero_scores and not values.all():
         order = np.arange(len(values))[order]
         order = order[values[order] != 0]
+    if is_own is not None:
+        order = np.arange(len(values))[order]
+        order = order[~is_own[order]]
     if read_options.on_duplicate == "error":
         grouped_rows.refuse_duplicates(grouped, KEEP_BEST)
         return order, 0
@@ -149,6 +154,25 @@ def _drop_rows(
     if duplicates:
         order = np.arange(len(values))[order][~is_repeat]
     return order, duplicates
+
+
+def _count_above(marked: NDArray[np.bool_], places: IntArray, offsets: IntArray) -> IntArray:
+    """(N,): the marked rows of each row's query that do not stand below the row."""
+    order = order_by_value(places, offsets)
+    total = np.concatenate([[0], np.cumsum(marked[order])])
+    counts = np.empty(len(order), dtype=np.int64)
+    counts[order] = total[1:] - total[offsets[:-1]][grouped_rows.query_of_rows(offsets)]
+    return counts
+
+
+def _describe_options(read_options: ReadOptions, own: int) -> Iterator[str]:
+    """A sentence for each option that makes another list of the rows; ``own`` were dropped."""
+    if read_options.order == "lower":
+        yield "scores are distances: less is better"
+    if read_options.drop_own_id:
+        yield f"{pluralize(own, 'document')} with the id of the query left out"
+    if read_options.ids is not None:
+        yield f"document ids are read {describe_rule(read_options.ids)}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,6 +193,7 @@ class Run(DocumentTable):
         zero_scores: Rows whose score is exactly 0, whether or not they were dropped.
         switch: The queries for which it is on; it is empty for the others. None = for all.
         bare: Query whose list may be no ranking, but any object of numbers → where it stands.
+        notes: What was read in another way than a reader of the file may expect; each a sentence.
     """
 
     name: str
@@ -184,6 +209,7 @@ class Run(DocumentTable):
     zero_scores: int = 0
     switch: Switch | None = None
     bare: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
     _digest: str | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -213,9 +239,14 @@ class Run(DocumentTable):
         values = parse_scores(scores)
         grouped = grouped_rows.group_rows(queries, documents, "ranked document")
         values = grouped.take_column(values)
+        if read_options.ids is not None:
+            grouped = grouped_rows.change_ids(grouped, read_options.ids)
+        if read_options.order == "lower":
+            values = 0.0 - values
+        is_own = grouped_rows.find_own_ids(grouped) if read_options.drop_own_id else None
         place = _assign_ranks(grouped, values, ranks, read_options)
         order = _order_by_rank(place, grouped.offsets, read_options)
-        order, duplicates = _drop_rows(grouped, values, order, read_options)
+        order, duplicates = _drop_rows(grouped, values, order, read_options, is_own)
         offsets = grouped.offsets
         if not isinstance(order, slice) and len(order) < len(values):
             owner = grouped_rows.query_of_rows(offsets)[order]
@@ -223,6 +254,9 @@ class Run(DocumentTable):
         final = grouped_rows.count_within_queries(offsets)
         if place is not None and read_options.rank_from == "column":
             final = place[order]
+            if is_own is not None:
+                final = final - _count_above(is_own, place, grouped.offsets)[order]
+        own = 0 if is_own is None else int(is_own.sum())
         return cls(
             name,
             grouped.queries,
@@ -234,7 +268,8 @@ class Run(DocumentTable):
             roles,
             read_options,
             duplicates,
-            int(np.count_nonzero(values == 0)),
+            0 if read_options.order == "lower" else int(np.count_nonzero(values == 0)),
+            notes=tuple(_describe_options(read_options, own)),
         )
 
     @overload
@@ -285,6 +320,19 @@ class Run(DocumentTable):
         rows = read_rows(ranked, "score")
         with name_row(rows):
             return cls.from_rows(options.pop("name", named), *rows[:3], **options)
+
+    def reread(self, read_options: ReadOptions) -> Run:
+        """The same rows as these options read them, by the rank column if that decided before."""
+        ids, rank_from = self._id_columns(None), self.read_options.rank_from
+        return type(self).from_rows(
+            self.name,
+            ids["query"],
+            ids["document"],
+            self.scores,
+            ranks=self.ranks if rank_from == "column" else None,
+            roles=self.roles,
+            read_options=replace(read_options, rank_from=rank_from),
+        )
 
     def switched(self, switch: Switch) -> Run:
         """The same, empty for every query for which it is switched off."""

@@ -256,6 +256,7 @@ def find_collection_warnings(
         ignored=collection.ignored_queries,
         near_duplicates=collection.near_duplicates,
         first_trial=collection.first_trial if rows is None else (),
+        judgment_notes=collection.judgment_notes,
     )
 
 

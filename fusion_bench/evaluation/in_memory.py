@@ -20,10 +20,15 @@ from fusion_bench.evaluation.run_experiment import run_on_datasets
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.overrides import expand_sweeps
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.load_records import FileRequest, load_qrels, load_run
+from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, DatasetSpec, FileSettings
+from fusion_bench.io.load_records import (
+    FileRequest,
+    load_stated_qrels,
+    load_stated_run,
+    stated_layout,
+)
 from fusion_bench.io.query_groups import join_groups
-from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout, strip_suffixes
+from fusion_bench.io.raw_files import strip_suffixes
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 
@@ -47,7 +52,7 @@ def make_dataset(
     queries: Mapping[str, Query] | None = None,
     qrels_path: Path | None = None,
     paths: Mapping[str, Path] | None = None,
-    layout: FileLayout = DEFAULT_LAYOUT,
+    settings: FileSettings = NO_SETTINGS,
     **options: Any,  # noqa: ANN401 - the model checks them
 ) -> Dataset:
     """A dataset of judgments and lists that are at hand.
@@ -61,7 +66,7 @@ def make_dataset(
         queries: What is known of the queries, by id.
         qrels_path: The file of the judgments, if they came from one.
         paths: The file of each list that came from one, by its name.
-        layout: How these files name their columns.
+        settings: What is stated of these files beside their paths.
         options: More of a ``dataset.yaml``: ``judgments``, ``binary_relevance``, ``groups``, …
 
     Raises:
@@ -71,10 +76,17 @@ def make_dataset(
 
     data = {
         "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "qrels",
-        "qrels": str(qrels_path or NO_FILE),
-        "runs": {key: _list_spec(run, files.get(key)) for key, run in runs.items()},
+        "qrels": {"path": str(qrels_path or NO_FILE), **settings.keys_of(QRELS)},
+        "runs": {
+            key: {**_list_spec(run, files.get(key)), **settings.keys_of(key)}
+            for key, run in runs.items()
+        },
         "rerank": {
-            key: {**_list_spec(run, files.get(key)), "score_space": spaces.get(key, "unbounded")}
+            key: {
+                **_list_spec(run, files.get(key)),
+                **settings.keys_of(key),
+                "score_space": spaces.get(key, "unbounded"),
+            }
             for key, run in lists.items()
         },
         **options,
@@ -88,7 +100,9 @@ def make_dataset(
         )
     known = join_groups(spec.grouping, known, [*runs.values()], qrels, name)
     read = {
-        f"{kind}/{name}": FileRequest(files[name], name, layout=layout)
+        f"{kind}/{name}": FileRequest(
+            files[name], name, layout=stated_layout(settings.list(name, files[name]))
+        )
         for kind, names in (("runs", runs), ("rerank", lists))
         for name in names
         if name in files
@@ -155,8 +169,7 @@ def compare_files(
     *,
     measures: Sequence[str],
     binary_relevance: int = 1,
-    qrels_layout: FileLayout = DEFAULT_LAYOUT,
-    run_layout: FileLayout = DEFAULT_LAYOUT,
+    settings: FileSettings = NO_SETTINGS,
     details: DetailsCollector | None = None,
     progress: Progress = ignore_progress,
 ) -> Report:
@@ -167,8 +180,7 @@ def compare_files(
         runs: Run files by the names of their systems. One is only measured.
         measures: Measure names, the primary one first.
         binary_relevance: Grade from which binary measures count.
-        qrels_layout: How the judgments' file names its columns.
-        run_layout: How the run files do.
+        settings: What is stated of the files beside their paths.
         details: Collects what stands behind the values; None = nobody asks.
         progress: Called as the work goes on.
 
@@ -178,14 +190,11 @@ def compare_files(
     progress(f"reading {pluralize(len(runs), 'list')}", 0, 1)
     dataset = make_dataset(
         name_dataset(qrels),
-        load_qrels(qrels, layout=qrels_layout),
-        {
-            name: load_run(path, name=name, layout=run_layout.for_list(name))
-            for name, path in runs.items()
-        },
+        load_stated_qrels(qrels, settings),
+        {name: load_stated_run(path, name, settings) for name, path in runs.items()},
         qrels_path=qrels,
         paths=runs,
-        layout=run_layout,
+        settings=settings,
         binary_relevance=binary_relevance,
     )
     systems = {name: {"runs": [name]} for name in runs}

@@ -346,6 +346,7 @@ def find_task_warnings(
         ignored=count_known_ignored(task),
         near_duplicates=near_duplicates,
         first_trial=describe_first_repeat(dataset, *results),
+        judgment_notes=dataset.qrels.notes,
     )
 
 
@@ -363,4 +364,5 @@ def collection_facts(task: EvaluationSet) -> dict[str, Any]:
         "baseline": experiment.baseline,
         "runs": tuple(_task_list_infos(task)),
         "judge": describe_judge(dataset, experiment.systems.values()),
+        "judgment_notes": dataset.qrels.notes,
     }

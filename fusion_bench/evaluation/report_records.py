@@ -362,6 +362,7 @@ class CollectionFacts(ReportRecord):
         baseline: The system that the others are compared with.
         runs: The input lists, and what was noticed about each.
         judge: The machine judge whose grades these are; None = people gave them.
+        judgment_notes: What was read of the judgments in another way than may be expected.
     """
 
     name: str
@@ -374,6 +375,7 @@ class CollectionFacts(ReportRecord):
     baseline: str
     runs: tuple[ListInfo, ...]
     judge: JudgeInfo | None = None
+    judgment_notes: tuple[str, ...] = ()
 
 
 class Collection(TableView, CollectionFacts):

@@ -30,11 +30,11 @@ from fusion_bench.evaluation.starter_systems import (
 )
 from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, FileSettings
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_known_queries
-from fusion_bench.io.load_records import load_qrels, load_run
+from fusion_bench.io.load_records import load_stated_qrels, load_stated_run
 from fusion_bench.io.provenance import meta_path, read_meta
-from fusion_bench.io.raw_files import DEFAULT_LAYOUT, FileLayout
 from fusion_bench.util import files
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -65,8 +65,7 @@ class StarterInput:
         queries: File of the queries' texts, types, groups and splits; None = nothing is known.
         measures: Measure names, the primary one first.
         binary_relevance: Grade from which binary measures count.
-        qrels_layout: How the judgments' file names its columns.
-        run_layout: How the files of all lists do.
+        settings: What is stated of the files beside their paths.
         documents: File of the documents' texts, which a saved dataset names; None = not known.
         name: The dataset's name; None = that of the judgments' file.
         engine: Compare only systems that this search engine can express; None = all.
@@ -78,8 +77,7 @@ class StarterInput:
     measures: Sequence[str]
     queries: Path | None = None
     binary_relevance: int = 1
-    qrels_layout: FileLayout = DEFAULT_LAYOUT
-    run_layout: FileLayout = DEFAULT_LAYOUT
+    settings: FileSettings = NO_SETTINGS
     documents: Path | None = None
     name: str | None = None
     engine: str | None = None
@@ -132,15 +130,10 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
     """
     _check_names(given)
     progress("reading the lists", 0, 1)
-    layout = given.run_layout
-    runs = {
-        name: load_run(path, name=name, layout=layout.for_list(name))
-        for name, path in given.runs.items()
-    }
+    settings = given.settings
+    runs = {name: load_stated_run(path, name, settings) for name, path in given.runs.items()}
     rerankers = {
-        name: load_run(
-            file.path, name=name, score_space=file.score_space, layout=layout.for_list(name)
-        )
+        name: load_stated_run(file.path, name, settings, file.score_space)
         for name, file in given.rerankers.items()
     }
     spaces, guesses = _score_spaces(given, rerankers)
@@ -165,7 +158,7 @@ def compare_starter_systems(
     if given.qrels is None:
         raise ConfigError("systems are compared on judgments: name a file of judgments")
     lists = read_starter_lists(given, progress)
-    qrels = load_qrels(given.qrels, layout=given.qrels_layout)
+    qrels = load_stated_qrels(given.qrels, given.settings)
     dataset = make_dataset(
         given.name or name_dataset(given.qrels),
         qrels,
@@ -175,7 +168,7 @@ def compare_starter_systems(
         queries=None if given.queries is None else load_known_queries(given.queries, qrels),
         qrels_path=given.qrels,
         paths={**given.runs, **{name: file.path for name, file in given.rerankers.items()}},
-        layout=given.run_layout,
+        settings=given.settings,
         binary_relevance=given.binary_relevance,
     )
     known = {name: read_meta(file.path) for name, file in given.rerankers.items()}
@@ -477,29 +470,24 @@ def _describe_dataset(
     given: StarterInput, name: str, spaces: Mapping[str, ScoreSpace], copies: Copies
 ) -> dict[str, Any]:
     """The ``dataset.yaml``; plans the copies of the files that it names."""
-
-    def list_columns(name: str) -> dict[str, Any]:
-        columns = given.run_layout.for_list(name).columns
-        return {"columns": dict(columns)} if columns else {}
-
     dataset: dict[str, Any] = {"name": name}
     if given.qrels is not None:
-        path, names = copies.add(given.qrels, "qrels"), given.qrels_layout.columns
-        dataset["qrels"] = {"path": path, "columns": dict(names)} if names else path
+        path, keys = copies.add(given.qrels, QRELS), given.settings.keys_of(QRELS)
+        dataset[QRELS] = {"path": path, **keys} if keys else path
     for key, file in (("queries", given.queries), ("documents", given.documents)):
         if file is not None:
             dataset[key] = copies.add(file, key)
     if given.binary_relevance != 1:
         dataset["binary_relevance"] = given.binary_relevance
     dataset["runs"] = {
-        name: {"path": copies.add(path, f"runs/{name}"), **list_columns(name)}
+        name: {"path": copies.add(path, f"runs/{name}"), **given.settings.keys_of(name)}
         for name, path in given.runs.items()
     }
     if given.rerankers:
         dataset["rerank"] = {
             name: {
                 "path": copies.add(reranker.path, f"rerank/{name}"),
-                **list_columns(name),
+                **given.settings.keys_of(name),
                 "score_space": spaces[name],
             }
             for name, reranker in given.rerankers.items()

@@ -22,6 +22,7 @@ from typing import IO, Any, Final, TypeAlias
 import pandas as pd
 import yaml
 
+from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import DataError
 from fusion_bench.io import raw_files
 from fusion_bench.io.json_objects import parse_object, refuse_repeated, require_text
@@ -65,7 +66,7 @@ class ImportedCollection:
 def join_splits(
     where: str, texts: Mapping[str, str], splits: Mapping[str, Sequence[CollectionJudgment]]
 ) -> tuple[list[tuple[str, str, str]], list[CollectionJudgment]]:
-    """The judged queries and the judgments of a collection's splits.
+    """The judged queries and the judgments of a collection's splits; a few may have no text.
 
     Args:
         where: Prefix of a message.
@@ -73,7 +74,7 @@ def join_splits(
         splits: Name of a split → its judgments.
 
     Raises:
-        DataError: A judged query has no text, or two splits judge one query.
+        DataError: Half of the judged queries have no text, or two splits judge one query.
     """
     split_of: dict[str, str] = {}
     for split, judgments in splits.items():
@@ -85,14 +86,15 @@ def join_splits(
                 )
             split_of[query] = split
     missing = [query for query in split_of if query not in texts]
-    if missing:
+    if missing and 2 * len(missing) >= len(split_of):
         raise DataError(
             f"{where}: {pluralize(len(missing), 'judged query')} without a text (for example "
             f"{missing[0]!r}): the queries and the judgments have to belong together"
         )
     is_whole = len(splits) == 1
     queries = [
-        (query, texts[query], "" if is_whole else split) for query, split in split_of.items()
+        (query, texts.get(query, ""), "" if is_whole else split)
+        for query, split in split_of.items()
     ]
     return queries, [judgment for each in splits.values() for judgment in each]
 
@@ -300,11 +302,18 @@ def _import_parts(
         texts: Query id → text.
         read_documents: Reads the documents.
     """
+    tables = {split: [*map(load_qrels, files)] for split, files in qrels.items()}
     judgments = {
-        split: [row for file in files for row in read_judgments(file)]
-        for split, files in qrels.items()
+        split: [row for table in each for row in list_judgments(table)]
+        for split, each in tables.items()
     }
     judged, all_judgments = join_splits(str(folder), texts, judgments)
+    notes = [
+        f"{split}: {n}" for split, each in tables.items() for table in each for n in table.notes
+    ]
+    if missing := [query for query, _, _ in judged if query not in texts]:
+        count = pluralize(len(missing), "judged query")
+        notes.append(f"{count} without a text (for example {missing[0]!r})")
     license_name, rows = read_card(folder)
     return ImportedCollection(
         name=resolve_path(folder).name,
@@ -315,6 +324,7 @@ def _import_parts(
         license=license_name,
         counts={"queries": len(texts), "judgments": len(all_judgments)},
         stated=_state_counts(rows, [*qrels]),
+        notes=tuple(notes),
     )
 
 
@@ -333,9 +343,9 @@ def _find_json_lines(folder: Path, name: str) -> Path:
     )
 
 
-def read_judgments(path: Path) -> list[CollectionJudgment]:
-    """The judgments of a file of any format that can be read."""
-    nested = load_qrels(path).to_dict()
+def list_judgments(qrels: Qrels) -> list[CollectionJudgment]:
+    """One row a judgment."""
+    nested = qrels.to_dict()
     return [(query, name, grade) for query, row in nested.items() for name, grade in row.items()]
 
 

@@ -19,7 +19,7 @@ from fusion_bench.evaluation.report_records import Collection as ReportCollectio
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.json_objects import load_documents, load_queries
-from fusion_bench.io.load_records import load_qrels
+from fusion_bench.io.load_records import load_stated_qrels
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.power import estimate_spread, plan_rule, sidak_tail
 from fusion_bench.util.files import resolve_path
@@ -393,7 +393,7 @@ def _make_unchecked(
 ) -> NewDataset:
     lists = starter.read_starter_lists(given, progress)
     if given.qrels is not None:
-        load_qrels(given.qrels, layout=given.qrels_layout)
+        load_stated_qrels(given.qrels, given.settings)
     name, is_judged = _name_folder(folder), given.qrels is not None
     files = starter.save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, (), lists.notes, tuple(files), is_judged)

@@ -320,7 +320,8 @@ def _write_collection(
         license=collection.license,
         counts={
             "queries": judged,
-            "unjudged_queries": counts["queries"] - judged,
+            "unjudged_queries": counts["queries"]
+            - sum(text != "" for _, text, _ in collection.queries),
             "judgments": counts["judgments"],
             "documents": counts["documents"],
         },
@@ -424,7 +425,7 @@ def _qrels_text(collection: ImportedCollection) -> str:
 
 def _encode_queries(collection: ImportedCollection) -> bytes:
     return encode_json_lines(
-        {"id": query, "text": text, **({"split": split} if split else {})}
+        {"id": query, **({"text": text} if text else {}), **({"split": split} if split else {})}
         for query, text, split in collection.queries
     )
 

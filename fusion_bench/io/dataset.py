@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from shlex import quote
@@ -21,10 +21,11 @@ from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns, read_everything
-from fusion_bench.io.json_objects import load_known_queries
-from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables
+from fusion_bench.io.json_objects import load_known_queries, load_queries
+from fusion_bench.io.load_records import FileRequest, list_layout, load_aligned, load_tables
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
+from fusion_bench.io.raw_files import FileLayout
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -70,14 +71,18 @@ def _request_qrels(
             f"{quote(str(file))}', or name a file of them as 'qrels'"
         )
     location = ("qrels",) if isinstance(paths.source.data["qrels"], str) else ("qrels", "path")
-    return [FileRequest(paths.existing(spec.qrels.path, *location), layout=spec.qrels.layout)]
+    path, options = paths.existing(spec.qrels.path, *location), spec.qrels.grade_options
+    return [FileRequest(path, layout=spec.qrels.layout, grade_options=options)]
 
 
 def _request_judges(spec: DatasetSpec, paths: DatasetPaths) -> dict[str, FileRequest]:
     """The files of the further judges: ``judges/NAME`` → the file, which must be there."""
     return {
         f"judges/{name}": FileRequest(
-            paths.existing(judge.path, "judges", name, "path"), name, layout=judge.layout
+            paths.existing(judge.path, "judges", name, "path"),
+            name,
+            layout=judge.layout,
+            grade_options=judge.grade_options,
         )
         for name, judge in spec.judges.items()
     }
@@ -460,9 +465,14 @@ class Dataset(TableView):
                 "engine": ENGINE,
             }
         )
+        if self.spec.qrels is not None:
+            stated = self.spec.qrels.model_dump(
+                include={"grades", "on_duplicate", "ids"}, exclude_defaults=True
+            )
+            whole |= Fingerprint.of_settings({f"qrels.{key}": stated[key] for key in stated})
         whole |= _fingerprint_queries(self.qrels, self.queries, all_fields=True)
         for key, run in self._lists().items():
-            settings = {"roles": sorted(run.roles), **asdict(run.read_options)}
+            settings = {"roles": sorted(run.roles), **run.read_options.settings}
             if key.startswith("rerank/"):
                 settings["score_space"] = self.spec.rerank[run.name].score_space
             whole |= Fingerprint.of_table(key, run) | Fingerprint.of_settings({key: settings})
@@ -618,6 +628,18 @@ def _add_later_repeats(
     return replace(dataset, later_repeats=tuple(repeats))
 
 
+def _find_layout(
+    spec: DatasetSpec, paths: DatasetPaths, kind: str, name: str, run: ListSpec
+) -> FileLayout:
+    """How a list is read, with the queries of its requests."""
+    if run.requests is None:
+        return run.layout
+    requests = paths.existing(run.requests, kind, name, "requests")
+    known = {} if spec.queries is None else load_queries(paths.existing(spec.queries, "queries"))
+    texts = {query.text: query.id for query in known.values() if query.text is not None}
+    return list_layout(run, requests, texts)
+
+
 def _request_lists(
     spec: DatasetSpec,
     paths: DatasetPaths,
@@ -649,7 +671,7 @@ def _request_lists(
             frozenset(run.roles if space is None else ()),
             run.read_options,
             space,
-            layout=run.layout,
+            layout=_find_layout(spec, paths, kind, name, run),
             later_paths=() if refined else tuple(files[1:]),
         )
 

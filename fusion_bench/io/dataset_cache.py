@@ -32,7 +32,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench._version import __version__
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.read_options import GradeOptions, ReadOptions
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.formats import find_distribution
@@ -233,7 +233,7 @@ def _open_array(path: Path) -> Array:
 log = logging.getLogger("fusion_bench.io")
 
 #: Raised when the same files give other arrays than before.
-FORMAT: Final = 7
+FORMAT: Final = 8
 FOLDER: Final = ".fusion_bench_cache"
 #: Bytes of input below which reading costs less than looking.
 MIN_INPUT: Final = 1 << 20
@@ -275,7 +275,7 @@ class Cache:
         self,
         path: Path,
         kind: str,
-        read_options: ReadOptions | None,
+        read_options: ReadOptions | GradeOptions | None,
         space: ScoreSpace | None,
         layout: FileLayout = DEFAULT_LAYOUT,
     ) -> str | None:

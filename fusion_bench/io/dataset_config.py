@@ -6,18 +6,33 @@ import os
 import re
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import AfterValidator, Field, field_serializer, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    field_serializer,
+    field_validator,
+    model_validator,
+)
 
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.query_types import FieldConditions
 from fusion_bench.config.yaml_files import Source, read_yaml
+from fusion_bench.data.id_rules import apply_rule
 from fusion_bench.data.query_groups import Grouping
-from fusion_bench.data.read_options import ReadOptions
+from fusion_bench.data.read_options import (
+    GradeOptions,
+    GradeRule,
+    Order,
+    ReadOptions,
+    label_value,
+)
 from fusion_bench.data.records import Document, ScoreSpace
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError, did_you_mean
 from fusion_bench.io.formats import FORMATS
@@ -42,6 +57,46 @@ def _normalize_family(name: str) -> str:
 Family: TypeAlias = Annotated[str, AfterValidator(_normalize_family)]
 
 
+def _check_encoding(name: str) -> str:
+    try:
+        "".encode(name)
+    except LookupError:
+        raise ValueError(
+            f"{name!r} is no encoding of text: name one of Python's, such as utf-8, utf-16, cp1252 "
+            "or latin-1"
+        ) from None
+    return name
+
+
+#: The encoding of a text file, as Python names it.
+Encoding: TypeAlias = Annotated[str, AfterValidator(_check_encoding)]
+
+
+def _check_rule(rule: str) -> str:
+    try:
+        apply_rule(rule, ())
+    except ConfigError as error:
+        raise ValueError(str(error)) from None
+    return rule
+
+
+#: A rule that changes document ids.
+IdRule: TypeAlias = Annotated[str, AfterValidator(_check_rule)]
+
+
+def _name_labels(scale: object) -> object:
+    """A scale whose keys are text: YAML has numbers, too."""
+    if not isinstance(scale, Mapping):
+        return scale
+    if any(isinstance(name, bool) for name in scale):
+        raise ValueError("YAML reads a bare on, off, yes or no as true or false: quote it")
+    return {label_value(name): grade for name, grade in scale.items()}
+
+
+#: Value in a file → grade.
+GradeScale: TypeAlias = Annotated[dict[str, int], BeforeValidator(_name_labels)]
+
+
 class FileColumns(StrictModel):
     """A file's own names of its columns, where they are not the usual ones."""
 
@@ -58,7 +113,7 @@ class FileColumns(StrictModel):
 
 
 class FileSpec(StrictModel):
-    """One file of a ``dataset.yaml``: its path, format and columns.
+    """One file of a ``dataset.yaml``: its path, format, columns and encoding.
 
     The path of a list may be a pattern: its files are the list's trials, in the order of names.
     """
@@ -66,6 +121,7 @@ class FileSpec(StrictModel):
     path: str
     format: str | None = None
     columns: FileColumns | None = None
+    encoding: Encoding | None = None
 
     @field_validator("format")
     @classmethod
@@ -81,8 +137,83 @@ class FileSpec(StrictModel):
     def layout(self) -> FileLayout:
         """How the file is read."""
         columns = {role: name for role, name in self.columns or () if name is not None}
-        return FileLayout(self.format, columns)
+        return FileLayout(self.format, columns, self.encoding)
 
+
+@dataclass(frozen=True)
+class FileSettings:
+    """What a command or a call states of files, beside their paths, without a ``dataset.yaml``.
+
+    Attributes:
+        stated: Key of a file in ``dataset.yaml`` → file → value. A file is a list by its name, or
+            the judgments as ``qrels``.
+    """
+
+    stated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any]) -> FileSettings:
+        """The settings that options of a call state.
+
+        Args:
+            options: Key → list → value; of :data:`QRELS_KEYS` the value alone.
+
+        Raises:
+            ConfigError: A value has no list.
+            UnknownNameError: There is no such key.
+        """
+        stated: dict[str, Mapping[str, Any]] = {}
+        for key, value in options.items():
+            if key not in LIST_KEYS | QRELS_KEYS:
+                raise UnknownNameError("option", key, sorted(LIST_KEYS | QRELS_KEYS))
+            if key in QRELS_KEYS:
+                stated[key] = {QRELS: value}
+            elif isinstance(value, Mapping):
+                stated[key] = value
+            else:
+                raise ConfigError(f"{key}: give a value for each list, {{name: value}}")
+        return cls(stated)
+
+    def keys_of(self, name: str) -> dict[str, Any]:
+        """What ``dataset.yaml`` would say of a file beside its path."""
+        return {key: files[name] for key, files in self.stated.items() if name in files}
+
+    def qrels(self, path: Path | str) -> QrelsSpec:
+        """The file of judgments.
+
+        Raises:
+            ConfigError: A value breaks a rule.
+        """
+        return parse_model(QrelsSpec, {"path": str(path), **self.keys_of(QRELS)}, QRELS)
+
+    def list(self, name: str, path: Path | str) -> ListSpec:
+        """The file of a list.
+
+        Raises:
+            ConfigError: A value breaks a rule.
+        """
+        return parse_model(ListSpec, {"path": str(path), **self.keys_of(name)}, name)
+
+    def check_names(self, lists: Collection[str]) -> None:
+        """Refuse values for files that there are not.
+
+        Raises:
+            UnknownNameError: Such as it.
+        """
+        for key, files in self.stated.items():
+            for name in files:
+                if name not in lists and name != QRELS:
+                    raise UnknownNameError("list", name, [*lists, QRELS], where=key)
+
+
+#: What calls may state of a file: keys of lists, some of which judgments have too …
+LIST_KEYS: Final = frozenset({"columns", "order", "ids", "drop_own_id", "encoding", "requests"})
+#: … and keys of judgments alone.
+QRELS_KEYS: Final = frozenset({"grades", "on_duplicate"})
+#: Names the judgments among the files that settings are stated of.
+QRELS: Final = "qrels"
+#: Nothing is stated of any file.
+NO_SETTINGS: Final = FileSettings()
 
 #: Who gave the grades: people, or a model.
 JudgeKind: TypeAlias = Literal["human", "machine"]
@@ -98,13 +229,24 @@ class GradeFileSpec(FileSpec):
     """A file of grades, and who gave them.
 
     Attributes:
+        grades: Value in the file → grade, for grades that are words or fractions.
+        on_duplicate: Which grade counts where one document has several for one query.
+        ids: Rule that changes the document ids.
         kind: ``human`` = people; ``machine`` = a model.
         family: The family of that model, such as ``gpt``; None = not known.
     """
 
     columns: QrelsColumns | None = None
+    grades: Annotated[GradeScale, Field(min_length=1)] | None = None
+    on_duplicate: GradeRule = "error"
+    ids: IdRule | None = None
     kind: JudgeKind = "human"
     family: Family | None = None
+
+    @property
+    def grade_options(self) -> GradeOptions:
+        """How its rows become grades."""
+        return GradeOptions(self.on_duplicate, self.grades or {}, self.ids)
 
     @model_validator(mode="after")
     def _refuse_human_family(self) -> GradeFileSpec:
@@ -243,9 +385,12 @@ class ListSpec(FileSpec):
         refined: A file of the same kind, with what the list returns for refined queries, under the
             ids of the original ones; only CRAG's verdicts read it.
         family: The model family behind it, such as ``gpt``; None = none, or not known.
+        requests: A file of the queries that its answers are to, in their order, where they name
+            none.
     """
 
     refined: str | None = None
+    requests: str | None = None
     family: Family | None = None
     columns: RunColumns | None = None
     roles: tuple[str, ...] = ()
@@ -253,13 +398,14 @@ class ListSpec(FileSpec):
     source_ties: Literal["trec", "file"] = "trec"
     on_duplicate: Literal["error", "best_rank"] = "error"
     drop_zero_scores: bool = False
+    order: Order | None = None
+    drop_own_id: bool = False
+    ids: IdRule | None = None
 
     @property
     def read_options(self) -> ReadOptions:
         """The options that decide its ranks."""
-        return ReadOptions(
-            self.rank_from, self.source_ties, self.on_duplicate, self.drop_zero_scores
-        )
+        return ReadOptions(**{each.name: getattr(self, each.name) for each in fields(ReadOptions)})
 
 
 class RunSpec(ListSpec):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
@@ -21,12 +21,19 @@ from fusion_bench.data.grouped_rows import (
 )
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.data.read_options import ReadOptions, parse_scores, parse_whole_numbers
+from fusion_bench.data.read_options import (
+    GradeOptions,
+    ReadOptions,
+    parse_scores,
+    parse_whole_numbers,
+)
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError, UnknownNameError
 from fusion_bench.io.dataset_cache import Array, Cache, StoredArrays, hash_key
+from fusion_bench.io.dataset_config import FileSettings, ListSpec
 from fusion_bench.io.formats import read_raw_table, source_name
+from fusion_bench.io.formats._json_queries import read_requests
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, ArrowStrings, FileLayout, Kind, RawTable
 from fusion_bench.util.formatting import check_wanted
@@ -57,6 +64,7 @@ class FileRequest:
     """One file and how it is read; without read options it holds judgements.
 
     Attributes:
+        grade_options: How rows of judgments become grades.
         later_paths: The files of the second and later repeats of the same list.
         repeat: Which of its repeats this file is, from 0.
     """
@@ -69,6 +77,7 @@ class FileRequest:
     layout: FileLayout = DEFAULT_LAYOUT
     later_paths: tuple[Path, ...] = ()
     repeat: int = 0
+    grade_options: GradeOptions = field(default_factory=GradeOptions)
 
     @property
     def kind(self) -> str:
@@ -81,6 +90,10 @@ class FileRequest:
     def key(self) -> str:
         """Its name among all files: ``qrels``, ``runs/NAME`` or ``rerank/NAME``."""
         return f"{self.kind}/{self.name}" if self.name else self.kind
+
+    def read_qrels(self) -> Qrels:
+        """The judgments of the file, read anew."""
+        return load_qrels(self.path, layout=self.layout, options=self.grade_options)
 
     def read_rows(self) -> RawTable:
         """The rows of the file."""
@@ -106,7 +119,8 @@ class FileRequest:
                 return self._make_run(rows, documents, options)
             if rows.values is None:
                 raise DataError("no grades, only ranks: judgments need a grade for each document")
-            return Qrels.from_rows(rows.queries, documents, rows.values)
+            made = Qrels.from_rows(rows.queries, documents, rows.values, self.grade_options)
+            return replace(made, notes=(*rows.notes, *made.notes))
 
     def _make_run(
         self, rows: RawTable, documents: Sequence[str] | CategoricalIds, options: ReadOptions
@@ -114,9 +128,14 @@ class FileRequest:
         ranks, is_ranked = None, options.rank_from == "column"
         if rows.ranks is not None and (is_ranked or rows.values is None):
             ranks = parse_whole_numbers(rows.ranks, "rank")
+        is_distance = rows.holds_distances(options.order)
+        if rows.values is None and options.order == "lower":
+            raise DataError(
+                "order: lower needs scores, and there are only ranks: delete the option"
+            )
         scores = _score_ranks(rows, ranks) if rows.values is None else parse_scores(rows.values)
         if self.score_space is not None:
-            check_score_space(scores, self.score_space)
+            check_score_space(0.0 - scores if is_distance else scores, self.score_space)
         made = Run.from_rows(
             self.name,
             rows.queries,
@@ -124,14 +143,19 @@ class FileRequest:
             scores,
             ranks=ranks if is_ranked else None,
             roles=self.roles,
-            read_options=options,
+            read_options=replace(options, order="lower") if is_distance else options,
         )
-        return replace(made, bare=rows.bare)
+        notes = (*rows.notes, *made.notes)
+        return replace(made, bare=rows.bare, read_options=options, notes=notes)
 
     def cache_key(self, cache: Cache) -> str | None:
         """What the file is kept under; None where there is no file."""
         return cache.file_key(
-            self.path, self._kind, self.read_options, self.score_space, self.layout
+            self.path,
+            self._kind,
+            self.read_options or self.grade_options,
+            self.score_space,
+            self.layout,
         )
 
     def split_repeats(self) -> list[FileRequest]:
@@ -190,17 +214,24 @@ def check_score_space(scores: FloatArray, space: ScoreSpace) -> None:
         )
 
 
-def load_qrels(path: str | PathLike[str], *, layout: FileLayout = DEFAULT_LAYOUT) -> Qrels:
+def load_qrels(
+    path: str | PathLike[str],
+    *,
+    layout: FileLayout = DEFAULT_LAYOUT,
+    options: GradeOptions | None = None,
+) -> Qrels:
     """Read judgments: TREC, .csv, .tsv, .json, .jsonl or .parquet, gzip or not.
 
     Args:
         path: The file.
         layout: Its format and the names of its columns, where they are not the usual ones.
+        options: How its rows become grades.
 
     Raises:
         DataError: Says file, line and rule.
     """
-    tables, _ = load_tables([FileRequest(Path(path), layout=layout)], None)
+    request = FileRequest(Path(path), layout=layout, grade_options=options or GradeOptions())
+    tables, _ = load_tables([request], None)
     return cast("Qrels", tables[0])
 
 
@@ -230,6 +261,63 @@ def load_run(
     request = FileRequest(file, name or source_name(file), roles, options, score_space, layout)
     tables, _ = load_tables([request], None)
     return cast("Run", tables[0])
+
+
+def load_stated_qrels(path: Path, settings: FileSettings) -> Qrels:
+    """Read judgments as settings state them.
+
+    Raises:
+        FusionBenchError: A value or the file breaks a rule.
+    """
+    spec = settings.qrels(path)
+    return load_qrels(path, layout=spec.layout, options=spec.grade_options)
+
+
+def load_stated_run(
+    path: Path, name: str, settings: FileSettings, score_space: ScoreSpace | None = None
+) -> Run:
+    """Read a list as settings state it.
+
+    Args:
+        path: The file.
+        name: Of the list.
+        settings: With what is stated of it.
+        score_space: For a rerank list: what its numbers mean.
+
+    Raises:
+        FusionBenchError: A value or the file breaks a rule.
+    """
+    spec = settings.list(name, path)
+    return load_run(
+        path,
+        name=name,
+        read_options=spec.read_options,
+        score_space=score_space,
+        layout=stated_layout(spec),
+    )
+
+
+def stated_layout(spec: ListSpec) -> FileLayout:
+    """Return how a list is read whose paths are as they are stated; raises as `list_layout`."""
+    return list_layout(spec, None if spec.requests is None else Path(spec.requests))
+
+
+def list_layout(
+    spec: ListSpec, requests: Path | None, texts: Mapping[str, str] | None = None
+) -> FileLayout:
+    """Return how a list is read, with the queries of its requests.
+
+    Args:
+        spec: What is stated of it.
+        requests: Its file of requests; None = its answers name their queries.
+        texts: Text of a query → its id.
+
+    Raises:
+        DataError: The requests name no query.
+    """
+    if requests is None:
+        return spec.layout
+    return replace(spec.layout, requests=read_requests(requests, texts))
 
 
 def load_tables(
@@ -372,6 +460,7 @@ def _restore_ids(arrays: dict[str, Any]) -> IdVocabulary:
 def _store_table(cache: Cache, key: str, table: Table, needed: Sequence[str]) -> None:
     """Keep a table in the cache."""
     facts: dict[str, Any] = {"queries": table.queries, "digest": table.digest()}
+    facts["notes"] = table.notes
     arrays: dict[str, Array] = {"offsets": table.offsets, "documents": table.documents}
     if isinstance(table, Run):
         facts |= {"duplicates": table.duplicates, "zero_scores": table.zero_scores}
@@ -388,7 +477,8 @@ def _restore_table(file: FileRequest, entry: StoredArrays) -> Table:
     """The table of a file as it was kept."""
     arrays, facts = cast("dict[str, Any]", dict(entry.arrays)), dict(entry.facts)
     queries, digest = tuple(facts.pop("queries")), facts.pop("digest")
-    shared = {"queries": queries, "vocabulary": _restore_ids(arrays), **arrays}
+    notes, ids = tuple(facts.pop("notes")), _restore_ids(arrays)
+    shared = {"queries": queries, "vocabulary": ids, "notes": notes, **arrays}
     table: Table
     if file.read_options is None:
         table = Qrels(**shared)
@@ -424,7 +514,7 @@ def load_judge(dataset: Dataset, name: str) -> Qrels:
             "judge", name, [*dataset.spec.judges, "qrels"], where=f"{dataset.name}: judges"
         )
     file = dataset.files[f"judges/{name}"]
-    grades = dataset.held_out.drop_from(load_qrels(file.path, layout=file.layout))
+    grades = dataset.held_out.drop_from(file.read_qrels())
     return grades if spec.map is None else _map_grades(grades, spec.map, f"{file.path}")
 
 

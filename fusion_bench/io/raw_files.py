@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.document_rows import COLUMN_NAMES
 from fusion_bench.data.grouped_rows import CategoricalIds
+from fusion_bench.data.read_options import Order
 from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.util.files import IrregularFileError, open_regular
 
@@ -168,13 +169,13 @@ class FileLayout:
     Attributes:
         format: Name of the format; by default the suffix and the contents decide.
         columns: What a column holds → its name in the file; by default the usual names.
-        by_list: Name of a list → the same of its file alone, beside ``columns``.
+        encoding: Of a text file; by default UTF-8, or what its first bytes say.
         requests: Queries of the lists that name none, in their order.
     """
 
     format: str | None = None
     columns: ColumnNames = field(default_factory=dict)
-    by_list: Mapping[str, ColumnNames] = field(default_factory=dict)
+    encoding: str | None = None
     requests: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -182,15 +183,10 @@ class FileLayout:
             if role not in COLUMN_NAMES:
                 raise UnknownNameError("column", role, COLUMN_NAMES, where="columns")
 
-    def for_list(self, name: str) -> FileLayout:
-        """The layout of one list's file."""
-        columns = {**self.columns, **self.by_list.get(name, {})}
-        return FileLayout(self.format, columns, requests=self.requests)
-
     @property
     def key(self) -> list[object]:
         """Plain values that tell one layout from another, for the key of a cache."""
-        return [self.format, sorted(self.columns.items()), list(self.requests)]
+        return [self.format, sorted(self.columns.items()), self.encoding, list(self.requests)]
 
 
 #: The suffix names the format and the header the columns.
@@ -238,6 +234,14 @@ class RawTable:
     bare: Mapping[str, str] = field(default_factory=dict)
     lower_is_better: bool = False
     notes: tuple[str, ...] = ()
+
+    def holds_distances(self, order: Order | None) -> bool:
+        """Whether the smallest value stands first.
+
+        Args:
+            order: As it is stated of the file; None = nothing is.
+        """
+        return self.lower_is_better if order is None else order == "lower"
 
 
 def tabulate(

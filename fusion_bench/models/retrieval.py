@@ -206,7 +206,11 @@ def read_texts(dataset: Path | None, options: RetrieveOptions | None = None) -> 
         if queries is None and spec.queries is not None:
             queries = paths.existing(spec.queries, "queries")
         if not options.unjudged and spec.qrels is not None:
-            qrels = load_qrels(paths.existing(spec.qrels.path, "qrels"), layout=spec.qrels.layout)
+            qrels = load_qrels(
+                paths.existing(spec.qrels.path, "qrels"),
+                layout=spec.qrels.layout,
+                options=spec.qrels.grade_options,
+            )
             judged = set(qrels.queries)
     where = "" if dataset is None else f"{dataset}: "
     if documents is None or queries is None:

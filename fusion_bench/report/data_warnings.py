@@ -220,8 +220,9 @@ def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
 
 #: Keys of what can turn an answer round, the most serious first; all other warnings come after.
 SERIOUS = (
-    *("reversed", "unmatched documents", "nothing relevant", "one grade", "unjudged decide"),
-    *("unjudged", "unjudged share", "not tested", "near-duplicate queries", "degraded"),
+    *("reversed", "unmatched documents", "nothing relevant", "one grade", "own ids"),
+    *("unjudged decide", "unjudged", "unjudged share", "not tested"),
+    *("near-duplicate queries", "degraded"),
 )
 
 

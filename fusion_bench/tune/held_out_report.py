@@ -525,6 +525,7 @@ class HeldOutReport(HeldOutGains):
             synthetic=count_synthetic(dataset.queries, objective.runs.queries),
             near_duplicates=self.evaluation.near_duplicates,
             first_trial=describe_first_repeat(dataset, *of_first),
+            judgment_notes=dataset.qrels.notes,
         )
 
 

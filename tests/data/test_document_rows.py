@@ -421,9 +421,9 @@ def test_group_refuses_nothing_empty_ids_and_duplicates() -> None:
     assert find_repeats(grouped, np.arange(4)).tolist() == [False, False, True, False]
     assert find_repeats(grouped, np.array([2, 1, 0, 3])).tolist() == [False, False, True, False]
     with pytest.raises(DataError, match="'a' stands twice") as caught:
-        refuse_duplicates(grouped)
+        refuse_duplicates(grouped, "keep one row")
     assert caught.value.row == 3
-    refuse_duplicates(group_rows(["q", "r"], ["a", "a"], "row"))
+    refuse_duplicates(group_rows(["q", "r"], ["a", "a"], "row"), "keep one row")
 
 
 def test_columns_are_equally_long_and_numbered_by_query() -> None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, get_args
 
 import typer
 
 from fusion_bench.config.options import Count, File, Names, Option, Options
 from fusion_bench.data.document_rows import QRELS_ROLES, RUN_ROLES
+from fusion_bench.data.read_options import GradeRule
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
+from fusion_bench.util.formatting import is_whole, parse_whole
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.starter import RerankFile
+    from fusion_bench.io.dataset_config import FileSettings
     from fusion_bench.io.raw_files import FileLayout
 
+#: Names the judgments where a list may be named.
+QRELS: Final = "qrels"
 
 QrelsColumns: TypeAlias = Annotated[
     Sequence[str],
@@ -36,15 +41,90 @@ RunColumns: TypeAlias = Annotated[
 ]
 
 
-class ColumnOptions(Options):
+class ReadingOptions(Options):
+    """How lists that no YAML describes are read; a list is known by its name.
+
+    Attributes:
+        order: Read the scores of a list as distances; repeatable.
+        ids: Change the document ids of a list, or of the judgments as 'qrels', by a rule: decimal
+            (drop a final .0), zeros (drop leading zeros), lowercase, nfc, slash (drop the last
+            one), drop_prefix:TEXT, drop_suffix:TEXT; repeatable.
+        requests: File of the queries that the answers of all lists, or of one list, are to, in
+            their order; repeatable.
+        encoding: Encoding of text files, such as cp1252, or of one file; repeatable. Default:
+            UTF-8.
+        drop_own_id: Leave out documents with the id of their query; repeatable.
+    """
+
+    run_columns: RunColumns = ()
+    order: Annotated[Sequence[str], Option(metavar="NAME=lower")] = ()
+    ids: Annotated[Sequence[str], Option(metavar="NAME=RULE")] = ()
+    encoding: Annotated[Sequence[str], Option(metavar="[NAME=]ENCODING")] = ()
+    requests: Annotated[Sequence[str], Option(metavar="[NAME=]FILE")] = ()
+    drop_own_id: Names = ()
+
+    def state_lists(self, lists: Collection[str]) -> FileSettings:
+        """What is stated of these lists, and of the judgments.
+
+        Raises:
+            ConfigError: An option breaks a rule.
+            typer.BadParameter: A value has no name, or a name has two values.
+        """
+        from fusion_bench.io.dataset_config import FileSettings
+
+        stated: dict[str, Any] = {
+            "columns": parse_run_columns(self.run_columns, lists),
+            "drop_own_id": dict.fromkeys(self.drop_own_id, True),
+        }
+        shared = {"encoding": (*lists, QRELS), "requests": tuple(lists)}
+        for key in ("order", "ids", "encoding", "requests"):
+            every = shared.get(key, ())
+            stated[key] = _parse_by_file(getattr(self, key), f"--{key}", every)
+        settings = FileSettings({key: files for key, files in stated.items() if files})
+        settings.check_names(lists)
+        return settings
+
+
+class FileOptions(ReadingOptions):
+    """How lists and judgments that no YAML describes are read.
+
+    Attributes:
+        grades: Grade of each value that is no whole number, such as Irrelevant=0,Exact=3;
+            repeatable.
+        on_duplicate: Which grade counts if one document has several for one query.
+    """
+
+    qrels_columns: QrelsColumns = ()
+    grades: Annotated[Sequence[str], Option(metavar="VALUE=GRADE,…")] = ()
+    on_duplicate: GradeRule = "error"
+
+    def state_files(self, lists: Collection[str]) -> FileSettings:
+        """What is stated of these lists and of the judgments; raises as :meth:`state_lists`."""
+        from fusion_bench.io.dataset_config import FileSettings
+
+        stated = dict(self.state_lists(lists).stated)
+        if self.qrels_columns:
+            columns = _parse_columns(self.qrels_columns, QRELS_ROLES, "--qrels-columns")
+            stated["columns"] = {**stated.get("columns", {}), QRELS: columns}
+        if self.grades:
+            stated["grades"] = {QRELS: _parse_grades(self.grades)}
+        if self.on_duplicate != "error":
+            stated["on_duplicate"] = {QRELS: self.on_duplicate}
+        return FileSettings(stated)
+
+
+class ColumnOptions(FileOptions):
     """How files that no YAML describes are read and measured."""
 
     measure: Annotated[
         Names,
         Option(help=f"Measure, the primary one first. Default: {', '.join(DEFAULT_MEASURES)}."),
     ] = ()
-    qrels_columns: QrelsColumns = ()
-    run_columns: RunColumns = ()
+
+
+#: Options of how files are read: their fields.
+READING: Final = ("run_columns", "order", "ids", "encoding", "requests", "drop_own_id")
+FILES: Final = (*READING, "qrels_columns", "grades", "on_duplicate")
 
 
 class ListOptions(Options):
@@ -79,8 +159,8 @@ def parse_qrels_columns(values: Sequence[str]) -> FileLayout:
     return FileLayout(columns=_parse_columns(values, QRELS_ROLES, "--qrels-columns"))
 
 
-def parse_run_columns(values: Sequence[str], lists: Collection[str]) -> FileLayout:
-    """The layout of runs.
+def parse_run_columns(values: Sequence[str], lists: Collection[str]) -> dict[str, dict[str, str]]:
+    """List → what a column of its file holds → its name.
 
     Args:
         values: ``ROLE=NAME``, or ``LIST:ROLE=NAME`` for the file of one list alone.
@@ -90,8 +170,6 @@ def parse_run_columns(values: Sequence[str], lists: Collection[str]) -> FileLayo
         typer.BadParameter: As for :func:`parse_qrels_columns`; so an UnknownNameError.
         UnknownNameError: No such list.
     """
-    from fusion_bench.io.raw_files import FileLayout
-
     option, by_list = "--run-columns", dict[str, list[str]]()
     for value in values:
         role, equals, column = value.partition("=")
@@ -100,7 +178,48 @@ def parse_run_columns(values: Sequence[str], lists: Collection[str]) -> FileLayo
             raise UnknownNameError("list", name, lists, where=option)
         by_list.setdefault(name, []).append(f"{role}{equals}{column}")
     columns = {name: _parse_columns(each, RUN_ROLES, option) for name, each in by_list.items()}
-    return FileLayout(columns=columns.pop("", {}), by_list=columns)
+    common = columns.pop("", {})
+    joined = {name: {**common, **columns.get(name, {})} for name in lists}
+    return {name: each for name, each in joined.items() if each}
+
+
+def _parse_by_file(values: Sequence[str], option: str, every: Sequence[str]) -> dict[str, str]:
+    """File → value of ``NAME=VALUE``; a value without a name is that of ``every`` file.
+
+    Raises:
+        typer.BadParameter: A name is missing and needed, or stands twice.
+    """
+    common: dict[str, str] = {}
+    by_file: dict[str, str] = {}
+    for given in values:
+        name, equals, value = given.partition("=")
+        if not (name and value) and not (every and not equals):
+            raise typer.BadParameter(f"{given!r} is not NAME=VALUE", param_hint=option)
+        if name in by_file or (common and not equals):
+            raise typer.BadParameter(f"{given!r}: given twice: drop one", param_hint=option)
+        if equals:
+            by_file[name] = value
+        else:
+            common = dict.fromkeys(every, name)
+    return common | by_file
+
+
+def _parse_grades(values: Sequence[str]) -> dict[str, int]:
+    """Grade by value of ``VALUE=GRADE,VALUE=GRADE``.
+
+    Raises:
+        typer.BadParameter: A value has no whole grade, or stands twice.
+    """
+    grades: dict[str, int] = {}
+    for pair in ",".join(values).split(","):
+        value, _, grade = pair.rpartition("=")
+        if not value or not is_whole(grade):
+            text = f"{pair!r} is not VALUE=GRADE with a whole number, such as Exact=3"
+            raise typer.BadParameter(text, param_hint="--grades")
+        if value in grades:
+            raise typer.BadParameter(f"{value!r} stands twice: drop one", param_hint="--grades")
+        grades[value] = parse_whole(grade)
+    return grades
 
 
 def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> dict[str, str]:

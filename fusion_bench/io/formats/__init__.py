@@ -69,7 +69,8 @@ def _list_options(path: Path, file_format: Format, layout: FileLayout) -> dict[s
     Raises:
         DataError: Its format has no such option.
     """
-    given = {"requests": layout.requests} if layout.requests else {}
+    options = {"encoding": layout.encoding, "requests": layout.requests}
+    given = {option: value for option, value in options.items() if value}
     known = signature(file_format.read_table).parameters if given else {}
     for option in given:
         if option not in known:

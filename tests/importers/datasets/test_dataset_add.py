@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.importers.collection_folders import read_card, read_judgments
+from fusion_bench.importers.collection_folders import list_judgments, read_card
 from fusion_bench.io.json_objects import load_documents, load_queries
+from fusion_bench.io.load_records import load_qrels
 from tests.importers.datasets.collections import CARD, DOCUMENTS, QRELS, make_beir, make_mteb
 
 Capture = pytest.CaptureFixture[str]
@@ -38,7 +39,7 @@ def check_files(out: Path) -> None:
         "q1": ("storm", "test"),
         "q2": ("calm", "dev"),
     }
-    assert sorted(read_judgments(out / "qrels.txt")) == sorted(
+    assert sorted(list_judgments(load_qrels(out / "qrels.txt"))) == sorted(
         row for rows in QRELS.values() for row in rows
     )
 

@@ -86,7 +86,7 @@ def test_a_run_without_ranks_has_no_column_to_take_them_from(tmp_path: Path) -> 
         ("qid,docid,rel,rel\nq1,a,1,1\n", ":1: two columns .*'rel'"),
         ("qid,docid,rel\n\nq1,a,1\nq1,b\n", ":4: 2 columns, .* 3: qid"),
         ("qid,docid,rel\nq1,a,1\nq1,b,x\n", ":3: grade 'x'"),
-        ("qid,docid,rel\nq1,a,1\nq1,a,1\n", ":3: document 'a'"),
+        ("qid,docid,rel\nq1,a,1\nq1,a,2\n", ":3: document 'a'"),
         ("qid,docid,rel\nq1,,1\n", ":2: empty document id"),
         ("qid,docid,rel\n", ": the file"),
         ("", ": the file"),

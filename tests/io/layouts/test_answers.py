@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.errors import DataError
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.formats import read_raw_table
 from fusion_bench.io.formats._json_queries import read_requests
 from fusion_bench.io.load_records import load_qrels, load_run
@@ -191,3 +192,17 @@ def test_a_file_of_no_known_layout_points_to_the_table(tmp_path: Path) -> None:
     said = refuse(tmp_path / "a.json", {"a": {"b": {"c": {}}}})
     assert "found: a" in said
     assert "fusion-bench formats" in said
+
+
+def test_the_key_requests_of_a_list_finds_queries_by_their_text(tmp_path: Path) -> None:
+    written(tmp_path / "a.json", BATCH)
+    written(tmp_path / "requests.ndjson", "".join(f"{{}}\n{json.dumps(s)}\n" for s in SEARCHES))
+    written(
+        tmp_path / "queries.jsonl",
+        '{"id": "q1", "text": "red shoes"}\n{"id": "q2", "text": "tv"}\n',
+    )
+    written(tmp_path / "qrels.txt", "q1 0 d1 1\nq2 0 d1 1\n")
+    spec = "name: mine\nqrels: qrels.txt\nqueries: queries.jsonl\nruns:\n"
+    spec += "  a: {path: a.json, requests: requests.ndjson}\n"
+    dataset = load_dataset(written(tmp_path / "dataset.yaml", spec))
+    assert dataset.runs["a"].to_dict() == {"q1": FOUND, "q2": {"d1": 2.0}}
