@@ -22,7 +22,12 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.overrides import expand_sweeps
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, DatasetSpec, FileSettings
-from fusion_bench.io.load_records import FileRequest, load_stated_qrels, load_stated_run
+from fusion_bench.io.load_records import (
+    FileRequest,
+    load_stated_qrels,
+    load_stated_run,
+    stated_layout,
+)
 from fusion_bench.io.query_groups import join_groups
 from fusion_bench.io.raw_files import strip_suffixes
 from fusion_bench.util.files import resolve_path
@@ -97,7 +102,7 @@ def make_dataset(
     known = join_groups(spec.grouping, known, [*runs.values()], qrels, name)
     read = {
         f"{kind}/{name}": FileRequest(
-            files[name], name, layout=settings.list(name, files[name]).layout
+            files[name], name, layout=stated_layout(settings.list(name, files[name]))
         )
         for kind, names in (("runs", runs), ("rerank", lists))
         for name in names

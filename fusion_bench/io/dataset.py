@@ -21,10 +21,11 @@ from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns, read_everything
-from fusion_bench.io.json_objects import load_known_queries
-from fusion_bench.io.load_records import FileRequest, load_aligned, load_tables
+from fusion_bench.io.json_objects import load_known_queries, load_queries
+from fusion_bench.io.load_records import FileRequest, list_layout, load_aligned, load_tables
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
+from fusion_bench.io.raw_files import FileLayout
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -627,6 +628,18 @@ def _add_later_repeats(
     return replace(dataset, later_repeats=tuple(repeats))
 
 
+def _find_layout(
+    spec: DatasetSpec, paths: DatasetPaths, kind: str, name: str, run: ListSpec
+) -> FileLayout:
+    """How a list is read, with the queries of its requests."""
+    if run.requests is None:
+        return run.layout
+    requests = paths.existing(run.requests, kind, name, "requests")
+    known = {} if spec.queries is None else load_queries(paths.existing(spec.queries, "queries"))
+    texts = {query.text: query.id for query in known.values() if query.text is not None}
+    return list_layout(run, requests, texts)
+
+
 def _request_lists(
     spec: DatasetSpec,
     paths: DatasetPaths,
@@ -658,7 +671,7 @@ def _request_lists(
             frozenset(run.roles if space is None else ()),
             run.read_options,
             space,
-            layout=run.layout,
+            layout=_find_layout(spec, paths, kind, name, run),
             later_paths=() if refined else tuple(files[1:]),
         )
 

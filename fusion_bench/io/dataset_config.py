@@ -207,7 +207,7 @@ class FileSettings:
 
 
 #: What calls may state of a file: keys of lists, some of which judgments have too …
-LIST_KEYS: Final = frozenset({"columns", "order", "ids", "drop_own_id", "encoding"})
+LIST_KEYS: Final = frozenset({"columns", "order", "ids", "drop_own_id", "encoding", "requests"})
 #: … and keys of judgments alone.
 QRELS_KEYS: Final = frozenset({"grades", "on_duplicate"})
 #: Names the judgments among the files that settings are stated of.
@@ -385,9 +385,12 @@ class ListSpec(FileSpec):
         refined: A file of the same kind, with what the list returns for refined queries, under the
             ids of the original ones; only CRAG's verdicts read it.
         family: The model family behind it, such as ``gpt``; None = none, or not known.
+        requests: A file of the queries that its answers are to, in their order, where they name
+            none.
     """
 
     refined: str | None = None
+    requests: str | None = None
     family: Family | None = None
     columns: RunColumns | None = None
     roles: tuple[str, ...] = ()

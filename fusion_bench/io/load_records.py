@@ -31,8 +31,9 @@ from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, FusionBenchError, UnknownNameError
 from fusion_bench.io.dataset_cache import Array, Cache, StoredArrays, hash_key
-from fusion_bench.io.dataset_config import FileSettings
+from fusion_bench.io.dataset_config import FileSettings, ListSpec
 from fusion_bench.io.formats import read_raw_table, source_name
+from fusion_bench.io.formats._json_queries import read_requests
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, ArrowStrings, FileLayout, Kind, RawTable
 from fusion_bench.util.formatting import check_wanted
@@ -294,8 +295,31 @@ def load_stated_run(
         name=name,
         read_options=spec.read_options,
         score_space=score_space,
-        layout=spec.layout,
+        layout=stated_layout(spec),
     )
+
+
+def stated_layout(spec: ListSpec) -> FileLayout:
+    """Return how a list is read whose paths are as they are stated; raises as `list_layout`."""
+    return list_layout(spec, None if spec.requests is None else Path(spec.requests))
+
+
+def list_layout(
+    spec: ListSpec, requests: Path | None, texts: Mapping[str, str] | None = None
+) -> FileLayout:
+    """Return how a list is read, with the queries of its requests.
+
+    Args:
+        spec: What is stated of it.
+        requests: Its file of requests; None = its answers name their queries.
+        texts: Text of a query → its id.
+
+    Raises:
+        DataError: The requests name no query.
+    """
+    if requests is None:
+        return spec.layout
+    return replace(spec.layout, requests=read_requests(requests, texts))
 
 
 def load_tables(

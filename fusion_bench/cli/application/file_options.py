@@ -49,6 +49,8 @@ class ReadingOptions(Options):
         ids: Change the document ids of a list, or of the judgments as 'qrels', by a rule: decimal
             (drop a final .0), zeros (drop leading zeros), lowercase, nfc, slash (drop the last
             one), drop_prefix:TEXT, drop_suffix:TEXT; repeatable.
+        requests: File of the queries that the answers of all lists, or of one list, are to, in
+            their order; repeatable.
         encoding: Encoding of text files, such as cp1252, or of one file; repeatable. Default:
             UTF-8.
         drop_own_id: Leave out documents with the id of their query; repeatable.
@@ -58,6 +60,7 @@ class ReadingOptions(Options):
     order: Annotated[Sequence[str], Option(metavar="NAME=lower")] = ()
     ids: Annotated[Sequence[str], Option(metavar="NAME=RULE")] = ()
     encoding: Annotated[Sequence[str], Option(metavar="[NAME=]ENCODING")] = ()
+    requests: Annotated[Sequence[str], Option(metavar="[NAME=]FILE")] = ()
     drop_own_id: Names = ()
 
     def state_lists(self, lists: Collection[str]) -> FileSettings:
@@ -73,8 +76,9 @@ class ReadingOptions(Options):
             "columns": parse_run_columns(self.run_columns, lists),
             "drop_own_id": dict.fromkeys(self.drop_own_id, True),
         }
-        for key in ("order", "ids", "encoding"):
-            every = (*lists, QRELS) if key == "encoding" else ()
+        shared = {"encoding": (*lists, QRELS), "requests": tuple(lists)}
+        for key in ("order", "ids", "encoding", "requests"):
+            every = shared.get(key, ())
             stated[key] = _parse_by_file(getattr(self, key), f"--{key}", every)
         settings = FileSettings({key: files for key, files in stated.items() if files})
         settings.check_names(lists)
@@ -119,7 +123,7 @@ class ColumnOptions(FileOptions):
 
 
 #: Options of how files are read: their fields.
-READING: Final = ("run_columns", "order", "ids", "encoding", "drop_own_id")
+READING: Final = ("run_columns", "order", "ids", "encoding", "requests", "drop_own_id")
 FILES: Final = (*READING, "qrels_columns", "grades", "on_duplicate")
 
 

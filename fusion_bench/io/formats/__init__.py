@@ -69,8 +69,8 @@ def _list_options(path: Path, file_format: Format, layout: FileLayout) -> dict[s
     Raises:
         DataError: Its format has no such option.
     """
-    given: dict[str, Any] = {"encoding": layout.encoding, "requests": layout.requests}
-    given = {option: value for option, value in given.items() if value}
+    options = {"encoding": layout.encoding, "requests": layout.requests}
+    given = {option: value for option, value in options.items() if value}
     known = signature(file_format.read_table).parameters if given else {}
     for option in given:
         if option not in known:

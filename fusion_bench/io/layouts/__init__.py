@@ -20,6 +20,8 @@ from fusion_bench.io.raw_files import Kind
 
 #: The files of rows, in the order in which their rows are tried.
 FAMILIES: Final = ("engines", "rerankers", "judgments", "libraries", "traces", "general")
+#: The family of the layouts of no one product, whose keys may be any.
+GENERAL: Final = FAMILIES[-1]
 #: Names of a distance in a hit: the smallest is the best.
 DISTANCE_NAMES: Final = (
     *("distance", "_distance", "distances", "dist"),

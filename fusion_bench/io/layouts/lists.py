@@ -7,7 +7,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple
 
 from fusion_bench.errors import DataError
-from fusion_bench.io.layouts import Layout, load_layouts
+from fusion_bench.io.layouts import GENERAL, Layout, load_layouts
 from fusion_bench.io.raw_files import Kind
 
 #: Keys of an answer that is not whole, true there → what they say.
@@ -140,7 +140,12 @@ def _match_layout(
 
 @cache
 def _order_layouts(kind: Kind) -> tuple[Layout, ...]:
-    return tuple(sorted(load_layouts(), key=lambda layout: layout.kind not in {None, kind}))
+    """The rows as they are tried: those of the other kind last, before the general ones."""
+    return tuple(
+        sorted(
+            load_layouts(), key=lambda each: (each.family == GENERAL, each.kind not in {None, kind})
+        )
+    )
 
 
 def _peel(body: Any) -> Iterator[Any]:  # noqa: ANN401 - any JSON
