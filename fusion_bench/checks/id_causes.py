@@ -62,10 +62,9 @@ def find_cause(dataset: Dataset, info: ListInfo, meeting: Sequence[str]) -> IdCa
     """
     repeat = dataset.repeats[(info.trial or 1) - 1]
     lists = repeat.runs if info.kind == "run" else repeat.rerankers
-    judged = set(dataset.qrels.vocabulary)
-    request = repeat.files.get(info.key)
-    field = None if request is None else _find_field(dataset, request, info, judged)
-    return field or _find_rule(dataset, lists[info.name], info, meeting)
+    run, request = lists[info.name], repeat.files.get(info.key)
+    field = None if request is None else _find_field(dataset, request, run, info.key)
+    return field or _find_rule(dataset, run, info.key, meeting)
 
 
 def name_option(dataset: Dataset, key: str, option: str, value: str) -> str:
@@ -88,38 +87,35 @@ def name_option(dataset: Dataset, key: str, option: str, value: str) -> str:
     return f"{argument}={{{name!r}: {value!r}}}"
 
 
-def _find_rule(
-    dataset: Dataset, run: Run, info: ListInfo, meeting: Sequence[str]
-) -> IdCause | None:
+def _find_rule(dataset: Dataset, run: Run, key: str, meeting: Sequence[str]) -> IdCause | None:
     """The rule that makes most ids meet; one for judgments changes the lists that meet, too."""
     ids, judged = list(run.vocabulary), list(dataset.qrels.vocabulary)
     found = find_rule(ids, judged)
     total = min(len(ids), len(judged))
     if found is None or found.matches < LEAST_MET * total:
         return None
-    keys = [] if found.side == "targets" else [info.key]
+    keys = [] if found.side == "targets" else [key]
     keys += [] if found.side == "ids" else ["qrels", *meeting]
-    options = [name_option(dataset, key, "ids", found.rule) for key in keys]
+    options = [name_option(dataset, each, "ids", found.rule) for each in keys]
     return IdCause(
         f"{found.matches:,} of {total:,} would match {describe_rule(found.rule)}.",
         f"If that is right, {'write' if dataset.has_file else 'add'} {' and '.join(options)}.",
     )
 
 
-def _find_field(
-    dataset: Dataset, request: FileRequest, info: ListInfo, judged: Collection[str]
-) -> IdCause | None:
+def _find_field(dataset: Dataset, request: FileRequest, run: Run, key: str) -> IdCause | None:
     """The first field of the hits under which the file is read and names judged documents."""
-    layout = request.layout
+    layout, judged = request.layout, set(dataset.qrels.vocabulary)
+    request = replace(request, read_options=run.read_options, later_paths=())
     for field in _list_fields(request.path, judged):
         columns = {**layout.columns, "document": field}
-        asked = replace(request, layout=replace(layout, columns=columns), later_paths=())
+        asked = replace(request, layout=replace(layout, columns=columns))
         with suppress(FusionBenchError, ValueError):
-            run = cast("Run", load_tables([asked], None)[0][0])
-            is_judged = np.array([name in judged for name in run.vocabulary], dtype=bool)
-            hits, met = len(run.documents), int(np.count_nonzero(is_judged[run.documents]))
+            read = cast("Run", load_tables([asked], None)[0][0])
+            is_judged = np.array([name in judged for name in read.vocabulary], dtype=bool)
+            hits, met = len(read.documents), int(np.count_nonzero(is_judged[read.documents]))
             if met and met >= LEAST_MET * hits:
-                option = name_option(dataset, info.key, "document", field)
+                option = name_option(dataset, key, "document", field)
                 return IdCause(
                     f"Its field {field!r} names judged documents in {met:,} of {hits:,} hits.",
                     f"If that is the document, {'write' if dataset.has_file else 'add'} {option}.",

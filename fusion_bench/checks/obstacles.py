@@ -97,10 +97,7 @@ def _describe_unmatched(
     )
     if cause is not None:
         text, remedy = f"{text} {cause.text}", cause.remedy
-    evidence = {"name": info.title, "judged_share": info.judged_share}
-    return Obstacle(
-        kind="unmatched", key=key, text=text, remedy=remedy, evidence=evidence, lists=(info.key,)
-    )
+    return Obstacle(kind="unmatched", key=key, text=text, remedy=remedy, lists=(info.key,))
 
 
 def _find_suspects(dataset: Dataset, infos: Sequence[ListInfo]) -> Iterator[Obstacle]:
@@ -109,15 +106,7 @@ def _find_suspects(dataset: Dataset, infos: Sequence[ListInfo]) -> Iterator[Obst
         found = _find_suspicion(dataset, info)
         if found is not None:
             key, text, remedy = found
-            evidence = {"name": info.title}
-            yield Obstacle(
-                kind="suspect",
-                key=key,
-                text=text,
-                remedy=remedy,
-                evidence=evidence,
-                lists=(info.key,),
-            )
+            yield Obstacle(kind="suspect", key=key, text=text, remedy=remedy, lists=(info.key,))
 
 
 def _find_suspicion(dataset: Dataset, info: ListInfo) -> tuple[str, str, str] | None:
@@ -172,13 +161,8 @@ def find_meeting_warnings(infos: Sequence[ListInfo]) -> Iterator[DataWarning]:
         infos: What was noticed about each list.
     """
     for info in infos:
-        shares = [
-            other.judged_share
-            for other in infos
-            if other.key != info.key and other.judged_share is not None
-        ]
-        mean = sum(shares) / len(shares) if shares else 0.0
-        share = info.judged_share
+        others = [each.judged_share or 0.0 for each in infos if each.key != info.key]
+        mean, share = sum(others) / max(len(others), 1), info.judged_share
         if info.has_judged_documents and share is not None and share < LEAST_SHARE * mean:
             text = (
                 f"{info.title} names judged documents in {format_percent(share)} of its first "
@@ -194,5 +178,5 @@ def find_meeting_warnings(infos: Sequence[ListInfo]) -> Iterator[DataWarning]:
             f"Lists without a common document: {names}. If they search one collection, check the "
             "document ids."
         )
-        evidence = {"pairs": [[first.title, second.title] for first, second in pairs]}
+        evidence = {"pairs": [[first.key, second.key] for first, second in pairs]}
         yield DataWarning(key="disjoint lists", text=text, evidence=evidence)

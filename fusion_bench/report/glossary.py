@@ -99,6 +99,12 @@ TERMS: tuple[Term, ...] = (
         "were judged.",
     ),
     Term(
+        "check the data",
+        "There is no answer: document ids do not meet, or a check finds that a list is not what it "
+        "seems, such as distances read as scores. The cause and the remedy are printed with it.",
+        ("unmatched", "suspect"),
+    ),
+    Term(
         "judge first",
         "Documents without a grade could turn the answer round, so that there is none yet. Keys "
         "and JSON call it unjudged decide.",

@@ -42,14 +42,16 @@ TEXTS = {
 FILES = [f"{name}=datasets/mine/{name}.trec" for name in LISTS]
 BARE = ["--qrels", "datasets/mine/qrels.txt", *FILES]
 REPORT = "reports/mine/report.json"
+#: The lists are suspect, which is what these tests are about.
+ALLOWED = ["--allow-suspect"]
 COMMANDS = {
-    "eval": ["eval", EXPERIMENT, "--no-plots"],
-    "tune": ["tune", EXPERIMENT, "--no-plots"],
-    "gate": ["gate", EXPERIMENT],
+    "eval": ["eval", EXPERIMENT, "--no-plots", *ALLOWED],
+    "tune": ["tune", EXPERIMENT, "--no-plots", *ALLOWED],
+    "gate": ["gate", EXPERIMENT, *ALLOWED],
     "compare reports": ["compare", REPORT, "--candidate", "sum"],
     "compare two reports": ["compare", REPORT, REPORT, "--candidate", "sum"],
-    "compare": ["compare", *BARE],
-    "try": ["try", *BARE, "--no-plots"],
+    "compare": ["compare", *BARE, *ALLOWED],
+    "try": ["try", *BARE, "--no-plots", *ALLOWED],
 }
 
 #: The page that a command writes.
@@ -66,8 +68,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = warnings_project.make(tmp_path_factory.mktemp("project"))
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
-        assert main(["eval", EXPERIMENT, "--no-plots"]) == 0
-        assert main(["gate", EXPERIMENT, "--update", "--reason", "first"]) == 0
+        assert main(["eval", EXPERIMENT, "--no-plots", *ALLOWED]) == 0
+        assert main(["gate", EXPERIMENT, "--update", "--reason", "first", *ALLOWED]) == 0
     return root
 
 
