@@ -150,7 +150,7 @@ def test_ids_of_files_read_together_share_a_vocabulary(tmp_path: Path) -> None:
     (tmp_path / "a.trec").write_text("q1 Q0 b 1 0.5 t\nq1 Q0 é 2 0.25 t\n")
     (tmp_path / "b.trec").write_text("q1 Q0 a 1 0.5 t\nq2 Q0 é 2 0.25 t\n")
     tables = [
-        parse_regular_text(path.read_bytes(), COLUMNS["run"], "score", has_ranks=True)
+        parse_regular_text(path.read_bytes(), COLUMNS["run"], "score")
         for path in sorted(tmp_path.iterdir())
     ]
     columns = [rows.documents for rows in encode_documents([rows for rows in tables if rows])]
