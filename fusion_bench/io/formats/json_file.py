@@ -44,6 +44,8 @@ Row: TypeAlias = tuple[int | str, str, str, Any, Any]
 
 #: The family of the layouts of no one product, whose keys may be any.
 GENERAL: Final = "general"
+#: The family of rerankers: documents numbered from 0 are indices of those that were sent.
+RERANKERS: Final = "rerankers"
 #: What a key of their hits may hold → its names.
 KEY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **COLUMN_NAMES,
@@ -354,7 +356,12 @@ class _RowReader:
         holders = [ranked.owner] if ranked.number else []
         ids = _find_sent_ids([*holders, answer.envelope], where)
         is_indexed = bool(answer.layout.index) and "document" not in self._hit_columns
-        if ids is None and is_indexed and ranked.hits:
+        paths = answer.layout.document[:1] if answer.layout.family == RERANKERS else ()
+        given = [find_value(hit, path) for hit in ranked.hits for path in paths]
+        is_counted = all(type(each) is int for each in given) and sorted(given) == [
+            *range(len(given))
+        ]
+        if ids is None and ranked.hits and (is_indexed or (given and is_counted)):
             raise DataError(
                 f"{where}: the answer names documents by index alone: wrap it with the ids that "
                 f'were sent, in their order: {{"qid": {json.dumps(query or "q1")}, '

@@ -72,7 +72,8 @@ class Layout:
         rank: Paths of the rank.
         index: Path of the document's place among the ``ids`` that were sent; empty = none.
         ordered: Whether hits without a score are in their order.
-        binary: Whether, read as judgments, a hit without a grade has grade 1.
+        binary: Whether, read as judgments, a hit without a grade has grade 1; if the row has paths
+            of the grade, no usual name is one.
         incomplete: Path that is true, or not 0, in an answer that is not whole → what it says; a
             path after ``!`` is false there.
         refuse: Why it cannot be read; empty = it can.
@@ -122,9 +123,10 @@ class Layout:
             "grade": self.grade,
             "rank": self.rank,
         }
+        usual = {**HIT_NAMES, "grade": () if self.binary and self.grade else HIT_NAMES["grade"]}
         return {
             role: tuple(dict.fromkeys([*(name.lower() for name in own.get(role, ())), *names]))
-            for role, names in HIT_NAMES.items()
+            for role, names in usual.items()
         }
 
     @cached_property

@@ -166,8 +166,8 @@ def find_lists(layout: Layout, body: Any) -> list[FoundList] | None:  # noqa: AN
         return None
     if not _has_all(body, layout.has) or any(_has(body, path) for path in layout.has_not):
         return None
-    is_any = layout.form == "flat" and not layout.heads
-    if is_any and isinstance(body, dict) and body.keys() <= RESERVED:
+    is_mapping = layout.lists[:1] != () and layout.lists[0].startswith("{}")
+    if is_mapping and isinstance(body, dict) and body.keys() <= RESERVED:
         return None
     for path in layout.lists:
         found = _read_forms(layout, _follow(body, path), body)
@@ -246,7 +246,8 @@ def _read_rows(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList]
     groups: dict[str | None, list[dict[str, Any]]] = {}
     for spot in spots:
         around = spot.owner if spot.owner is not body and isinstance(spot.owner, dict) else {}
-        for row in _read_hits(layout, spot.value) or ():
+        value = [spot.value] if isinstance(spot.value, dict) else spot.value
+        for row in _read_hits(layout, value) or ():
             cells = {**around, **row}
             names = [find_value(cells, path) for path in (*layout.query, *COLUMN_NAMES["query"])]
             name = next((each for each in names if isinstance(each, str | int)), None)
