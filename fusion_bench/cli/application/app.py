@@ -122,7 +122,15 @@ COMMAND_GROUPS: Final = {
     "Compare, tune, guard": ("try", "eval", "tune", "gate", "campaign"),
     "Look closer": ("compare", "explain", "diagnose", "lint", "power", "policies", "glossary"),
     "Take it to your engine": ("export", "fuse", "serve"),
-    "Lists and queries": ("dataset", "pull", "retrieve", "rerank", "queries", "classify"),
+    "Lists and queries": (
+        "dataset",
+        "formats",
+        "pull",
+        "retrieve",
+        "rerank",
+        "queries",
+        "classify",
+    ),
     "Judgments": ("judge", "grades"),
 }
 #: The heading of all others.
@@ -139,6 +147,7 @@ SYNONYMS: Final = {
     **dict.fromkeys(("metrics", "measures", "metric", "terms", "words"), "glossary"),
     **dict.fromkeys(("rank", "merge", "combine"), "fuse"),
     **dict.fromkeys(("import", "download", "add", "convert"), "dataset add, or dataset new"),
+    **dict.fromkeys(("format", "layouts", "layout"), "formats"),
     **dict.fromkeys(("list", "datasets", "ls", "show"), "dataset list, or methods"),
     **dict.fromkeys(("annotate", "label", "qrels"), "judge"),
     **dict.fromkeys(("ui", "console", "web", "dashboard"), "serve"),

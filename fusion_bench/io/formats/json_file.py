@@ -24,8 +24,9 @@ from fusion_bench.io.formats._base import (
     register_format,
     settle_rivals,
 )
+from fusion_bench.io.formats._json_queries import QueryNamer
 from fusion_bench.io.json_objects import JsonItem, read_items, require_text
-from fusion_bench.io.layouts import HIT_NAMES, Layout
+from fusion_bench.io.layouts import GENERAL, HIT_NAMES, Layout
 from fusion_bench.io.layouts.lists import (
     NOTHING,
     Answer,
@@ -35,18 +36,15 @@ from fusion_bench.io.layouts.lists import (
     open_envelope,
     refuse_incomplete,
 )
-from fusion_bench.io.layouts.queries import QueryNamer
 from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, tabulate
 from fusion_bench.util.formatting import is_encodable
 
 #: One document of one query: where it stands, query, document, score or grade, rank.
 Row: TypeAlias = tuple[int | str, str, str, Any, Any]
 
-#: The family of the layouts of no one product, whose keys may be any.
-GENERAL: Final = "general"
 #: The family of rerankers: documents numbered from 0 are indices of those that were sent.
 RERANKERS: Final = "rerankers"
-#: What a key of their hits may hold → its names.
+#: What a key of a hit of no one product may hold → its names.
 KEY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **COLUMN_NAMES,
     "document": (*COLUMN_NAMES["document"], "id", "_id"),
@@ -77,6 +75,8 @@ def read_uniform_objects(
         return None
     try:
         names = find_columns(list(keys), kind, "", columns)
+        read = partial(_list_cells, objects)
+        notes = settle_rivals(list(keys), names, kind, "", columns, read)
     except DataError:
         return None  # whoever reads them one by one says where
     column = {role: [item[name] for item in objects] for role, name in names.items()}
@@ -88,7 +88,6 @@ def read_uniform_objects(
     if None in column.get("rank", ()):
         del column["rank"]
     table = tabulate(column, [item.place for item in items], has_ranks=has_ranks)
-    notes = settle_rivals(list(keys), names, kind, "", columns, partial(_list_cells, objects))
     lower_is_better = kind == "run" and is_distance(names.get("value", ""))
     return replace(table, lower_is_better=lower_is_better, notes=notes)
 

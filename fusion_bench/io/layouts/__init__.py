@@ -16,13 +16,17 @@ from typing import Any, Final, Literal
 
 from fusion_bench.data.document_rows import COLUMN_NAMES, TEXT_NAMES
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.io.formats._base import DISTANCE_NAMES
 from fusion_bench.io.raw_files import Kind
 
 #: The files of rows, in the order in which their rows are tried.
 FAMILIES: Final = ("engines", "rerankers", "judgments", "libraries", "traces", "general")
-#: More names of a distance than a table's columns have.
-HIT_DISTANCES: Final = (*DISTANCE_NAMES, "vector_distance", "cosine_distance", "l2_distance")
+#: The family of the layouts of no one product, whose keys may be any.
+GENERAL: Final = FAMILIES[-1]
+#: Names of a distance in a hit: the smallest is the best.
+DISTANCE_NAMES: Final = (
+    *("distance", "_distance", "distances", "dist"),
+    *("vector_distance", "cosine_distance", "l2_distance"),
+)
 #: What a key of a hit may hold → its usual names; inside a list an ``id`` can only be the
 #: document's.
 HIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -31,7 +35,7 @@ HIT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
         *(name for name in COLUMN_NAMES["document"] if name not in TEXT_NAMES),
         *("id", "_id", "document", "doc"),
     ),
-    "score": (*COLUMN_NAMES["score"], "_score", *HIT_DISTANCES),
+    "score": (*COLUMN_NAMES["score"], "_score", *DISTANCE_NAMES),
 }
 
 
@@ -41,8 +45,8 @@ class Layout:
 
     A path is keys joined by dots. In ``lists`` the step ``[]`` is each item of a list (the answers
     of a batch, in the order of its requests), ``{}`` is each value of an object (its key is the
-    query), ``*`` is the only value of an object, and ``?`` its only list of objects. An empty path
-    is the whole answer.
+    query), ``*`` is the only value of an object, ``?`` its only list of objects, and ``a|b`` the
+    first of two keys that is there. An empty path is the whole answer.
 
     Attributes:
         name: What ``fusion-bench formats`` calls it.
@@ -111,7 +115,7 @@ class Layout:
     @cached_property
     def heads(self) -> frozenset[str]:
         """The keys of which an answer has one; empty = any may."""
-        heads = frozenset(path.partition(".")[0] for path in self.lists)
+        heads = frozenset(key for path in self.lists for key in path.partition(".")[0].split("|"))
         return frozenset() if heads & {"", "[]", "{}", "*", "?"} else heads
 
     @cached_property
@@ -138,7 +142,7 @@ class Layout:
     def is_distance(self, name: str) -> bool:
         """Whether the key of a score holds a distance."""
         return name not in self.either and (
-            name in self.distance or name.rpartition(".")[2].lower() in HIT_DISTANCES
+            name in self.distance or name.rpartition(".")[2].lower() in DISTANCE_NAMES
         )
 
 

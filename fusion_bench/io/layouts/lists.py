@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from fusion_bench.data.document_rows import COLUMN_NAMES
 from fusion_bench.errors import DataError
-from fusion_bench.io.layouts import FAMILIES, Layout, load_layouts
+from fusion_bench.io.layouts import GENERAL, Layout, load_layouts
 from fusion_bench.io.raw_files import Kind
 
 #: Keys of an answer that is not whole, true there → what they say.
@@ -145,7 +145,7 @@ def _order_layouts(kind: Kind) -> tuple[Layout, ...]:
 
     def rate(layout: Layout) -> tuple[bool, bool, bool]:
         is_other = layout.kind not in {None, kind}
-        return layout.family == FAMILIES[-1], is_other, layout.kind != "qrels"
+        return layout.family == GENERAL, is_other, layout.kind != "qrels"
 
     return tuple(sorted(load_layouts(), key=rate))
 
@@ -196,8 +196,14 @@ def _follow(body: Any, path: str) -> list[_Spot]:  # noqa: ANN401 - any JSON
         elif step == "?":
             spots = [spot._replace(value=_find_only_list(spot.value)) for spot in spots]
         else:
-            spots = [spot._replace(value=find_value(spot.value, step)) for spot in spots]
+            spots = [spot._replace(value=_find_any(spot.value, step)) for spot in spots]
     return spots
+
+
+def _find_any(value: Any, step: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value at the first key that is there, of keys between bars."""
+    found = (find_value(value, key) for key in step.split("|"))
+    return next((each for each in found if each is not NOTHING), NOTHING)
 
 
 def _list_children(spot: _Spot, step: str) -> Iterator[_Spot]:

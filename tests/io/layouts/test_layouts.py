@@ -1,12 +1,15 @@
 """Each layout of an answer in JSON: a sample that is read, and a file that is refused."""
 
+import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from fusion_bench.cli import main
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats import read_raw_table
 from fusion_bench.io.json_objects import read_items
@@ -90,7 +93,38 @@ def test_a_broken_file_of_a_layout_is_refused_with_the_reason(name: str, tmp_pat
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", [each.name for each in LAYOUTS.values() if each.kind])
+def test_a_layout_of_one_kind_is_not_read_as_the_other(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", LAYOUTS[name].sample)
+    load = load_run if kind_of(LAYOUTS[name]) == "qrels" else load_qrels
+    title = re.escape(LAYOUTS[name].title)
+    with pytest.raises(DataError, match=f"{title}, and|no known layout|names no query"):
+        load(path)
+
+
 def test_every_layout_has_a_broken_file_and_a_source() -> None:
     assert set(BROKEN) == set(LAYOUTS)
     for layout in LAYOUTS.values():
         assert layout.source.startswith("https://") or layout.family == "general"
+
+
+def test_the_page_of_the_docs_is_written_from_the_table(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formats", "--markdown"]) == 0
+    page = Path(__file__).parents[3] / "docs/reference/layouts.md"
+    assert capsys.readouterr().out == page.read_text(encoding="utf-8")
+
+
+def test_the_command_prints_the_table_and_one_layout(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["formats", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [row["name"] for row in rows] == list(LAYOUTS)
+    chroma = next(row for row in rows if row["name"] == "chroma-query")
+    assert (chroma["document"], chroma["score"]) == (["ids"], ["distances"])
+    assert chroma["best"] == "lowest distance"
+    assert main(["formats"]) == 0
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in LAYOUTS)
+    assert main(["formats", "qdrant-query"]) == 0
+    assert LAYOUTS["qdrant-query"].sample.strip() in capsys.readouterr().out
+    assert main(["formats", "qdrant"]) == 2
+    assert "qdrant-query" in capsys.readouterr().err
