@@ -128,3 +128,29 @@ def test_the_command_prints_the_table_and_one_layout(capsys: pytest.CaptureFixtu
     assert LAYOUTS["qdrant-query"].sample.strip() in capsys.readouterr().out
     assert main(["formats", "qdrant"]) == 2
     assert "qdrant-query" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ids", "hits", "reason"),
+    [
+        (None, [{"id": 0, "text": "a", "score": 2}], "names documents by index alone"),
+        (
+            ["1", "0"],
+            [{"id": 0, "score": 2}],
+            "0 may be one of the ids that were sent, or an index",
+        ),
+        (["d1"], [{"id": "d2", "score": 2}], 'document "d2" is none of the 1 ids'),
+    ],
+)
+def test_numbers_of_documents_that_a_reranker_was_sent(
+    ids: list[str] | None, hits: list[object], reason: str, tmp_path: Path
+) -> None:
+    sent = {} if ids is None else {"ids": ids}
+    path = written(tmp_path / "a.jsonl", json.dumps({"qid": "q1", **sent, "response": hits}))
+    with pytest.raises(DataError, match=re.escape(reason)):
+        load_run(path)
+
+
+def test_a_whole_number_that_is_no_id_is_an_index(tmp_path: Path) -> None:
+    item = {"qid": "q1", "ids": ["d1", "d2"], "response": {"response": [{"id": 1, "score": 2}]}}
+    assert load_run(written(tmp_path / "a.json", json.dumps(item))).to_dict() == {"q1": {"d2": 2}}
