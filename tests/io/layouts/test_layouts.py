@@ -137,7 +137,7 @@ def test_the_command_prints_the_table_and_one_layout(capsys: pytest.CaptureFixtu
         (
             ["1", "0"],
             [{"id": 0, "score": 2}],
-            "0 may be one of the ids that were sent, or an index",
+            "0 may be one of the ids that were sent",
         ),
         (["d1"], [{"id": "d2", "score": 2}], 'document "d2" is none of the 1 ids'),
     ],
