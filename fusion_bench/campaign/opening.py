@@ -289,6 +289,7 @@ def _find_earlier_looks(
     """
     ledger = dataset.parent / tuning_looks.LEDGER_NAME
     counted = tuning_looks.read_looks(ledger)
+    tuning_looks.LOOKS.check_committed(ledger, counted)
     digests = (*held_out.queries, *held_out.judgments)
     related = tuning_looks.related_looks(counted, digests)
     found = [f"{show_path(ledger)}: {len(related)} looks of tune"] if related else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -206,7 +207,8 @@ class CampaignPaths:
         path = given / CAMPAIGN_FILE if given.is_dir() else given
         remedy = "name the folder that 'fusion-bench campaign open' wrote"
         record = read_stored(path, CampaignFile, what="campaign", remedy=remedy)
-        dataset = resolve_path(path.parent / record.dataset)
+        # Links to the dataset stay: git is asked about what they replaced, too.
+        dataset = Path(os.path.abspath(resolve_path(path.parent) / record.dataset))  # noqa: PTH100
         if not dataset.exists():
             raise DataError(
                 f"{path}: there is no {dataset}, its dataset: move the folder back, or correct "
