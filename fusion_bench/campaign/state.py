@@ -22,7 +22,7 @@ from fusion_bench.io.campaign_ledger import (
     read_events,
 )
 from fusion_bench.io.held_out import LEDGER_NAME
-from fusion_bench.util.files import read_regular_text, resolve_path, write_atomic
+from fusion_bench.util.files import explain_error, read_regular_text, resolve_path, write_atomic
 
 #: The file of a campaign's folder.
 CAMPAIGN_FILE: Final = "campaign.json"
@@ -243,6 +243,11 @@ class CampaignPaths:
             return read_regular_text(self.folder / LAST_LINE).strip()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise DataError(
+                f"{self.folder / LAST_LINE}: cannot be read: {explain_error(error)}: restore it, "
+                "for example from version control"
+            ) from None
 
     def append(self, make: Callable[[list[CampaignEvent]], list[CampaignEvent]]) -> CampaignState:
         """Add events to the ledger, as ``append_events`` does; how the campaign stands then.

@@ -59,7 +59,7 @@ class LedgerFormat(Generic[Line]):
             return read_regular_text(path)
         except FileNotFoundError:
             return ""
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise DataError(f"{path}: cannot be read: {explain_error(error)}") from error
 
     def parse_text(self, text: str, where: Path | str, known: Sequence[Line] = ()) -> list[Line]:

@@ -284,9 +284,13 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_regular_text(path: Path) -> str:
-    """The text of a regular file in UTF-8; raises OSError or UnicodeDecodeError."""
-    with open_regular_text(path) as file:
-        return file.read()
+    r"""The text of a regular file in UTF-8, with ``\n`` as line ends; raises OSError."""
+    try:
+        with open_regular_text(path) as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8 text at byte {error.start}"
+        raise IrregularFileError(errno.EILSEQ, problem, str(path)) from None
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -311,9 +315,8 @@ def read_prompt_file(
     """
     try:
         text = read_regular_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
-        problem = f"{path}: the {what} cannot be read ({reason}): name a text file"
+    except OSError as error:
+        problem = f"{path}: the {what} cannot be read ({error.strerror}): name a text file"
         raise ValueError(problem) from None
     try:
         parts = [part for part in string.Formatter().parse(text) if part[1] is not None]
