@@ -135,11 +135,12 @@ class CampaignState:
     @property
     def guarantee(self) -> str:
         """What its level is worth, in one sentence."""
+        weakness = f" {self.plan.weakness}." if self.plan.weakness else ""
         if self.no_guarantee:
-            return f"No guarantee: {self.no_guarantee}."
+            return f"No guarantee: {self.no_guarantee}.{weakness}"
         rules = self.plan.rules
         promise = f"At most {100 * rules.level:.3g} % of all campaigns ship what gains nothing"
-        return f"{promise}: the level holds {CONDITION[rules.tails]}."
+        return f"{promise}: the level holds {CONDITION[rules.tails]}.{weakness}"
 
     def find_ask(self, config: Mapping[str, Any], lists: Sequence[str]) -> CampaignEvent | None:
         """The ask of the same configuration over the same lists; None = there is none."""

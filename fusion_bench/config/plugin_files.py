@@ -95,19 +95,28 @@ def loaded_plugins(paths: Sequence[Path], known: Collection[str] | None = None) 
     except (FusionBenchError, *ENDS):
         raise
     except BaseException as error:  # an exit would look like a result
-        files = {str(module.__file__) for module, _ in PLUGIN_MODULES.values()}
-        line = locate_raise(error, files)
-        what = describe_raised(error)
+        line, what = _locate(error), describe_raised(error)
         if line:
             raise ConfigError(f"{line}a function of --plugin raised {what}") from error
         if isinstance(error, USES) and any(isinstance(each, type) for each in _list_own()):
+            files = ", ".join(sorted(_list_files()))
             raise ConfigError(
-                f"--plugin {', '.join(sorted(files))}: what a method of a class returned cannot be "
-                f"used ({what}): tests/contract in the sources shows what each one returns"
+                f"--plugin {files}: what a method of a class returned cannot be used ({what}): "
+                "tests/contract in the sources shows what each one returns"
             ) from error
         raise
     finally:
         _forget_plugins()
+
+
+def _list_files() -> set[str]:
+    """The files of all loaded plugins."""
+    return {str(module.__file__) for module, _ in PLUGIN_MODULES.values()}
+
+
+def _locate(error: BaseException) -> str:
+    """``FILE:LINE: `` of the last line of a plugin that an error went through; empty = none."""
+    return locate_raise(error, _list_files())
 
 
 #: What using a value of the wrong kind raises.
@@ -200,7 +209,8 @@ def _check_array(method: Callable[..., Any], name: str) -> Callable[..., Any]:
     import numpy as np  # late, as few runs have a plugin
 
     def checked(self: Any, given: Any, *others: Any) -> Any:  # noqa: ANN401 - of any class
-        returned = method(self, given, *others)
+        with user_code(lambda error: f"{_locate(error)}a function of --plugin raised "):
+            returned = method(self, given, *others)
         with user_code(f"{type(self).__name__}.{name}: "):
             values = np.asarray(returned)
         size, kind = ARRAYS[name](given), f"{values.dtype} of shape {values.shape}"

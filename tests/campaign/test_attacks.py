@@ -59,7 +59,9 @@ def left(root: Path, out: str = project.CAMPAIGN) -> int:
 
 def reopen(name: str, *words: str) -> int:
     """The exit code of another campaign over an experiment of the project."""
-    return main(["campaign", "open", f"experiments/{name}.yaml", "--asks", "5", *words])
+    return main(
+        ["campaign", "open", f"experiments/{name}.yaml", "--asks", "5", "--allow-weak", *words]
+    )
 
 
 class TestRepositories:
