@@ -34,7 +34,6 @@ from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.markdown import render_summary
 from fusion_bench.util.files import explain_error
 from fusion_bench.util.formatting import Progress, checked_by, is_encodable
-from fusion_bench.util.json_text import mapping_at
 from fusion_bench.util.local_requests import serve_guarded
 from fusion_bench.util.loopback import open_socket
 from fusion_bench.util.signals import handlers
@@ -51,7 +50,7 @@ MOST_CHARACTERS: Final = 900_000
 PAUSE: Final = 0.2
 #: Light calls at once.
 LIGHT_CALLS: Final = 4
-#: The id in a line that Python cannot read, as its brackets are too deep.
+#: The id in a line that is no JSON, or too deep.
 REQUEST_ID: Final = re.compile(r'"id"\s*:\s*("[^"\\]*"|\d{1,18})')
 INSTRUCTIONS: Final = (
     "Evaluates how ranked lists are fused and reranked on judged queries. Begin with "
@@ -205,12 +204,13 @@ async def _serve_stdio(server: Server[dict[str, Any]]) -> None:
 
 def _refuse_line(error: Exception) -> types.JSONRPCError:
     """The answer to a line that is no message, with the id of its request if it has one."""
-    line = str(error.errors()[0]["input"]) if isinstance(error, ValidationError) else ""
-    try:
-        request = mapping_at(json.loads(line))
-    except (ValueError, RecursionError):
-        request = {"id": json.loads(found[1]) if (found := REQUEST_ID.search(line)) else None}
-    given = request.get("id")
+    inputs = (
+        [each["input"] for each in error.errors()] if isinstance(error, ValidationError) else []
+    )
+    requests = [each for each in inputs if isinstance(each, dict)]  # JSON, and no message
+    texts = [each for each in inputs if isinstance(each, str)]  # no JSON: the whole line
+    found = next(filter(None, map(REQUEST_ID.search, texts)), None)
+    given = requests[0].get("id") if requests else None if found is None else json.loads(found[1])
     is_id = isinstance(given, str | int) and is_encodable(str(given))
     message = "not a message: JSON is needed, at most some 200 brackets deep, in valid Unicode"
     return types.JSONRPCError(
