@@ -84,13 +84,13 @@ class AskedCandidate:
                 )
             yield rest
 
-    def resolve(self, baseline: Mapping[str, Any], dataset: str, name: str) -> System:
+    def resolve(self, baseline: Mapping[str, Any], dataset: str, name: str = CANDIDATE) -> System:
         """The system, as an experiment on the dataset reads it.
 
         Args:
             baseline: Configuration that changes are made to where no file is given.
             dataset: Name of the dataset.
-            name: Of the baseline.
+            name: Of the baseline, for changes.
 
         Raises:
             ConfigError: It breaks a rule; names the key.

@@ -33,7 +33,7 @@ from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -446,7 +446,7 @@ class _FoundGains:
 
 def round_up(count: float) -> int:
     """A count with two digits, not below it."""
-    step = 10 ** max(0, math.floor(math.log10(count)) - 1)
+    step: int = 10 ** max(0, math.floor(math.log10(count)) - 1)
     return math.ceil(count / step) * step
 
 
@@ -475,15 +475,18 @@ def _refuse_campaign(out: Path) -> None:
     ``open`` that is killed before it writes the ledger leaves such a file.
 
     Raises:
-        ConfigError: The folder holds a campaign, or is a file.
-        DataError: Its file or the ledger is damaged.
+        ConfigError: The folder holds a campaign or another file of its name, or is a file.
     """
     require_folder(out, "--out")
     file = out / CAMPAIGN_FILE
     if not file.exists():
         return
-    paths = CampaignPaths.read(out)
-    if _is_open(paths.ledger, paths.campaign) or (out / LAST_LINE).exists():
+    try:
+        paths = CampaignPaths.read(out)
+        is_taken = _is_open(paths.ledger, paths.campaign) or (out / LAST_LINE).exists()
+    except DataError:
+        is_taken = True
+    if is_taken:
         raise ConfigError(f"--out {out}: {file} exists: name another folder")
 
 

@@ -1,6 +1,7 @@
 """Every file that a command owns, as bytes that are no text: exit code 2 and one line, or none."""
 
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -39,7 +40,7 @@ OWNED: Final = {
     "datasets/mine/queries.jsonl": (EVAL,),
 }
 #: Bytes that are no UTF-8, from a function of what the file held.
-DAMAGES: Final = {
+DAMAGES: Final[Mapping[str, Callable[[bytes], bytes]]] = {
     "other bytes": lambda _: b"\xff\xfe\x80\x00",
     "bytes behind it": lambda data: data + b"\xc3\x28\n",
     "bytes before it": lambda data: b"\x80" + data,

@@ -159,10 +159,8 @@ def test_the_exported_typescript_reads_it(value: str | None, method: str) -> Non
     lists = {name: list(run["q"]) for name, run in RUNS.items()}
     environment = {} if value is None else {SWITCH: value}
     fused = run_typescript(Path("ts"), f"fuse({json.dumps(lists)})", environment)
-    runs = [
-        fb.Run.from_dict(run, name=name, roles={"question"} if name == "b" else set())
-        for name, run in RUNS.items()
-    ]
+    roles = {"a": frozenset[str](), "b": frozenset({"question"})}
+    runs = [fb.Run.from_dict(run, name=name, roles=roles[name]) for name, run in RUNS.items()]
     expected = fb.fuse(runs, method).to_dict()["q"]
     assert isinstance(fused, list)
     assert dict(fused) == pytest.approx(expected, abs=1e-12)
