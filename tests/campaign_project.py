@@ -58,9 +58,10 @@ def open_made(
     *,
     held_out: float | None = None,
     accepts_no_guarantee: bool = False,
+    accepts_weakness: bool = True,
     **rules: object,
 ) -> CampaignStatus:
-    """Open a campaign over the made dataset."""
+    """Open a campaign over the made dataset, whose differences are large."""
     experiment, source = read_experiment(root / "experiments/e.yaml")
     declared = CampaignRules.model_validate({"asks": 20, **rules})
     return open_campaign(
@@ -71,6 +72,7 @@ def open_made(
         declared,
         held_out=held_out,
         accepts_no_guarantee=accepts_no_guarantee,
+        accepts_weakness=accepts_weakness,
     )
 
 

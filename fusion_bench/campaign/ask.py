@@ -68,12 +68,29 @@ class AskedCandidate:
             )
         return cls(source, tuple(changes), allow_lists)
 
-    def resolve(self, baseline: Mapping[str, Any], dataset: str) -> System:
+    def _strip_changes(self, baseline: str) -> Iterator[str]:
+        """The changes as keys of the system: ``systems.NAME.`` of the baseline is left out.
+
+        Raises:
+            ConfigError: A change names another system, or another key of an experiment.
+        """
+        for change in self.changes:
+            key = change.partition("=")[0]
+            rest = change.removeprefix(f"systems.{baseline}.")
+            if rest == change and (key == "systems" or key.startswith("systems.")):
+                raise ConfigError(
+                    f"--set {change}: an ask changes one system: write --set fusion.k=20, or "
+                    f"--set systems.{baseline}.fusion.k=20"
+                )
+            yield rest
+
+    def resolve(self, baseline: Mapping[str, Any], dataset: str, name: str = CANDIDATE) -> System:
         """The system, as an experiment on the dataset reads it.
 
         Args:
             baseline: Configuration that changes are made to where no file is given.
             dataset: Name of the dataset.
+            name: Of the baseline, for changes.
 
         Raises:
             ConfigError: It breaks a rule; names the key.
@@ -83,14 +100,16 @@ class AskedCandidate:
         data = {"dataset": dataset, "baseline": CANDIDATE, "systems": {CANDIDATE: given.data}}
         lines = {(*inside, *place): line for place, line in given.lines.items()}
         prefix = ".".join((*inside, ""))
-        changes = [f"{prefix}{change}" for change in self.changes]
+        changes = [f"{prefix}{change}" for change in self._strip_changes(name)]
         try:
             source = apply_overrides(Source(given.path, data, lines), changes)
             if not self.may_import:
                 refuse_references(source.data["systems"], CANDIDATE)
             experiment = parse_model(Experiment, source.data, source.where).apply_switch()
         except ConfigError as error:  # its file has no key of that name
-            raise ConfigError(str(error).replace(prefix, "")) from None
+            form = f": --set changes {name!r}, the baseline: --set fusion.k=20"
+            shown = str(error).replace(prefix, "")
+            raise ConfigError(f"{shown}{'' if self.source else form}") from None
         system = experiment.systems[CANDIDATE]
         frozen_data.refuse_own_code(system, CANDIDATE)
         return system
@@ -152,7 +171,7 @@ class Referee:
     def _resolve(self, state: CampaignState, candidate: AskedCandidate) -> tuple[System, list[str]]:
         """The system, and the lists that it reads and the campaign did not freeze."""
         spec, _ = read_spec(self.paths.dataset)
-        system = candidate.resolve(state.baseline_of(state.phase), spec.name)
+        system = candidate.resolve(state.baseline_of(state.phase), spec.name, state.plan.baseline)
         known = {f"runs/{name}" for name in state.plan.runs}
         known |= {f"rerank/{name}" for name in state.plan.rerankers}
         there = {f"runs/{name}" for name in spec.runs} | {f"rerank/{name}" for name in spec.rerank}

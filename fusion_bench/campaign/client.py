@@ -8,11 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.records import CampaignAnswer, CampaignStatus
 from fusion_bench.campaign.state import CampaignPaths
-from fusion_bench.config.models import StrictModel
-from fusion_bench.errors import ConfigError
+from fusion_bench.config.models import Model, StrictModel, make_config_error
+from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.util.http_client import open_client
 
 #: The environment variable of the token, of server and client.
@@ -49,7 +51,7 @@ class ServedCampaign:
 
     def read_status(self) -> CampaignStatus:
         """How it stands; raises FusionBenchError where it cannot be asked."""
-        return CampaignStatus.model_validate(self._request("GET", "/status", None))
+        return self._request(CampaignStatus, "GET", "/status", None)
 
     def ask(self, candidate: AskedCandidate, *, explain: bool = False) -> CampaignAnswer:
         """Ask, as :meth:`~fusion_bench.campaign.ask.Referee.ask` does."""
@@ -60,9 +62,10 @@ class ServedCampaign:
             "allow_lists": candidate.allow_lists,
             "explain": explain,
         }
-        return CampaignAnswer.model_validate(self._request("POST", "/ask", body))
+        return self._request(CampaignAnswer, "POST", "/ask", body)
 
-    def _request(self, method: str, path: str, body: object) -> Any:  # noqa: ANN401 - JSON
+    def _request(self, model: type[Model], method: str, path: str, body: object) -> Model:
+        """Return the answer of the server; raises FusionBenchError if there is none."""
         settings = CampaignServerSettings()
         if not os.environ.get(settings.key):
             raise ConfigError(
@@ -74,7 +77,15 @@ class ServedCampaign:
             async with open_client(self.address, settings) as client:
                 return await client.request_json(method, path, body, extra_bytes=MOST_ANSWER)
 
-        return asyncio.run(send())
+        data = asyncio.run(send())
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            raise ProviderError(
+                f"{self.address}{path}: malformed answer: {make_config_error(error, data)}: name "
+                "the address that 'fusion-bench campaign serve' of this version prints",
+                kind="malformed",
+            ) from None
 
 
 def find_referee(place: str) -> Referee | ServedCampaign:

@@ -30,6 +30,10 @@ from fusion_bench.stats.power import detectable_difference
 Tails = Literal["bounded", "t"]
 #: A candidate with a greater one-sided p on the tuning queries is not tested.
 SCREENING_P = 0.2
+#: A campaign whose first phase finds only greater gains is refused.
+MOST_GAIN = 0.05
+#: The gain that is worth aiming at.
+GOOD_GAIN = 0.03
 #: Halvings of the interval that holds the detectable gain.
 HALVINGS = 40
 

@@ -9,12 +9,13 @@ import secrets
 import statistics
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from fusion_bench.campaign import frozen_data
-from fusion_bench.campaign.decision import detectable_gain, phase_share
+from fusion_bench.campaign.decision import GOOD_GAIN, MOST_GAIN, detectable_gain, phase_share
 from fusion_bench.campaign.records import (
     CampaignFile,
     CampaignPlan,
@@ -22,12 +23,17 @@ from fusion_bench.campaign.records import (
     CampaignStatus,
     PhasePower,
 )
-from fusion_bench.campaign.state import CAMPAIGN_FILE, list_campaigns
+from fusion_bench.campaign.state import (
+    CAMPAIGN_FILE,
+    LAST_LINE,
+    CampaignPaths,
+    list_campaigns,
+)
 from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -42,7 +48,7 @@ from fusion_bench.io.campaign_ledger import (
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.fingerprints import judgment_digests, query_digest, query_digests
 from fusion_bench.io.held_out import LEDGER_NAME, HeldOut, list_open_campaigns, read_ledgers
-from fusion_bench.io.outputs import check_output, write_outputs
+from fusion_bench.io.outputs import write_outputs
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import MIN_GROUPS, paired_difference
 from fusion_bench.tune import looks as tuning_looks
@@ -51,18 +57,21 @@ from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,
     read_regular_text,
-    require_free,
+    require_folder,
     resolve_path,
     show_path,
     write_atomic,
 )
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.util.formatting import format_number, pluralize
 
 #: Random bytes of a campaign's id.
 ID_BYTES = 8
 #: What every stored record begins with.
 RECORD = re.compile(r'\s*\{\s*"format":\s*"fusion-bench-')
 TEXT = re.compile(r'"((?:[^"\\]|\\.)*)"')
+#: Numbers of asks, and how many times as many groups, that a message may name.
+COUNTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 100_000)
+GROWTHS = [1.1**power for power in range(1, 60)]
 #: Most files that a message names.
 MOST_NAMED = 3
 
@@ -76,6 +85,7 @@ def open_campaign(
     *,
     held_out: float | None = None,
     accepts_no_guarantee: bool = False,
+    accepts_weakness: bool = False,
 ) -> CampaignStatus:
     """Freeze everything that an ask depends on, and write it into the ledger beside the dataset.
 
@@ -88,16 +98,17 @@ def open_campaign(
         held_out: Share of the queries that decides; None = as ``tune.held_out`` says, else half.
             A dataset's own splits win.
         accepts_no_guarantee: Open it though somebody may have looked at the queries.
+        accepts_weakness: Open it though it finds no gain of .05 or less.
 
     Returns:
         How it stands, with what each phase can find.
 
     Raises:
         ConfigError: The folder holds a campaign, the queries were looked at, groups are refused,
-            too few queries, or a measure without bounds.
+            too few queries, only great gains are found, or a measure without bounds.
         FusionBenchError: A file breaks a rule, or cannot be written.
     """
-    require_free(out, [CAMPAIGN_FILE])
+    _refuse_campaign(out)
     dataset, ledger = frozen_data.load_whole(path), path.parent / LEDGER_NAME
     measure = _check(experiment, source, dataset, rules)
     _refuse_links(path, dataset)
@@ -132,10 +143,16 @@ def open_campaign(
     )
     data = frozen_data.freeze_dataset(dataset, plan, digests)
     _check_frozen(data, plan)
-    phases = _measure_phases(experiment, data, rules)
-    event = _open_event(plan, digests)
+    found = _FoundGains([*_list_differences(experiment, data)], data, rules)
+    weakness = found.describe_weakness()
+    if weakness and not accepts_weakness:
+        raise ConfigError(
+            f"{dataset.name}: {weakness}: declare fewer asks, judge more queries, use "
+            "'fusion-bench tune', or add --allow-weak"
+        )
+    event = _open_event(plan.model_copy(update={"weakness": weakness}), digests)
     _write(path, out, event)
-    return list_campaigns([event])[event.campaign].describe(phases)
+    return list_campaigns([event])[event.campaign].describe(found.describe_phases())
 
 
 def _check(
@@ -289,6 +306,7 @@ def _find_earlier_looks(
     """
     ledger = dataset.parent / tuning_looks.LEDGER_NAME
     counted = tuning_looks.read_looks(ledger)
+    tuning_looks.LOOKS.check_committed(ledger, counted)
     digests = (*held_out.queries, *held_out.judgments)
     related = tuning_looks.related_looks(counted, digests)
     found = [f"{show_path(ledger)}: {len(related)} looks of tune"] if related else []
@@ -336,34 +354,100 @@ def _check_frozen(data: frozen_data.FrozenData, plan: CampaignPlan) -> None:
         raise ConfigError(f"baseline {plan.baseline!r}: {values.error or 'cannot be computed'}")
 
 
-def _measure_phases(
-    experiment: Experiment, data: frozen_data.FrozenData, rules: CampaignRules
-) -> list[PhasePower]:
-    """What each phase can find, from differences on the tuning queries.
+@dataclass(frozen=True, eq=False)
+class _FoundGains:
+    """What a campaign can find, from differences on the tuning queries.
 
     They are those of the other systems of the experiment, or of the single lists where there is
     none; the median over them counts.
+
+    Attributes:
+        differences: (T,) each.
+        data: What is frozen.
+        rules: What is declared.
     """
-    differences = [*_list_differences(experiment, data)]
-    phases = []
-    for phase in range(1, rules.ships + 1):
-        share = phase_share(phase, ships=rules.ships, asks=rules.asks, level=rules.level)
+
+    differences: Sequence[FloatArray]
+    data: frozen_data.FrozenData
+    rules: CampaignRules
+
+    def find_gain(self, phase: int = 1, *, asks: int | None = None, growth: float = 1) -> float:
+        """The smallest gain that ships with power .8 in a phase; inf = none up to 1 does.
+
+        Args:
+            phase: From 1.
+            asks: As if so many were declared; None = as they are.
+            growth: As if the held-out queries and groups were so many times as many.
+        """
+        rules, data = self.rules, self.data
+        count = rules.asks if asks is None else asks
+        ships = min(rules.ships, count)
         gains = [
             detectable_gain(
                 difference,
                 data.tuning_groups,
-                queries=len(data.held_out.queries),
-                count=len({*data.held_out.groups}),
-                share=share,
+                queries=round(growth * len(data.held_out.queries)),
+                count=round(growth * self.groups),
+                share=phase_share(phase, ships=ships, asks=count, level=rules.level),
                 tails=rules.tails,
             )
-            for difference in differences
+            for difference in self.differences
         ]
         known = [math.inf if gain is None else gain for gain in gains]
-        gain = statistics.median_high(known) if known else math.inf
-        found = gain if math.isfinite(gain) else None
-        phases.append(PhasePower(phase=phase, share=share, detectable_gain=found))
-    return phases
+        return statistics.median_high(known) if known else math.inf
+
+    @property
+    def groups(self) -> int:
+        """How many groups are held out."""
+        return len({*self.data.held_out.groups})
+
+    def describe_phases(self) -> list[PhasePower]:
+        """What each phase can find."""
+        rules, phases = self.rules, range(1, self.rules.ships + 1)
+        return [
+            PhasePower(
+                phase=phase,
+                share=phase_share(phase, ships=rules.ships, asks=rules.asks, level=rules.level),
+                detectable_gain=gain if math.isfinite(gain := self.find_gain(phase)) else None,
+            )
+            for phase in phases
+        ]
+
+    def describe_weakness(self) -> str:
+        """That only great gains are found, with what would do; empty = small ones are.
+
+        Nothing is said where no two systems differ.
+        """
+        gain = self.find_gain()
+        if gain <= MOST_GAIN or not self.differences:
+            return ""
+        shown = f"below {format_number(gain)}" if math.isfinite(gain) else "up to 1"
+        means = "; ".join(self._list_remedies())
+        return (
+            f"With {self.rules.asks:,} asks and {self.groups:,} held-out groups a gain {shown} "
+            f"mostly does not ship ({means})"
+        )
+
+    def _list_remedies(self) -> Iterator[str]:
+        """For each gain, how many asks or groups find it."""
+        for gain in (MOST_GAIN, GOOD_GAIN):
+            asks = max(
+                (asks for asks in COUNTS if asks < self.rules.asks and self._finds(gain, asks)),
+                default=None,
+            )
+            growth = next((factor for factor in GROWTHS if self._finds(gain, None, factor)), None)
+            few = "" if asks is None else f"{pluralize(asks, 'ask')} or "
+            groups = "more" if growth is None else f"about {round_up(growth * self.groups):,}"
+            yield f"{gain:g} needs {few}{groups} held-out groups"
+
+    def _finds(self, gain: float, asks: int | None, growth: float = 1) -> bool:
+        return self.find_gain(asks=asks, growth=growth) <= gain
+
+
+def round_up(count: float) -> int:
+    """A count with two digits, not below it."""
+    step: int = 10 ** max(0, math.floor(math.log10(count)) - 1)
+    return math.ceil(count / step) * step
 
 
 def _list_differences(experiment: Experiment, data: frozen_data.FrozenData) -> Iterator[FloatArray]:
@@ -385,25 +469,56 @@ def _open_event(plan: CampaignPlan, held_out: HeldOutDigests) -> CampaignEvent:
     return make_event(campaign, "open", held_out=held_out, plan=frozen)
 
 
+def _refuse_campaign(out: Path) -> None:
+    """Refuse a folder that holds a campaign; a file whose ledger has no line of it holds none.
+
+    ``open`` that is killed before it writes the ledger leaves such a file.
+
+    Raises:
+        ConfigError: The folder holds a campaign or another file of its name, or is a file.
+    """
+    require_folder(out, "--out")
+    file = out / CAMPAIGN_FILE
+    if not file.exists():
+        return
+    try:
+        paths = CampaignPaths.read(out)
+        is_taken = _is_open(paths.ledger, paths.campaign) or (out / LAST_LINE).exists()
+    except DataError:
+        is_taken = True
+    if is_taken:
+        raise ConfigError(f"--out {out}: {file} exists: name another folder")
+
+
 def _write(path: Path, out: Path, event: CampaignEvent) -> None:
-    """Write the ledger, and the file of the campaign's folder.
+    """Write the file of the campaign's folder, and last the line of the ledger, which opens it.
 
     Raises:
         ConfigError: Another campaign took queries of it in the meantime, or a file is in the way.
+        FusionBenchError: A file cannot be written; then no campaign is open.
     """
     ledger = path.parent / LEDGER_NAME
     folder = make_output_folder(out, committed=[out / CAMPAIGN_FILE])
-    check_output(folder / CAMPAIGN_FILE)
-
-    def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
-        if event.held_out is not None:
-            _refuse_known(ledger, event.held_out, events)
-        return [event]
-
-    append_events(ledger, add)
     dataset = os.path.relpath(resolve_path(path), resolve_path(folder))
     file = CampaignFile(campaign=event.campaign, dataset=dataset)
     write_outputs(folder, {CAMPAIGN_FILE: f"{file.model_dump_json(indent=1)}\n".encode()})
     hidden = folder / ".gitignore"
     if not hidden.exists():
         write_atomic(hidden, f".*\n!{hidden.name}\n".encode())
+
+    def add(events: list[CampaignEvent]) -> list[CampaignEvent]:
+        if event.held_out is not None:
+            _refuse_known(ledger, event.held_out, events)
+        return [event]
+
+    try:
+        append_events(ledger, add)
+    except BaseException:
+        if not _is_open(ledger, event.campaign):
+            (folder / CAMPAIGN_FILE).unlink(missing_ok=True)
+        raise
+
+
+def _is_open(ledger: Path, campaign: str) -> bool:
+    """Whether a ledger has a line of a campaign."""
+    return any(event.campaign == campaign for event in read_events(ledger))

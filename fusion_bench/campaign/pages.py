@@ -76,7 +76,10 @@ def _phase_table(phases: Sequence[records.PhasePower]) -> Table:
         Column("level of an ask", lambda each: f"{each.share:.3g}"),
         Column("gain found with power .8", _format_detectable),
     ]
-    note = "From the spread of differences on the tuning queries; none = no gain up to 1 is found."
+    note = (
+        "Power .8 for differences as the tuning queries have; a change that touches few queries is "
+        "found sooner; none = no gain up to 1 is found."
+    )
     return make_table("What each phase can find", columns, phases, notes=(note,))
 
 

@@ -75,6 +75,7 @@ class CampaignPlan(StrictModel):
         contents: Digests and settings of the data, by part.
         versions: Of the code, by name.
         no_guarantee: Why its level does not hold; empty = it does.
+        weakness: Why it will mostly ship nothing; empty = it finds small gains.
     """
 
     experiment: str
@@ -91,6 +92,7 @@ class CampaignPlan(StrictModel):
     contents: dict[str, str]
     versions: dict[str, str]
     no_guarantee: str = ""
+    weakness: str = ""
 
 
 class PhasePower(ReportRecord):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,7 +22,7 @@ from fusion_bench.io.campaign_ledger import (
     read_events,
 )
 from fusion_bench.io.held_out import LEDGER_NAME
-from fusion_bench.util.files import read_regular_text, resolve_path, write_atomic
+from fusion_bench.util.files import explain_error, read_regular_text, resolve_path, write_atomic
 
 #: The file of a campaign's folder.
 CAMPAIGN_FILE: Final = "campaign.json"
@@ -134,11 +135,12 @@ class CampaignState:
     @property
     def guarantee(self) -> str:
         """What its level is worth, in one sentence."""
+        weakness = f" {self.plan.weakness}." if self.plan.weakness else ""
         if self.no_guarantee:
-            return f"No guarantee: {self.no_guarantee}."
+            return f"No guarantee: {self.no_guarantee}.{weakness}"
         rules = self.plan.rules
         promise = f"At most {100 * rules.level:.3g} % of all campaigns ship what gains nothing"
-        return f"{promise}: the level holds {CONDITION[rules.tails]}."
+        return f"{promise}: the level holds {CONDITION[rules.tails]}.{weakness}"
 
     def find_ask(self, config: Mapping[str, Any], lists: Sequence[str]) -> CampaignEvent | None:
         """The ask of the same configuration over the same lists; None = there is none."""
@@ -206,7 +208,8 @@ class CampaignPaths:
         path = given / CAMPAIGN_FILE if given.is_dir() else given
         remedy = "name the folder that 'fusion-bench campaign open' wrote"
         record = read_stored(path, CampaignFile, what="campaign", remedy=remedy)
-        dataset = resolve_path(path.parent / record.dataset)
+        # Links to the dataset stay: git is asked about what they replaced, too.
+        dataset = Path(os.path.abspath(resolve_path(path.parent) / record.dataset))  # noqa: PTH100
         if not dataset.exists():
             raise DataError(
                 f"{path}: there is no {dataset}, its dataset: move the folder back, or correct "
@@ -241,6 +244,11 @@ class CampaignPaths:
             return read_regular_text(self.folder / LAST_LINE).strip()
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise DataError(
+                f"{self.folder / LAST_LINE}: cannot be read: {explain_error(error)}: restore it, "
+                "for example from version control"
+            ) from None
 
     def append(self, make: Callable[[list[CampaignEvent]], list[CampaignEvent]]) -> CampaignState:
         """Add events to the ledger, as ``append_events`` does; how the campaign stands then.

@@ -88,7 +88,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except (KeyboardInterrupt, CommandInterruptedError):
             _fail("interrupted")
             return ExitCode.INTERRUPTED
-        except Exception as error:  # noqa: BLE001 - exit code 1 means a regression
+        except SystemExit:
+            raise
+        except BaseException as error:  # noqa: BLE001 - exit code 1 means a regression
             if _is_interrupted(error):
                 _fail("interrupted")
                 return ExitCode.INTERRUPTED
@@ -146,7 +148,7 @@ def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
-def _describe_exception(error: Exception) -> str:
+def _describe_exception(error: BaseException) -> str:
     """A usage error of Typer, or the traceback of a bug and what to do about it."""
     if hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)

@@ -44,6 +44,7 @@ class OpenOptions(base.NamedExperimentOptions, base.BriefOptions):
         tails: t = Student's t alone decides: more power, for differences that are not skewed.
         held_out: Share of the queries that decides. Default: tune.held_out, or half.
         no_guarantee: Open it though the held-out queries were looked at.
+        allow_weak: Open it though a gain of .05 would mostly not ship.
         out: Folder of the campaign. Default: reports/campaigns/EXPERIMENT.
     """
 
@@ -54,6 +55,7 @@ class OpenOptions(base.NamedExperimentOptions, base.BriefOptions):
     tails: Annotated[Literal["bounded", "t"], Option(metavar="TAILS")] = "bounded"
     held_out: Annotated[float, Option("--held-out", metavar="SHARE")] | None = None
     no_guarantee: Annotated[bool, Option("--no-guarantee")] = False
+    allow_weak: Annotated[bool, Option("--allow-weak")] = False
     out: Folder | None = None
 
 
@@ -62,7 +64,8 @@ def open_command(options: OpenOptions) -> None:
     """Freeze the held-out queries, the baseline, the measure and the number of asks.
 
     Writes campaign.json, and campaigns.jsonl beside the dataset: commit both. While the campaign
-    is open, every other command sees the tuning queries alone.
+    is open, every other command sees the tuning queries alone. Refused if a gain of .05 would
+    mostly not ship, with how many asks or groups would do.
 
     Examples:
         fusion-bench campaign open experiments/mine.yaml
@@ -87,6 +90,7 @@ def open_command(options: OpenOptions) -> None:
             rules,
             held_out=options.held_out,
             accepts_no_guarantee=options.no_guarantee,
+            accepts_weakness=options.allow_weak,
         )
     step = NextStep(f"fusion-bench campaign ask {out} candidate.yaml", "ask whether one may ship")
     print_result(status, build_status_page(status, [step]), options, [out / "campaign.json"])

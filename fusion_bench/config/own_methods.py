@@ -14,14 +14,15 @@ import hashlib
 import inspect
 import itertools
 import linecache
+import math
 import sys
 import textwrap
 import traceback
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from types import CodeType, FunctionType, ModuleType
-from typing import Any, ClassVar, Final, TypeGuard
+from typing import Any, ClassVar, Final, TypeGuard, TypeVar
 
-from fusion_bench.config.plugins import is_installed
+from fusion_bench.config.plugins import is_installed, user_code
 from fusion_bench.errors import ConfigError
 
 NOT_REPLAYABLE: Final = "not replayable"
@@ -211,6 +212,36 @@ def list_own(config: object) -> Iterator[tuple[str, str]]:
         yield from list_own(value)
 
 
+class UnfitValueError(Exception):
+    """A function of the user returned what it must not; the message says what is needed."""
+
+
+def require_number(value: Any) -> float:  # noqa: ANN401 - the user's own
+    """Return a finite number that a function of the user returned.
+
+    Raises:
+        UnfitValueError: It is none.
+    """
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise UnfitValueError(f"a finite number is needed, given {show_value(value)}")
+    return number
+
+
+def show_value(value: object) -> str:
+    """A value as a message quotes it, in at most 80 characters."""
+    try:
+        return f"{value!r:.80}"
+    except ValueError:  # Python prints no number of more than 4,300 digits
+        return f"{type(value).__name__} of too many digits"
+
+
+Result = TypeVar("Result")
+
+
 class FunctionMethod:
     """The part of a method that calls a function of the user; a kind of method derives from it.
 
@@ -225,26 +256,29 @@ class FunctionMethod:
     function: ClassVar[Callable[..., Any]]
     _parameters: ClassVar[tuple[str, ...]] = ()
 
-    def call(self, place: str, *given: object) -> Any:  # noqa: ANN401 - the user's own
-        """What the function returns.
+    def call(self, place: str, *given: object, read: Callable[[Any], Result]) -> Result:
+        """Return what ``read`` makes of what the function returns.
 
         Args:
             place: What it is called for, for the message.
             given: Its first arguments.
+            read: Checks what the function returns, which may be any object.
 
         Raises:
-            ConfigError: It raises anything.
+            ConfigError: The function or ``read`` raises anything.
         """
         own = type(self)
         parameters = {name: getattr(self, name) for name in own._parameters}
-        try:
-            return own.function(*given, **parameters)
-        except (Exception, SystemExit) as error:  # an exit would look like a result
+
+        def locate(error: BaseException) -> str:
             files = {each.__code__.co_filename for each in _list_functions(own.function)}
-            line = locate_raise(error, files)
-            raise ConfigError(
-                f"{line}{name_own(own)}: {place}: {type(error).__name__}: {error}"
-            ) from error
+            return f"{locate_raise(error, files)}{name_own(own)}: {place}: "
+
+        with user_code(locate):
+            try:
+                return read(own.function(*given, **parameters))
+            except UnfitValueError as error:
+                raise ConfigError(f"{name_own(own)}: {place}: {error}") from None
 
 
 def required_arguments(function: Callable[..., Any]) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import inspect
 import sys
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
@@ -19,10 +19,17 @@ from types import FunctionType, ModuleType
 from typing import Any, Final, NamedTuple
 
 from fusion_bench.config.own_methods import locate_raise, required_arguments
-from fusion_bench.config.plugins import PLUGIN_MODULES, is_installed, record_origin
+from fusion_bench.config.plugins import (
+    PLUGIN_MODULES,
+    describe_raised,
+    is_installed,
+    record_origin,
+    user_code,
+)
 from fusion_bench.config.registry import METHOD_REGISTRIES
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.util.files import explain_error, read_regular
+from fusion_bench.util.signals import ENDS
 
 
 class PluginFile(NamedTuple):
@@ -85,16 +92,40 @@ def loaded_plugins(paths: Sequence[Path], known: Collection[str] | None = None) 
     try:
         _load_plugins(paths, known)
         yield
-    except FusionBenchError:
+    except (FusionBenchError, *ENDS):
         raise
-    except (Exception, SystemExit) as error:  # an exit would look like a result
-        line = locate_raise(error, {str(module.__file__) for module, _ in PLUGIN_MODULES.values()})
-        if not line:
-            raise
-        what = f"{type(error).__name__}: {error}"
-        raise ConfigError(f"{line}a function of --plugin raised {what}") from error
+    except BaseException as error:  # an exit would look like a result
+        line, what = _locate(error), describe_raised(error)
+        if line:
+            raise ConfigError(f"{line}a function of --plugin raised {what}") from error
+        if isinstance(error, USES) and any(isinstance(each, type) for each in _list_own()):
+            files = ", ".join(sorted(_list_files()))
+            raise ConfigError(
+                f"--plugin {files}: what a method of a class returned cannot be used ({what}): "
+                "tests/contract in the sources shows what each one returns"
+            ) from error
+        raise
     finally:
         _forget_plugins()
+
+
+def _list_files() -> set[str]:
+    """The files of all loaded plugins."""
+    return {str(module.__file__) for module, _ in PLUGIN_MODULES.values()}
+
+
+def _locate(error: BaseException) -> str:
+    """``FILE:LINE: `` of the last line of a plugin that an error went through; empty = none."""
+    return locate_raise(error, _list_files())
+
+
+#: What using a value of the wrong kind raises.
+USES: Final = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
+
+
+def _list_own() -> list[Callable[..., Any]]:
+    """The functions and classes of all loaded plugins."""
+    return [own for module, _ in PLUGIN_MODULES.values() for own in _public_objects(module)]
 
 
 def _forget_plugins() -> None:
@@ -141,12 +172,10 @@ def _execute_plugin(plugin: PluginFile) -> None:
     PLUGIN_MODULES[name] = module, plugin.origin
     if _GUARD not in sys.meta_path:
         sys.meta_path.insert(0, _GUARD)
-    try:
-        code = compile(plugin.data, str(plugin.path), "exec", dont_inherit=True)
+    file = str(plugin.path)
+    with user_code(lambda error: locate_raise(error, {file}) or f"{file}: "):
+        code = compile(plugin.data, file, "exec", dont_inherit=True)
         exec(code, vars(module))  # noqa: S102 - the user named this file for this run
-    except (Exception, SystemExit) as error:  # an exit would look like a result
-        line = locate_raise(error, {str(plugin.path)}) or f"{plugin.path}: "
-        raise ConfigError(f"{line}{type(error).__name__}: {error}") from error
     for own in _public_objects(module):
         record_origin(own, plugin.origin)
         _register_methods(own, plugin.origin)
@@ -163,11 +192,47 @@ def _public_objects(module: ModuleType) -> list[Callable[..., Any]]:
     ]
 
 
+#: Method of a class → how many numbers it returns, of what it gets first.
+ARRAYS: Final[Mapping[str, Callable[[Any], int]]] = {
+    "fuse": lambda runs: len(runs.documents),
+    "scale_lists": lambda lists: len(lists.scores),
+    "combine": lambda runs: len(runs.documents),
+    "compute_values": lambda ranking: ranking.size,
+}
+
+
+def _check_array(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The same method of a user's class; what it returns is an array of numbers.
+
+    They are finite; a blend may give documents no score, as NaN.
+    """
+    import numpy as np  # late, as few runs have a plugin
+
+    def checked(self: Any, given: Any, *others: Any) -> Any:  # noqa: ANN401 - of any class
+        with user_code(lambda error: f"{_locate(error)}a function of --plugin raised "):
+            returned = method(self, given, *others)
+        with user_code(f"{type(self).__name__}.{name}: "):
+            values = np.asarray(returned)
+        size, kind = ARRAYS[name](given), f"{values.dtype} of shape {values.shape}"
+        problem = f"{size} numbers are needed, given {kind}"
+        if values.shape == (size,) and values.dtype.kind in "fiub":
+            is_fit = np.isfinite(values) | (np.isnan(values) & (name == "combine"))
+            if is_fit.all():
+                return values
+            problem = f"finite numbers are needed, given {values[~is_fit][0]}"
+        raise ConfigError(f"{type(self).__name__}.{name}: {problem}")
+
+    checked.__wrapped__ = method  # type: ignore[attr-defined] # its source is the method's
+    return checked
+
+
 def _register_methods(own: Callable[..., Any], origin: str) -> None:
     """Make a class or a function known to the registry of its kind, where there is one."""
     for registry in METHOD_REGISTRIES:
         if isinstance(own, type):
             is_method = issubclass(own, registry.base) and not inspect.isabstract(own)
+            for name in vars(own).keys() & ARRAYS.keys() if is_method else ():
+                setattr(own, name, _check_array(vars(own)[name], name))
         else:
             adapter = registry.function_model()
             is_method = adapter is not None and adapter.given == required_arguments(own)

@@ -12,7 +12,8 @@ import json
 import site
 import sys
 import sysconfig
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
@@ -21,7 +22,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote, urlsplit
 
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.util.signals import ENDS
 
 if TYPE_CHECKING:
     from importlib.metadata import Distribution
@@ -106,6 +108,37 @@ def read_entry_points(group: str) -> Mapping[str, str]:
     return references
 
 
+@contextmanager
+def user_code(where: Callable[[BaseException], str] | str, remedy: str = "") -> Iterator[None]:
+    """Turn whatever code of the user raises into an error of this package.
+
+    An exit would look like a result. Ctrl-C and SIGTERM pass.
+
+    Args:
+        where: The start of the message; or makes it of what was raised.
+        remedy: The end of the message.
+
+    Raises:
+        ConfigError: The code raises anything but an error of this package.
+    """
+    try:
+        yield
+    except (FusionBenchError, *ENDS):
+        raise
+    except BaseException as error:
+        start = where if isinstance(where, str) else where(error)
+        raise ConfigError(f"{start}{describe_raised(error)}{remedy}") from error
+
+
+def describe_raised(error: BaseException) -> str:
+    """The type of what was raised, and its text if it has one."""
+    try:
+        text = " ".join(str(error).split())
+    except Exception:  # noqa: BLE001 - the user's own class
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
 def load_reference(reference: str) -> Any:  # noqa: ANN401 - whatever the distribution holds
     """The object that ``package.module:Name`` names; see :func:`find_module`.
 
@@ -117,11 +150,9 @@ def load_reference(reference: str) -> Any:  # noqa: ANN401 - whatever the distri
         part.isidentifier() for part in module_name.split(".")
     ):
         raise ConfigError(f"{reference!r} is not of the form package.module:Name")
-    try:
+    with user_code(f"{reference!r} cannot be imported: "):
         module, origin = find_module(module_name)
         plugin = getattr(module, attribute)
-    except (ImportError, AttributeError) as error:
-        raise ConfigError(f"{reference!r} cannot be imported: {error}") from None
     if origin is not None:
         record_origin(plugin, origin)
     return plugin

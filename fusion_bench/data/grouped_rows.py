@@ -104,7 +104,12 @@ def encode_ids(ids: Sequence[str] | CategoricalIds) -> CategoricalIds:
     order = {name: code for code, name in enumerate(names)}
     code_of = {given: order[name] for given, name in texts.items()}
     codes = np.fromiter(map(code_of.__getitem__, ids), dtype=np.int64, count=len(ids))
-    encoded = [name.encode() for name in names]
+    try:
+        encoded = [name.encode() for name in names]
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"id {error.object!r} holds half of a surrogate pair: mend the id"
+        ) from None
     data = np.frombuffer(b"".join(encoded), dtype=np.uint8)
     limits = np.cumsum([0, *map(len, encoded)])
     return CategoricalIds(codes, IdVocabulary(data, limits))

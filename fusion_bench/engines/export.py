@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -25,7 +25,12 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, 
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS
 from fusion_bench.evaluation.results import record_comparison
 from fusion_bench.experiment.dialect import Configuration, Dialect, Fidelity, Translation, dialects
-from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
+from fusion_bench.experiment.experiment import (
+    Experiment,
+    describe_switch,
+    find_datasets,
+    read_distinct_specs,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset
@@ -356,6 +361,7 @@ def export_system(
             for dataset in data.load((system, exported))
             for selected in [_select_queries(experiment, dataset, options)]
         )
+    switched = [system.name] if system.name in experiment.switched_systems else []
     return ExportReport(
         name=name_experiment(source.path),
         system=system.name,
@@ -368,12 +374,33 @@ def export_system(
         precision=dialect.precision,
         fidelity=translation.fidelity,
         reasons=translation.reasons,
-        notes=(*configuration.notes, *_note_conditions(system, data)),
+        notes=(
+            *([f"{describe_switch(switched)}."] if switched else []),
+            *configuration.notes,
+            *_note_conditions(system, data),
+        ),
         config=None if nearest is None else nearest.resolved_config,
-        files=dict(configuration.files),
+        files={
+            name: f"{_comment(name, describe_switch(switched))}{text}" if switched else text
+            for name, text in configuration.files.items()
+        },
         replays=replays,
         not_replayed=not_replayed,
     )
+
+
+#: End of a file's name → what begins a comment in it.
+COMMENTS: Final = {
+    **dict.fromkeys((".py", ".sd", ".env"), "#"),
+    **dict.fromkeys((".ts", ".java"), "//"),
+    ".sql": "--",
+}
+
+
+def _comment(name: str, text: str) -> str:
+    """A first line with a comment; nothing in JSON, which has none."""
+    start = next((each for end, each in COMMENTS.items() if name.endswith(end)), None)
+    return "" if start is None else f"{start} {text}\n"
 
 
 def _name_searches(

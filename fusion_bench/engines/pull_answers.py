@@ -23,7 +23,7 @@ from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull_questions import Question, describe_settings
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, ProviderError
 from fusion_bench.models.endpoints import REPEATED, RetryRules, call_with_retries
-from fusion_bench.util.calls import RateLimiter
+from fusion_bench.util.calls import RateLimiter, await_contained
 from fusion_bench.util.databases import DigestedStore
 from fusion_bench.util.digests import hash_values
 
@@ -324,7 +324,7 @@ async def _limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN
     """
     try:
         async with asyncio.timeout(seconds):
-            return await call
+            return await await_contained(call)
     except FusionBenchError:
         raise
     except TimeoutError:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 from fusion_bench.config.models import StrictModel
+from fusion_bench.config.plugins import user_code
 from fusion_bench.engines.connectors import Connector, PullQuery, SourceSettings, load_object
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.json_objects import read_objects
@@ -124,15 +125,11 @@ def _read_vectors(
 def _call_function(name: str, texts: Mapping[str, str]) -> Vectors:
     """What a function of the user makes of the texts: one vector each."""
     function = load_object(name, "vectors")
-    try:
+    with user_code(f"vectors {name!r}: "):
         answer = function(list(texts.values()))
         if inspect.isawaitable(answer):
             answer = asyncio.run(_wait_for(answer))
         rows = [_to_vector(row) for row in answer]
-    except DataError:
-        raise
-    except Exception as error:  # noqa: BLE001 - user code may raise anything
-        raise ConfigError(f"vectors {name!r}: {type(error).__name__}: {error}") from None
     if len(rows) != len(texts):
         raise DataError(f"vectors {name!r}: {len(rows)} vectors for {len(texts)} queries")
     return dict(zip(texts, rows, strict=True))

@@ -69,8 +69,15 @@ def apply_switch(system: System) -> System:
     """
     changed = system if is_v2_enabled() else replace_v2(system)
     if changed != system:
-        log.warning("%s is off: system %r runs as version 1", V2_VARIABLE, system.name)
+        log.warning(describe_switch([system.name]))
     return changed
+
+
+def describe_switch(systems: Sequence[str]) -> str:
+    """That some systems run as version 1, in the words of every command and file."""
+    names = ", ".join(map(repr, systems))
+    verb = "system {} runs" if len(systems) == 1 else "systems {} run"
+    return f"{V2_VARIABLE} is off: {verb.format(names)} as version 1"
 
 
 def replace_v2(config: Config) -> Config:
@@ -194,6 +201,7 @@ class Experiment(TableView, StrictModel):
     crag: CragSettings | None = None
     lint: LintSettings = LintSettings()
     _v2_enabled: bool = PrivateAttr(default=True)
+    _switched: tuple[str, ...] = PrivateAttr(default=())
 
     @model_validator(mode="before")
     @classmethod
@@ -257,8 +265,13 @@ class Experiment(TableView, StrictModel):
         """Whether version 2 of fusion and blend runs where a system asks for it."""
         return self._v2_enabled
 
+    @property
+    def switched_systems(self) -> tuple[str, ...]:
+        """The systems that the switch changed."""
+        return self._switched
+
     def apply_switch(self, *, v2_enabled: bool | None = None) -> Experiment:
-        """The experiment as the switch has it.
+        """The experiment as the switch has it, which is logged if the variable decides.
 
         Args:
             v2_enabled: False = version 1 of fusion and blend runs instead of version 2; None = as
@@ -267,15 +280,19 @@ class Experiment(TableView, StrictModel):
         Raises:
             ConfigError: The variable is neither true nor false.
         """
-        return (
-            self if (is_v2_enabled() if v2_enabled is None else v2_enabled) else self.without_v2()
-        )
+        if is_v2_enabled() if v2_enabled is None else v2_enabled:
+            return self
+        changed = self.without_v2()
+        if v2_enabled is None and changed.switched_systems:
+            log.warning(describe_switch(changed.switched_systems))
+        return changed
 
     def without_v2(self) -> Experiment:
         """The same with version 1 of fusion and blend in every system."""
         systems = {name: replace_v2(system) for name, system in self.systems.items()}
         changed = self.model_copy(update={"systems": systems})
         changed._v2_enabled = False
+        changed._switched = tuple(name for name in systems if systems[name] != self.systems[name])
         return changed
 
     @property

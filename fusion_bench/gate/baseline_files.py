@@ -272,7 +272,7 @@ def read_candidates(path: Path) -> list[CheckedCandidate]:
         return parse_candidates(read_regular_text(path), path)
     except FileNotFoundError:
         return []
-    except (OSError, UnicodeDecodeError) as error:
+    except OSError as error:
         raise DataError(f"{path}: cannot be read: {explain_error(error)}") from None
 
 

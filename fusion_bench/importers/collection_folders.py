@@ -27,7 +27,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.io import raw_files
 from fusion_bench.io.json_objects import parse_object, refuse_repeated, require_text
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.util.files import open_regular, resolve_path
+from fusion_bench.util.files import open_regular, read_regular_text, resolve_path
 from fusion_bench.util.formatting import pluralize
 
 #: Query, document, grade.
@@ -411,7 +411,7 @@ def _find_snapshot(folder: Path) -> Path:
         return folder
     revisions = sorted(path.name for path in snapshots.iterdir() if path.is_dir())
     main = folder / "refs" / "main"
-    named = main.read_text(encoding="utf-8").strip() if main.is_file() else ""
+    named = read_regular_text(main).strip() if main.is_file() else ""
     if named in revisions:
         return snapshots / named
     if len(revisions) == 1:

@@ -16,10 +16,9 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue
 
 from fusion_bench.config.models import StrictModel
-from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.chained_ledger import LedgerFormat
 from fusion_bench.util.digests import add_line_digest, digest_line, follow_line
-from fusion_bench.util.files import lock_folder, read_committed, write_atomic
+from fusion_bench.util.files import lock_folder, write_atomic
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
 
@@ -157,25 +156,5 @@ def append_events(
 
 
 def check_committed(path: Path, events: list[CampaignEvent]) -> None:
-    """Refuse a ledger that lacks what git has of it: the file begins as it does at ``HEAD``.
-
-    Nothing is checked where git is not installed, or has no commit of the folder.
-
-    Args:
-        path: The ledger.
-        events: Those in it.
-
-    Raises:
-        DataError: An event is missing or another one, or the file is gone; names the line.
-    """
-    try:
-        data = read_committed(path.parent.resolve() / path.name, "HEAD")
-    except ConfigError:
-        return
-    committed = _parse_text((data or b"").decode(errors="replace"), f"{path} at HEAD")
-    for number, event in enumerate(committed, 1):
-        if number > len(events) or events[number - 1] != event:
-            raise DataError(
-                f"{path}: line {number} is not as it was committed: restore the file, for example "
-                f"by 'git checkout HEAD -- {path.name}'; {CAMPAIGNS.consequence}"
-            )
+    """Refuse a ledger of campaigns as :meth:`LedgerFormat.check_committed` does."""
+    CAMPAIGNS.check_committed(path, events, _parse_text)

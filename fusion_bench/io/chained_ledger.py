@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
 from fusion_bench.util.digests import ChainedLine, find_gap, follow_line, strip_line_digest
-from fusion_bench.util.files import explain_error, read_regular_text
+from fusion_bench.util.files import explain_error, read_committed_copies, read_regular_text
 
 Line = TypeVar("Line", bound=ChainedLine)
 
@@ -59,7 +59,7 @@ class LedgerFormat(Generic[Line]):
             return read_regular_text(path)
         except FileNotFoundError:
             return ""
-        except (OSError, UnicodeDecodeError) as error:
+        except OSError as error:
             raise DataError(f"{path}: cannot be read: {explain_error(error)}") from error
 
     def parse_text(self, text: str, where: Path | str, known: Sequence[Line] = ()) -> list[Line]:
@@ -81,6 +81,37 @@ class LedgerFormat(Generic[Line]):
         if gap is not None:
             self.refuse(f"{where}:{numbered[gap][0]}", "a line before it was removed or edited")
         return lines
+
+    def check_committed(
+        self,
+        path: Path,
+        lines: Sequence[Line],
+        parse: Callable[[str, str], Sequence[Line]] | None = None,
+    ) -> None:
+        """Refuse a ledger that lacks a line that git has of it at ``HEAD``.
+
+        Nothing is checked if git is not installed, or has no commit of the folder.
+
+        Args:
+            path: The ledger.
+            lines: Those in it.
+            parse: Parses a text, given what to call its file; None = :meth:`parse_text`.
+
+        Raises:
+            DataError: A line is missing or another one, or the file is gone; names the line.
+            ConfigError: git cannot say which repository is the ledger's.
+        """
+        for data in (read_committed_copies(path, "HEAD") or {}).values():
+            text, where = data.decode(errors="replace"), f"{path} at HEAD"
+            committed = enumerate((parse or self.parse_text)(text, where), 1)
+            changed = [(n, line) for n, line in committed if lines[n - 1 : n] != [line]]
+            kept = {line.digest for line in lines} if changed else set()
+            for number, line in changed:
+                if line.digest not in kept:
+                    raise DataError(
+                        f"{path}: line {number} is not as it was committed: restore the file, for "
+                        f"example by 'git checkout HEAD -- {path.name}'; {self.consequence}"
+                    )
 
     def _parse_line(self, line: str, where: str) -> Line:
         text = strip_line_digest(line)

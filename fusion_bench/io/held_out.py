@@ -138,11 +138,14 @@ def read_ledgers(paths: Iterable[Path]) -> Iterator[tuple[Path, list[CampaignEve
 
 
 def _find_ledgers(paths: Iterable[Path]) -> list[Path]:
-    places = {place for path in paths for place in (path.absolute(), resolve_path(path))}
-    folders = {folder for place in places for folder in (place, *place.parents)}
+    given = list(paths)
+    places = dict.fromkeys([*map(resolve_path, given), *(path.absolute() for path in given)])
+    folders = dict.fromkeys(folder for place in places for folder in (place, *place.parents))
     ledgers = (folder / LEDGER_NAME for folder in folders)
-    # Unlike Path.is_file, this takes paths that no file can have.
-    return sorted({resolve_path(each) for each in ledgers if os.path.isfile(each)})  # noqa: PTH113
+    # Unlike Path.is_file, this takes paths that no file can have. The path with links is kept: git
+    # is asked about what they replaced, too.
+    files = {resolve_path(each): each for each in ledgers if os.path.isfile(each)}  # noqa: PTH113
+    return [files[place] for place in sorted(files)]
 
 
 def list_open_campaigns(events: Iterable[CampaignEvent]) -> dict[str, HeldOutDigests]:

@@ -6,9 +6,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from fusion_bench.config.own_methods import FunctionMethod
+from fusion_bench.config.own_methods import (
+    FunctionMethod,
+    UnfitValueError,
+    require_number,
+    show_value,
+)
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError
 from fusion_bench.measures._base import Measure
 from fusion_bench.measures.rankings import Ranking, has_grade
 
@@ -37,10 +41,11 @@ class FunctionMeasure(FunctionMethod, Measure):
             ideal = runs.ideal_grades[runs.ideal_offsets[q] : runs.ideal_offsets[q + 1]].tolist()
             if not (grades and ideal):
                 continue
-            value = self.call(f"query {query!r}", grades, ideal)
-            if not isinstance(value, int | float | np.number) or not np.isfinite(value):
-                raise ConfigError(
-                    f"{self.name}: query {query!r}: a finite number is needed, given {value!r:.80}"
-                )
-            values[q] = float(value)
+            values[q] = self.call(f"query {query!r}", grades, ideal, read=_read_value)
         return values
+
+
+def _read_value(value: object) -> float:
+    if not isinstance(value, int | float | np.number):
+        raise UnfitValueError(f"a finite number is needed, given {show_value(value)}")
+    return require_number(value)

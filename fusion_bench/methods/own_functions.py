@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fusion_bench.config.own_methods import FunctionMethod
+from fusion_bench.config.own_methods import (
+    FunctionMethod,
+    UnfitValueError,
+    require_number,
+    show_value,
+)
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.errors import ConfigError
 from fusion_bench.methods.blend.formulas import Fused, RerankBlend
 from fusion_bench.methods.fuse import Fusion
 from fusion_bench.methods.normalize import Normalizer, ScoreLists
@@ -38,7 +42,7 @@ class FunctionFusion(FunctionMethod, Fusion):
             lists = {
                 runs.sources[s]: _rank_documents(documents, scored[s], ranked[s]) for s in rows
             }
-            scores[part] = _read_scores(self.call(query, lists), documents, self.method, query)
+            scores[part] = self.call(query, lists, read=partial(_read_scores, documents))
         return scores
 
     @property
@@ -63,13 +67,8 @@ class FunctionNormalizer(FunctionMethod, Normalizer):
         order = np.lexsort((lists.ranks, lists.owner))
         scaled = np.empty(len(order))
         for rows in np.split(order, lists.starts[1:]):
-            values = np.asarray(self.call(f"a list of {lists.name}", lists.scores[rows]))
-            if values.shape != rows.shape or values.dtype.kind not in "fiub":
-                raise ConfigError(
-                    f"{self.method}: a list of {lists.name}: {len(rows)} numbers are needed, given "
-                    f"{values.dtype} of shape {values.shape}"
-                )
-            scaled[rows] = values
+            given, read = lists.scores[rows], partial(_read_array, len(rows))
+            scaled[rows] = self.call(f"a list of {lists.name}", given, read=read)
         return scaled
 
 
@@ -97,12 +96,12 @@ class FunctionBlend(FunctionMethod, RerankBlend):
             places = fused.positions[part][rows]
             by_rerank = np.empty(len(rows), dtype=np.int64)
             by_rerank[np.lexsort((places, -rerank[part][rows]))] = np.arange(1, len(rows) + 1)
-            returned = self.call(
+            final[part.start + rows] = self.call(
                 query,
                 _rank_documents(names, fused.scores[part][rows], places),
                 _rank_documents(names, rerank[part][rows], by_rerank),
+                read=partial(_read_scores, names),
             )
-            final[part.start + rows] = _read_scores(returned, names, self.method, query)
         return final
 
 
@@ -122,33 +121,40 @@ def _rank_documents(
     return {documents[row]: float(scores[row]) for row in order.tolist()}
 
 
-def _read_scores(
-    returned: object, documents: Sequence[str], method: str, place: str
-) -> list[float]:
+def _read_array(size: int, returned: object) -> FloatArray:
+    """The numbers that a normalizer returned, one of each document of a list.
+
+    Raises:
+        UnfitValueError: They are others, or one is not finite.
+    """
+    values = np.asarray(returned)
+    if values.shape != (size,) or values.dtype.kind not in "fiub":
+        raise UnfitValueError(
+            f"{size} numbers are needed, given {values.dtype} of shape {values.shape}"
+        )
+    for value in values[~np.isfinite(values)][:1].tolist():
+        require_number(value)
+    return values
+
+
+def _read_scores(documents: Sequence[str], returned: object) -> list[float]:
     """The score of each document, as a function returned them.
 
     Raises:
-        ConfigError: One is missing, or is no finite number, or is of a document that is not there.
+        UnfitValueError: One is missing, or is no finite number, or is of a document that is not
+            there.
     """
     if not isinstance(returned, Mapping):
-        kind = type(returned).__name__
-        raise ConfigError(f"{method}: {place}: {{document: score}} is needed, given {kind}")
+        raise UnfitValueError(f"{{document: score}} is needed, given {type(returned).__name__}")
     strange = next((each for each in returned if each not in set(documents)), None)
     if strange is not None:
-        raise ConfigError(f"{method}: {place}: {strange!r} is in no list that it gets")
+        raise UnfitValueError(f"{show_value(strange)} is in no list that it gets")
     scores = []
     for document in documents:
         if document not in returned:
-            raise ConfigError(f"{method}: {place}: no score for {document!r}: score every document")
-        scores.append(_read_number(returned[document], f"{method}: {place}: {document!r}"))
+            raise UnfitValueError(f"no score for {document!r}: score every document")
+        try:
+            scores.append(require_number(returned[document]))
+        except UnfitValueError as error:
+            raise UnfitValueError(f"{document!r}: {error}") from None
     return scores
-
-
-def _read_number(value: Any, place: str) -> float:  # noqa: ANN401 - the user's own
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise ConfigError(f"{place}: a finite number is needed, given {value!r:.80}")
-    return number

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import yaml
 from pydantic import BaseModel
@@ -121,6 +121,8 @@ def write_tuning(
             replace(figure, file=f"{figure.file.removesuffix('.png')}.{options.plot_format}")
             for figure in make_figures("tuning", report)
         )
+    if not report.provenance.v2_enabled:
+        tuned = f"{V1_NOTE}{tuned}"
     path = show_path(folder / "tuned.yaml")
     page = tuning_page.build_page(report, figures, path)
     tables: dict[str, str] = {}
@@ -190,6 +192,10 @@ def _evaluation_figures(
     return figures
 
 
+#: First line of what is tuned while the switch is off.
+V1_NOTE: Final = "# RAG_FUSION_V2_ENABLED was off: what this file holds ran as version 1.\n"
+
+
 def _front_experiment(tuned: str, front: ParetoFront) -> str:
     """The tuned experiment with the efficient systems in place of the tuned one."""
     data = yaml.safe_load(tuned)
@@ -197,4 +203,5 @@ def _front_experiment(tuned: str, front: ParetoFront) -> str:
     efficient = {f"{base}, {front.point_name(p)}": p.config for p in front.efficient_points}
     data["description"] = "Quality against rerank effort: the efficient systems. See tuning.md."
     data["systems"] = {base: data["systems"][base]} | efficient
-    return format_yaml(data)
+    is_switched = tuned.startswith(V1_NOTE)
+    return f"{V1_NOTE if is_switched else ''}{format_yaml(data)}"

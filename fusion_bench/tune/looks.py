@@ -393,12 +393,16 @@ def find_ledger(
         dataset: Folder of the ``dataset.yaml``; None = the data are in memory.
         out: Folder of the outputs, for a dataset that cannot be written to, or that an installed
             package brought, with which the ledger would go; None = there is none.
+
+    Raises:
+        DataError: The ledger is malformed, or lacks a look that git has at ``HEAD``.
+        ConfigError: git cannot say which repository is the ledger's.
     """
     counter = LookCounter(None, alpha, settings.max_queries, earlier=_read_earlier(out))
     if not settings.count:
         return replace(counter, note="'tune.looks.count' is false")
     if settings.file is not None:
-        return replace(counter, path=(base or Path()) / settings.file)
+        return _check_committed(replace(counter, path=(base or Path()) / settings.file))
     if dataset is None:
         return replace(counter, note=UNCOUNTED.note)
     beside = dataset / LEDGER_NAME
@@ -406,10 +410,17 @@ def find_ledger(
     if _is_installed(dataset):
         note = f"{dataset} belongs to an installed package"
     elif os.access(dataset, os.W_OK):
-        return replace(counter, path=beside)
+        return _check_committed(replace(counter, path=beside))
     if out is None:
         return replace(counter, note=f"{note}: name a ledger")
-    return replace(counter, path=out / LEDGER_NAME, readonly=beside, note=note)
+    return _check_committed(replace(counter, path=out / LEDGER_NAME, readonly=beside, note=note))
+
+
+def _check_committed(counter: LookCounter) -> LookCounter:
+    """Return the counter, unless its ledgers lack what git has of them."""
+    for path in filter(None, (counter.path, counter.readonly)):
+        LOOKS.check_committed(path, read_looks(path))
+    return counter
 
 
 def _read_earlier(out: Path | None) -> tuple[str, Look] | None:

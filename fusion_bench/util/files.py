@@ -100,42 +100,107 @@ def make_output_folder(folder: Path, *, committed: Sequence[Path] = ()) -> Path:
 
 
 def is_untracked(folder: Path) -> bool:
-    """Whether git says that it tracks nothing in a folder; False where it cannot be asked."""
+    """Whether every repository around a folder tracks nothing in it; False if git cannot say."""
     place = resolve_path(folder)
-    root = _find_root(place)
-    if root is None:
+    try:
+        roots = _find_roots(place)
+    except ConfigError:
         return False
-    name = place.relative_to(root).as_posix()
     # A file system may ignore case, and a name may hold wildcards.
-    return _ask_git(root, "ls-files", "-z", "--", f":(literal,icase){name}") == b""
+    names = {root: f":(literal,icase){place.relative_to(root).as_posix()}" for root in roots}
+    answers = {_ask_git(root, "ls-files", "-z", "--", name) for root, name in names.items()}
+    return answers == {b""}
 
 
 def read_committed(path: Path, commit: str) -> bytes | None:
-    """What a file held at a commit; None where the commit has no such file.
-
-    Links are not followed: a link that was put in the place of the file is another file.
+    """Return what a file held at a commit; None if the commit has no such file.
 
     Raises:
-        ConfigError: git knows no such commit, or the file is in no repository.
+        ConfigError: No repository knows the commit, or two hold different files there.
     """
-    place = Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` follows links
-    root = _find_root(place.parent)
-    if (
-        root is None
-        or commit.startswith("-")
-        or not _ask_git(root, "rev-parse", "--verify", f"{commit}^0")
-    ):
+    copies = read_committed_copies(path, commit)
+    if copies is None:
         raise ConfigError(
             f"--base {commit}: {path}: git finds no such commit here: name a branch, a tag or a "
             "commit of its repository, such as HEAD; a shallow clone may lack it"
         )
-    name = place.relative_to(root).as_posix()
-    return _ask_git(root, "cat-file", "blob", f"{commit}:{name}")
+    if len({*copies.values()}) > 1:
+        roots = " and ".join(sorted({str(root) for root in copies}))
+        raise ConfigError(
+            f"--base {commit}: {path}: the repositories {roots} hold different files: remove the "
+            "'.git' of the one that is not your project's"
+        )
+    return next(iter(copies.values()), None)
 
 
-def _find_root(folder: Path) -> Path | None:
-    """The work tree of a folder. git would also take a bare repository that was committed."""
-    return next((each for each in (folder, *folder.parents) if (each / ".git").exists()), None)
+def read_committed_copies(path: Path, commit: str) -> dict[Path, bytes] | None:
+    """Return what each repository around a file holds of it at a commit.
+
+    A link in the place of the file is another file. A folder that is a link is both: what the link
+    replaced, and the folder that it leads to.
+
+    Args:
+        path: The file.
+        commit: A name of it that each repository reads for itself.
+
+    Returns:
+        Root of a work tree → the file's bytes; None if no repository knows the commit.
+
+    Raises:
+        ConfigError: git does not accept a repository that lies in another one.
+    """
+    copies: dict[Path, bytes] = {}
+    is_known = False
+    for place in _list_places(path):
+        for root in _find_roots(place.parent):
+            if commit.startswith("-") or not _ask_git(root, "rev-parse", "--verify", f"{commit}^0"):
+                continue
+            is_known = True
+            name = place.relative_to(root).as_posix()
+            data = _ask_git(root, "cat-file", "blob", f"{commit}:{name}")
+            if data is not None:
+                copies[root] = data
+    return copies if is_known else None
+
+
+def _list_places(path: Path) -> list[Path]:
+    """The absolute path as given, then with one link after another among its folders replaced."""
+    places = [Path(os.path.abspath(path))]  # noqa: PTH100 - `resolve` follows links
+    while True:
+        place = places[-1]
+        link = next((each for each in reversed(place.parents) if each.is_symlink()), None)
+        if link is None:
+            return places
+        target = link.parent / link.readlink() / place.relative_to(link)
+        following = Path(os.path.abspath(target))  # noqa: PTH100
+        if following in places:
+            return places
+        places.append(following)
+
+
+def _find_roots(folder: Path) -> list[Path]:
+    """The work trees around a folder, the innermost first.
+
+    A bare repository that was committed is none, though git would accept it. A ``.git`` that git
+    does not accept is none either, if no other is above it.
+
+    Raises:
+        ConfigError: Another one is above it.
+    """
+    if shutil.which("git") is None:
+        return []
+    roots = [each for each in (folder, *folder.parents) if (each / ".git").exists()]
+    for root in roots:
+        top = _ask_git(root, "rev-parse", "--show-toplevel")
+        if top is not None and Path(os.fsdecode(top[:-1])).samefile(root):
+            continue
+        if root == roots[-1]:
+            return roots[:-1]
+        raise ConfigError(
+            f"{root / '.git'}: git does not accept it as a repository, and {roots[-1]} has "
+            f"another one: remove it if it is not yours; 'git -C {root} status' prints the reason"
+        )
+    return roots
 
 
 def _ask_git(root: Path, *words: str) -> bytes | None:
@@ -145,7 +210,7 @@ def _ask_git(root: Path, *words: str) -> bytes | None:
     try:
         done = subprocess.run(  # noqa: S603 - the words are ours, a commit cannot be an option
             ["git", "-C", str(root), *words],  # noqa: S607 - the user's git
-            env=kept | {"GIT_NO_LAZY_FETCH": "1"},
+            env=kept | {"GIT_NO_LAZY_FETCH": "1", "GIT_NO_REPLACE_OBJECTS": "1"},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=True,
@@ -219,9 +284,13 @@ def read_regular(path: Path) -> bytes:
 
 
 def read_regular_text(path: Path) -> str:
-    """The text of a regular file in UTF-8; raises OSError or UnicodeDecodeError."""
-    with open_regular_text(path) as file:
-        return file.read()
+    r"""The text of a regular file in UTF-8, with ``\n`` as line ends; raises OSError."""
+    try:
+        with open_regular_text(path) as file:
+            return file.read()
+    except UnicodeDecodeError as error:
+        problem = f"not UTF-8 text at byte {error.start}"
+        raise IrregularFileError(errno.EILSEQ, problem, str(path)) from None
 
 
 def _open_without_waiting(path: str, flags: int) -> int:
@@ -246,9 +315,8 @@ def read_prompt_file(
     """
     try:
         text = read_regular_text(path)
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "not UTF-8"
-        problem = f"{path}: the {what} cannot be read ({reason}): name a text file"
+    except OSError as error:
+        problem = f"{path}: the {what} cannot be read ({error.strerror}): name a text file"
         raise ValueError(problem) from None
     try:
         parts = [part for part in string.Formatter().parse(text) if part[1] is not None]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.util.formatting import is_encodable
 from fusion_bench.util.json_text import parse_strict_json
 from fusion_bench.util.loopback import HOSTS, Access, run_application
 
@@ -97,6 +99,8 @@ def parse_body(body: bytes) -> dict[str, Any]:
         raise ConfigError(f"body: {error}") from None
     if not isinstance(data, dict):
         raise ConfigError("body: a JSON object is needed")
+    if not is_encodable(json.dumps(data, ensure_ascii=False)):
+        raise ConfigError("body: a text holds half of a surrogate pair: send valid Unicode")
     return data
 
 

@@ -20,6 +20,14 @@ WORDS: Final = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}
 PATIENCE: Final = 1.0
 
 
+class TerminatedError(SystemExit):
+    """SIGTERM ended a command."""
+
+
+#: What ends a command from outside, and no code of a user may hold up.
+ENDS: Final = (KeyboardInterrupt, TerminatedError)
+
+
 class SignalHandlers:
     """The handlers of this process."""
 
@@ -65,7 +73,7 @@ class SignalHandlers:
         end = threading.Timer(PATIENCE, os._exit, (exit_code(number),))
         end.daemon = True
         end.start()
-        raise SystemExit(exit_code(number))
+        raise TerminatedError(exit_code(number))
 
     def _exit(self, number: int, _frame: FrameType | None) -> NoReturn:
         self._report(number)

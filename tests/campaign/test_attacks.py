@@ -23,6 +23,7 @@ from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.io import campaign_ledger
 from fusion_bench.io.campaign_ledger import CampaignEvent, append_events, read_events
+from fusion_bench.io.dataset import load_dataset
 from fusion_bench.util.digests import add_line_digest
 from tests import campaign_project as project
 from tests.docs.printed import ROOT
@@ -58,7 +59,46 @@ def left(root: Path, out: str = project.CAMPAIGN) -> int:
 
 def reopen(name: str, *words: str) -> int:
     """The exit code of another campaign over an experiment of the project."""
-    return main(["campaign", "open", f"experiments/{name}.yaml", "--asks", "5", *words])
+    return main(
+        ["campaign", "open", f"experiments/{name}.yaml", "--asks", "5", "--allow-weak", *words]
+    )
+
+
+class TestRepositories:
+    """A ledger from before the last commit, with something around it that hides the commit."""
+
+    @pytest.fixture
+    def restored(self, root: Path) -> Path:
+        """A project whose ledger was committed with two asks, and has one."""
+        text = (root / LEDGER).read_text()
+        commit_all(root)
+        (root / LEDGER).write_text("".join(text.splitlines(keepends=True)[:3]))
+        (root / project.CAMPAIGN / ".last-line").unlink()
+        return root
+
+    @pytest.mark.parametrize("folder", ["datasets", DATA])
+    @pytest.mark.parametrize("kind", ["empty folder", "empty file", "repository", "commit"])
+    def test_one_between_changes_nothing(self, restored: Path, folder: str, kind: str) -> None:
+        place = restored / folder
+        if kind == "empty folder":
+            (place / ".git").mkdir()
+        elif kind == "empty file":
+            (place / ".git").touch()
+        else:
+            run_git(place, "init", "--quiet", "--initial-branch=main")
+        if kind == "commit":
+            commit_all(place)
+        with pytest.raises(FusionBenchError, match=r"as it was committed|git does not accept"):
+            ask(restored, 3)
+
+    def test_a_dataset_moved_behind_a_link_is_compared(self, restored: Path) -> None:
+        outside = restored.parent / "outside"
+        (restored / DATA).rename(outside)
+        (restored / DATA).symlink_to(outside)
+        with pytest.raises(DataError, match="as it was committed"):
+            ask(restored, 3)
+        with pytest.raises(DataError, match="as it was committed"):
+            load_dataset(restored / project.DATASET)
 
 
 class TestTheFolder:

@@ -28,7 +28,7 @@ def run(capsys: Capture, *words: str, code: int = 0) -> str:
 
 
 def open_here(capsys: Capture, *words: str) -> str:
-    return run(capsys, "open", "experiments/e.yaml", "--asks", "20", *words)
+    return run(capsys, "open", "experiments/e.yaml", "--asks", "20", "--allow-weak", *words)
 
 
 def test_a_whole_campaign_in_json(capsys: Capture) -> None:
@@ -85,6 +85,13 @@ def test_every_page_says_what_the_level_is_worth(tails: str, part: str, capsys: 
         (["ask", project.CAMPAIGN, "nowhere.yaml"], ["nowhere.yaml"]),
         (["ask", project.CAMPAIGN, "--set", "fusion.kk=1"], ["kk"]),
         (["ask", project.CAMPAIGN, "--set", "fusion"], ["KEY=VALUE"]),
+        (["ask", project.CAMPAIGN, "--set", "k=20"], ["'weak', the baseline", "fusion.k=20"]),
+        (
+            ["ask", project.CAMPAIGN, "--set", "systems.both.fusion.k=20"],
+            ["write --set fusion.k=20, or --set systems.weak.fusion.k=20"],
+        ),
+        (["ask", project.CAMPAIGN, "--set", "systems={}"], ["--set systems.weak.fusion.k=20"]),
+        (["open", "experiments/e.yaml"], ["1,000 asks", "100 held-out groups", "--allow-weak"]),
         (
             ["ask", "http://127.0.0.1:9", "keep.yaml"],
             ["FUSION_BENCH_CAMPAIGN_TOKEN", "campaign serve"],

@@ -2,14 +2,19 @@
 
 import hashlib
 import json
+import re
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from fusion_bench.campaign import opening
+from fusion_bench.campaign.ask import AskedCandidate, Referee
 from fusion_bench.campaign.closing import close_campaign
 from fusion_bench.config.plugin_files import loaded_plugins
-from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.io import campaign_ledger
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import ListMeta, meta_path
 from fusion_bench.stats.comparison import MIN_GROUPS
@@ -120,6 +125,7 @@ def test_a_counted_look_of_tune_is_a_look(root: Path) -> None:
         root / project.CAMPAIGN,
         CampaignRules(asks=5),
         accepts_no_guarantee=True,
+        accepts_weakness=True,
     )
     assert "looks.jsonl" in status.no_guarantee
     assert "looks.jsonl" in project.paths_of(root).read_state().no_guarantee
@@ -307,3 +313,97 @@ def test_a_folder_with_another_file_of_that_name_is_kept(root: Path) -> None:
     ):
         project.open_made(root)
     assert not (root / "datasets/made/campaigns.jsonl").exists()
+
+
+class TestWeakness:
+    """A campaign that finds no gain of .05 is refused, with what would find it."""
+
+    def test_it_is_refused_before_anything_is_written(self, root: Path) -> None:
+        with pytest.raises(ConfigError) as caught:
+            project.open_made(root, asks=1000, accepts_weakness=False)
+        shown = str(caught.value)
+        assert re.search(r"With 1,000 asks and 100 held-out groups a gain below 0\.\d+ ", shown)
+        assert re.search(r"0\.05 needs (\d+ asks? or )?about [\d,]+ held-out groups; 0\.03 ", shown)
+        assert "--allow-weak" in shown
+        assert not (root / project.CAMPAIGN).exists()
+        assert not (root / "datasets/made/campaigns.jsonl").exists()
+
+    def test_what_the_refusal_names_is_what_the_rule_finds(self, root: Path) -> None:
+        with pytest.raises(ConfigError) as caught:
+            project.open_made(root, asks=1000, accepts_weakness=False)
+        needed = [
+            int(each.replace(",", ""))
+            for each in re.findall(r"about ([\d,]+) held", str(caught.value))
+        ]
+        assert needed == sorted(needed)
+        larger = project.make(root / "larger", queries=2 * needed[0])
+        status = project.open_made(larger, asks=1000, accepts_weakness=False)
+        assert (status.phases[0].detectable_gain or 1) < 0.055
+        assert "mostly" not in status.guarantee
+
+    def test_allowed_every_answer_says_so(self, root: Path) -> None:
+        status = project.open_made(root, asks=1000)
+        gain = status.phases[0].detectable_gain
+        assert gain is not None
+        words = (
+            f"With 1,000 asks and 100 held-out groups a gain below {gain:.4f} mostly does not ship"
+        )
+        assert words in status.guarantee
+        assert words in project.paths_of(root).read_state().guarantee
+        answer = Referee(project.paths_of(root)).ask(AskedCandidate(None, ("fusion.k=3",)))
+        assert words in answer.guarantee
+
+    def test_systems_that_do_not_differ_say_nothing(self, root: Path) -> None:
+        edit(root, "experiments/e.yaml", "runs: [weak, strong]", "runs: [weak]")
+        status = project.open_made(root, accepts_weakness=False)
+        assert status.phases[0].detectable_gain is None
+
+
+class TestWriting:
+    """The ledger's line comes last, and what is half done can be repeated."""
+
+    @pytest.mark.parametrize("failure", [OSError(28, "full"), KeyboardInterrupt()])
+    def test_a_ledger_that_cannot_be_written_leaves_nothing_open(
+        self, root: Path, failure: BaseException, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(campaign_ledger, "write_atomic", Mock(side_effect=failure))
+            with pytest.raises(type(failure)):
+                project.open_made(root)
+        assert not (root / project.CAMPAIGN / "campaign.json").exists()
+        assert project.open_made(root).asks_left
+
+    def test_a_folder_that_cannot_be_written_leaves_nothing_open(
+        self, root: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as patched:
+            patched.setattr(opening, "write_outputs", Mock(side_effect=FusionBenchError("full")))
+            with pytest.raises(FusionBenchError, match="full"):
+                project.open_made(root)
+        assert not (root / "datasets/made/campaigns.jsonl").exists()
+        assert len(load_dataset(root / project.DATASET).qrels.queries) == project.QUERIES
+        assert project.open_made(root).asks_left
+
+    def test_killed_before_the_ledger_it_is_repeated(self, root: Path) -> None:
+        project.open_made(root)
+        (root / "datasets/made/campaigns.jsonl").unlink()
+        first = project.paths_of(root).campaign
+        status = project.open_made(root)
+        assert status.campaign != first
+        assert project.paths_of(root).read_state().asks_left == 20
+
+    @pytest.mark.parametrize("is_asked", [True, False])
+    def test_a_campaign_that_is_open_is_not_replaced(self, root: Path, *, is_asked: bool) -> None:
+        project.open_made(root)
+        if is_asked:  # the folder knows of it though the ledger is gone
+            Referee(project.paths_of(root)).ask(AskedCandidate(None, ("fusion.k=3",)))
+            (root / "datasets/made/campaigns.jsonl").unlink()
+        with pytest.raises(ConfigError, match="exists: name another folder"):
+            project.open_made(root)
+
+
+def test_a_last_line_that_is_no_text_is_one_error(root: Path) -> None:
+    project.open_made(root)
+    (root / project.CAMPAIGN / ".last-line").write_bytes(b"\xff\x80")
+    with pytest.raises(DataError, match=r"last-line: cannot be read: not UTF-8 text at byte 0"):
+        project.paths_of(root).read_state()

@@ -14,9 +14,12 @@ import pytest
 
 import fusion_bench as fb
 from fusion_bench.campaign.client import TOKEN
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.cli import main
+from fusion_bench.errors import FusionBenchError, ProviderError
 from fusion_bench.util.local_requests import LEAST_TOKEN, read_access
 from tests import campaign_project as project
+from tests.attacks.hostile_server import serve_answers
+from tests.attacks.http_answers import plain_json
 from tests.campaign.test_ask import BOTH
 
 KEY = "t" * LEAST_TOKEN
@@ -104,6 +107,10 @@ def test_only_whoever_has_the_token_is_answered(
         (b'{"system": 1}', 400),
         (b"x" * 300_000, 413),
         (b'{"a": NaN}', 400),
+        (b'{"system": {"runs": ["\\ud800"]}}', 400),
+        (b'{"changes": ["fusion.k=\\udfff"]}', 400),
+        (b'{"system": {"runs": ' + b"[" * 250 + b"]" * 250 + b"}}", 400),
+        (b'{"system": {"runs": ' + b"[" * 20_000 + b"]" * 20_000 + b"}}", 400),
     ],
 )
 def test_hostile_bodies_are_refused(served: tuple[str, Path], body: bytes, status: int) -> None:
@@ -136,3 +143,18 @@ def test_a_short_token_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(TOKEN, "short")
     with pytest.raises(ConfigError, match=str(LEAST_TOKEN)):
         read_access(1, TOKEN)
+
+
+@pytest.mark.parametrize(
+    "answer", [None, True, 0, 10**29, 1e300, "ship", [], [{}], {}, {"answer": "ship"}, {"a": None}]
+)
+def test_an_answer_that_is_none_is_one_error(answer: object, tmp_path: Path) -> None:
+    """Whatever JSON the server of a campaign sends."""
+    candidate = tmp_path / "candidate.yaml"
+    candidate.write_text("runs: [weak]\n")
+    with serve_answers(lambda _: plain_json(answer)) as server:
+        for words in (["status", server.url], ["ask", server.url, str(candidate)]):
+            assert main(["campaign", *words]) == 2
+        with pytest.raises(ProviderError, match="malformed answer") as caught:
+            fb.campaign_status(server.url)
+    assert caught.value.kind == "malformed"

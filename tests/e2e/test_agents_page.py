@@ -115,7 +115,8 @@ def test_the_loop_asks_until_a_true_gain_ships(
     monkeypatch.chdir(campaign_project.make(tmp_path, experiment=LOOP_EXPERIMENT))
     monkeypatch.setattr(subprocess, "run", run_here)
     place = "reports/campaigns/mine"
-    assert main(["campaign", "open", "experiments/e.yaml", "--asks", "30", "--out", place]) == 0
+    declared = ["--asks", "30", "--allow-weak", "--out", place]
+    assert main(["campaign", "open", "experiments/e.yaml", *declared]) == 0
     [loop] = re.findall(r"```python\n(import json, random.*?)```", PAGE, re.DOTALL)
     assert len(loop.splitlines()) <= MOST_LINES
     capsys.readouterr()

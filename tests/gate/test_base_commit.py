@@ -13,7 +13,7 @@ from fusion_bench.gate.update import write_baseline
 from fusion_bench.util.files import baseline_path
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_inputs, renew_baseline
-from tests.git_project import commit_all
+from tests.git_project import commit_all, run_git
 from tests.texts import names_in_order
 from tests.tiny import edit
 
@@ -45,6 +45,17 @@ def test_changed_lists_block_without_a_commit_that_holds_the_baseline(root: Path
     accepted = gate_against(root, "main~1")
     assert (accepted.exit_code, accepted.unreproduced_accepted_by) == (0, "base")
     assert names_in_order(accepted.headline, "(mine: runs/a changed;", "that of main~1)", "passed")
+
+
+@pytest.mark.parametrize("folder", ["reports", "reports/baselines"])
+def test_a_repository_of_its_own_does_not_vouch_for_a_forged_baseline(
+    root: Path, folder: str
+) -> None:
+    renew_baseline(root, "forged")
+    run_git(root / folder, "init", "--quiet", "--initial-branch=main")
+    commit_all(root / folder)
+    with pytest.raises(ConfigError, match="hold different files: remove"):
+        gate_against(root, "HEAD")
 
 
 def test_a_baseline_that_came_with_the_lists_blocks(root: Path) -> None:

@@ -29,6 +29,7 @@ from fusion_bench.tune.looks import (
     update_ledger,
 )
 from fusion_bench.util.digests import add_line_digest
+from tests.git_project import commit_all
 from tests.tune.cases import make_look
 
 #: Fields that a look has in a ledger only.
@@ -281,6 +282,31 @@ def test_the_ledger_stands_beside_the_dataset_or_where_the_file_says(tmp_path: P
     named = find(LookSettings(file=Path("mine.jsonl")))
     assert named.path == tmp_path / "base" / "mine.jsonl"
     assert find(LookSettings(count=False)).path is None
+
+
+@pytest.mark.parametrize("damage", ["deleted", "restored", "edited"])
+def test_a_ledger_that_lacks_a_committed_look_is_refused(tmp_path: Path, damage: str) -> None:
+    """Else the look after it would have the level of the first."""
+    path = tmp_path / "looks.jsonl"
+    for number in range(2):
+        add(path, make_look("a", "b", numbers=f"{number}"))
+    old = path.read_text().splitlines(keepends=True)[0]
+    commit_all(tmp_path)
+
+    def find() -> LookCounter:
+        return find_ledger(LookSettings(), alpha=0.05, base=None, dataset=tmp_path, out=None)
+
+    find().close_look(read_looks(path)[0], "keep")
+    add(path, make_look("a", "b", numbers="3"))
+    assert find().path == path  # a verdict and more looks are what a run adds
+    path.unlink()
+    if damage == "restored":
+        path.write_text(old)
+    if damage == "edited":
+        add(path, make_look("a", "b", numbers="9"))
+    line = 2 if damage == "restored" else 1
+    with pytest.raises(DataError, match=rf"line {line} .*committed.*looks are miscounted"):
+        find()
 
 
 def test_a_dataset_that_cannot_be_written_to_is_counted_in_the_output_folder(

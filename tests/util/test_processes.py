@@ -61,13 +61,13 @@ def test_a_signal_ends_the_process_and_raises_in_a_command() -> None:
     code, out, _ = run_case(IN_COMMAND.format(name="SIGINT", then="os._exit(7)"))
     assert (code, out) == (7, "KeyboardInterrupt\n")
     case = IN_COMMAND.format(name="SIGTERM", then="")
-    assert run_case(case) == (143, "SystemExit\n", "error: terminated\n")
+    assert run_case(case) == (143, "TerminatedError\n", "error: terminated\n")
 
 
 @pytest.mark.parametrize("then", ["time.sleep(600)", 'send("SIGTERM")'])
 def test_a_command_that_does_not_end_is_ended(then: str) -> None:
     case = IN_COMMAND.format(name="SIGTERM", then=then)
-    assert run_case(case, patience=2) == (143, "SystemExit\n", "error: terminated\n")
+    assert run_case(case, patience=2) == (143, "TerminatedError\n", "error: terminated\n")
 
 
 def test_a_second_ctrl_c_ends_and_an_ignored_one_goes_on() -> None:

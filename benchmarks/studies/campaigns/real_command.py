@@ -174,7 +174,7 @@ class RealProject:
         (self.root / "experiments").mkdir()
         text = json.dumps({**experiment, "systems": systems, "tune": tuning})
         (self.root / "experiments/e.yaml").write_text(text, encoding="utf-8")
-        declared = ("--asks", str(asks), "--ships", str(ships))
+        declared = ("--asks", str(asks), "--ships", str(ships), "--allow-weak")
         done = self._command("open", "experiments/e.yaml", *declared)
         if done.returncode:
             raise RuntimeError(f"exit {done.returncode}: {done.stderr}{done.stdout}")

@@ -66,7 +66,8 @@ def time_asks(root: Path, asks: int) -> Iterator[tuple[str, float, float]]:
     """Why each ask was kept, its CPU seconds, its seconds."""
     path = make_project(root)
     experiment, source = read_experiment(root / "e.yaml")
-    open_campaign(experiment, source, path, root / "campaign", CampaignRules(asks=asks))
+    rules = CampaignRules(asks=asks)
+    open_campaign(experiment, source, path, root / "campaign", rules, accepts_weakness=True)
     referee = Referee(CampaignPaths.read(root / "campaign"), is_served=True)
     referee.prepare()
     kinds: list[str] = []

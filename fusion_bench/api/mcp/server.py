@@ -6,7 +6,9 @@ the client has cancelled it; the next heavy call begins when it has ended.
 
 from __future__ import annotations
 
+import json
 import logging
+import re
 import time
 from collections.abc import Callable
 from typing import Any, Final
@@ -19,6 +21,8 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
+from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from fusion_bench._version import __version__
@@ -29,7 +33,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.report.markdown import render_summary
 from fusion_bench.util.files import explain_error
-from fusion_bench.util.formatting import Progress, checked_by
+from fusion_bench.util.formatting import Progress, checked_by, is_encodable
 from fusion_bench.util.local_requests import serve_guarded
 from fusion_bench.util.loopback import open_socket
 from fusion_bench.util.signals import handlers
@@ -46,6 +50,8 @@ MOST_CHARACTERS: Final = 900_000
 PAUSE: Final = 0.2
 #: Light calls at once.
 LIGHT_CALLS: Final = 4
+#: The id in a line that is no JSON, or too deep.
+REQUEST_ID: Final = re.compile(r'"id"\s*:\s*("[^"\\]*"|\d{1,18})')
 INSTRUCTIONS: Final = (
     "Evaluates how ranked lists are fused and reranked on judged queries. Begin with "
     "list_datasets. evaluate shows what a configuration does on tuning queries; where there is "
@@ -180,5 +186,35 @@ def serve(project: Project, port: int | None, announce: Callable[[str, str | Non
 
 
 async def _serve_stdio(server: Server[dict[str, Any]]) -> None:
-    async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+    """Serve standard input, and answer lines that are no message, which the SDK drops."""
+    async with stdio_server() as (incoming, outgoing), anyio.create_task_group() as group:
+        sender, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def hand_on() -> None:
+            async with sender:
+                async for message in incoming:
+                    if isinstance(message, Exception):
+                        await outgoing.send(SessionMessage(_refuse_line(message)))
+                    else:
+                        await sender.send(message)
+
+        group.start_soon(hand_on)
+        await server.run(messages, outgoing, server.create_initialization_options())
+
+
+def _refuse_line(error: Exception) -> types.JSONRPCError:
+    """The answer to a line that is no message, with the id of its request if it has one."""
+    inputs = (
+        [each["input"] for each in error.errors()] if isinstance(error, ValidationError) else []
+    )
+    requests = [each for each in inputs if isinstance(each, dict)]  # JSON, and no message
+    texts = [each for each in inputs if isinstance(each, str)]  # no JSON: the whole line
+    found = next(filter(None, map(REQUEST_ID.search, texts)), None)
+    given = requests[0].get("id") if requests else None if found is None else json.loads(found[1])
+    is_id = isinstance(given, str | int) and is_encodable(str(given))
+    message = "not a message: JSON is needed, at most some 200 brackets deep, in valid Unicode"
+    return types.JSONRPCError(
+        jsonrpc="2.0",
+        id=given if is_id else None,
+        error=types.ErrorData(code=types.PARSE_ERROR, message=message),
+    )

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TypeAlias
 from pydantic import ConfigDict, Field, JsonValue
 
 from fusion_bench.config.models import MOST_WORKERS, Rank, StrictModel, UniqueNames
-from fusion_bench.config.plugins import find_module
+from fusion_bench.config.plugins import find_module, user_code
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.errors import ConfigError, ProviderError
@@ -394,13 +394,10 @@ def load_object(name: str, key: str) -> Any:  # noqa: ANN401 - whatever the user
     if not colon or not path or not all(part.isidentifier() for part in module.split(".")):
         raise ConfigError(f"{key}: {name!r} is not of the form module:attribute")
     try:
-        target: Any = find_module(module)[0]
-        for part in path.split("."):
-            target = getattr(target, part)
+        with user_code(f"{name!r} cannot be loaded: "):
+            target: Any = find_module(module)[0]
+            for part in path.split("."):
+                target = getattr(target, part)
     except ConfigError as error:
         raise ConfigError(f"{key}: {error}") from None
-    except Exception as error:  # noqa: BLE001 - user code may raise anything
-        raise ConfigError(
-            f"{key}: {name!r} cannot be loaded: {type(error).__name__}: {error}"
-        ) from None
     return target

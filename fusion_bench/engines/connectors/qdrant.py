@@ -45,6 +45,7 @@ from fusion_bench.engines.connectors._sessions import (
 )
 from fusion_bench.engines.dialects.vector_databases import QDRANT_FILE, Qdrant
 from fusion_bench.errors import ConfigError
+from fusion_bench.util.files import read_regular_text
 from fusion_bench.util.http_client import KeyHeader
 from fusion_bench.util.json_text import mapping_at
 from fusion_bench.util.optional_imports import import_optional
@@ -231,7 +232,7 @@ class EdgeSession(LocalSession):
         self._edge = import_optional("qdrant_edge", extra="qdrant", purpose=PURPOSE)
         with wrap_errors(Qdrant.title):
             self._shard = self._edge.EdgeShard.load(str(folder))
-            text = (folder / SHARD_FILE).read_text(encoding="utf-8")
+            text = read_regular_text(folder / SHARD_FILE)
         self._config = {"params": json.loads(text)}
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 from pydantic import Field, JsonValue, field_validator
 
 from fusion_bench.config.models import StrictModel
+from fusion_bench.config.plugins import user_code
 from fusion_bench.engines.connectors import (
     Connector,
     EngineSession,
@@ -311,10 +312,8 @@ class RetrieverConnector(ObjectConnector):
         given = load_object(name, place)
         is_maker = isinstance(given, type) or not any(hasattr(given, m) for m in methods)
         if is_maker and callable(given):
-            try:
+            with user_code(f"{place}: {name!r}: "):
                 given = given()
-            except Exception as error:  # noqa: BLE001 - user code may raise anything
-                raise ConfigError(f"{place}: {name!r}: {type(error).__name__}: {error}") from None
         if not any(hasattr(given, method) for method in methods):
             listed = " or ".join(methods)
             raise ConfigError(f"{place}: {name!r} is no retriever: it has no method {listed}")

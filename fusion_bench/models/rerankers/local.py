@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, TypeAlias, cast
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.config.plugins import find_module
+from fusion_bench.config.plugins import find_module, user_code
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.models.reranker_protocol import Identity, Reply, Reranker
@@ -225,17 +225,16 @@ class PythonObject(Provider):
 
     def _load_object(self) -> Reranker:
         module, _, name = self.object.partition(":")
+        remedy = (
+            ": name the package.module:name of a reranker, or of what makes one without arguments"
+        )
         try:
-            target = getattr(find_module(module)[0], name)
-            is_reranker = hasattr(target, "score") and not isinstance(target, type)
-            reranker = target if is_reranker else target()
+            with user_code("", remedy):
+                target = getattr(find_module(module)[0], name)
+                is_reranker = hasattr(target, "score") and not isinstance(target, type)
+                reranker = target if is_reranker else target()
         except ConfigError as error:
             raise ConfigError(f"object {self.object!r}: {error}") from None
-        except Exception as error:  # noqa: BLE001 - user code may raise anything
-            raise ConfigError(
-                f"object {self.object!r}: {type(error).__name__}: {error}: name the "
-                "package.module:name of a reranker, or of what makes one without arguments"
-            ) from None
         for needed in ("identity", "batch", "score"):
             if not hasattr(reranker, needed):
                 raise ConfigError(f"object {self.object!r}: a reranker needs {needed!r}")
