@@ -1,0 +1,384 @@
+"""The trial of ``stats.inference`` beside the rule of sign flips, written before its first run.
+
+Every cell has 2,000 independent samples of a design whose true differences are known. The new rule
+draws 2,000 or 10,000 times; today's has 2,000 flips of differences and 2,000 of residuals, without
+its rule for skew. Counts and flips are shared by 20 samples of a cell, on which they do not depend;
+the data are the same for all rules.
+
+The rule of the decision: the new rule is adopted if in every cell
+
+1. all intervals that a family gets hold together in at least 94 % of the samples,
+2. any false answer (shown, and not of the true sign) comes in at most 5 %,
+3. the share of rows with an answer is not lower than today's by more than 3 points, with 60 units
+   or more,
+4. the best group holds the best in at least 95 % (cells of best groups).
+
+Shares are read by Clopper–Pearson intervals at level 1 − .05 ÷ cells; the mean of line 3 with as
+many standard errors. With fewer than 20 units there are no intervals: line 2 alone. Where rare
+losses are planted, only samples count in which every row has at least 10 losing units; cells in
+which fewer than 20 are expected are left out, because that condition would choose samples that are
+worse than the truth. Groups of which the largest lose are promised nothing below 200 units, of
+which 20 are large; they are tabled. A row without an interval is "few", and vacuously covered.
+
+python -m benchmarks.studies.simulations.inference_trial FILE.csv [--draws B] [--runs N]
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import time
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+
+from benchmarks.studies.simulations.inference_cells import Cell, Sample, list_cells
+from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS, NOISE
+from fusion_bench.util.special_functions import special
+
+ALPHA, RUNS, FLIPS = 0.05, 2_000, 2_000
+#: So many draws are tried without today's rule beside them.
+FULL: Final = 10_000
+#: Samples that share counts and flips.
+BATCH: Final = 20
+#: Draws in one product of matrices.
+BLOCK: Final = 2_000
+#: An error of a draw up to this share is 0, in single precision.
+ROUNDING: Final = 1e-3
+
+
+@dataclass
+class Outcome:
+    """What a rule did in a cell.
+
+    Attributes:
+        cell: Its name.
+        truth: ``as drawn``, ``none``, or ``mixed``.
+        rule: ``drawn`` or ``flips``.
+        draws: B.
+        runs: Samples.
+        uncovered: Samples in which some interval misses its true difference.
+        false: Samples with a false answer.
+        rows: Rows, over all samples.
+        intervals: Those with an interval.
+        shown: Those with an answer.
+        lost: Mean over samples of today's share of rows with an answer minus this rule's.
+        lost_error: Its standard error.
+        width: Mean width of an interval ÷ today's, where both have one.
+        seconds: CPU, of all rules and truths.
+    """
+
+    cell: str
+    truth: str
+    rule: str
+    draws: int
+    runs: int = 0
+    uncovered: int = 0
+    false: int = 0
+    rows: int = 0
+    intervals: int = 0
+    shown: int = 0
+    lost: float = 0.0
+    lost_error: float = 0.0
+    width: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What a rule says of a batch: (runs, R) each; ``low`` and ``high`` are NaN without interval."""
+
+    low: FloatArray
+    high: FloatArray
+    shown: FloatArray  # the sign of an answer, or 0
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Means, errors and residuals of a batch."""
+
+    mean: FloatArray
+    error: FloatArray
+    residuals: FloatArray
+    changed: FloatArray
+    off: FloatArray
+
+    @classmethod
+    def from_sums(cls, sums: FloatArray, sizes: FloatArray) -> Moments:
+        """Of (runs, R, G) sums by unit of (runs, G) queries."""
+        totals, count = sizes.sum(axis=1)[:, None], sizes.shape[1]
+        mean = sums.sum(axis=2) / totals
+        residuals = sums - mean[:, :, None] * sizes[:, None]
+        error = np.sqrt((residuals**2).sum(axis=2) * count / (count - 1)) / totals
+        changed = (np.abs(sums) > NOISE).sum(axis=2)
+        values = sums / sizes[:, None]
+        middle = np.median(values, axis=2, keepdims=True)
+        return cls(mean, error, residuals, changed, (np.abs(values - middle) > NOISE).sum(axis=2))
+
+    @property
+    def usable(self) -> BoolArray:
+        """(runs, R): rows with an interval."""
+        enough = (self.changed >= MIN_CHANGED) & (self.off >= MIN_CHANGED)
+        return np.asarray(enough & (self.residuals.shape[2] >= MIN_UNITS))
+
+
+def draw_counts(rng: np.random.Generator, draws: int, units: int) -> np.ndarray:
+    """(draws, units), single precision."""
+    codes = rng.integers(0, units, (draws, units)) + np.arange(0, draws * units, units)[:, None]
+    return np.bincount(codes.ravel(), minlength=draws * units).reshape(draws, units).astype("f4")
+
+
+def draw_extremes(
+    moments: Moments, sizes: FloatArray, rng: np.random.Generator, draws: int
+) -> tuple[FloatArray, FloatArray]:
+    """The greatest t* of the rows with an interval, and minus the least, (runs, draws) sorted."""
+    runs, rows, units = moments.residuals.shape
+    usable = moments.usable
+    flat = np.ascontiguousarray(moments.residuals.reshape(-1, units).T / moments.error.max())
+    is_single = bool((sizes == 1).all())
+    greatest, least = (np.empty((runs, draws)) for _ in range(2))
+    linear, squares = flat.astype("f4"), (flat**2).astype("f4")
+    n = np.repeat(sizes, rows, axis=0).T
+    weighted, n1, n2 = ((flat * n).astype("f4"), n.astype("f4"), (n**2).astype("f4"))
+    errors = (moments.error / moments.error.max()).reshape(1, -1).astype("f4")
+    for start in range(0, draws, BLOCK):
+        counts = draw_counts(rng, min(BLOCK, draws - start), units)
+        sums, spread = counts @ linear, counts @ squares
+        if is_single:
+            totals = np.float32(units)
+            shifts = sums / totals
+            spread -= shifts * sums
+        else:
+            totals = counts @ n1
+            shifts = sums / totals
+            spread += shifts * (shifts * (counts @ n2) - 2 * (counts @ weighted))
+        np.maximum(spread, 0, out=spread)
+        spread *= np.float32(units / (units - 1))
+        np.sqrt(spread, out=spread)
+        spread /= totals
+        is_zero = spread <= ROUNDING * errors
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = shifts / spread
+        if is_zero.any():
+            signs = np.where(np.abs(shifts) <= ROUNDING * errors, 0, np.sign(shifts))
+            t[is_zero] = np.where(signs == 0, 0, np.copysign(np.inf, signs))[is_zero]
+        t = t.reshape(-1, runs, rows)
+        stop = start + len(counts)
+        greatest[:, start:stop] = np.where(usable, t, -np.inf).max(axis=2).T
+        least[:, start:stop] = -np.where(usable, t, np.inf).min(axis=2).T
+    return np.sort(greatest, axis=1), np.sort(least, axis=1)
+
+
+def count_distinct(sums: FloatArray, chosen: BoolArray) -> FloatArray:
+    """(runs,): distinct rows among the chosen ones."""
+    return np.array(
+        [
+            len({row.tobytes() for row in rows[mask]})
+            for rows, mask in zip(sums, chosen, strict=True)
+        ]
+    )
+
+
+def flip_shares(sums: FloatArray, most: int) -> FloatArray:
+    """(n,): the share of sign flips of (n, G) sums that reach the observed |Σ|."""
+    largest = -np.sort(-np.abs(sums), axis=1)[:, :most]
+    signs = np.ones((1, 1))
+    for _ in range(most - 1):
+        signs = np.block([[signs, np.ones((len(signs), 1))], [signs, -np.ones((len(signs), 1))]])
+    observed = np.abs(sums.sum(axis=1)) - 1e-9
+    shares = np.empty(len(sums))
+    step = max(1, 20_000_000 // len(signs))
+    for start in range(0, len(sums), step):
+        part = slice(start, start + step)
+        shares[part] = (np.abs(largest[part] @ signs.T) >= observed[part, None]).mean(axis=1)
+    return shares
+
+
+def decide_drawn(
+    sums: FloatArray, moments: Moments, extremes: tuple[FloatArray, FloatArray]
+) -> Decisions:
+    """Semantics of ``stats.inference`` for a batch."""
+    units, usable = sums.shape[2], moments.usable
+    size = count_distinct(sums, moments.changed > 0)
+    alive = count_distinct(sums, usable)
+    level = ALPHA * alive / np.maximum(size, 1) / 2
+    student = special.stdtrit(units - 1, 1 - np.maximum(level, 1e-12))
+    ends = []
+    for values in extremes:
+        draws = values.shape[1]
+        rank = np.floor((draws + 1) * level * (1 + NOISE)).astype(int)
+        drawn = values[np.arange(len(values)), np.minimum(draws - rank, draws - 1)]
+        ends.append(np.maximum(np.where(rank > 0, drawn, np.inf), student)[:, None])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(moments.error > 0, moments.mean / moments.error, 0)
+        low = np.where(usable, moments.mean - ends[0] * moments.error, np.nan)
+        high = np.where(usable, moments.mean + ends[1] * moments.error, np.nan)
+    shown = np.where(usable, (t > ends[0]).astype(float) - (t < -ends[1]), 0)
+    few = (moments.changed > 0) & ((moments.changed < MIN_CHANGED) | (units < MIN_UNITS))
+    few &= 2.0 ** (1 - moments.changed) * size[:, None] <= ALPHA
+    if few.any():
+        most = int(moments.changed[few].max())
+        p = flip_shares(sums[few], most) * np.broadcast_to(size[:, None], few.shape)[few]
+        shown[few] = np.sign(moments.mean[few]) * (p <= ALPHA)
+    return Decisions(low, high, shown)
+
+
+def decide_flips(
+    sums: FloatArray, sizes: FloatArray, moments: Moments, rng: np.random.Generator
+) -> Decisions:
+    """Today's rule for a batch: flips of differences and residuals, never below Student's."""
+    runs, rows, units = sums.shape
+    totals = sizes.sum(axis=1)[:, None]
+    inverse = totals / (totals - sizes)
+    error = np.sqrt((moments.residuals**2 * inverse[:, None]).sum(axis=2)) / totals
+    weights = sizes**2 * inverse
+    cross = weights.sum(axis=1) ** 2 - (weights**2).sum(axis=1)
+    freedom = totals[:, 0] ** 2 / ((sizes**2).sum(axis=1) + cross / totals[:, 0] ** 2)
+    flips = rng.integers(0, 2, (FLIPS, units)).astype("f4") * 2 - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(error > 0, np.abs(moments.mean) / error, 0)
+    critical = np.zeros(runs)
+    for values in (sums, moments.residuals):
+        flipped = _flip(values, sizes, inverse, flips)
+        largest = flipped.reshape(FLIPS, runs, rows).max(axis=2)
+        largest = np.sort(np.vstack((largest, t.max(axis=1))), axis=0)
+        critical = np.maximum(critical, largest[-int(ALPHA * (FLIPS + 1))])
+    critical = np.maximum(critical, special.stdtrit(freedom, 1 - ALPHA / 2))[:, None]
+    has = (moments.changed >= MIN_CHANGED) & (units >= MIN_UNITS)
+    low = np.where(has, moments.mean - critical * error, np.nan)
+    high = np.where(has, moments.mean + critical * error, np.nan)
+    shown = np.where(t >= critical, np.sign(moments.mean), 0)
+    return Decisions(low, high, shown)
+
+
+def _flip(
+    values: FloatArray, sizes: FloatArray, inverse: FloatArray, flips: np.ndarray
+) -> FloatArray:
+    """(flips, runs · R): |t| of sums by unit after each flip, with CR2's error."""
+    runs, rows, units = values.shape
+    flat = values.reshape(-1, units)
+    total = flips @ flat.T.astype("f4")
+    w, queries = inverse[:, None], np.repeat(sizes.sum(axis=1), rows).astype("f4")
+    constant = (w * values**2).sum(axis=2).reshape(-1)
+    constant = np.maximum(constant, 1e-30).astype("f4")
+    if (sizes == 1).all():
+        x = np.abs(total) / np.sqrt(constant * np.float32((units - 1) / units))
+        x = np.minimum(x, np.float32(np.sqrt(units * (1 - 1e-7))))
+        return np.asarray(x * np.sqrt((units - 1) / (units - x**2)))
+    weighted = flips @ (values * (w * sizes[:, None])).reshape(-1, units).T.astype("f4")
+    n2 = np.repeat((inverse * sizes**2).sum(axis=1), rows).astype("f4")
+    mean = total / queries
+    squares = constant + mean * (mean * n2 - 2 * weighted)
+    return np.asarray(np.abs(total) / np.sqrt(np.maximum(squares, constant * 1e-6)))
+
+
+def run_cell(cell: Cell, draws: int, runs: int) -> list[Outcome]:
+    """Both rules on as many samples of a cell."""
+    seed = zlib.crc32(cell.name.encode())
+    data, counts = np.random.default_rng([seed, 1]), np.random.default_rng([seed, draws])
+    truths = ("none", "mixed") if cell.is_shifted else ("as drawn",)
+    outcomes = {
+        (truth, rule): Outcome(cell.name, truth, rule, draws if rule == "drawn" else FLIPS)
+        for truth in truths
+        for rule in (("drawn", "flips") if draws < FULL else ("drawn",))
+    }
+    lost: dict[str, list[FloatArray]] = {truth: [] for truth in truths}
+    widths: dict[str, list[float]] = {truth: [] for truth in truths}
+    started = time.process_time()
+    while outcomes[truths[0], "drawn"].runs < runs:
+        sample = cell.draw(data, BATCH)
+        if cell.is_conditional:
+            kept = sample.losing >= MIN_CHANGED
+            if not kept.any():
+                continue
+            sample = Sample(sample.sums[kept], sample.sizes[kept], sample.truth)
+        moments = Moments.from_sums(sample.sums, sample.sizes)
+        extremes = draw_extremes(moments, sample.sizes, counts, draws)
+        for name in truths:
+            sums, truth = sample.sums, sample.truth
+            if name == "mixed":
+                truth = list_effects(cell, float(np.median(moments.error)))
+                sums = sums + truth[:, None] * sample.sizes[:, None]
+                moments = Moments.from_sums(sums, sample.sizes)
+            drawn = decide_drawn(sums, moments, extremes)
+            _count(outcomes[name, "drawn"], drawn, truth)
+            if draws >= FULL:
+                continue
+            flips = decide_flips(sums, sample.sizes, moments, counts)
+            _count(outcomes[name, "flips"], flips, truth)
+            shares = [(each.shown != 0).mean(axis=1) for each in (flips, drawn)]
+            lost[name].append(shares[0] - shares[1])
+            with np.errstate(invalid="ignore"):
+                ratio = (drawn.high - drawn.low) / (flips.high - flips.low)
+            widths[name] += ratio[np.isfinite(ratio)].tolist()
+    for (name, _), outcome in outcomes.items():
+        values = np.concatenate(lost[name]) if lost[name] else np.zeros(1)
+        outcome.lost = float(values.mean())
+        outcome.lost_error = float(values.std() / np.sqrt(len(values)))
+        outcome.width = float(np.mean(widths[name])) if widths[name] else float("nan")
+        outcome.seconds = time.process_time() - started
+    return [*outcomes.values()]
+
+
+def list_effects(cell: Cell, error: float) -> FloatArray:
+    """(R,): half of the true differences are 0, the others 1.5 to 4.5 standard errors."""
+    if cell.systems == 1:
+        return np.array([2.5 * error])
+    effects = np.zeros(cell.systems)
+    half = cell.systems // 2
+    effects[half:] = np.linspace(1.5, 4.5, cell.systems - half) * error
+    return effects
+
+
+def _count(outcome: Outcome, made: Decisions, truth: FloatArray) -> None:
+    missed = (made.low > truth + NOISE) | (made.high < truth - NOISE)
+    false = (made.shown != 0) & (made.shown != np.sign(truth))
+    outcome.runs += len(missed)
+    outcome.uncovered += int(missed.any(axis=1).sum())
+    outcome.false += int(false.any(axis=1).sum())
+    outcome.rows += missed.size
+    outcome.intervals += int((~np.isnan(made.low)).sum())
+    outcome.shown += int((made.shown != 0).sum())
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the cells that the file does not hold yet."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("path", type=Path)
+    parser.add_argument("--draws", type=int, default=10_000)
+    parser.add_argument("--runs", type=int, default=RUNS)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args(arguments)
+    done = set()
+    if options.path.exists():
+        with options.path.open(encoding="utf-8", newline="") as file:
+            done = {row["cell"] for row in csv.DictReader(file)}
+    for cell in list_cells():
+        if cell.name in done or options.only not in cell.name:
+            continue
+        outcomes = run_cell(cell, options.draws, options.runs)
+        is_new = not options.path.exists()
+        with options.path.open("a", encoding="utf-8", newline="") as file:
+            writer = csv.DictWriter(file, list(asdict(outcomes[0])), lineterminator="\n")
+            if is_new:
+                writer.writeheader()
+            for each in outcomes:
+                row = asdict(each)
+                writer.writerow(
+                    {
+                        key: f"{value:.5g}" if isinstance(value, float) else value
+                        for key, value in row.items()
+                    }
+                )
+
+
+if __name__ == "__main__":
+    main()
