@@ -8,10 +8,11 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.studies.simulations.joint_coverage import draw_errors
+from benchmarks.studies.simulations.joint_coverage import KINDS, draw_errors
 from fusion_bench.data.ordering import FloatArray
 
-SIZES: Final = (12, 20, 26, 60, 200, 1_000)
+#: In the order of their weight for the decision.
+SIZES: Final = (60, 200, 26, 1_000, 20, 12)
 SYSTEMS: Final = (1, 5, 12, 30)
 
 
@@ -227,35 +228,40 @@ def draw_world(
 
 
 def list_cells() -> Iterator[Cell]:
-    """All designs but those of real collections, repeats and best groups; small ones first."""
-    for units in (15, 50, 200):
-        for rows in (5, 30):
-            for kind in ("normal, correlation .1", "normal, correlation .5", "sparse"):
-                yield Cell(kind, rows, units, draw_page(kind, rows, units), is_shifted=True)
+    """All designs but those of real collections, repeats and best groups."""
     for units in SIZES:
         for rows in SYSTEMS:
-            for share in (0.1, 0.2, 0.5):
-                kind = f"gains on {share:.0%}"
-                yield Cell(kind, rows, units, draw_gains(share, rows, units))
-            shifted = {"is_shifted": True}
-            yield Cell("exponential", rows, units, draw_exponential(rows, units), **shifted)
-            yield Cell("t3", rows, units, draw_t3(rows, units), **shifted)
-            for name, levels, odds in (
-                ("RR", RECIPROCALS, RR_ODDS),
-                ("P@5", FIFTHS, FIFTH_ODDS),
-            ):
-                for gains in (False, True):
-                    kind = f"{name}-like{', gains' if gains else ''}"
-                    draw = draw_stepped(levels, odds, rows, units, gains=gains)
-                    yield Cell(kind, rows, units, draw)
-            for lose in (False, True):
-                kind = f"unequal groups{', the largest lose' if lose else ''}"
-                draw = draw_groups(rows, units, large_lose=lose)
-                yield Cell(kind, rows, units, draw, is_shifted=not lose)
-            if rows > 1:
-                yield Cell("half few", rows, units, draw_half_few(rows, units))
-            for share, loss, noise in ((0.1, 0.45, 0.0), (0.1, 0.45, 0.01), (0.025, 0.6, 0.01)):
-                if units * share >= 20:
-                    kind = f"losses of {loss} on {share:.1%}{', noise' if noise else ''}"
-                    draw = draw_rare(share, loss, noise, rows, units)
-                    yield Cell(kind, rows, units, draw, is_conditional=True)
+            yield from _list_errors(rows, units)
+            yield from _list_changes(rows, units)
+    for units in (15, 50, 200):
+        for rows in (5, 30):
+            for kind in KINDS:
+                yield Cell(kind, rows, units, draw_page(kind, rows, units), is_shifted=True)
+
+
+def _list_errors(rows: int, units: int) -> Iterator[Cell]:
+    """Designs in which every unit differs."""
+    yield Cell("exponential", rows, units, draw_exponential(rows, units), is_shifted=True)
+    yield Cell("t3", rows, units, draw_t3(rows, units), is_shifted=True)
+    for lose in (False, True):
+        kind = f"unequal groups{', the largest lose' if lose else ''}"
+        draw = draw_groups(rows, units, large_lose=lose)
+        yield Cell(kind, rows, units, draw, is_shifted=not lose)
+    for share, loss, noise in ((0.1, 0.45, 0.0), (0.1, 0.45, 0.01), (0.025, 0.6, 0.01)):
+        if units * share >= 20:
+            kind = f"losses of {loss} on {share:.1%}{', noise' if noise else ''}"
+            draw = draw_rare(share, loss, noise, rows, units)
+            yield Cell(kind, rows, units, draw, is_conditional=True)
+
+
+def _list_changes(rows: int, units: int) -> Iterator[Cell]:
+    """Designs in which some units differ."""
+    for share in (0.1, 0.2, 0.5):
+        yield Cell(f"gains on {share:.0%}", rows, units, draw_gains(share, rows, units))
+    for name, levels, odds in (("RR", RECIPROCALS, RR_ODDS), ("P@5", FIFTHS, FIFTH_ODDS)):
+        for gains in (False, True):
+            kind = f"{name}-like{', gains' if gains else ''}"
+            draw = draw_stepped(levels, odds, rows, units, gains=gains)
+            yield Cell(kind, rows, units, draw)
+    if rows > 1:
+        yield Cell("half few", rows, units, draw_half_few(rows, units))
