@@ -17,9 +17,9 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,9 @@ from fusion_bench.util.formatting import check_wanted
 DRAWS, DRAWS_AT_LEVEL = 10_000, 40
 #: A row without an interval has fewer units, or fewer of them off its commonest difference.
 MIN_UNITS, MIN_CHANGED = 20, 10
+#: Rows with fewer units off it are a family of their own: the tails of their t* are long, and would
+#: widen the intervals of all others.
+MANY_CHANGED = 30
 #: The error of a draw is 0 up to this share of the row's error.
 ROUNDING: Final = 1e-6
 #: Differences are equal up to this.
@@ -147,13 +150,19 @@ class _Prepared:
         return int((np.abs(self.sums) > NOISE).sum())
 
     @cached_property
-    def is_few(self) -> bool:
-        """Whether there is no interval: too few units, or too few off the commonest difference."""
+    def stratum(self) -> int:
+        """0 = too few units differ for an interval, 1 = few, 2 = many."""
         if len(self.sums) < MIN_UNITS or self.changed < MIN_CHANGED:
-            return True
+            return 0
         values = self.sums / self.units.sizes
         commonest = np.median(values)  # it is, where it is that of more than half of the units
-        return int((np.abs(values - commonest) > NOISE).sum()) < MIN_CHANGED
+        off = int((np.abs(values - commonest) > NOISE).sum())
+        return (off >= MIN_CHANGED) + (off >= MANY_CHANGED)
+
+    @property
+    def result(self) -> RowInference:
+        """What is known without any draw."""
+        return RowInference(self.mean, self.error, len(self.sums), self.changed, self.repeats)
 
     @property
     def content(self) -> tuple[bytes, ...]:
@@ -162,13 +171,16 @@ class _Prepared:
 
 
 def flip_share(sums: FloatArray) -> float:
-    """The share of sign flips of the units whose |Σ| is at least the observed one; 1 for too many.
+    """The share of sign flips of the units whose |Σ| is at least the observed one.
+
+    It is 1 where 10 units or more differ: flips are no test of skewed differences, and one gain
+    more would not make them so.
 
     Args:
-        sums: Shape (G,): sums of differences by unit; at most 19 of them are not 0.
+        sums: Shape (G,): sums of differences by unit.
     """
     changed = sums[np.abs(sums) > NOISE]
-    if len(changed) >= MIN_UNITS:
+    if len(changed) >= MIN_CHANGED:
         return 1.0
     flipped = np.zeros(1)
     for value in changed.tolist():
@@ -217,8 +229,8 @@ def _resample(
         return values if pairs is None else values[..., pairs[0]] - values[..., pairs[1]]
 
     # Pairs are many, and only ask whether t exceeds a value: single precision halves the time.
-    precision = np.float64 if pairs is None else np.float32
-    squares = np.ascontiguousarray(subtract(residuals.T) ** 2, dtype=precision)
+    precision: type[np.floating[Any]] = np.float64 if pairs is None else np.float32
+    squares: NDArray[Any] = np.ascontiguousarray(subtract(residuals.T) ** 2, dtype=precision)
     factor, step = len(sizes) / (len(sizes) - 1), max(1, BLOCK // len(sizes))
     for start in range(0, draws, step):
         check_wanted()
@@ -226,8 +238,8 @@ def _resample(
         totals = (block @ sizes)[:, None]
         sums = block @ residuals.T
         shifts = subtract(sums / totals)
-        spread = block.astype(precision, copy=False) @ squares
-        spread = spread.astype(np.float64, copy=False)
+        products: NDArray[Any] = block.astype(precision, copy=False) @ squares
+        spread: FloatArray = products.astype(np.float64, copy=False)
         if is_equal:
             spread -= shifts**2 * (sizes[0] * totals)
         else:
@@ -290,30 +302,30 @@ class RowInference:
     Attributes:
         mean: m.
         error: s; NaN with one unit.
+        units: G.
+        changed: Units with a difference.
+        repeats: As given.
         low: Lower end of the interval, which holds together with those of the family; NaN = none.
         high: Upper end.
         p: Two-sided, over the family.
         critical: c⁺ and −c⁻, the errors to the lower and to the upper end; NaN = no interval.
         repeat_width: What repeats add to each, see :func:`repeat_width`.
-        units: G.
-        changed: Units with a difference.
-        repeats: As given.
         shifts: Shape (B,): m* − m of each draw; empty without an interval.
         errors: Shape (B,): s* of each draw.
     """
 
     mean: float
     error: float
-    low: float
-    high: float
-    p: float
-    critical: tuple[float, float]
-    repeat_width: float
     units: int
     changed: int
-    repeats: RepeatMeans
-    shifts: FloatArray
-    errors: FloatArray
+    repeats: RepeatMeans = ()
+    low: float = math.nan
+    high: float = math.nan
+    p: float = 1.0
+    critical: tuple[float, float] = (math.nan, math.nan)
+    repeat_width: float = math.nan
+    shifts: FloatArray = field(default_factory=lambda: np.empty(0))
+    errors: FloatArray = field(default_factory=lambda: np.empty(0))
 
     @property
     def has_interval(self) -> bool:
@@ -368,7 +380,8 @@ def infer_family(
     """Intervals that hold together, and p, of a family of paired differences.
 
     Rows with identical values count once, rows without any difference not at all. Rows without an
-    interval take their share of α with them; their p is that of sign flips.
+    interval, and rows in which few units differ, take their share of α with them; the p of the
+    former is that of sign flips.
 
     Args:
         rows: The family, of one or several collections.
@@ -379,20 +392,34 @@ def infer_family(
     units = {keys: Units.from_keys(keys) for keys in dict.fromkeys(row.keys for row in rows)}
     prepared = [_Prepared.from_row(row, units[row.keys]) for row in rows]
     distinct = {row.content: row for row in prepared if row.changed}
-    usable = {content: row for content, row in distinct.items() if not row.is_few}
-    family = _Family(
-        size=len(distinct),
-        usable=len(usable),
-        repeated=sum(repeat_variance(row.repeats) > 0 for row in usable.values()),
-        alpha=alpha,
-        limit=limit,
-    )
+    usable = [row for row in distinct.values() if row.stratum]
     draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
-    drawn = _draw_rows(list(usable.values()), seed=seed, draws=draws)
-    t = [studentize(*drawn[content], row.error) for content, row in usable.items()]
-    tails = (Tail(np.max(t, axis=0)), Tail(-np.min(t, axis=0))) if t else None
-    empty = np.empty(0), np.empty(0)
-    return tuple(family.decide(row, tails, *drawn.get(row.content, empty)) for row in prepared)
+    drawn = _draw_rows(usable, seed=seed, draws=draws)
+    families = {}
+    for stratum in {row.stratum for row in usable}:
+        members = [row for row in usable if row.stratum == stratum]
+        t = [studentize(*drawn[row.content], row.error) for row in members]
+        families[stratum] = _Family(
+            lower=Tail(np.max(t, axis=0)),
+            upper=Tail(-np.min(t, axis=0)),
+            share=len(members) / len(distinct),
+            repeated=sum(repeat_variance(row.repeats) > 0 for row in members),
+            alpha=alpha,
+            limit=limit,
+        )
+    return tuple(
+        families[row.stratum].decide(row, *drawn[row.content])
+        if row.stratum
+        else _decide_few(row, len(distinct))
+        for row in prepared
+    )
+
+
+def _decide_few(row: _Prepared, size: int) -> RowInference:
+    """A row without an interval, or without any difference, in a family of so many rows."""
+    if not row.changed:
+        return replace(row.result, low=0.0, high=0.0)
+    return replace(row.result, p=1.0 if row.repeats else min(1.0, flip_share(row.sums) * size))
 
 
 def _draw_rows(
@@ -412,64 +439,45 @@ def _draw_rows(
     return drawn
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class _Family:
-    """The sizes that decide the level of a row.
+    """Rows that are compared at once.
 
     Attributes:
-        size: K: distinct rows with a difference.
-        usable: K − k, those with an interval.
-        repeated: R, those of them with repeats.
-        alpha: Level of the family.
+        lower: The greatest t* of these rows, which decide lower ends.
+        upper: Minus the least, which decide upper ends.
+        share: These rows ÷ all rows of the whole family.
+        repeated: R: those with repeats.
+        alpha: Level of the whole family.
         limit: The greatest difference.
     """
 
-    size: int
-    usable: int
+    lower: Tail
+    upper: Tail
+    share: float
     repeated: int
     alpha: float
     limit: float
 
-    def decide(
-        self,
-        row: _Prepared,
-        tails: tuple[Tail, Tail] | None,
-        shifts: FloatArray,
-        errors: FloatArray,
-    ) -> RowInference:
-        """Interval and p of a row.
+    def decide(self, row: _Prepared, shifts: FloatArray, errors: FloatArray) -> RowInference:
+        """Interval and p of one of the rows.
 
         Args:
             row: The row.
-            tails: Of the greatest t*, and of minus the least; None where no row has an interval.
-            shifts: m* − m of the row's draws.
+            shifts: m* − m of its draws.
             errors: s* likewise.
         """
-        critical, width, freedom = (math.nan, math.nan), math.nan, len(row.sums) - 1
-        low, high, p = math.nan, math.nan, 1.0
-        if not row.changed:
-            low = high = 0.0
-        elif row.is_few or tails is None:
-            p = 1.0 if row.repeats else min(1.0, flip_share(row.sums) * self.size)
-        else:
-            level = self.alpha * self.usable / self.size / 2
-            width = repeat_width(row.repeats, level, self.repeated)
-            critical = tails[0].critical(level, freedom), tails[1].critical(level, freedom)
-            low = max(row.mean - math.hypot(critical[0] * row.error, width), -self.limit)
-            high = min(row.mean + math.hypot(critical[1] * row.error, width), self.limit)
-            level = self.find_level(row, tails[row.mean < 0])
-            p = min(1.0, 2 * level * self.size / self.usable)
-        return RowInference(
-            mean=row.mean,
-            error=row.error,
-            low=low,
-            high=high,
-            p=p,
+        level, freedom = self.alpha * self.share / 2, len(row.sums) - 1
+        width = repeat_width(row.repeats, level, self.repeated)
+        critical = self.lower.critical(level, freedom), self.upper.critical(level, freedom)
+        tail = self.lower if row.mean > 0 else self.upper
+        return replace(
+            row.result,
+            low=max(row.mean - math.hypot(critical[0] * row.error, width), -self.limit),
+            high=min(row.mean + math.hypot(critical[1] * row.error, width), self.limit),
+            p=min(1.0, 2 * self.find_level(row, tail) / self.share),
             critical=critical,
             repeat_width=width,
-            units=len(row.sums),
-            changed=row.changed,
-            repeats=row.repeats,
             shifts=shifts,
             errors=errors,
         )
@@ -546,21 +554,28 @@ def _find_better(
 ) -> list[set[int]]:
     """For each of some distinct systems, the places of those that are shown to be better."""
     better: list[set[int]] = [set() for _ in systems]
-    usable = {pair: row for pair, row in pairs.items() if not row.is_few}
-    repeated = sum(repeat_variance(row.repeats) > 0 for row in usable.values())
-    level = alpha * len(usable) / max(len(pairs), 1)
-    if usable:
-        units, errors = systems[0].units, np.array([row.error for row in usable.values()])
+    places = [pair for pair, row in pairs.items() if row.stratum]
+    strata = np.array([pairs[pair].stratum for pair in places])
+    tails = {}
+    if places:
+        errors = np.array([pairs[pair].error for pair in places])
         residuals = np.array([row.residuals for row in systems])
-        first, second = np.array(list(usable)).T
+        first, second = np.array(places).T
         draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
-        blocks = _resample(units, residuals, (first, second), seed=seed, draws=draws)
-        greatest = [np.abs(studentize(*block, errors)).max(axis=1) for block in blocks]
-        tail = Tail(np.concatenate(greatest), sides=2)
+        blocks = _resample(systems[0].units, residuals, (first, second), seed=seed, draws=draws)
+        t = [np.abs(studentize(*block, errors)) for block in blocks]
+        for stratum in set(strata.tolist()):
+            chosen = strata == stratum
+            tail = Tail(np.concatenate([block[:, chosen].max(axis=1) for block in t]), sides=2)
+            members = [pairs[pair] for pair, keep in zip(places, chosen, strict=True) if keep]
+            tails[stratum] = tail, members
     for (i, j), row in pairs.items():
-        if (i, j) in usable:
-            critical = tail.critical(level, len(row.sums) - 1)
+        if row.stratum:
+            tail, members = tails[row.stratum]
+            level = alpha * len(members) / len(pairs)
+            repeated = sum(repeat_variance(each.repeats) > 0 for each in members)
             width = repeat_width(row.repeats, level / 2, repeated)
+            critical = tail.critical(level, len(row.sums) - 1)
             is_shown = abs(row.mean) > math.hypot(critical * row.error, width)
         else:
             is_shown = not row.repeats and flip_share(row.sums) * len(pairs) <= alpha

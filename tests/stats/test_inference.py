@@ -173,6 +173,22 @@ def test_rows_without_interval_take_their_share_of_alpha() -> None:
     assert lone.p == pytest.approx(2 * 2 / 2**8)
 
 
+def test_rows_in_which_few_units_differ_do_not_widen_the_others() -> None:
+    values = normal(1, 60, seed=1) + 0.3
+    sparse = np.where(np.arange(60) < 14, np.abs(normal(60, seed=2)), 0.0)
+    [row, lone] = infer_family(family(np.array([values[0], sparse])))
+    [half] = infer_family(family(values), alpha=0.025)
+    [other] = infer_family(family(sparse[None]), alpha=0.025)
+    assert (row.low, row.high) == pytest.approx((half.low, half.high), abs=1e-12)
+    assert (lone.low, lone.high) == pytest.approx((other.low, other.high), abs=1e-12)
+    assert lone.p == pytest.approx(2 * other.p)
+
+
+def test_flips_are_no_test_of_many_changed_units() -> None:
+    [row] = infer_family(family(normal(1, 12) + 5))
+    assert row.p == 1.0
+
+
 def test_few_changed_units_have_the_p_of_all_their_flips() -> None:
     changed = np.array([0.5, 0.2, 0.2, -0.1, 0.3, 0.4])
     difference = np.concatenate((changed, np.zeros(50)))
@@ -214,8 +230,8 @@ def test_draws_without_spread_count_as_infinite() -> None:
 
 
 def test_intervals_end_where_differences_end() -> None:
-    [row] = infer_family(family((normal(1, 20, seed=8) > 0) * 1.0), limit=0.7)
-    assert row.high == 0.7
+    [row] = infer_family(family(np.where(normal(1, 40, seed=8) > 0, 1.0, 0.0)), limit=0.5)
+    assert row.high == 0.5
 
 
 def test_repeats_widen_an_interval_by_one_formula() -> None:
