@@ -27,6 +27,7 @@ from benchmarks.studies.simulations.inference_trial import (
     BATCH,
     FLIPS,
     MANY,
+    MOST,
     Decisions,
     Moments,
     Outcome,
@@ -260,7 +261,9 @@ def run_best(cell: BestCell, draws: int, runs: int, seed: int) -> list[Outcome]:
     """How often the best system is left out: ``uncovered``."""
     crc = zlib.crc32(cell.name.encode())
     data, counts = np.random.default_rng([crc, seed]), np.random.default_rng([crc, draws])
-    outcomes = {rule: Outcome(cell.name, "as drawn", rule, draws) for rule in ("common", "strata")}
+    outcomes = {
+        rule: Outcome(cell.name, "as drawn", rule, draws) for rule in ("common", "two", "three")
+    }
     started = time.process_time()
     first, second = np.triu_indices(cell.systems, 1)
     while outcomes["common"].runs < runs:
@@ -271,12 +274,16 @@ def run_best(cell: BestCell, draws: int, runs: int, seed: int) -> list[Outcome]:
         moments = Moments.from_sums(pairs, sample.sizes)
         t = np.abs(draw_t(moments, sample.sizes, counts, draws)).reshape(*moments.mean.shape, -1)
         usable = moments.usable
-        many = usable & (moments.off >= MANY)
+        many, most = usable & (moments.off >= MANY), usable & (moments.off >= MOST)
         size = np.maximum((moments.changed > 0).sum(axis=1), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             observed = np.where(moments.error > 0, moments.mean / moments.error, 0)
         is_worse = np.where(first == best, observed < 0, (second == best) & (observed > 0))
-        for rule, families in (("common", (usable,)), ("strata", (many, usable & ~many))):
+        for rule, families in (
+            ("common", (usable,)),
+            ("two", (many, usable & ~many)),
+            ("three", (most, many & ~most, usable & ~many)),
+        ):
             shown = np.zeros_like(usable)
             for family in families:
                 level = ALPHA * family.sum(axis=1) / size
