@@ -34,9 +34,9 @@ from fusion_bench.util.formatting import check_wanted
 DRAWS, DRAWS_AT_LEVEL = 10_000, 40
 #: A row without an interval has fewer units, or fewer of them off its commonest difference.
 MIN_UNITS, MIN_CHANGED = 20, 10
-#: Rows with fewer units off it are a family of their own: the tails of their t* are long, and would
-#: widen the intervals of all others.
-MANY_CHANGED = 30
+#: Rows with so many units off it, each number and more, are families of their own: where few units
+#: differ, t* has long tails, and would widen the intervals of all others.
+STRATA: Final = (MIN_CHANGED, 30, 60)
 #: The error of a draw is 0 up to this share of the row's error.
 ROUNDING: Final = 1e-6
 #: Differences are equal up to this.
@@ -151,13 +151,13 @@ class _Prepared:
 
     @cached_property
     def stratum(self) -> int:
-        """0 = too few units differ for an interval, 1 = few, 2 = many."""
+        """0 = too few units differ for an interval; else the families of ``STRATA``, from 1."""
         if len(self.sums) < MIN_UNITS or self.changed < MIN_CHANGED:
             return 0
         values = self.sums / self.units.sizes
         commonest = np.median(values)  # it is, where it is that of more than half of the units
         off = int((np.abs(values - commonest) > NOISE).sum())
-        return (off >= MIN_CHANGED) + (off >= MANY_CHANGED)
+        return sum(off >= least for least in STRATA)
 
     @property
     def result(self) -> RowInference:
