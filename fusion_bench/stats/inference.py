@@ -32,11 +32,13 @@ from fusion_bench.util.formatting import check_wanted
 
 #: Draws at least, and draws · α at least.
 DRAWS, DRAWS_AT_LEVEL = 10_000, 40
-#: A row without an interval has fewer units, or fewer of them off its commonest difference.
+#: Draws decide a row with so many units, and with so many of them off its commonest difference.
 MIN_UNITS, MIN_CHANGED = 20, 10
 #: Rows with so many units off it, each number and more, are families of their own: where few units
 #: differ, t* has long tails, and would widen the intervals of all others.
 STRATA: Final = (MIN_CHANGED, 30, 60)
+#: A row has an interval with so many units off it, or with half of all.
+ENOUGH_CHANGED = 30
 #: The error of a draw is 0 up to this share of the row's error.
 ROUNDING: Final = 1e-6
 #: Differences are equal up to this.
@@ -76,12 +78,6 @@ class Units:
         places[order] = np.arange(len(order))
         sizes = np.bincount(places[codes], minlength=len(order)).astype(np.float64)
         return cls(_digest(b"".join(sorted(digests))), places[codes], sizes)
-
-    def sum_rows(self, values: FloatArray) -> FloatArray:
-        """The sums by unit of values per query; the last dimension is Q, then G."""
-        flat = values.reshape(-1, values.shape[-1])
-        sums = [np.bincount(self.codes, row, len(self.sizes)) for row in flat]
-        return np.reshape(sums, (*values.shape[:-1], len(self.sizes)))
 
 
 def _digest(text: bytes) -> bytes:
@@ -141,8 +137,8 @@ class _Prepared:
     @classmethod
     def from_row(cls, row: PairedRow, units: Units) -> _Prepared:
         """Its sums by unit."""
-        mean = exact_mean(row.difference)
-        return cls(units.sum_rows(row.difference), units, mean, row.repeats)
+        sums = np.bincount(units.codes, row.difference, len(units.sizes)).astype(np.float64)
+        return cls(sums, units, exact_mean(row.difference), row.repeats)
 
     @cached_property
     def changed(self) -> int:
@@ -150,14 +146,25 @@ class _Prepared:
         return int((np.abs(self.sums) > NOISE).sum())
 
     @cached_property
+    def off(self) -> int:
+        """Units off the commonest difference; right below 10, and where it is that of most units.
+
+        The median is the commonest difference where more than half of the units have it.
+        """
+        values = self.sums / self.units.sizes
+        return int((np.abs(values - np.median(values)) > NOISE).sum())
+
+    @cached_property
     def stratum(self) -> int:
-        """0 = too few units differ for an interval; else the families of ``STRATA``, from 1."""
+        """0 = too few units differ for draws; else the families of ``STRATA``, from 1."""
         if len(self.sums) < MIN_UNITS or self.changed < MIN_CHANGED:
             return 0
-        values = self.sums / self.units.sizes
-        commonest = np.median(values)  # it is, where it is that of more than half of the units
-        off = int((np.abs(values - commonest) > NOISE).sum())
-        return sum(off >= least for least in STRATA)
+        return sum(self.off >= least for least in STRATA)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether enough units differ for an interval that covers."""
+        return self.stratum > 0 and (self.off >= ENOUGH_CHANGED or 2 * self.off >= len(self.sums))
 
     @property
     def result(self) -> RowInference:
@@ -308,9 +315,9 @@ class RowInference:
         low: Lower end of the interval, which holds together with those of the family; NaN = none.
         high: Upper end.
         p: Two-sided, over the family.
-        critical: c⁺ and −c⁻, the errors to the lower and to the upper end; NaN = no interval.
+        critical: c⁺ and −c⁻, the errors to the lower and to the upper end; NaN = no draws.
         repeat_width: What repeats add to each, see :func:`repeat_width`.
-        shifts: Shape (B,): m* − m of each draw; empty without an interval.
+        shifts: Shape (B,): m* − m of each draw; empty where too few units differ.
         errors: Shape (B,): s* of each draw.
     """
 
@@ -329,13 +336,18 @@ class RowInference:
 
     @property
     def has_interval(self) -> bool:
-        """Whether enough units differ."""
+        """Whether enough units differ; without any difference it is 0 wide."""
+        return not math.isnan(self.low)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether draws decide the row."""
         return len(self.shifts) > 0
 
     @property
     def loss_share(self) -> float:
-        """The share of draws in which the candidate is worse; NaN without an interval."""
-        return float((self.mean + self.shifts < -NOISE).mean()) if self.has_interval else math.nan
+        """The share of draws in which the candidate is worse; NaN without draws."""
+        return float((self.mean + self.shifts < -NOISE).mean()) if self.is_drawn else math.nan
 
     @property
     def detectable(self) -> float:
@@ -347,9 +359,9 @@ class RowInference:
     def one_sided(self, alpha: float) -> tuple[float, float]:
         """Of the row's own one-sided 1 − ``alpha`` lower bound: c, and what repeats add.
 
-        Without an interval c is Student's.
+        Without draws c is Student's.
         """
-        if self.has_interval:
+        if self.is_drawn:
             tail = Tail(studentize(self.shifts, self.errors, self.error))
             critical = tail.critical(alpha, self.units - 1)
         else:
@@ -379,9 +391,9 @@ def infer_family(
 ) -> tuple[RowInference, ...]:
     """Intervals that hold together, and p, of a family of paired differences.
 
-    Rows with identical values count once, rows without any difference not at all. Rows without an
-    interval, and rows in which few units differ, take their share of α with them; the p of the
-    former is that of sign flips.
+    Rows with identical values count once, rows without any difference not at all. Rows in which few
+    units differ take their share of α with them. Where fewer than 10 do, p is that of sign flips;
+    where fewer than 30 and fewer than half do, draws decide, but give no interval.
 
     Args:
         rows: The family, of one or several collections.
@@ -471,10 +483,12 @@ class _Family:
         width = repeat_width(row.repeats, level, self.repeated)
         critical = self.lower.critical(level, freedom), self.upper.critical(level, freedom)
         tail = self.lower if row.mean > 0 else self.upper
+        low = row.mean - math.hypot(critical[0] * row.error, width)
+        high = row.mean + math.hypot(critical[1] * row.error, width)
         return replace(
             row.result,
-            low=max(row.mean - math.hypot(critical[0] * row.error, width), -self.limit),
-            high=min(row.mean + math.hypot(critical[1] * row.error, width), self.limit),
+            low=max(low, -self.limit) if row.has_interval else math.nan,
+            high=min(high, self.limit) if row.has_interval else math.nan,
             p=min(1.0, 2 * self.find_level(row, tail) / self.share),
             critical=critical,
             repeat_width=width,

@@ -180,7 +180,9 @@ def test_rows_in_which_few_units_differ_do_not_widen_the_others() -> None:
     [half] = infer_family(family(values), alpha=0.025)
     [other] = infer_family(family(sparse[None]), alpha=0.025)
     assert (row.low, row.high) == pytest.approx((half.low, half.high), abs=1e-12)
-    assert (lone.low, lone.high) == pytest.approx((other.low, other.high), abs=1e-12)
+    assert lone.critical == pytest.approx(other.critical, abs=1e-9)
+    assert not lone.has_interval
+    assert lone.is_drawn
     assert lone.p == pytest.approx(2 * other.p)
 
 
@@ -217,6 +219,20 @@ def test_no_interval_where_too_few_units_differ(difference: FloatArray) -> None:
     assert math.isnan(row.loss_share)
 
 
+@pytest.mark.parametrize(
+    ("units", "changed", "has_interval"),
+    [(60, 29, False), (60, 30, True), (40, 20, True), (40, 19, False), (20, 10, True)],
+)
+def test_an_interval_needs_30_changed_units_or_half_of_all(
+    units: int, changed: int, has_interval: bool
+) -> None:
+    difference = np.where(np.arange(units) < changed, np.abs(normal(units)) + 0.1, 0.0)
+    [row] = infer_family(family(difference[None]))
+    assert row.has_interval == has_interval
+    assert row.is_drawn
+    assert row.p < 0.05
+
+
 def test_a_constant_shift_of_most_units_is_no_answer() -> None:
     [row] = infer_family(family(np.where(np.arange(50) < 45, 0.05, -0.45)[None] + 0.04))
     assert row.p == 1.0
@@ -230,8 +246,8 @@ def test_draws_without_spread_count_as_infinite() -> None:
 
 
 def test_intervals_end_where_differences_end() -> None:
-    [row] = infer_family(family(np.where(normal(1, 40, seed=8) > 0, 1.0, 0.0)), limit=0.5)
-    assert row.high == 0.5
+    [row] = infer_family(family(np.where(np.arange(40) < 20, 1.0, 0.0)[None]), limit=0.6)
+    assert row.high == 0.6
 
 
 def test_repeats_widen_an_interval_by_one_formula() -> None:

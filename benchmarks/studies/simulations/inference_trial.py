@@ -28,7 +28,9 @@ written after that, and are tried on other samples (seed 2) by the same four lin
 - ``two``: rows with 10 to 29 changed units are a family of their own, with their share of α;
 - ``three``: so are rows with 30 to 59;
 - ``thirty``: rows with fewer than 30 have no interval, and their answers are those of sign flips,
-  times the size of the family.
+  times the size of the family;
+- ``half``: the answers of ``three``, but no interval where fewer than 30 units changed and fewer
+  than half of all (written when 9 cells of seed 2 were known).
 
 python -m benchmarks.studies.simulations.inference_trial FILE.csv KIND [--draws B] [--runs N]
 """
@@ -58,7 +60,7 @@ ALPHA, RUNS, FLIPS = 0.05, 2_000, 2_000
 #: So many draws are tried without today's rule beside them.
 FULL: Final = 10_000
 #: The rules of draws.
-DRAWN: Final = ("common", "two", "three", "thirty")
+DRAWN: Final = ("common", "two", "three", "thirty", "half")
 #: Rows with fewer changed units are told apart by the last three.
 MANY, MOST = 30, 60
 #: Samples that share counts and flips.
@@ -251,6 +253,9 @@ def decide_drawn(
                 np.copyto(end, found, where=family)
             has |= family
         made[rule] = _decide(sums, moments, size, has, ends, rng)
+    kept = many | (2 * moments.off >= sums.shape[2])
+    low, high = (np.where(kept, end, np.nan) for end in (made["three"].low, made["three"].high))
+    made["half"] = Decisions(low, high, made["three"].shown)
     return made
 
 
