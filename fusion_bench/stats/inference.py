@@ -208,8 +208,7 @@ def studentize(shifts: FloatArray, errors: FloatArray, error: FloatArray | float
         return np.asarray(shifts / errors)
     signs = np.where(np.abs(shifts) <= ROUNDING * error, 0.0, np.sign(shifts))
     with np.errstate(divide="ignore", invalid="ignore"):
-        infinite = np.where(signs == 0, 0.0, signs * math.inf)
-        return np.where(is_zero, infinite, shifts / errors)
+        return np.where(is_zero, np.where(signs == 0, 0.0, signs * math.inf), shifts / errors)
 
 
 def _resample(
@@ -353,8 +352,9 @@ class RowInference:
     def detectable(self) -> float:
         """The true difference that is found with a power of about .8."""
         spread = math.hypot(self.error, math.sqrt(repeat_variance(self.repeats)))
-        width = math.hypot(self.critical[0] * self.error, self.repeat_width)
-        return width + POWER_QUANTILE * spread
+        return (
+            math.hypot(self.critical[0] * self.error, self.repeat_width) + POWER_QUANTILE * spread
+        )
 
     def one_sided(self, alpha: float) -> tuple[float, float]:
         """Of the row's own one-sided 1 − ``alpha`` lower bound: c, and what repeats add.
@@ -376,14 +376,13 @@ class RowInference:
     def share_above(self, bound: float, true: float, alpha: float) -> float:
         """The share of draws around a true difference whose lower bound is above ``bound``."""
         critical, width = self.one_sided(alpha)
-        ends = true + self.shifts - np.hypot(critical * self.errors, width)
-        return float((ends > bound).mean())
+        widths = np.hypot(critical * self.errors, width)
+        return float((true + self.shifts - widths > bound).mean())
 
     def share_shown_below(self, bound: float, true: float) -> float:
         """The share of draws around a true difference that are below ``bound``, shown below 0."""
-        means = true + self.shifts
-        ends = means + np.hypot(self.critical[1] * self.errors, self.repeat_width)
-        return float(((means < bound) & (ends < 0)).mean())
+        ends = true + self.shifts + np.hypot(self.critical[1] * self.errors, self.repeat_width)
+        return float(((true + self.shifts < bound) & (ends < 0)).mean())
 
 
 def infer_family(
