@@ -504,10 +504,8 @@ class _Family:
         for _ in range(HALVINGS):
             level = (least + greatest) / 2
             width = repeat_width(row.repeats, level, self.repeated)
-            if math.hypot(tail.critical(level, freedom) * row.error, width) < mean:
-                greatest = level
-            else:
-                least = level
+            is_shown = math.hypot(tail.critical(level, freedom) * row.error, width) < mean
+            least, greatest = (least, level) if is_shown else (level, greatest)
         return greatest
 
 
