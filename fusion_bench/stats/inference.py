@@ -1,0 +1,595 @@
+"""One inference for all commands: intervals and p of a family, from units that are drawn anew.
+
+A unit is a group of queries, or a query where there are no groups. As many units as there are, are
+drawn with replacement, B times. How far t strays from its center in these draws, over all rows of a
+family at once, gives the intervals of all rows. t is studentized, because a mean and its error move
+together where a change gains on some queries only (the bootstrap-t: Efron & Tibshirani 1993, "An
+Introduction to the Bootstrap", section 12.5; its greatest value over a family: Romano & Wolf 2005,
+"Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100).
+
+With D_g the sum of the n_g differences of unit g, N queries and G units, the mean is m = Σ D_g / N,
+and the square of its error is s² = G/(G − 1) · Σ (D_g − m·n_g)² / N². A draw that holds unit g c_g
+times has the same sums with the weights c_g, and t* = (m* − m) / s*.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.stats.intervals import draw_groups, exact_mean, t_quantile
+from fusion_bench.stats.power import upper_tail
+from fusion_bench.util.formatting import check_wanted
+
+#: Draws at least, and draws · α at least.
+DRAWS, DRAWS_AT_LEVEL = 10_000, 40
+#: Draws decide a row with so many units, and with so many of them off its commonest difference.
+MIN_UNITS, MIN_CHANGED = 20, 10
+#: Rows with so many units off it, each number and more, are families of their own: where few units
+#: differ, t* has long tails, and would widen the intervals of all others.
+STRATA: Final = (MIN_CHANGED, 30, 60)
+#: A row has an interval with so many units off it, or with half of all.
+ENOUGH_CHANGED = 30
+#: The error of a draw is 0 up to this share of the row's error.
+ROUNDING: Final = 1e-6
+#: Differences are equal up to this.
+NOISE: Final = 1e-12
+#: Units × draws in one block.
+BLOCK: Final = 1 << 21
+#: The .8 quantile of the normal distribution.
+POWER_QUANTILE: Final = 0.8416212335729143
+#: Halvings of the interval that holds a p.
+HALVINGS: Final = 60
+
+#: The means of the T > 1 repeats, over queries, of each side of a difference that has repeats.
+RepeatMeans: TypeAlias = tuple[FloatArray, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """What is drawn: groups, or queries, in the order of their ids' digests.
+
+    Attributes:
+        digest: Of all ids.
+        codes: Shape (Q,): the unit of each query.
+        sizes: Shape (G,): the queries of each unit.
+    """
+
+    digest: bytes
+    codes: IntArray
+    sizes: FloatArray
+
+    @classmethod
+    def from_keys(cls, keys: Sequence[str]) -> Units:
+        """The units of queries with these group ids, or with their own ids where none are."""
+        codes, names = number_by_appearance(keys)
+        digests = [_digest(name.encode("utf-8", "surrogatepass")) for name in names]
+        order = sorted(range(len(digests)), key=digests.__getitem__)
+        places = np.empty(len(order), dtype=np.int64)
+        places[order] = np.arange(len(order))
+        sizes = np.bincount(places[codes], minlength=len(order)).astype(np.float64)
+        return cls(_digest(b"".join(sorted(digests))), places[codes], sizes)
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.blake2b(text, digest_size=16).digest()
+
+
+@lru_cache(maxsize=2)
+def draw_counts(digest: bytes, count: int, seed: int, draws: int) -> NDArray[np.uint8]:
+    """How often each unit is in each draw, shape (draws, count).
+
+    The same units are drawn alike for every family and measure; other units independently.
+
+    Args:
+        digest: Of the units' ids.
+        count: G.
+        seed: Of the experiment.
+        draws: B.
+    """
+    own = int.from_bytes(_digest(f"{seed}\0".encode() + digest), "little")
+    counts, start = np.empty((draws, count), dtype=np.uint8), 0
+    for block in draw_groups(count, draws, own):
+        check_wanted()
+        block += np.arange(0, block.size, count)[:, None]
+        found = np.bincount(block.ravel(), minlength=block.size)
+        counts[start : start + len(block)] = found.reshape(block.shape)
+        start += len(block)
+    make_readonly(counts)
+    return counts
+
+
+@dataclass(frozen=True, eq=False)
+class PairedRow:
+    """One paired difference of a family.
+
+    Attributes:
+        difference: Shape (Q,), finite: candidate − baseline per query.
+        keys: The group id of each query; its own id without groups.
+        repeats: The means of the repeats of each side that has several.
+    """
+
+    difference: FloatArray
+    keys: tuple[str, ...]
+    repeats: RepeatMeans = ()
+
+
+class _Prepared:
+    """A row before the draws: its mean and error, and what the draws need."""
+
+    def __init__(self, sums: FloatArray, units: Units, mean: float, repeats: RepeatMeans) -> None:
+        self.units, self.sums, self.mean = units, sums + 0.0, mean  # + 0.0: −0 equals 0
+        self.residuals = sums - mean * units.sizes
+        self.repeats = repeats
+        count, size = len(sums), units.sizes.sum()
+        squares = float(self.residuals @ self.residuals)
+        self.error = math.sqrt(squares * count / (count - 1)) / size if count > 1 else math.nan
+
+    @classmethod
+    def from_row(cls, row: PairedRow, units: Units) -> _Prepared:
+        """Its sums by unit."""
+        sums = np.bincount(units.codes, row.difference, len(units.sizes)).astype(np.float64)
+        return cls(sums, units, exact_mean(row.difference), row.repeats)
+
+    @cached_property
+    def changed(self) -> int:
+        """Units with a difference."""
+        return int((np.abs(self.sums) > NOISE).sum())
+
+    @cached_property
+    def off(self) -> int:
+        """Units off the commonest difference; right below 10, and where it is that of most units.
+
+        The median is the commonest difference where more than half of the units have it.
+        """
+        values = self.sums / self.units.sizes
+        return int((np.abs(values - np.median(values)) > NOISE).sum())
+
+    @cached_property
+    def stratum(self) -> int:
+        """0 = too few units differ for draws; else the families of ``STRATA``, from 1."""
+        if len(self.sums) < MIN_UNITS or self.changed < MIN_CHANGED:
+            return 0
+        return sum(self.off >= least for least in STRATA)
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether enough units differ for an interval that covers."""
+        return self.stratum > 0 and (self.off >= ENOUGH_CHANGED or 2 * self.off >= len(self.sums))
+
+    @property
+    def result(self) -> RowInference:
+        """What is known without any draw."""
+        return RowInference(self.mean, self.error, len(self.sums), self.changed, self.repeats)
+
+    @property
+    def content(self) -> tuple[bytes, ...]:
+        """What makes two rows of a family one."""
+        return (self.units.digest, self.sums.tobytes(), *(each.tobytes() for each in self.repeats))
+
+
+def flip_share(sums: FloatArray) -> float:
+    """The share of sign flips of the units whose |Σ| is at least the observed one.
+
+    It is 1 where 10 units or more differ: flips are no test of skewed differences, and one gain
+    more would not make them so.
+
+    Args:
+        sums: Shape (G,): sums of differences by unit.
+    """
+    changed = sums[np.abs(sums) > NOISE]
+    if len(changed) >= MIN_CHANGED:
+        return 1.0
+    flipped = np.zeros(1)
+    for value in changed.tolist():
+        flipped = np.concatenate((flipped + value, flipped - value))
+    return float((np.abs(flipped) >= abs(changed.sum()) - NOISE * len(sums)).mean())
+
+
+def studentize(shifts: FloatArray, errors: FloatArray, error: FloatArray | float) -> FloatArray:
+    """t* = shift ÷ error of each draw; ±∞ or 0, by the sign of the shift, where its error is 0.
+
+    Args:
+        shifts: m* − m, shape (B, …).
+        errors: s*, shape (B, …).
+        error: s of the row; shape (…).
+    """
+    is_zero = errors <= ROUNDING * error
+    if not is_zero.any():
+        return np.asarray(shifts / errors)
+    signs = np.where(np.abs(shifts) <= ROUNDING * error, 0.0, np.sign(shifts))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(is_zero, np.where(signs == 0, 0.0, signs * math.inf), shifts / errors)
+
+
+def _resample(
+    units: Units,
+    residuals: FloatArray,
+    pairs: tuple[IntArray, IntArray] | None,
+    *,
+    seed: int,
+    draws: int,
+) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Blocks of m* − m and s*, each (b, R), of rows or of all pairs of rows.
+
+    Args:
+        units: What is drawn.
+        residuals: Shape (R, G): D_g − m·n_g.
+        pairs: The first and the second of each pair, whose difference is meant; None = rows.
+        seed: Of the experiment.
+        draws: B.
+    """
+    counts = draw_counts(units.digest, len(units.sizes), seed, draws)
+    sizes, is_equal = units.sizes, units.sizes.min() == units.sizes.max()
+
+    def subtract(values: FloatArray) -> FloatArray:
+        return values if pairs is None else values[..., pairs[0]] - values[..., pairs[1]]
+
+    # Pairs are many, and only ask whether t exceeds a value: single precision halves the time.
+    precision: type[np.floating[Any]] = np.float64 if pairs is None else np.float32
+    squares: NDArray[Any] = np.ascontiguousarray(subtract(residuals.T) ** 2, dtype=precision)
+    factor, step = len(sizes) / (len(sizes) - 1), max(1, BLOCK // len(sizes))
+    for start in range(0, draws, step):
+        check_wanted()
+        block = counts[start : start + step].astype(np.float64)
+        totals = (block @ sizes)[:, None]
+        sums = block @ residuals.T
+        shifts = subtract(sums / totals)
+        products: NDArray[Any] = block.astype(precision, copy=False) @ squares
+        spread: FloatArray = products.astype(np.float64, copy=False)
+        if is_equal:
+            spread -= shifts**2 * (sizes[0] * totals)
+        else:
+            weighted = subtract(block @ (residuals * sizes).T)
+            spread += shifts * (shifts * (block @ sizes**2)[:, None] - 2 * weighted)
+        np.maximum(spread, 0.0, out=spread)
+        yield shifts, np.sqrt(spread * factor) / totals
+
+
+class Tail:
+    """How far t* strays to one side, or to both: what intervals and p are made of.
+
+    Attributes:
+        values: Shape (B,), ascending: t* of each draw, turned so that far is great.
+        sides: The tails of Student's t that stand beside it.
+    """
+
+    def __init__(self, values: FloatArray, sides: int = 1) -> None:
+        self.values, self.sides = np.sort(values), sides
+
+    def critical(self, level: float, freedom: float) -> float:
+        """The ⌊(B + 1) · level⌋-th largest value, never inside Student's."""
+        rank = math.floor((len(self.values) + 1) * level * (1 + NOISE))
+        drawn = float(self.values[-rank]) if rank else math.inf
+        return max(drawn, t_quantile(freedom, 1 - level / self.sides))
+
+    def level(self, t: float, freedom: float) -> float:
+        """The least level at which ``t`` ≥ 0 exceeds the critical value."""
+        reached = len(self.values) - int(np.searchsorted(self.values, t))
+        drawn = (1 + reached) / (len(self.values) + 1)
+        return max(drawn, self.sides * upper_tail(t, freedom))
+
+
+def repeat_variance(repeats: RepeatMeans) -> float:
+    """Σ B/T: what repeats add to the variance of a mean difference; 0 where they agree."""
+    return math.fsum(
+        float(np.var(means, ddof=1)) / len(means) for means in repeats if np.ptp(means) > NOISE
+    )
+
+
+def repeat_width(repeats: RepeatMeans, level: float, rows: int = 1) -> float:
+    """t(1 − level/R; ν) · √(Σ B/T): what repeats alone would make of the width of an interval.
+
+    Args:
+        repeats: The means of the repeats of each side that has several.
+        level: Probability of one tail.
+        rows: R, the rows of the family that have repeats.
+    """
+    variance = repeat_variance(repeats)
+    if variance == 0:
+        return 0.0
+    freedom = sum(len(means) - 1 for means in repeats)
+    return t_quantile(freedom, 1 - level / rows) * math.sqrt(variance)
+
+
+@dataclass(frozen=True, eq=False)
+class RowInference:
+    """What the draws of a family say about one of its rows.
+
+    Attributes:
+        mean: m.
+        error: s; NaN with one unit.
+        units: G.
+        changed: Units with a difference.
+        repeats: As given.
+        low: Lower end of the interval, which holds together with those of the family; NaN = none.
+        high: Upper end.
+        p: Two-sided, over the family.
+        critical: c⁺ and −c⁻, the errors to the lower and to the upper end; NaN = no draws.
+        repeat_width: What repeats add to each, see :func:`repeat_width`.
+        shifts: Shape (B,): m* − m of each draw; empty where too few units differ.
+        errors: Shape (B,): s* of each draw.
+    """
+
+    mean: float
+    error: float
+    units: int
+    changed: int
+    repeats: RepeatMeans = ()
+    low: float = math.nan
+    high: float = math.nan
+    p: float = 1.0
+    critical: tuple[float, float] = (math.nan, math.nan)
+    repeat_width: float = math.nan
+    shifts: FloatArray = field(default_factory=lambda: np.empty(0))
+    errors: FloatArray = field(default_factory=lambda: np.empty(0))
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether enough units differ; without any difference it is 0 wide."""
+        return not math.isnan(self.low)
+
+    @property
+    def is_drawn(self) -> bool:
+        """Whether draws decide the row."""
+        return len(self.shifts) > 0
+
+    @property
+    def loss_share(self) -> float:
+        """The share of draws in which the candidate is worse; NaN without draws."""
+        return float((self.mean + self.shifts < -NOISE).mean()) if self.is_drawn else math.nan
+
+    @property
+    def detectable(self) -> float:
+        """The true difference that is found with a power of about .8."""
+        spread = math.hypot(self.error, math.sqrt(repeat_variance(self.repeats)))
+        return (
+            math.hypot(self.critical[0] * self.error, self.repeat_width) + POWER_QUANTILE * spread
+        )
+
+    def one_sided(self, alpha: float) -> tuple[float, float]:
+        """Of the row's own one-sided 1 − ``alpha`` lower bound: c, and what repeats add.
+
+        Without draws c is Student's.
+        """
+        if self.is_drawn:
+            tail = Tail(studentize(self.shifts, self.errors, self.error))
+            critical = tail.critical(alpha, self.units - 1)
+        else:
+            critical = t_quantile(self.units - 1, 1 - alpha) if self.units > 1 else math.inf
+        return critical, repeat_width(self.repeats, alpha)
+
+    def lower_bound(self, alpha: float) -> float:
+        """The row's own one-sided 1 − ``alpha`` lower bound."""
+        critical, width = self.one_sided(alpha)
+        return self.mean - math.hypot(critical * self.error, width)
+
+    def share_above(self, bound: float, true: float, alpha: float) -> float:
+        """The share of draws around a true difference whose lower bound is above ``bound``."""
+        critical, width = self.one_sided(alpha)
+        widths = np.hypot(critical * self.errors, width)
+        return float((true + self.shifts - widths > bound).mean())
+
+    def share_shown_below(self, bound: float, true: float) -> float:
+        """The share of draws around a true difference that are below ``bound``, shown below 0."""
+        ends = true + self.shifts + np.hypot(self.critical[1] * self.errors, self.repeat_width)
+        return float(((true + self.shifts < bound) & (ends < 0)).mean())
+
+
+def infer_family(
+    rows: Sequence[PairedRow], *, seed: int = 0, alpha: float = 0.05, limit: float = math.inf
+) -> tuple[RowInference, ...]:
+    """Intervals that hold together, and p, of a family of paired differences.
+
+    Rows with identical values count once, rows without any difference not at all. Rows in which few
+    units differ take their share of α with them. Where fewer than 10 do, p is that of sign flips;
+    where fewer than 30 and fewer than half do, draws decide, but give no interval.
+
+    Args:
+        rows: The family, of one or several collections.
+        seed: Of the experiment.
+        alpha: 1 − coverage of all intervals together.
+        limit: The greatest difference that the measure can have, where intervals end.
+    """
+    units = {keys: Units.from_keys(keys) for keys in dict.fromkeys(row.keys for row in rows)}
+    prepared = [_Prepared.from_row(row, units[row.keys]) for row in rows]
+    distinct = {row.content: row for row in prepared if row.changed}
+    usable = [row for row in distinct.values() if row.stratum]
+    draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
+    drawn = _draw_rows(usable, seed=seed, draws=draws)
+    families = {}
+    for stratum in {row.stratum for row in usable}:
+        members = [row for row in usable if row.stratum == stratum]
+        t = [studentize(*drawn[row.content], row.error) for row in members]
+        families[stratum] = _Family(
+            lower=Tail(np.max(t, axis=0)),
+            upper=Tail(-np.min(t, axis=0)),
+            share=len(members) / len(distinct),
+            repeated=sum(repeat_variance(row.repeats) > 0 for row in members),
+            alpha=alpha,
+            limit=limit,
+        )
+    return tuple(
+        families[row.stratum].decide(row, *drawn[row.content])
+        if row.stratum
+        else _decide_few(row, len(distinct))
+        for row in prepared
+    )
+
+
+def _decide_few(row: _Prepared, size: int) -> RowInference:
+    """A row without an interval, or without any difference, in a family of so many rows."""
+    if not row.changed:
+        return replace(row.result, low=0.0, high=0.0)
+    return replace(row.result, p=1.0 if row.repeats else min(1.0, flip_share(row.sums) * size))
+
+
+def _draw_rows(
+    rows: Sequence[_Prepared], *, seed: int, draws: int
+) -> dict[tuple[bytes, ...], tuple[FloatArray, FloatArray]]:
+    """m* − m and s* of each row, (B,), by its content."""
+    drawn = {}
+    for digest in dict.fromkeys(row.units.digest for row in rows):
+        same = [row for row in rows if row.units.digest == digest]
+        residuals = np.array([row.residuals for row in same])
+        blocks = zip(
+            *_resample(same[0].units, residuals, None, seed=seed, draws=draws), strict=True
+        )
+        shifts, errors = (np.concatenate(block).T for block in blocks)
+        for row, *found in zip(same, shifts, errors, strict=True):
+            drawn[row.content] = found[0], found[1]
+    return drawn
+
+
+@dataclass(frozen=True, eq=False)
+class _Family:
+    """Rows that are compared at once.
+
+    Attributes:
+        lower: The greatest t* of these rows, which decide lower ends.
+        upper: Minus the least, which decide upper ends.
+        share: These rows ÷ all rows of the whole family.
+        repeated: R: those with repeats.
+        alpha: Level of the whole family.
+        limit: The greatest difference.
+    """
+
+    lower: Tail
+    upper: Tail
+    share: float
+    repeated: int
+    alpha: float
+    limit: float
+
+    def decide(self, row: _Prepared, shifts: FloatArray, errors: FloatArray) -> RowInference:
+        """Interval and p of one of the rows.
+
+        Args:
+            row: The row.
+            shifts: m* − m of its draws.
+            errors: s* likewise.
+        """
+        level, freedom = self.alpha * self.share / 2, len(row.sums) - 1
+        width = repeat_width(row.repeats, level, self.repeated)
+        critical = self.lower.critical(level, freedom), self.upper.critical(level, freedom)
+        tail = self.lower if row.mean > 0 else self.upper
+        low = row.mean - math.hypot(critical[0] * row.error, width)
+        high = row.mean + math.hypot(critical[1] * row.error, width)
+        return replace(
+            row.result,
+            low=max(low, -self.limit) if row.has_interval else math.nan,
+            high=min(high, self.limit) if row.has_interval else math.nan,
+            p=min(1.0, 2 * self.find_level(row, tail) / self.share),
+            critical=critical,
+            repeat_width=width,
+            shifts=shifts,
+            errors=errors,
+        )
+
+    def find_level(self, row: _Prepared, tail: Tail) -> float:
+        """The least level of one tail at which the interval does not reach 0; at most .5."""
+        freedom, mean = len(row.sums) - 1, abs(row.mean)
+        least, greatest = tail.level(mean / row.error, freedom), 0.5
+        if not repeat_variance(row.repeats):
+            return min(least, greatest)
+        for _ in range(HALVINGS):
+            level = (least + greatest) / 2
+            width = repeat_width(row.repeats, level, self.repeated)
+            is_shown = math.hypot(tail.critical(level, freedom) * row.error, width) < mean
+            least, greatest = (least, level) if is_shown else (level, greatest)
+        return greatest
+
+
+def find_rivals(
+    values: Mapping[str, FloatArray],
+    keys: tuple[str, ...],
+    *,
+    seed: int = 0,
+    alpha: float = 0.05,
+    repeats: Callable[[str, str], RepeatMeans] | None = None,
+) -> dict[str, frozenset[str]]:
+    """By system those that are better than it, in the family of all pairs.
+
+    Systems without any are the best group. A pair and its mirror image are one statement, so that
+    the greatest |t*| of all pairs decides both (multiple comparisons with the best: Hsu 1984,
+    "Constrained simultaneous confidence intervals for multiple comparisons with the best", Annals
+    of Statistics 12, in the conservative form).
+
+    Args:
+        values: Per system, shape (Q,), finite, the same queries in the same order.
+        keys: The group id of each query.
+        seed: Of the experiment.
+        alpha: 1 − the probability that the best system is in the best group.
+        repeats: The means of repeats of a first and a second system, where they have several.
+    """
+    units = Units.from_keys(keys)
+    alone = {name: _Prepared.from_row(PairedRow(row, keys), units) for name, row in values.items()}
+    twins: dict[tuple[bytes, ...], list[str]] = {}
+    for name, system in alone.items():
+        twins.setdefault(system.content, []).append(name)
+    same = list(twins.values())
+    systems = [alone[names[0]] for names in same]
+    pairs = {
+        (i, j): _Prepared(
+            a.sums - b.sums,
+            units,
+            a.mean - b.mean,
+            () if repeats is None else repeats(same[i][0], same[j][0]),
+        )
+        for i, a in enumerate(systems)
+        for j, b in enumerate(systems[:i])
+    }
+    better = _find_better(systems, pairs, seed=seed, alpha=alpha)
+    return {
+        name: frozenset(rival for j in better[i] for rival in same[j])
+        for i, names in enumerate(same)
+        for name in names
+    }
+
+
+def _find_better(
+    systems: Sequence[_Prepared],
+    pairs: Mapping[tuple[int, int], _Prepared],
+    *,
+    seed: int,
+    alpha: float,
+) -> list[set[int]]:
+    """For each of some distinct systems, the places of those that are shown to be better."""
+    better: list[set[int]] = [set() for _ in systems]
+    places = [pair for pair, row in pairs.items() if row.stratum]
+    strata = np.array([pairs[pair].stratum for pair in places])
+    tails = {}
+    if places:
+        errors = np.array([pairs[pair].error for pair in places])
+        residuals = np.array([row.residuals for row in systems])
+        first, second = np.array(places).T
+        draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
+        blocks = _resample(systems[0].units, residuals, (first, second), seed=seed, draws=draws)
+        t = [np.abs(studentize(*block, errors)) for block in blocks]
+        for stratum in set(strata.tolist()):
+            chosen = strata == stratum
+            tail = Tail(np.concatenate([block[:, chosen].max(axis=1) for block in t]), sides=2)
+            members = [pairs[pair] for pair, keep in zip(places, chosen, strict=True) if keep]
+            tails[stratum] = tail, members
+    for (i, j), row in pairs.items():
+        if row.stratum:
+            tail, members = tails[row.stratum]
+            level = alpha * len(members) / len(pairs)
+            repeated = sum(repeat_variance(each.repeats) > 0 for each in members)
+            width = repeat_width(row.repeats, level / 2, repeated)
+            critical = tail.critical(level, len(row.sums) - 1)
+            is_shown = abs(row.mean) > math.hypot(critical * row.error, width)
+        else:
+            is_shown = not row.repeats and flip_share(row.sums) * len(pairs) <= alpha
+        if is_shown:
+            better[i if row.mean < 0 else j].add(j if row.mean < 0 else i)
+    return better
