@@ -102,8 +102,9 @@ PAGE_HEAD = """\
 `fusion-bench formats --markdown` writes this page from the table of layouts.
 [File formats](formats.md) lists the rules that all layouts share. A path is keys joined by dots:
 `[]` is each item of a list, in the order of the requests, `{}` is each value of an object, whose
-key is the query, and `?` is the only list of objects in an object. Layouts are tried in this
-order, and the first that fits an answer reads it."""
+key is the query, `*` is the only value of an object, `?` is the only list of objects in an object,
+and `a|b` is the first of two keys that is there. Layouts are tried in this order, those of
+judgments first if judgments are read, and the first that fits an answer reads it."""
 
 
 def format_section(layout: Layout) -> str:

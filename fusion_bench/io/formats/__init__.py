@@ -10,6 +10,7 @@ from typing import Any, Final
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
 from fusion_bench.io.formats._base import FORMATS, Format, register_format
+from fusion_bench.io.formats.ranklib import looks_like_ranklib
 from fusion_bench.io.formats.text_tables import looks_like_trec
 from fusion_bench.io.raw_files import (
     DEFAULT_LAYOUT,
@@ -54,6 +55,9 @@ def read_raw_table(
         UnknownNameError: No format of that name or suffix.
     """
     file_format = _find_format(path, layout) or _guess_format(path, kind)
+    is_text = layout.format is None and format_suffix(path) == ".txt"
+    if is_text and looks_like_ranklib(read_head(path).split("\n")):
+        file_format = FORMATS.find_plugin("ranklib")
     options = _list_options(path, file_format, layout)
     table = file_format.read_table(
         path, kind, has_ranks=has_ranks, columns=layout.columns, **options
@@ -121,6 +125,8 @@ def _guess_format(path: Path, kind: Kind) -> Format:
         read_bytes(path)  # says what is wrong with it
     elif looks_like_trec(path, kind, head.split("\n")):
         return FORMATS.find_plugin("trec")
+    elif looks_like_ranklib(head.split("\n")):
+        return FORMATS.find_plugin("ranklib")
     suffixes = {known for other in FORMATS.load_all().values() for known in other.suffixes}
     raise UnknownNameError(
         "file suffix",

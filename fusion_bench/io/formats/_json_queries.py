@@ -65,7 +65,7 @@ class QueryNamer:
         is_batch = any(ranked.number for ranked in lists)
         given: Sequence[Any] | None = _find_given_names(answer, where) if is_batch else None
         if given is None and len(lists) == 1 and query is not None:
-            return [lists[0].query or query]
+            return [names[0] or query]
         if given is None and (is_batch or names == [None]):
             given = self._take_requests(len(lists))
         if given is None and (not is_batch or None not in names):
@@ -127,7 +127,11 @@ def _find_given_names(answer: Answer, where: str) -> list[Any] | None:
     """The queries of a batch that are listed beside it."""
     holders = [each for each in (answer.envelope, answer.body) if isinstance(each, dict)]
     given = {key: each[key] for each in holders for key in QUERY_LISTS if key in each}
-    lists = [names for names in given.values() if isinstance(names, list)]
+    lists = [
+        names
+        for names in given.values()
+        if isinstance(names, list) and not any(isinstance(name, dict) for name in names)
+    ]
     if any(names != lists[0] for names in lists):
         raise DataError(f"{where}: {' and '.join(given)} do not name the same queries: keep one")
     return lists[0] if lists else None

@@ -42,6 +42,8 @@ from fusion_bench.util.formatting import is_encodable
 #: One document of one query: where it stands, query, document, score or grade, rank.
 Row: TypeAlias = tuple[int | str, str, str, Any, Any]
 
+#: The family of rerankers: documents numbered from 0 are indices of those that were sent.
+RERANKERS: Final = "rerankers"
 #: What a key of a hit of no one product may hold → its names.
 KEY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **COLUMN_NAMES,
@@ -350,9 +352,15 @@ class _RowReader:
                 raise DataError(f"{where}: {error}") from None
         if ranked.hits is None:
             raise DataError(f"{where}: no list of hits (found: {_describe_keys(ranked.owner)})")
-        ids = _find_sent_ids(answer.envelope, where)
+        holders = [ranked.owner] if ranked.number else []
+        ids = _find_sent_ids([*holders, answer.envelope], where)
         is_indexed = bool(answer.layout.index) and "document" not in self._hit_columns
-        if ids is None and is_indexed and ranked.hits:
+        paths = answer.layout.document[:1] if answer.layout.family == RERANKERS else ()
+        given = [find_value(hit, path) for hit in ranked.hits for path in paths]
+        is_counted = all(type(each) is int for each in given) and sorted(given) == [
+            *range(len(given))
+        ]
+        if ids is None and ranked.hits and (is_indexed or (given and is_counted)):
             raise DataError(
                 f"{where}: the answer names documents by index alone: wrap it with the ids that "
                 f'were sent, in their order: {{"qid": {json.dumps(query or "q1")}, '
@@ -467,6 +475,8 @@ class _RowReader:
         else:
             names = self._find_hit_names(hit, layout, where, ("document",))
             document = require_text(hit[names["document"]], "document", where)
+            if ids is not None and "document" not in self._hit_columns:
+                document = _match_sent_id(hit[names["document"]], ids, where)
         if layout.family == GENERAL:
             self._objects.setdefault(tuple(hit), []).append(hit)
         value, rank = _read_numbers(hit, names, place)
@@ -516,22 +526,45 @@ def _describe_keys(body: Any) -> str:  # noqa: ANN401 - any JSON
     return ", ".join(body) or "nothing" if isinstance(body, dict) else json.dumps(body)[:60]
 
 
-def _find_sent_ids(envelope: dict[str, Any], where: str) -> list[Any] | None:
+def _find_sent_ids(holders: Sequence[Any], where: str) -> list[Any] | None:
     """The ids of the documents that were sent to a reranker, beside its answer.
 
     Raises:
         DataError: One of them stands twice.
     """
-    ids = envelope.get("ids")
-    if ids is None and isinstance(envelope.get("documents"), list):
-        sent = [find_value(document, "id") for document in envelope["documents"]]
+    found = [holder["ids"] for holder in holders if isinstance(holder, dict) and "ids" in holder]
+    ids = found[0] if found else None
+    documents = holders[-1].get("documents")
+    if ids is None and isinstance(documents, list):
+        sent = [find_value(document, "id") for document in documents]
         ids = sent if NOTHING not in sent else None
-    if not isinstance(ids, list):
+    if not isinstance(ids, list) or any(isinstance(each, list) for each in ids):
         return None
     for name, count in Counter(map(str, ids)).items():
         if count > 1:
             raise DataError(f"{where}: ids: {name!r} stands twice: name each document once")
     return ids
+
+
+def _match_sent_id(given: Any, ids: Sequence[Any], where: str) -> str:  # noqa: ANN401 - any JSON
+    """One of the ids that were sent; a whole number that is none of them is an index.
+
+    Raises:
+        DataError: It is neither, or may be both.
+    """
+    is_id = given in ids or str(given) in map(str, ids)
+    if isinstance(given, int) and 0 <= given < len(ids):
+        if is_id and str(ids[given]) != str(given):
+            raise DataError(
+                f"{where}: {given} may be one of the ids that were sent, or an index of them: "
+                "remove 'ids', or name the key 'index'"
+            )
+        return _resolve_index(given, ids, where)
+    if not is_id:
+        raise DataError(
+            f"{where}: document {json.dumps(given)} is none of the {len(ids)} ids that were sent"
+        )
+    return str(given)
 
 
 def _resolve_index(index: object, ids: Sequence[Any], where: str) -> str:

@@ -45,7 +45,8 @@ class Layout:
 
     A path is keys joined by dots. In ``lists`` the step ``[]`` is each item of a list (the answers
     of a batch, in the order of its requests), ``{}`` is each value of an object (its key is the
-    query), and ``?`` is the only list of objects in an object. An empty path is the whole answer.
+    query), ``*`` is the only value of an object, ``?`` its only list of objects, and ``a|b`` the
+    first of two keys that is there. An empty path is the whole answer.
 
     Attributes:
         name: What ``fusion-bench formats`` calls it.
@@ -54,15 +55,19 @@ class Layout:
         lists: Paths of the lists of hits; the first that leads to one counts.
         source: Address of the page that describes it.
         form: What is at the path: a list of ``hits`` (objects, pairs of document and score, or
-            ids), ``flat`` (``{document: score}``, pairs or ids), ``columns`` (an object of
-            parallel lists, or of lists of such lists for a batch), or ``table`` (a list of rows).
+            ids), ``flat`` (``{document: score}``, pairs or ids), ``keyed`` (``{document: {…}}``,
+            where ``{}`` is the path of the document), ``graded`` (``{grade: [ids]}``), ``ids`` (an
+            id, ids, or lists of ids), ``rows`` (objects that name their queries themselves, with
+            what is beside the list), ``columns`` (an object of parallel lists, or of lists of such
+            lists for a batch), or ``table`` (a list of rows).
         columns: Path of the names of a table's columns.
         kind: What it can be read as; None = a run or judgments.
         has: Paths that the answer has.
         has_not: Paths that it has not.
         hit: Paths that each hit has; ``a|b`` is one of two.
         hit_not: Paths that no hit has.
-        query: Paths of the query's id, in an item of a batch or beside the answer.
+        query: Paths of the query's id, in an item of a batch or beside the answer. With a ``[]``
+            it leads to several queries, each of which has the list.
         document: Paths of the document's id in a hit. The usual names follow, here and below.
         score: Paths of the score.
         distance: Paths of a score that is a distance: the smallest is the best.
@@ -71,7 +76,8 @@ class Layout:
         rank: Paths of the rank.
         index: Path of the document's place among the ``ids`` that were sent; empty = none.
         ordered: Whether hits without a score are in their order.
-        binary: Whether, read as judgments, a hit without a grade has grade 1.
+        binary: Whether, read as judgments, a hit without a grade has grade 1; if the row has paths
+            of the grade, no usual name is one.
         incomplete: Path that is true, or not 0, in an answer that is not whole → what it says; a
             path after ``!`` is false there.
         refuse: Why it cannot be read; empty = it can.
@@ -84,7 +90,7 @@ class Layout:
     family: str
     lists: tuple[str, ...]
     source: str = ""
-    form: Literal["hits", "flat", "columns", "table"] = "hits"
+    form: Literal["hits", "flat", "keyed", "graded", "ids", "rows", "columns", "table"] = "hits"
     columns: str = ""
     kind: Kind | None = None
     has: tuple[str, ...] = ()
@@ -109,8 +115,8 @@ class Layout:
     @cached_property
     def heads(self) -> frozenset[str]:
         """The keys of which an answer has one; empty = any may."""
-        heads = frozenset(path.partition(".")[0] for path in self.lists)
-        return frozenset() if heads & {"", "[]", "{}", "?"} else heads
+        heads = frozenset(key for path in self.lists for key in path.partition(".")[0].split("|"))
+        return frozenset() if heads & {"", "[]", "{}", "*", "?"} else heads
 
     @cached_property
     def hit_names(self) -> Mapping[str, tuple[str, ...]]:
@@ -121,9 +127,10 @@ class Layout:
             "grade": self.grade,
             "rank": self.rank,
         }
+        usual = {**HIT_NAMES, "grade": () if self.binary and self.grade else HIT_NAMES["grade"]}
         return {
             role: tuple(dict.fromkeys([*(name.lower() for name in own.get(role, ())), *names]))
-            for role, names in HIT_NAMES.items()
+            for role, names in usual.items()
         }
 
     @cached_property

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any, Final, NamedTuple
 
+from fusion_bench.data.document_rows import COLUMN_NAMES
 from fusion_bench.errors import DataError
 from fusion_bench.io.layouts import GENERAL, Layout, load_layouts
 from fusion_bench.io.raw_files import Kind
@@ -32,11 +33,11 @@ MISSING: Final = {
 LEAST_ERROR: Final = 400
 
 #: Keys around an answer as it came.
-WRAPPERS: Final = ("response", "body", "result", "answer", "output")
+WRAPPERS: Final = ("response", "body", "result", "answer", "output", "data")
 #: Keys that name a list or an answer, so that they alone are no ids of queries.
 RESERVED: Final = frozenset(
     {*WRAPPERS, "hits", "results", "documents", "docs", "passages", "candidates", "matches"}
-    | {"points", "ranking", "judgments", "data", "responses"}
+    | {"points", "ranking", "judgments", "responses"}
 )
 
 #: Stands for a value that is not there.
@@ -140,12 +141,13 @@ def _match_layout(
 
 @cache
 def _order_layouts(kind: Kind) -> tuple[Layout, ...]:
-    """The rows as they are tried: those of the other kind last, before the general ones."""
-    return tuple(
-        sorted(
-            load_layouts(), key=lambda each: (each.family == GENERAL, each.kind not in {None, kind})
-        )
-    )
+    """The layouts of judgments first if they are wanted; those of no one product come last."""
+
+    def rate(layout: Layout) -> tuple[bool, bool, bool]:
+        is_other = layout.kind not in {None, kind}
+        return layout.family == GENERAL, is_other, layout.kind != "qrels"
+
+    return tuple(sorted(load_layouts(), key=rate))
 
 
 def _peel(body: Any) -> Iterator[Any]:  # noqa: ANN401 - any JSON
@@ -164,7 +166,8 @@ def find_lists(layout: Layout, body: Any) -> list[FoundList] | None:  # noqa: AN
         return None
     if not _has_all(body, layout.has) or any(_has(body, path) for path in layout.has_not):
         return None
-    if layout.form == "flat" and isinstance(body, dict) and body.keys() <= RESERVED:
+    is_mapping = layout.lists[:1] != () and layout.lists[0].startswith("{}")
+    if is_mapping and isinstance(body, dict) and body.keys() <= RESERVED:
         return None
     for path in layout.lists:
         found = _read_forms(layout, _follow(body, path), body)
@@ -188,20 +191,26 @@ def _follow(body: Any, path: str) -> list[_Spot]:  # noqa: ANN401 - any JSON
     """What a path of a layout leads to; several values where it has a ``[]`` or a ``{}``."""
     spots = [_Spot(body, body)]
     for step in path.split(".") if path else ():
-        if step in {"[]", "{}"}:
+        if step in {"[]", "{}", "*"}:
             spots = [child for spot in spots for child in _list_children(spot, step)]
         elif step == "?":
             spots = [spot._replace(value=_find_only_list(spot.value)) for spot in spots]
         else:
-            spots = [spot._replace(value=find_value(spot.value, step)) for spot in spots]
+            spots = [spot._replace(value=_find_any(spot.value, step)) for spot in spots]
     return spots
+
+
+def _find_any(value: Any, step: str) -> Any:  # noqa: ANN401 - any JSON
+    """The value at the first key that is there, of keys between bars."""
+    found = (find_value(value, key) for key in step.split("|"))
+    return next((each for each in found if each is not NOTHING), NOTHING)
 
 
 def _list_children(spot: _Spot, step: str) -> Iterator[_Spot]:
     if step == "[]" and isinstance(spot.value, list):
         for number, item in enumerate(spot.value, start=1):
             yield spot._replace(value=item, owner=item, number=number)
-    elif step == "{}" and isinstance(spot.value, dict):
+    elif step != "[]" and isinstance(spot.value, dict) and (step == "{}" or len(spot.value) == 1):
         for key, value in spot.value.items():
             yield spot._replace(value=value, owner=value, query=key)
 
@@ -222,13 +231,42 @@ def _read_forms(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList
         return [found for spot in spots for found in _read_columns(layout, spot)]
     if layout.form == "table":
         return [FoundList(_read_table(layout, spot.value, body), *spot[1:]) for spot in spots]
-    read = _read_flat if layout.form == "flat" else _read_hits
-    return [FoundList(read(layout, spot.value), *spot[1:]) for spot in spots]
+    if layout.form == "rows":
+        return _read_rows(layout, spots, body)
+    read = LIST_READERS[layout.form]
+    found = [FoundList(read(layout, spot.value), *spot[1:]) for spot in spots]
+    paths = [path for path in layout.query if "[]" in path]
+    return [each for ranked in found for each in _repeat_list(ranked, paths)] if paths else found
+
+
+def _repeat_list(ranked: FoundList, paths: Sequence[str]) -> Iterator[FoundList]:
+    """The list once for each query of the first path that has some; as it is if none has."""
+    spots = ([spot.value for spot in _follow(ranked.owner, path)] for path in paths)
+    names = ([each for each in values if isinstance(each, str | int)] for values in spots)
+    for name in dict.fromkeys(next(filter(None, names), [None])):
+        yield ranked if name is None else ranked._replace(query=str(name))
+
+
+def _read_rows(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList]:  # noqa: ANN401 - any JSON
+    """One list a query, of rows that name it themselves or stand in an object that does."""
+    groups: dict[str | None, list[dict[str, Any]]] = {}
+    for spot in spots:
+        around = spot.owner if spot.owner is not body and isinstance(spot.owner, dict) else {}
+        value = [spot.value] if isinstance(spot.value, dict) else spot.value
+        for row in _read_hits(layout, value) or ():
+            cells = {**around, **row}
+            names = [find_value(cells, path) for path in (*layout.query, *COLUMN_NAMES["query"])]
+            name = next((each for each in names if isinstance(each, str | int)), None)
+            groups.setdefault(None if name is None else str(name), []).append(cells)
+    return [FoundList(rows, body, name) for name, rows in groups.items()]
 
 
 def _read_hits(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
     if not isinstance(value, list):
         return None
+    indices = [find_value(hit, layout.index) for hit in value if layout.index]
+    if indices and all(isinstance(each, str) and not each.isdigit() for each in indices):
+        return None  # they are ids
     for hit in value if layout.hit or layout.hit_not else ():
         if not _has_all(hit, layout.hit) or any(_has(hit, path) for path in layout.hit_not):
             return None
@@ -244,14 +282,45 @@ def _has(value: Any, path: str) -> bool:  # noqa: ANN401 - any JSON
     return find_value(value, path) is not NOTHING
 
 
-def _read_flat(_layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+def _read_flat(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
     """Pairs of document and score, or ids; None where there are other things."""
     if isinstance(value, dict):
         is_flat = not any(isinstance(each, dict | list) for each in value.values())
         return list(value.items()) if is_flat else None
     if isinstance(value, list):
         return None if any(isinstance(each, dict) for each in value) else value
-    return None
+    return [] if value is None and layout.kind == "qrels" else None
+
+
+def _read_keyed(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+    """One object a hit, with the key of the document under the name ``{}``."""
+    if not isinstance(value, dict) or not all(isinstance(each, dict) for each in value.values()):
+        return None
+    return _read_hits(layout, [{"{}": key, **each} for key, each in value.items()])
+
+
+def _read_graded(_layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+    """Pairs of document and grade, from ``{grade: [ids]}``."""
+    if not isinstance(value, dict) or not all(isinstance(each, list) for each in value.values()):
+        return None
+    return [(document, grade) for grade, ids in value.items() for document in ids]
+
+
+def _read_ids(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
+    """The ids in a list, and in the lists in it; None where there are other things."""
+    if isinstance(value, list):
+        parts = [_read_ids(layout, each) for each in value]
+        return None if None in parts else [each for part in parts for each in part or ()]
+    return [value] if isinstance(value, str | int) else None
+
+
+LIST_READERS: Final[Mapping[str, Callable[[Layout, Any], Sequence[Any] | None]]] = {
+    "hits": _read_hits,
+    "flat": _read_flat,
+    "keyed": _read_keyed,
+    "graded": _read_graded,
+    "ids": _read_ids,
+}
 
 
 def _read_table(layout: Layout, value: Any, body: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -92,6 +93,15 @@ def test_a_broken_file_of_a_layout_is_refused_with_the_reason(name: str, tmp_pat
     assert "\n" not in str(error.value)
 
 
+@pytest.mark.parametrize("name", [each.name for each in LAYOUTS.values() if each.kind])
+def test_a_layout_of_one_kind_is_not_read_as_the_other(name: str, tmp_path: Path) -> None:
+    path = written(tmp_path / "a.jsonl", LAYOUTS[name].sample)
+    load = load_run if kind_of(LAYOUTS[name]) == "qrels" else load_qrels
+    title = re.escape(LAYOUTS[name].title)
+    with pytest.raises(DataError, match=f"{title}, and|no known layout|names no query"):
+        load(path)
+
+
 def test_every_layout_has_a_broken_file_and_a_source() -> None:
     assert set(BROKEN) == set(LAYOUTS)
     for layout in LAYOUTS.values():
@@ -118,3 +128,29 @@ def test_the_command_prints_the_table_and_one_layout(capsys: pytest.CaptureFixtu
     assert LAYOUTS["qdrant-query"].sample.strip() in capsys.readouterr().out
     assert main(["formats", "qdrant"]) == 2
     assert "qdrant-query" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("ids", "hits", "reason"),
+    [
+        (None, [{"id": 0, "text": "a", "score": 2}], "names documents by index alone"),
+        (
+            ["1", "0"],
+            [{"id": 0, "score": 2}],
+            "0 may be one of the ids that were sent",
+        ),
+        (["d1"], [{"id": "d2", "score": 2}], 'document "d2" is none of the 1 ids'),
+    ],
+)
+def test_numbers_of_documents_that_a_reranker_was_sent(
+    ids: list[str] | None, hits: list[object], reason: str, tmp_path: Path
+) -> None:
+    sent = {} if ids is None else {"ids": ids}
+    path = written(tmp_path / "a.jsonl", json.dumps({"qid": "q1", **sent, "response": hits}))
+    with pytest.raises(DataError, match=re.escape(reason)):
+        load_run(path)
+
+
+def test_a_whole_number_that_is_no_id_is_an_index(tmp_path: Path) -> None:
+    item = {"qid": "q1", "ids": ["d1", "d2"], "response": {"response": [{"id": 1, "score": 2}]}}
+    assert load_run(written(tmp_path / "a.json", json.dumps(item))).to_dict() == {"q1": {"d2": 2}}
