@@ -32,6 +32,8 @@ __all__ = [
     "source_name",
 ]
 
+#: Suffixes of what only the library that wrote it reads.
+PACKED: Final = frozenset({".lz4", ".npz", ".npy", ".lst", ".pkl", ".pickle", ".pt"})
 #: What a folder holds: one answer of a search engine a file.
 FOLDER_FORMAT: Final = "json"
 
@@ -127,6 +129,11 @@ def _guess_format(path: Path, kind: Kind) -> Format:
         return FORMATS.find_plugin("trec")
     elif looks_like_ranklib(head.split("\n")):
         return FORMATS.find_plugin("ranklib")
+    if format_suffix(path) in PACKED:
+        raise DataError(
+            f"{path}: a packed file is not read: save it as JSON from the library that wrote it, "
+            'as in ranx: run.save("run.json")'
+        )
     suffixes = {known for other in FORMATS.load_all().values() for known in other.suffixes}
     raise UnknownNameError(
         "file suffix",

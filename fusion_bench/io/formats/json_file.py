@@ -44,12 +44,16 @@ Row: TypeAlias = tuple[int | str, str, str, Any, Any]
 
 #: The family of rerankers: documents numbered from 0 are indices of those that were sent.
 RERANKERS: Final = "rerankers"
+#: The family of traces, in which a query may be searched again.
+TRACES: Final = "traces"
 #: What a key of a hit of no one product may hold → its names.
 KEY_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **COLUMN_NAMES,
     "document": (*COLUMN_NAMES["document"], "id", "_id"),
     "score": (*COLUMN_NAMES["score"], "_score"),
 }
+#: Words of the longest id; more are the text of a document.
+MOST_WORDS: Final = 12
 #: What a reader of either kind needs.
 NEEDS: Final = {"run": "a ranked list is", "qrels": "judgments are"}
 
@@ -327,6 +331,8 @@ class _RowReader:
                 f"named by the query's id{hint}"
             )
         is_second = self._places.setdefault(query, place) != place
+        if is_second and answer.layout.family == TRACES:
+            raise DataError(f"{where}: the query {query!r} has two spans with lists: keep one")
         if is_second:
             self._joined[query] = None
         for hit in self._read_hits(hits, ids, answer.layout, where):
@@ -430,14 +436,15 @@ class _RowReader:
                         f"{where}: {json.dumps(hit)[:60]} is no pair of document and score"
                     )
                 rank = None if isinstance(hit, tuple) else place
-                yield require_text(hit[0], "document", where), hit[1], rank
+                yield _require_id(hit[0], where), hit[1], rank
             else:
-                yield require_text(hit, "document", where), default, place
+                yield _require_id(hit, where), default, place
 
     def _expand_hits(self, hits: Sequence[Any], layout: Layout) -> list[Any]:
         """The hits with what is inside of their objects beside their own keys, as ``outer.inner``.
 
-        A key of a score that is null in every hit is none if another key has scores.
+        A key of an id or a score that is null in every hit is none if another key has values, or
+        the hits are in their order.
         """
         paths = [*layout.nested, *(name for name in self._hit_columns.values() if "." in name)]
         expanded = []
@@ -446,13 +453,13 @@ class _RowReader:
             inner = {path: cell for path, cell in found if cell is not NOTHING}
             expanded.append(hit | inner if inner else hit)
         objects = [hit for hit in expanded if isinstance(hit, dict)]
-        names = {
-            name
-            for name in layout.hit_names[VALUE_ROLES[self.kind]]
-            if name in (objects[0] if objects else ())
-        }
-        null = {name for name in names if all(hit.get(name) is None for hit in objects)}
-        if not null or null == names:
+        null: set[str] = set()
+        for role in ("document", VALUE_ROLES[self.kind]):
+            names = {name for name in layout.hit_names[role] if objects and name in objects[0]}
+            empty = {name for name in names if all(hit.get(name) is None for hit in objects)}
+            if empty != names or (layout.ordered and role != "document"):
+                null |= empty
+        if not null:
             return expanded
         return [
             {key: cell for key, cell in hit.items() if key not in null}
@@ -474,7 +481,7 @@ class _RowReader:
             names = self._find_hit_names(hit, layout, where, ())
         else:
             names = self._find_hit_names(hit, layout, where, ("document",))
-            document = require_text(hit[names["document"]], "document", where)
+            document = _require_id(hit[names["document"]], where)
             if ids is not None and "document" not in self._hit_columns:
                 document = _match_sent_id(hit[names["document"]], ids, where)
         if layout.family == GENERAL:
@@ -518,6 +525,21 @@ class _RowReader:
         return self._hit_names[keys]
 
 
+def _require_id(value: object, where: str) -> str:
+    """A document's id.
+
+    Raises:
+        DataError: It is none, or it is the text of a document.
+    """
+    document = require_text(value, "document", where)
+    if len(document.split()) > MOST_WORDS:
+        raise DataError(
+            f"{where}: {document[:40] + '…'!r} is a text, and a document's id is needed: write the "
+            "id of each document"
+        )
+    return document
+
+
 def _list_cells(objects: Sequence[Mapping[str, Any]], name: str) -> list[Any]:
     return [each[name] for each in objects]
 
@@ -537,7 +559,7 @@ def _find_sent_ids(holders: Sequence[Any], where: str) -> list[Any] | None:
     documents = holders[-1].get("documents")
     if ids is None and isinstance(documents, list):
         sent = [find_value(document, "id") for document in documents]
-        ids = sent if NOTHING not in sent else None
+        ids = None if NOTHING in sent or None in sent else sent
     if not isinstance(ids, list) or any(isinstance(each, list) for each in ids):
         return None
     for name, count in Counter(map(str, ids)).items():

@@ -45,8 +45,10 @@ class Layout:
 
     A path is keys joined by dots. In ``lists`` the step ``[]`` is each item of a list (the answers
     of a batch, in the order of its requests), ``{}`` is each value of an object (its key is the
-    query), ``*`` is the only value of an object, ``?`` its only list of objects, and ``a|b`` the
-    first of two keys that is there. An empty path is the whole answer.
+    query), ``*`` is the only value of an object in which the rest of the path leads to a list,
+    ``?`` its only list of objects, ``@`` the attributes of a span as nested objects if they have
+    the rest of the path, and ``a|b`` the first of two keys that is there. An empty path is the
+    whole answer.
 
     Attributes:
         name: What ``fusion-bench formats`` calls it.
@@ -64,7 +66,8 @@ class Layout:
         kind: What it can be read as; None = a run or judgments.
         has: Paths that the answer has.
         has_not: Paths that it has not.
-        hit: Paths that each hit has; ``a|b`` is one of two.
+        hit: Paths that each hit has; ``a|b`` is one of two. ``[1]`` is the second of a pair, whose
+            first is an object.
         hit_not: Paths that no hit has.
         query: Paths of the query's id, in an item of a batch or beside the answer. With a ``[]``
             it leads to several queries, each of which has the list.
@@ -116,7 +119,7 @@ class Layout:
     def heads(self) -> frozenset[str]:
         """The keys of which an answer has one; empty = any may."""
         heads = frozenset(key for path in self.lists for key in path.partition(".")[0].split("|"))
-        return frozenset() if heads & {"", "[]", "{}", "*", "?"} else heads
+        return frozenset() if heads & {"", "[]", "{}", "*", "?", "@"} else heads
 
     @cached_property
     def hit_names(self) -> Mapping[str, tuple[str, ...]]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -39,6 +42,9 @@ RESERVED: Final = frozenset(
     {*WRAPPERS, "hits", "results", "documents", "docs", "passages", "candidates", "matches"}
     | {"points", "ranking", "judgments", "responses"}
 )
+
+#: Keys of an export of spans, of which those of other kinds than a layout's are left out.
+SPANS: Final = frozenset({"resourceSpans", "resource_spans"})
 
 #: Stands for a value that is not there.
 NOTHING: Final = object()
@@ -170,12 +176,13 @@ def find_lists(layout: Layout, body: Any) -> list[FoundList] | None:  # noqa: AN
     if is_mapping and isinstance(body, dict) and body.keys() <= RESERVED:
         return None
     for path in layout.lists:
-        found = _read_forms(layout, _follow(body, path), body)
+        spots = _follow([_Spot(body, body)], path.split(".") if path else [])
+        found = _read_forms(layout, spots, body)
         if any(each.hits or (not layout.hit and each.hits is not None) for each in found):
             is_mapped = any(each.query is not None for each in found)
             if not is_mapped or all(each.hits is not None for each in found):
                 return found
-    return None
+    return [] if isinstance(body, dict) and layout.heads & SPANS & body.keys() else None
 
 
 class _Spot(NamedTuple):
@@ -187,17 +194,86 @@ class _Spot(NamedTuple):
     number: int = 0
 
 
-def _follow(body: Any, path: str) -> list[_Spot]:  # noqa: ANN401 - any JSON
+def _follow(spots: list[_Spot], steps: Sequence[str]) -> list[_Spot]:
     """What a path of a layout leads to; several values where it has a ``[]`` or a ``{}``."""
-    spots = [_Spot(body, body)]
-    for step in path.split(".") if path else ():
-        if step in {"[]", "{}", "*"}:
+    for at, step in enumerate(steps):
+        if step in {"[]", "{}"}:
             spots = [child for spot in spots for child in _list_children(spot, step)]
+        elif step == "*":
+            return [found for spot in spots for found in _follow_only(spot, steps[at + 1 :])]
+        elif step == "@":
+            spans = [(spot, nest_attributes(spot.value)) for spot in spots]
+            return [
+                spot._replace(value=value, owner=cells)
+                for spot, cells in spans
+                if (value := _find_any(cells, ".".join(steps[at + 1 :]))) is not NOTHING
+            ]
         elif step == "?":
             spots = [spot._replace(value=_find_only_list(spot.value)) for spot in spots]
         else:
             spots = [spot._replace(value=_find_any(spot.value, step)) for spot in spots]
     return spots
+
+
+def _follow_only(spot: _Spot, steps: Sequence[str]) -> list[_Spot]:
+    """What the rest of a path leads to in the only value of an object where it leads to a list.
+
+    Raises:
+        DataError: There are several.
+    """
+    cells = spot.value if isinstance(spot.value, dict) else {}
+    found = {
+        key: _follow([spot._replace(value=cell, owner=cell)], steps) for key, cell in cells.items()
+    }
+    full = [
+        key for key, spots in found.items() if any(isinstance(s.value, dict | list) for s in spots)
+    ]
+    if len(full) > 1:
+        raise DataError(f"it has several lists, under {', '.join(map(repr, full))}: keep one")
+    return found[full[0]] if full else []
+
+
+#: The key of an attribute of an item in a list: ``retrieval.documents.0.document.id``.
+ITEM_KEY: Final = re.compile(r"(.+?)\.(\d+)\.(.+)")
+
+
+def nest_attributes(attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - any JSON
+    """The attributes of a span: numbered keys as lists of objects, lists in JSON text as lists.
+
+    Args:
+        attributes: An object, or a list of ``{"key": …, "value": {"stringValue": …}}``.
+    """
+    if isinstance(attributes, list):
+        attributes = _decode_value({"kvlistValue": {"values": attributes}})
+    nested: dict[str, Any] = {}
+    items: dict[str, dict[int, dict[str, Any]]] = {}
+    for key, cell in attributes.items() if isinstance(attributes, dict) else ():
+        if match := ITEM_KEY.fullmatch(key):
+            items.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = cell
+        else:
+            nested[key] = _parse_list(cell)
+    return nested | {key: [each[at] for at in sorted(each)] for key, each in items.items()}
+
+
+def _decode_value(value: Any) -> Any:  # noqa: ANN401 - any JSON
+    """The value that OpenTelemetry's JSON wraps in an object with its type."""
+    kind, cell = next(iter(value.items())) if isinstance(value, dict) and value else ("", value)
+    if kind not in {"arrayValue", "kvlistValue"}:
+        return cell
+    given = find_value(cell, "values")
+    values = given if isinstance(given, list) else []
+    if kind == "arrayValue":
+        return [_decode_value(each) for each in values]
+    return {
+        str(find_value(each, "key")): _decode_value(find_value(each, "value")) for each in values
+    }
+
+
+def _parse_list(cell: Any) -> Any:  # noqa: ANN401 - any JSON
+    """The list of objects that a text is, or the value as it is."""
+    with suppress(ValueError, RecursionError):
+        return json.loads(cell) if isinstance(cell, str) and cell.startswith("[{") else cell
+    return cell
 
 
 def _find_any(value: Any, step: str) -> Any:  # noqa: ANN401 - any JSON
@@ -210,7 +286,7 @@ def _list_children(spot: _Spot, step: str) -> Iterator[_Spot]:
     if step == "[]" and isinstance(spot.value, list):
         for number, item in enumerate(spot.value, start=1):
             yield spot._replace(value=item, owner=item, number=number)
-    elif step != "[]" and isinstance(spot.value, dict) and (step == "{}" or len(spot.value) == 1):
+    elif step == "{}" and isinstance(spot.value, dict):
         for key, value in spot.value.items():
             yield spot._replace(value=value, owner=value, query=key)
 
@@ -241,7 +317,8 @@ def _read_forms(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList
 
 def _repeat_list(ranked: FoundList, paths: Sequence[str]) -> Iterator[FoundList]:
     """The list once for each query of the first path that has some; as it is if none has."""
-    spots = ([spot.value for spot in _follow(ranked.owner, path)] for path in paths)
+    start = _Spot(ranked.owner, ranked.owner)
+    spots = ([spot.value for spot in _follow([start], path.split("."))] for path in paths)
     names = ([each for each in values if isinstance(each, str | int)] for values in spots)
     for name in dict.fromkeys(next(filter(None, names), [None])):
         yield ranked if name is None else ranked._replace(query=str(name))
@@ -267,10 +344,17 @@ def _read_hits(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN
     indices = [find_value(hit, layout.index) for hit in value if layout.index]
     if indices and all(isinstance(each, str) and not each.isdigit() for each in indices):
         return None  # they are ids
-    for hit in value if layout.hit or layout.hit_not else ():
+    hits: list[Any] = [_join_pair(hit) for hit in value] if "[1]" in layout.hit else value
+    for hit in hits if layout.hit or layout.hit_not else ():
         if not _has_all(hit, layout.hit) or any(_has(hit, path) for path in layout.hit_not):
             return None
-    return value
+    return hits
+
+
+def _join_pair(hit: Any) -> Any:  # noqa: ANN401 - any JSON
+    """A pair of an object and a score as the object with the score under ``[1]``."""
+    is_pair = isinstance(hit, list) and len(hit) == 2 and isinstance(hit[0], dict)
+    return {**hit[0], "[1]": hit[1]} if is_pair else hit
 
 
 def _has_all(value: Any, paths: tuple[str, ...]) -> bool:  # noqa: ANN401 - any JSON
