@@ -2,4 +2,4 @@
 
 __version__ = "0.1.0"
 #: Raised whenever the same files and the same configuration may give another number.
-ENGINE = 2
+ENGINE = 3
