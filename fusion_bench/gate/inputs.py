@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +212,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         lists={
             part: ListDescription(
                 roles=tuple(sorted(specs[part].roles)),
-                read_options=asdict(specs[part].read_options),
+                read_options=specs[part].read_options.settings,
                 score_space=getattr(specs[part], "score_space", None),
                 trials=dataset.repeat_counts.get(part, 1),
             )
