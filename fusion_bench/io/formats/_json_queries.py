@@ -12,11 +12,9 @@ from fusion_bench.data.document_rows import COLUMN_NAMES
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import match_columns
 from fusion_bench.io.json_objects import parse_object, require_text
-from fusion_bench.io.layouts.lists import Answer, FoundList, find_value
+from fusion_bench.io.layouts.lists import QUERY_LISTS, Answer, FoundList, find_value
 from fusion_bench.io.raw_files import ColumnNames, read_text
 
-#: Keys of the ids of the queries that a batch asked, in the order of its answers.
-QUERY_LISTS: Final = ("queries", "qids", "query_ids")
 #: Names of a query that are no text of it.
 QUERY_IDS: Final = tuple(name for name in COLUMN_NAMES["query"] if "id" in name)
 
@@ -126,7 +124,7 @@ def _find_text(
 def _find_given_names(answer: Answer, where: str) -> list[Any] | None:
     """The queries of a batch that are listed beside it."""
     holders = [each for each in (answer.envelope, answer.body) if isinstance(each, dict)]
-    given = {key: each[key] for each in holders for key in QUERY_LISTS if key in each}
+    given = {key: each[key] for each in holders for key in each if key in QUERY_LISTS}
     lists = [
         names
         for names in given.values()

@@ -12,12 +12,17 @@ from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.document_rows import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
+from fusion_bench.data.document_rows import (
+    COLUMN_NAMES,
+    ID_ROLES,
+    VALUE_ROLES,
+    is_blank,
+    is_distance,
+)
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import (
     Attempt,
     find_columns,
-    is_distance,
     list_guesses,
     match_columns,
     propose_columns,
@@ -36,7 +41,7 @@ from fusion_bench.io.layouts.lists import (
     open_envelope,
     refuse_incomplete,
 )
-from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, tabulate
+from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, drop_unjudged, tabulate
 from fusion_bench.util.formatting import is_encodable
 
 #: One document of one query: where it stands, query, document, score or grade, rank.
@@ -83,7 +88,7 @@ def read_uniform_objects(
     for ids in (column["query"], column["document"]):
         if set(map(type, ids)) != {str} or not is_encodable("".join(ids)):
             return None
-    if kind == "qrels" and (None in column["value"] or "" in column["value"]):
+    if kind == "qrels" and any(map(is_blank, column["value"])):
         return None
     if None in column.get("rank", ()):
         del column["rank"]
@@ -101,6 +106,7 @@ def read_table(
     has_ranks: bool,
     columns: ColumnNames,
     requests: Sequence[str] = (),
+    encoding: str | None = None,
 ) -> RawTable:
     """Read rows such as ``{"query": "q1", "document": "d1", "score": 0.5}``, or ranked lists.
 
@@ -108,7 +114,7 @@ def read_table(
     how a file is read: what is in it does. ``requests`` are the queries of the lists that name
     none, in their order.
     """
-    items = list(read_items(path))
+    items = list(read_items(path, encoding))
 
     def read(columns: ColumnNames) -> RawTable:
         table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
@@ -172,14 +178,13 @@ class _RowReader:
                 f"{len(self._joined)} queries have several lists, such as "
                 f"{next(iter(self._joined))!r}: the lists of a query are read as one, by score"
             )
-        if self.kind == "qrels":
-            rows = self._drop_unjudged(rows)
         lines, queries, documents, values, ranks = map(
             list, zip(*rows, strict=True) if rows else [()] * 5
         )
         has_order = bool(rows) and None not in ranks
-        is_order_only = has_order and all(value is None for value in values)
-        return RawTable(
+        is_run = self.kind == "run"
+        is_order_only = is_run and has_order and all(value is None for value in values)
+        table = RawTable(
             queries=queries,
             documents=documents,
             values=None if is_order_only else values,
@@ -189,17 +194,7 @@ class _RowReader:
             lower_is_better=not is_order_only and self.directions == {True},
             notes=tuple(dict.fromkeys(self._notes)),
         )
-
-    def _drop_unjudged(self, rows: list[Row]) -> list[Row]:
-        graded = [row for row in rows if row[3] not in (None, "")]
-        if rows and not graded:
-            raise DataError(f"{self.path}: no row has a grade: at least one is needed")
-        if len(graded) < len(rows):
-            count = len(rows) - len(graded)
-            self._notes.append(
-                f"{count} rows have a blank grade and are left out: they are unjudged"
-            )
-        return graded
+        return drop_unjudged(table, str(self.path)) if self.kind == "qrels" else table
 
     def _settle_direction(self) -> None:
         """Find by the order of hits whether scores are distances, where their name does not say it.
@@ -353,7 +348,7 @@ class _RowReader:
         if ranked.hits is None:
             raise DataError(f"{where}: no list of hits (found: {_describe_keys(ranked.owner)})")
         holders = [ranked.owner] if ranked.number else []
-        ids = _find_sent_ids([*holders, answer.envelope], where)
+        ids = _find_sent_ids([*holders, answer.envelope], ranked.number, where)
         is_indexed = bool(answer.layout.index) and "document" not in self._hit_columns
         paths = answer.layout.document[:1] if answer.layout.family == RERANKERS else ()
         given = [find_value(hit, path) for hit in ranked.hits for path in paths]
@@ -526,8 +521,10 @@ def _describe_keys(body: Any) -> str:  # noqa: ANN401 - any JSON
     return ", ".join(body) or "nothing" if isinstance(body, dict) else json.dumps(body)[:60]
 
 
-def _find_sent_ids(holders: Sequence[Any], where: str) -> list[Any] | None:
+def _find_sent_ids(holders: Sequence[Any], number: int, where: str) -> list[Any] | None:
     """The ids of the documents that were sent to a reranker, beside its answer.
+
+    A batch has them in each answer, or a list of such lists beside all.
 
     Raises:
         DataError: One of them stands twice.
@@ -538,6 +535,8 @@ def _find_sent_ids(holders: Sequence[Any], where: str) -> list[Any] | None:
     if ids is None and isinstance(documents, list):
         sent = [find_value(document, "id") for document in documents]
         ids = sent if NOTHING not in sent else None
+    if number and isinstance(ids, list) and len(ids) >= number and isinstance(ids[0], list):
+        ids = ids[number - 1]
     if not isinstance(ids, list) or any(isinstance(each, list) for each in ids):
         return None
     for name, count in Counter(map(str, ids)).items():
