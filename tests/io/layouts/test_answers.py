@@ -246,3 +246,9 @@ def test_a_grade_that_is_no_number_of_json_is_unjudged(tmp_path: Path) -> None:
 
 
 GRADES = {"d1": 1, "d2": math.nan, "d3": None, "d4": ""}
+
+
+@pytest.mark.parametrize("key", ["run", "results"])
+def test_the_lists_of_all_queries_may_stand_under_a_key(tmp_path: Path, key: str) -> None:
+    path = written(tmp_path / "a.json", json.dumps({"name": "bm25", key: {"q": FOUND}}))
+    assert load_run(path).to_dict() == {"q": FOUND}
