@@ -203,18 +203,16 @@ def match_columns(
         DataError: ``columns`` names one that is not there.
     """
     by_lower = {name.strip().lower(): name for name in reversed(names)}
-    mapped = {role: columns[role] for role in roles if role in columns}
-    for role, name in mapped.items():
-        if name not in names and name.strip().lower() not in by_lower:
+    given = {}
+    for role in [role for role in roles if role in columns]:
+        name = columns[role]
+        given[role] = name if name in names else by_lower.get(name.strip().lower(), "")
+        if given[role] not in names:
             remedy = "" if "grade" in roles else f"; of one list: --run-columns LIST:{role}=NAME"
             raise DataError(
                 f"{where}: columns.{role}: no column {name!r}{did_you_mean(name, names)} "
                 f"(found: {', '.join(names)}{remedy})"
             )
-    given = {
-        role: name if name in names else by_lower[name.strip().lower()]
-        for role, name in mapped.items()
-    }
     for role in roles:
         free = (name for name in names if name not in given.values())
         known = () if role in given else list_candidates(free, role, known_names)

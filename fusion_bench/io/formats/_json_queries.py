@@ -64,8 +64,9 @@ class QueryNamer:
         given: Sequence[Any] | None = _find_given_names(answer, where) if is_batch else None
         if given is None and len(lists) == 1 and query is not None:
             return [names[0] or query]
-        if given is None and (is_batch or names == [None]):
-            given = self._take_requests(len(lists))
+        if given is None and self.requests and (is_batch or names == [None]):
+            start, self.asked = self.asked, self.asked + len(lists)
+            given = self.requests[start : self.asked]
         if given is None and (not is_batch or None not in names):
             return names
         if given is None or len(given) != len(lists):
@@ -76,13 +77,6 @@ class QueryNamer:
                 f"{'none' if given is None else f'{len(given)} ids'})"
             )
         return [require_text(name, "query", where) for name in given]
-
-    def _take_requests(self, count: int) -> list[str] | None:
-        """The next of the queries that were asked; None if no requests were given."""
-        if not self.requests:
-            return None
-        start, self.asked = self.asked, self.asked + count
-        return list(self.requests[start : self.asked])
 
     def _find_inner(self, ranked: FoundList, answer: Answer, where: str) -> str | None:
         """The query that an item of a batch names itself."""

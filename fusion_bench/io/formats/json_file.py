@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
@@ -16,12 +16,12 @@ from fusion_bench.data.document_rows import (
     COLUMN_NAMES,
     ID_ROLES,
     VALUE_ROLES,
-    is_blank,
     is_distance,
 )
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import (
     Attempt,
+    complete_table,
     find_columns,
     list_guesses,
     match_columns,
@@ -88,13 +88,12 @@ def read_uniform_objects(
     for ids in (column["query"], column["document"]):
         if set(map(type, ids)) != {str} or not is_encodable("".join(ids)):
             return None
-    if kind == "qrels" and any(map(is_blank, column["value"])):
-        return None
     if None in column.get("rank", ()):
         del column["rank"]
     table = tabulate(column, [item.place for item in items], has_ranks=has_ranks)
-    lower_is_better = kind == "run" and is_distance(names.get("value", ""))
-    return replace(table, lower_is_better=lower_is_better, notes=notes)
+    with suppress(DataError):  # as above
+        return complete_table(table, kind, "", names, notes)
+    return None
 
 
 @register_format("json", ".json")
@@ -242,12 +241,18 @@ class _RowReader:
             yield self._read_row(item, names)
             return
         where = item.locate(self.path)
+        body, envelope = open_envelope(item.value)
         try:
-            answer = self._find_answer(item)
+            answer = match_answer(item.value, self.kind, has_query=item.query is not None)
+            if answer is None and item.query is not None and body:
+                bare = match_answer({item.query: body}, self.kind)
+                if bare is not None:
+                    self.bare[item.query] = where
+                    answer = bare._replace(envelope=envelope)
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
         if answer is None:
-            self._refuse_unknown(open_envelope(item.value)[0], where)
+            self._refuse_unknown(body, where)
         if answer.layout.refuse:
             raise DataError(f"{where}: {answer.layout.title}: {answer.layout.refuse}")
         if answer.layout.kind not in {None, self.kind}:
@@ -286,22 +291,6 @@ class _RowReader:
                 raise DataError(
                     f"{where}: {names['value']!r}: the file has both distances and scores: keep one"
                 )
-
-    def _find_answer(self, item: JsonItem) -> Answer | None:
-        """The lists of an answer, and the layout that finds them; None if no layout fits.
-
-        Raises:
-            DataError: Hits are missing.
-        """
-        has_query = item.query is not None
-        answer = match_answer(item.value, self.kind, has_query=has_query)
-        body, envelope = open_envelope(item.value)
-        if answer is None and item.query is not None and body:
-            answer = match_answer({item.query: body}, self.kind)
-            if answer is not None:
-                self.bare[item.query] = item.locate(self.path)
-                return answer._replace(envelope=envelope)
-        return answer
 
     def _read_list(
         self, item: JsonItem, ranked: FoundList, query: str | None, answer: Answer

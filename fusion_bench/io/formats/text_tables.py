@@ -410,7 +410,9 @@ def read_delimited(
     is_split_by_blanks = (
         delimiter == " " or (delimiter == "\t" and " " not in text) or delimiter not in first
     )
-    is_data = _is_data(first.split(), kind) and not columns
+    cells = first.split()
+    is_named = columns or _count_names(cells, kind, NO_COLUMNS)
+    is_data = not is_named and _fits_columns(cells, kind)
     if is_split_by_blanks and (is_data or _count_columns(columns)):
         return read_trec(path, kind, has_ranks=has_ranks, columns=columns, encoding=encoding)
     return _read_cells(path, kind, text, has_ranks=has_ranks, columns=columns)
@@ -496,11 +498,6 @@ def _read_decimal_commas(path: Path, lines: Sequence[int], cells: Sequence[str])
             "number, as other numbers have no comma: write the numbers without commas"
         )
     return [re.sub(r"^([+-]?\d*),(\d+)(?=$|[eE])", r"\1.\2", cell) for cell in cells]
-
-
-def _is_data(cells: Sequence[str], kind: Kind) -> bool:
-    """Whether a first line is no header, but that of a file in fixed columns."""
-    return _fits_columns(cells, kind) and not _count_names(cells, kind, NO_COLUMNS)
 
 
 def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:
