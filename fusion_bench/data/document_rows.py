@@ -11,6 +11,7 @@ Objects of other packages are recognized by what they offer, so that none has to
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -59,6 +60,8 @@ COLUMN_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 #: Names of columns that may be texts, where another one has the ids.
 TEXT_NAMES: Final = frozenset({"query", "topic", "document", "doc"})
+#: Names of columns of distances, of which a smaller one is better: ``l2.dist``, ``Distance (L2)``.
+DISTANCE: Final = re.compile(r"(.*[\W_])?(distances?|dist)(\s*\(.*\))?")
 
 
 def list_candidates(
@@ -73,10 +76,20 @@ def list_candidates(
     """
     by_name: dict[str, list[Any]] = {}
     for name in names:
-        by_name.setdefault(str(name).strip().lower(), []).append(name)
-    known = [name for name in known_names[role] if name in by_name]
+        by_name.setdefault(fold_name(name), []).append(name)
+    known = [name for name in known_names[role] if fold_name(name) in by_name]
     ids = [name for name in known if name not in TEXT_NAMES] or known
-    return [given for name in ids for given in by_name[name]]
+    return [given for name in ids for given in by_name.pop(fold_name(name), ())]
+
+
+def fold_name(name: object) -> str:
+    """Return a column's name in small letters, with ``_`` for a blank, a point or a hyphen."""
+    return re.sub(r"[\s.-]+", "_", str(name).strip().lower())
+
+
+def is_distance(name: object) -> bool:
+    """Return whether a column of this name has distances."""
+    return DISTANCE.fullmatch(str(name).strip().lower()) is not None
 
 
 def is_blank(value: object) -> bool:
@@ -131,12 +144,21 @@ DATASET_METHODS: Final = {"score": "scoreddocs_iter", "grade": "qrels_iter"}
 
 
 class GivenRows(NamedTuple):
-    """Parallel columns, one document of one query a row, and notes on how they were found."""
+    """Parallel columns, one document of one query a row.
+
+    Attributes:
+        queries: Query ids.
+        documents: Document ids.
+        values: Scores or grades.
+        notes: How they were found.
+        lower_is_better: The values are ranks or distances: the smallest stands first.
+    """
 
     queries: Sequence[Any]
     documents: Sequence[Any]
     values: Sequence[Any] | NDArray[Any]
     notes: tuple[str, ...] = ()
+    lower_is_better: bool = False
 
 
 def read_rows(given: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - that is its purpose
@@ -249,8 +271,9 @@ def _read_frame(frame: Any, role: ValueRole) -> GivenRows:  # noqa: ANN401 - of 
     queries, documents = read(fields["query"]), read(fields["document"])
     is_judged = [role == "score" or not is_blank(value) for value in values]
     if all(is_judged):
-        return GivenRows(queries, documents, values, notes)
-    note = f"{is_judged.count(False)} of {len(values)} rows have no grade: they are left out."
+        return GivenRows(queries, documents, values, notes, _may_rise(fields[role], role))
+    blank = is_judged.count(False)
+    note = f"Rows without a grade are left out as unjudged: {blank} of {len(values)}."
     queries, documents = (list(compress(ids, is_judged)) for ids in (queries, documents))
     return GivenRows(queries, documents, values[is_judged], (*notes, note))
 
@@ -277,7 +300,7 @@ def _read_records(given: Iterable[Any], role: ValueRole) -> GivenRows:
 
         fields, notes = _match_fields(names, needed, f"rows of {type(first).__name__}", read)
         queries, documents, values = (read(fields[key]) for key in needed)
-        return GivenRows(queries, documents, values, notes)
+        return GivenRows(queries, documents, values, notes, _may_rise(fields[role], role))
     if isinstance(first, Sequence) and not isinstance(first, str | bytes) and len(first) == 3:
         queries, documents, values = map(list, zip(*records, strict=True))
         return GivenRows(queries, documents, values)
@@ -307,6 +330,9 @@ def _match_fields(
     fields, notes = {}, tuple[str, ...]()
     for role in roles:
         known = list_candidates(names, role)
+        if role == "score" and not known:
+            distances = [name for name in names if is_distance(name)]
+            known = distances or list_candidates(names, "rank")
         if not known:
             raise DataError(
                 f"{where}: no column for the {role} (found: {', '.join(map(str, names))}; known "
@@ -318,6 +344,11 @@ def _match_fields(
             raise DataError(f"{where}: {error}") from None
         fields[role] = known[0]
     return fields, notes
+
+
+def _may_rise(name: object, role: ValueRole) -> bool:
+    """Return whether a column of a run has distances or ranks."""
+    return role == "score" and (is_distance(name) or fold_name(name) in COLUMN_NAMES["rank"])
 
 
 class DocumentTable(TableView):

@@ -318,6 +318,9 @@ class Run(DocumentTable):
         label = getattr(ranked, "name", None)
         named = names[0] if names else label if isinstance(label, str) and label else "run"
         rows = read_rows(ranked, "score")
+        stated = options.get("read_options") or ReadOptions()
+        if rows.lower_is_better and stated.order is None:
+            options["read_options"] = replace(stated, order="lower")
         with name_row(rows):
             made = cls.from_rows(options.pop("name", named), *rows[:3], **options)
         return replace(made, notes=(*rows.notes, *made.notes))

@@ -103,6 +103,12 @@ class FileColumns(StrictModel):
     query: str | None = None
     document: str | None = None
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _name_number(cls, value: object) -> object:
+        """A column's number, which stands for its name, as text."""
+        return str(value) if type(value) is int else value
+
     @model_validator(mode="after")
     def _refuse_repeats(self) -> FileColumns:
         names = [name for _, name in self if name is not None]

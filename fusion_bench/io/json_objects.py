@@ -232,16 +232,20 @@ class JsonItem(NamedTuple):
         return f"{path}:{self.place}" if isinstance(self.place, int) else f"{path}{self.place}"
 
 
-def read_items(path: Path) -> Iterator[JsonItem]:
+def read_items(path: Path, encoding: str | None = None) -> Iterator[JsonItem]:
     """The objects of a JSON Lines file, of a JSON document (an object, or a list), or of a folder.
+
+    Args:
+        path: The file or folder.
+        encoding: Of each file; by default UTF-8, or what its first bytes say.
 
     Raises:
         DataError: It cannot be read, or something in it is not JSON.
     """
     if path.is_dir():
-        yield from _read_folder(path)
+        yield from _read_folder(path, encoding)
         return
-    text = read_text(path)
+    text = read_text(path, encoding)
     if _is_document(text):
         yield from _list_objects(path, text)
         return
@@ -275,7 +279,7 @@ def parse_together(text: str) -> list[Any] | None:
     return objects if len(objects) == ends + 1 else None
 
 
-def _read_folder(path: Path) -> Iterator[JsonItem]:
+def _read_folder(path: Path, encoding: str | None) -> Iterator[JsonItem]:
     """The value of each file, whose name is its query's id; hidden files are none of them."""
     files = sorted(
         file
@@ -298,7 +302,7 @@ def _read_folder(path: Path) -> Iterator[JsonItem]:
                 "keep one"
             )
         names[query] = file.name
-        yield JsonItem(f"/{file.name}", _parse_document(file, read_text(file)), query)
+        yield JsonItem(f"/{file.name}", _parse_document(file, read_text(file, encoding)), query)
 
 
 def _is_document(text: str) -> bool:

@@ -49,7 +49,7 @@ def strip_suffixes(path: Path) -> str:
     return name
 
 
-def read_head(path: Path, size: int = 1 << 16) -> str:
+def read_head(path: Path, size: int = 1 << 16, encoding: str | None = None) -> str:
     """The whole lines among a file's first bytes, unpacked; empty where there are none.
 
     A file that cannot be read or decoded has none: reading all of it says why.
@@ -59,10 +59,10 @@ def read_head(path: Path, size: int = 1 << 16) -> str:
             is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
             data = gzip.GzipFile(fileobj=file).read(size) if is_packed else file.read(size)
         is_cut = len(data) == size
-        data, encoding = _split_mark(data)
-        text = codecs.getincrementaldecoder(encoding)().decode(data, not is_cut)
+        data, name = _split_mark(data, encoding)
+        text = codecs.getincrementaldecoder(name)().decode(data, not is_cut)
         return text[: text.rfind("\n") + 1] if is_cut else text
-    except (OSError, EOFError, ValueError, zlib.error):
+    except (OSError, EOFError, LookupError, ValueError, zlib.error):
         return ""
 
 
@@ -194,13 +194,18 @@ def read_csv_rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, 
     Raises:
         DataError: The text is not a table of cells.
     """
-    table, last = csv.reader(io.StringIO(text), delimiter=delimiter, strict=True), 0
+    table = csv.reader(
+        io.StringIO(text), delimiter=delimiter, strict=True, skipinitialspace=delimiter == " "
+    )
+    last = 0
     try:
         for cells in table:
             first, last = last + 1, table.line_num
             yield first, last, cells
     except csv.Error as error:
-        raise DataError(f"{path}:{last + 1}: not a table of cells: {error}") from None
+        is_split = "new-line" in str(error)
+        reason = "a line ends with CR alone: convert the line ends to LF" if is_split else error
+        raise DataError(f"{path}:{last + 1}: not a table of cells: {reason}") from None
 
 
 def _unpack(path: Path, file: BufferedReader, most_unpacked: int) -> bytes:
@@ -333,10 +338,10 @@ def drop_unjudged(table: RawTable, where: str) -> RawTable:
     if not blank:
         return table
     if not any(is_judged):
-        raise DataError(f"{where}: all {blank} grades are blank: at least one judgment is needed")
+        raise DataError(f"{where}: each grade is blank: at least one judgment is needed")
     columns = ("queries", "documents", "values", "lines")
     kept: dict[str, Any] = {
         name: list(compress(getattr(table, name), is_judged)) for name in columns
     }
-    note = f"{blank} of {len(is_judged)} rows have no grade: they are left out as unjudged."
+    note = f"Rows without a grade are left out as unjudged: {blank} of {len(is_judged)}."
     return replace(table, **kept, ranks=None, notes=(*table.notes, note))

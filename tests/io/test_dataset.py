@@ -55,9 +55,9 @@ def test_only_the_lists_that_are_asked_for_are_read(tmp_path: Path) -> None:
     assert set(dataset.runs) == {"b"}
     assert dataset.rerankers == {}
     assert {part for part in dataset.digests() if "/" in part} == {"runs/b"}
-    with pytest.raises(DataError, match=r"a\.trec:1: 1 columns"):
+    with pytest.raises(DataError, match=r"a\.trec:1: 1 column,"):
         load_dataset(root / DATASET, rerankers=())
-    with pytest.raises(DataError, match=r"r\.trec:1: 1 columns"):
+    with pytest.raises(DataError, match=r"r\.trec:1: 1 column,"):
         load_dataset(root / DATASET, runs=())
 
 

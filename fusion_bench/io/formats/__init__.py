@@ -18,8 +18,8 @@ from fusion_bench.io.raw_files import (
     Kind,
     RawTable,
     format_suffix,
-    read_bytes,
     read_head,
+    read_text,
     strip_suffixes,
 )
 
@@ -56,9 +56,9 @@ def read_raw_table(
         DataError: No such file, an empty one, or a malformed line.
         UnknownNameError: No format of that name or suffix.
     """
-    file_format = _find_format(path, layout) or _guess_format(path, kind)
+    file_format = _find_format(path, layout) or _guess_format(path, kind, layout.encoding)
     is_text = layout.format is None and format_suffix(path) == ".txt"
-    if is_text and looks_like_ranklib(read_head(path).split("\n")):
+    if is_text and looks_like_ranklib(read_head(path, encoding=layout.encoding).split("\n")):
         file_format = FORMATS.find_plugin("ranklib")
     options = _list_options(path, file_format, layout)
     table = file_format.read_table(
@@ -115,16 +115,16 @@ def _is_folder(path: Path) -> bool:
         return False
 
 
-def _guess_format(path: Path, kind: Kind) -> Format:
+def _guess_format(path: Path, kind: Kind, encoding: str | None) -> Format:
     """TREC, if the first lines of a file without a known suffix look like it.
 
     Raises:
         DataError: It cannot be read.
         UnknownNameError: They do not.
     """
-    head = read_head(path)
+    head = read_head(path, encoding=encoding)
     if not head.strip():
-        read_bytes(path)  # says what is wrong with it
+        read_text(path, encoding)  # says what is wrong with it
     elif looks_like_trec(path, kind, head.split("\n")):
         return FORMATS.find_plugin("trec")
     elif looks_like_ranklib(head.split("\n")):

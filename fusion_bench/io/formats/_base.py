@@ -22,6 +22,7 @@ from fusion_bench.data.document_rows import (
     ID_ROLES,
     VALUE_ROLES,
     check_rivals,
+    is_distance,
     list_candidates,
 )
 from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
@@ -99,8 +100,8 @@ SUGGESTIVE_WORDS: Final[Mapping[str, tuple[str, ...]]] = {
     "grade": ("grade", "rating", "rel", "judg", "label", "score", "star", "point"),
     "rank": ("rank", "position"),
 }
-#: Names of columns of distances, of which a smaller one is better: ``_distance``, ``l2.dist``.
-DISTANCE: Final = re.compile(r"(.*[\W_])?(distances?|dist)")
+#: What libraries of tables call a column that has no name.
+NAMELESS: Final = re.compile(r"(unnamed: \d+|__index_level_\d+__)?", re.IGNORECASE)
 #: Words in a name whose column is never proposed as a score.
 RISING_WORDS: Final = ("dist", "rank", "position")
 #: Columns that lists have and judgments have not.
@@ -145,7 +146,9 @@ def find_columns(
     Raises:
         DataError: A needed column is not there, or two have one name.
     """
-    repeated = [name for name, count in Counter(names).items() if count > 1 and name.strip()]
+    given_names = columns.values()
+    names = [each for each in names if each in given_names or not NAMELESS.fullmatch(each.strip())]
+    repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise DataError(f"{where}: two columns are named {repeated[0]!r}: keep one")
     value = VALUE_ROLES[kind]
@@ -154,7 +157,7 @@ def find_columns(
         known_names = {**known_names, value: (*known_names[value], *distances)}
     given = match_columns(names, (*required, value, "rank"), where, columns, known_names)
     missing = [role for role in (*required, value) if role not in given]
-    has_only_ranks = "rank" in columns or set(names) <= {*given.values(), ""}
+    has_only_ranks = "rank" in columns or set(names) <= {*given.values()}
     has_order = has_only_ranks and (is_ordered or "rank" in given)
     is_pair = allows_pairs and kind == "qrels" and has_only_ranks and "rank" not in given
     if missing and not (missing == [value] and (has_order if kind == "run" else is_pair)):
@@ -162,11 +165,6 @@ def find_columns(
             _describe_missing(missing, given, names, where, columns, known_names, attempt)
         )
     return {"value" if role == value else role: name for role, name in given.items()}
-
-
-def is_distance(name: str) -> bool:
-    """Whether a column of this name has distances."""
-    return DISTANCE.fullmatch(name.strip().lower()) is not None
 
 
 def complete_table(
@@ -205,18 +203,16 @@ def match_columns(
         DataError: ``columns`` names one that is not there.
     """
     by_lower = {name.strip().lower(): name for name in reversed(names)}
-    mapped = {role: columns[role] for role in roles if role in columns}
-    for role, name in mapped.items():
-        if name not in names and name.strip().lower() not in by_lower:
+    given = {}
+    for role in [role for role in roles if role in columns]:
+        name = columns[role]
+        given[role] = name if name in names else by_lower.get(name.strip().lower(), "")
+        if given[role] not in names:
             remedy = "" if "grade" in roles else f"; of one list: --run-columns LIST:{role}=NAME"
             raise DataError(
                 f"{where}: columns.{role}: no column {name!r}{did_you_mean(name, names)} "
                 f"(found: {', '.join(names)}{remedy})"
             )
-    given = {
-        role: name if name in names else by_lower[name.strip().lower()]
-        for role, name in mapped.items()
-    }
     for role in roles:
         free = (name for name in names if name not in given.values())
         known = () if role in given else list_candidates(free, role, known_names)
@@ -385,7 +381,7 @@ def list_guesses(
         given: What the others hold → their names.
         names: All names in the file.
     """
-    free = [name for name in names if name.strip() and name not in given.values()]
+    free = [name for name in names if name not in given.values()]
     roles = [missing]
     if "score" in missing:  # ranks do as well
         roles.append(["rank" if role == "score" else role for role in missing])
@@ -413,14 +409,6 @@ def _find_near(role: str, free: Sequence[str]) -> list[str]:
 def _may_rise(name: str) -> bool:
     """Whether a name is one of ranks or distances, of which a smaller one is better."""
     return any(word in name.lower() for word in RISING_WORDS)
-
-
-def guess_columns(
-    missing: Sequence[str], given: ColumnNames, names: Sequence[str]
-) -> dict[str, str]:
-    """Return the likeliest of :func:`list_guesses`; ``COLUMN`` if there is none."""
-    guess = next(list_guesses(missing, given, names), {})
-    return {role: guess.get(role, "COLUMN") for role in missing}
 
 
 def format_columns(columns: ColumnNames) -> str:

@@ -12,11 +12,9 @@ from fusion_bench.data.document_rows import COLUMN_NAMES
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import match_columns
 from fusion_bench.io.json_objects import parse_object, require_text
-from fusion_bench.io.layouts.lists import Answer, FoundList, find_value
+from fusion_bench.io.layouts.lists import QUERY_LISTS, Answer, FoundList, find_value
 from fusion_bench.io.raw_files import ColumnNames, read_text
 
-#: Keys of the ids of the queries that a batch asked, in the order of its answers.
-QUERY_LISTS: Final = ("queries", "qids", "query_ids")
 #: Names of a query that are no text of it.
 QUERY_IDS: Final = tuple(name for name in COLUMN_NAMES["query"] if "id" in name)
 
@@ -66,8 +64,9 @@ class QueryNamer:
         given: Sequence[Any] | None = _find_given_names(answer, where) if is_batch else None
         if given is None and len(lists) == 1 and query is not None:
             return [names[0] or query]
-        if given is None and (is_batch or names == [None]):
-            given = self._take_requests(len(lists))
+        if given is None and self.requests and (is_batch or names == [None]):
+            start, self.asked = self.asked, self.asked + len(lists)
+            given = self.requests[start : self.asked]
         if given is None and (not is_batch or None not in names):
             return names
         if given is None or len(given) != len(lists):
@@ -78,13 +77,6 @@ class QueryNamer:
                 f"{'none' if given is None else f'{len(given)} ids'})"
             )
         return [require_text(name, "query", where) for name in given]
-
-    def _take_requests(self, count: int) -> list[str] | None:
-        """The next of the queries that were asked; None if no requests were given."""
-        if not self.requests:
-            return None
-        start, self.asked = self.asked, self.asked + count
-        return list(self.requests[start : self.asked])
 
     def _find_inner(self, ranked: FoundList, answer: Answer, where: str) -> str | None:
         """The query that an item of a batch names itself."""
@@ -126,7 +118,7 @@ def _find_text(
 def _find_given_names(answer: Answer, where: str) -> list[Any] | None:
     """The queries of a batch that are listed beside it."""
     holders = [each for each in (answer.envelope, answer.body) if isinstance(each, dict)]
-    given = {key: each[key] for each in holders for key in QUERY_LISTS if key in each}
+    given = {key: each[key] for each in holders for key in each if key in QUERY_LISTS}
     lists = [
         names
         for names in given.values()

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.document_rows import COLUMN_NAMES, ID_ROLES, VALUE_ROLES
+from fusion_bench.data.document_rows import (
+    COLUMN_NAMES,
+    ID_ROLES,
+    VALUE_ROLES,
+    is_distance,
+)
 from fusion_bench.errors import DataError
 from fusion_bench.io.formats._base import (
     Attempt,
+    complete_table,
     find_columns,
-    is_distance,
     list_guesses,
     match_columns,
     propose_columns,
@@ -36,7 +41,7 @@ from fusion_bench.io.layouts.lists import (
     open_envelope,
     refuse_incomplete,
 )
-from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, tabulate
+from fusion_bench.io.raw_files import ColumnNames, Kind, RawTable, drop_unjudged, tabulate
 from fusion_bench.util.formatting import is_encodable
 
 #: One document of one query: where it stands, query, document, score or grade, rank.
@@ -87,13 +92,12 @@ def read_uniform_objects(
     for ids in (column["query"], column["document"]):
         if set(map(type, ids)) != {str} or not is_encodable("".join(ids)):
             return None
-    if kind == "qrels" and (None in column["value"] or "" in column["value"]):
-        return None
     if None in column.get("rank", ()):
         del column["rank"]
     table = tabulate(column, [item.place for item in items], has_ranks=has_ranks)
-    lower_is_better = kind == "run" and is_distance(names.get("value", ""))
-    return replace(table, lower_is_better=lower_is_better, notes=notes)
+    with suppress(DataError):  # as above
+        return complete_table(table, kind, "", names, notes)
+    return None
 
 
 @register_format("json", ".json")
@@ -105,6 +109,7 @@ def read_table(
     has_ranks: bool,
     columns: ColumnNames,
     requests: Sequence[str] = (),
+    encoding: str | None = None,
 ) -> RawTable:
     """Read rows such as ``{"query": "q1", "document": "d1", "score": 0.5}``, or ranked lists.
 
@@ -112,7 +117,7 @@ def read_table(
     how a file is read: what is in it does. ``requests`` are the queries of the lists that name
     none, in their order.
     """
-    items = list(read_items(path))
+    items = list(read_items(path, encoding))
 
     def read(columns: ColumnNames) -> RawTable:
         table = read_uniform_objects(items, kind, has_ranks=has_ranks, columns=columns)
@@ -176,14 +181,13 @@ class _RowReader:
                 f"{len(self._joined)} queries have several lists, such as "
                 f"{next(iter(self._joined))!r}: the lists of a query are read as one, by score"
             )
-        if self.kind == "qrels":
-            rows = self._drop_unjudged(rows)
         lines, queries, documents, values, ranks = map(
             list, zip(*rows, strict=True) if rows else [()] * 5
         )
         has_order = bool(rows) and None not in ranks
-        is_order_only = has_order and all(value is None for value in values)
-        return RawTable(
+        is_run = self.kind == "run"
+        is_order_only = is_run and has_order and all(value is None for value in values)
+        table = RawTable(
             queries=queries,
             documents=documents,
             values=None if is_order_only else values,
@@ -193,17 +197,7 @@ class _RowReader:
             lower_is_better=not is_order_only and self.directions == {True},
             notes=tuple(dict.fromkeys(self._notes)),
         )
-
-    def _drop_unjudged(self, rows: list[Row]) -> list[Row]:
-        graded = [row for row in rows if row[3] not in (None, "")]
-        if rows and not graded:
-            raise DataError(f"{self.path}: no row has a grade: at least one is needed")
-        if len(graded) < len(rows):
-            count = len(rows) - len(graded)
-            self._notes.append(
-                f"{count} rows have a blank grade and are left out: they are unjudged"
-            )
-        return graded
+        return drop_unjudged(table, str(self.path)) if self.kind == "qrels" else table
 
     def _settle_direction(self) -> None:
         """Find by the order of hits whether scores are distances, where their name does not say it.
@@ -251,12 +245,18 @@ class _RowReader:
             yield self._read_row(item, names)
             return
         where = item.locate(self.path)
+        body, envelope = open_envelope(item.value)
         try:
-            answer = self._find_answer(item)
+            answer = match_answer(item.value, self.kind, has_query=item.query is not None)
+            if answer is None and item.query is not None and body:
+                bare = match_answer({item.query: body}, self.kind)
+                if bare is not None:
+                    self.bare[item.query] = where
+                    answer = bare._replace(envelope=envelope)
         except DataError as error:
             raise DataError(f"{where}: {error}") from None
         if answer is None:
-            self._refuse_unknown(open_envelope(item.value)[0], where)
+            self._refuse_unknown(body, where)
         if answer.layout.refuse:
             raise DataError(f"{where}: {answer.layout.title}: {answer.layout.refuse}")
         if answer.layout.kind not in {None, self.kind}:
@@ -295,22 +295,6 @@ class _RowReader:
                 raise DataError(
                     f"{where}: {names['value']!r}: the file has both distances and scores: keep one"
                 )
-
-    def _find_answer(self, item: JsonItem) -> Answer | None:
-        """The lists of an answer, and the layout that finds them; None if no layout fits.
-
-        Raises:
-            DataError: Hits are missing.
-        """
-        has_query = item.query is not None
-        answer = match_answer(item.value, self.kind, has_query=has_query)
-        body, envelope = open_envelope(item.value)
-        if answer is None and item.query is not None and body:
-            answer = match_answer({item.query: body}, self.kind)
-            if answer is not None:
-                self.bare[item.query] = item.locate(self.path)
-                return answer._replace(envelope=envelope)
-        return answer
 
     def _read_list(
         self, item: JsonItem, ranked: FoundList, query: str | None, answer: Answer
@@ -359,7 +343,7 @@ class _RowReader:
         if ranked.hits is None:
             raise DataError(f"{where}: no list of hits (found: {_describe_keys(ranked.owner)})")
         holders = [ranked.owner] if ranked.number else []
-        ids = _find_sent_ids([*holders, answer.envelope], where)
+        ids = _find_sent_ids([*holders, answer.envelope], ranked.number, where)
         is_indexed = bool(answer.layout.index) and "document" not in self._hit_columns
         paths = answer.layout.document[:1] if answer.layout.family == RERANKERS else ()
         given = [find_value(hit, path) for hit in ranked.hits for path in paths]
@@ -548,8 +532,10 @@ def _describe_keys(body: Any) -> str:  # noqa: ANN401 - any JSON
     return ", ".join(body) or "nothing" if isinstance(body, dict) else json.dumps(body)[:60]
 
 
-def _find_sent_ids(holders: Sequence[Any], where: str) -> list[Any] | None:
+def _find_sent_ids(holders: Sequence[Any], number: int, where: str) -> list[Any] | None:
     """The ids of the documents that were sent to a reranker, beside its answer.
+
+    A batch has them in each answer, or a list of such lists beside all.
 
     Raises:
         DataError: One of them stands twice.
@@ -560,6 +546,8 @@ def _find_sent_ids(holders: Sequence[Any], where: str) -> list[Any] | None:
     if ids is None and isinstance(documents, list):
         sent = [find_value(document, "id") for document in documents]
         ids = None if NOTHING in sent or None in sent else sent
+    if number and isinstance(ids, list) and len(ids) >= number and isinstance(ids[0], list):
+        ids = ids[number - 1]
     if not isinstance(ids, list) or any(isinstance(each, list) for each in ids):
         return None
     for name, count in Counter(map(str, ids)).items():

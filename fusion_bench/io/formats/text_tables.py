@@ -50,7 +50,7 @@ from fusion_bench.io.raw_files import (
     refuse_text,
     tabulate,
 )
-from fusion_bench.util.formatting import is_decimal, is_whole
+from fusion_bench.util.formatting import is_decimal, is_whole, pluralize
 
 COLUMNS: Final[dict[Kind, tuple[str, ...]]] = {
     "run": ("query", "Q0", "document", "rank", "score", "tag"),
@@ -130,7 +130,7 @@ def _tabulate_cells(
         if len(row) != len(names):
             remedy = "" if number != first else f": {_propose_numbers(row, kind, attempt)}"
             what = _describe_columns(kind, names, has_numbers=bool(columns))
-            raise DataError(f"{path}:{number}: {len(row)} columns, and {what}{remedy}")
+            raise DataError(f"{path}:{number}: {pluralize(len(row), 'column')}, and {what}{remedy}")
     column = dict(zip(names, zip(*(cells for _, cells in lines), strict=True), strict=True))
     value = VALUE_ROLES[kind]
     if kind == "run" and not columns:
@@ -386,7 +386,9 @@ def _read_large(
     return table if has_ranks else replace(table, ranks=None)
 
 
-DELIMITERS: Final = (",", ";", "\t", "|")
+DELIMITERS: Final = (",", ";", "\t", "|", " ")
+#: A first line in which Excel states the delimiter.
+EXCEL_DELIMITER: Final = re.compile(r"sep=.\r?", re.IGNORECASE)
 #: What may stand around a cell.
 BLANKS: Final = " \t\r"
 
@@ -405,8 +407,12 @@ def read_delimited(
     text = read_text(path, encoding)
     first = _take_first_line(text)
     delimiter = _find_delimiter(first, kind, columns)
-    is_split_by_blanks = (delimiter == "\t" and " " not in text) or delimiter not in first
-    is_data = _is_data(first.split(), kind) and not columns
+    is_split_by_blanks = (
+        delimiter == " " or (delimiter == "\t" and " " not in text) or delimiter not in first
+    )
+    cells = first.split()
+    is_named = columns or _count_names(cells, kind, NO_COLUMNS)
+    is_data = not is_named and _fits_columns(cells, kind)
     if is_split_by_blanks and (is_data or _count_columns(columns)):
         return read_trec(path, kind, has_ranks=has_ranks, columns=columns, encoding=encoding)
     return _read_cells(path, kind, text, has_ranks=has_ranks, columns=columns)
@@ -414,8 +420,8 @@ def read_delimited(
 
 def _take_first_line(text: str) -> str:
     """The first line that is not blank; empty if there is none."""
-    line = re.search(r"[^\n]*\S[^\n]*", text)
-    return "" if line is None else line[0]
+    lines = (match[0] for match in re.finditer(r"[^\n]*\S[^\n]*", text))
+    return next((line for line in lines if not EXCEL_DELIMITER.fullmatch(line)), "")
 
 
 def _read_cells(
@@ -465,8 +471,8 @@ def _fit_rows(path: Path, rows: Lines, header: Sequence[str]) -> None:
             del row[len(header) :]
         if len(row) != len(header):
             raise DataError(
-                f"{path}:{number}: {len(row)} columns, and the header names {len(header)}: "
-                f"{', '.join(header)}"
+                f"{path}:{number}: {pluralize(len(row), 'column')}, and the header names "
+                f"{len(header)}: {', '.join(header)}"
             )
 
 
@@ -494,11 +500,6 @@ def _read_decimal_commas(path: Path, lines: Sequence[int], cells: Sequence[str])
     return [re.sub(r"^([+-]?\d*),(\d+)(?=$|[eE])", r"\1.\2", cell) for cell in cells]
 
 
-def _is_data(cells: Sequence[str], kind: Kind) -> bool:
-    """Whether a first line is no header, but that of a file in fixed columns."""
-    return _fits_columns(cells, kind) and not _count_names(cells, kind, NO_COLUMNS)
-
-
 def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:
     """What splits the first line into most of the names, or into the cells of a TREC line."""
 
@@ -512,7 +513,7 @@ def _find_delimiter(line: str, kind: Kind, columns: ColumnNames) -> str:
 def _split_line(line: str, delimiter: str) -> list[str]:
     """The cells of a line; none if it is no line of a table."""
     try:
-        (cells,) = csv.reader([line], delimiter=delimiter)
+        (cells,) = csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter == " ")
     except csv.Error:
         return []
     return [cell.strip() for cell in cells]
@@ -543,5 +544,6 @@ def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, l
                 'a quotation mark, and write one that belongs to it twice, as in """a"""'
             )
         cells = [cell.strip(BLANKS) for cell in row]
-        if any(cells):
+        is_stated = number == 1 and EXCEL_DELIMITER.fullmatch(text.partition("\n")[0])
+        if any(cells) and not is_stated:
             yield number, cells

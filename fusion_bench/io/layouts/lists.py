@@ -46,6 +46,8 @@ RESERVED: Final = frozenset(
 #: Keys of an export of spans, of which those of other kinds than a layout's are left out.
 SPANS: Final = frozenset({"resourceSpans", "resource_spans"})
 
+#: Keys of the ids of the queries that a batch asked, in the order of its answers.
+QUERY_LISTS: Final = frozenset({"queries", "qids", "query_ids"})
 #: Stands for a value that is not there.
 NOTHING: Final = object()
 
@@ -121,6 +123,11 @@ def match_answer(value: Any, kind: Kind, *, has_query: bool = False) -> Answer |
     body, envelope = open_envelope(value)
     for layer in _peel(body):
         found = _match_layout(layer, kind, has_query=has_query)
+        is_listed = isinstance(layer, list) and not QUERY_LISTS.isdisjoint(envelope)
+        if found is None or found[0].family == GENERAL:
+            items = layer.get("responses") if isinstance(layer, dict) else layer
+            if isinstance(items, list) and (is_listed or items is not layer):
+                found = _match_batch(items, kind) or found
         is_mapping = found is not None and found[0].lists[0].startswith("{}")
         if layer is not value or not is_mapping:
             for each in (envelope, layer):
@@ -128,6 +135,20 @@ def match_answer(value: Any, kind: Kind, *, has_query: bool = False) -> Answer |
         if found is not None:
             return Answer(*found, layer, envelope)
     return None
+
+
+def _match_batch(items: list[Any], kind: Kind) -> tuple[Layout, list[FoundList]] | None:
+    """The layout that each answer of a batch fits, and their lists; None if none fits one."""
+    answers = [match_answer(item, kind, has_query=True) for item in items]
+    layout = next((each.layout for each in answers if each is not None), None)
+    if layout is None or layout.family == GENERAL:
+        return None
+    lists = []
+    for number, (item, answer) in enumerate(zip(items, answers, strict=True), start=1):
+        is_whole = answer is not None and answer.layout is layout and len(answer.lists) == 1
+        hits = answer.lists[0].hits if answer is not None and is_whole else None
+        lists.append(FoundList(hits, item, None, number))
+    return layout, lists
 
 
 def _match_layout(

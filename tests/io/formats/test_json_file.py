@@ -75,21 +75,21 @@ def test_a_line_that_cannot_be_read_is_named(line: str, problem: str, tmp_path: 
         load_run(path)
 
 
-@pytest.mark.parametrize("grade", ["true", "1.5", '"x"', "NaN"])
+@pytest.mark.parametrize("grade", ["true", "1.5", '"x"'])
 def test_a_grade_is_a_whole_number(grade: str, tmp_path: Path) -> None:
     path = written(tmp_path / "q.jsonl", f'{{"qid": "q", "docid": "d", "rel": {grade}}}\n')
     with pytest.raises(DataError, match=r"q\.jsonl:1: grade .*number"):
         load_qrels(path)
 
 
-@pytest.mark.parametrize("blank", ["null", '""'])
+@pytest.mark.parametrize("blank", ["null", '""', "NaN"])
 def test_a_blank_grade_is_unjudged(blank: str, tmp_path: Path) -> None:
     rows = [f'{{"qid": "q", "docid": "d{i}", "rel": {rel}}}\n' for i, rel in enumerate([2, blank])]
     path = written(tmp_path / "q.jsonl", "".join(rows))
     assert load_qrels(path).to_dict() == {"q": {"d0": 2}}
     table = read_raw_table(path, "qrels")
-    assert table.notes == ("1 rows have a blank grade and are left out: they are unjudged",)
-    with pytest.raises(DataError, match=r"q\.jsonl: no row has a grade"):
+    assert table.notes == ("Rows without a grade are left out as unjudged: 1 of 2.",)
+    with pytest.raises(DataError, match=r"q\.jsonl: each grade is blank"):
         load_qrels(written(path, rows[1]))
 
 

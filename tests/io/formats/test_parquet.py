@@ -47,7 +47,7 @@ def test_ids_that_are_numbers_and_grades_that_are_floats(tmp_path: Path) -> None
         ({"qid": ["q", None], "docid": ["d", "e"], "rel": [1, 1]}, ":2: the query id"),
         ({"qid": ["q", "q"], "docid": [None, "e"], "rel": [1, 1]}, ":1: the document id"),
         ({"qid": ["q", "q"], "docid": ["d", "e"], "rel": [1, 1.5]}, ":2: grade 1.5 "),
-        ({"qid": ["q"], "docid": ["d"], "rel": [None]}, ": all 1 grades are blank"),
+        ({"qid": ["q"], "docid": ["d"], "rel": [None]}, ": each grade is blank"),
         (
             {"qid": ["q"], "docid": ["d"], "doc_id": ["e"], "rel": [1]},
             ": two columns may hold the document, 'doc_id' and 'docid'",

@@ -51,9 +51,9 @@ def test_empty_rows_and_cells_of_a_spreadsheet(tmp_path: Path) -> None:
     path = written(tmp_path / "q.csv", header + rows)
     assert load_qrels(path).to_dict() == {"q1": {"d1": 2, "d3": 0}}
     assert read_raw_table(path, "qrels").notes == (
-        "2 of 4 rows have no grade: they are left out as unjudged.",
+        "Rows without a grade are left out as unjudged: 2 of 4.",
     )
-    with pytest.raises(DataError, match=r"q\.csv:1: all 1 grades are blank"):
+    with pytest.raises(DataError, match=r"q\.csv:1: each grade is blank"):
         load_qrels(written(path, "query,document,rating\nq1,d1,\n"))
     with pytest.raises(DataError, match=r"a\.csv:3: score ''"):
         load_run(written(tmp_path / "a.csv", "query,document,score\nq1,d1,1\nq1,d2,\n"))

@@ -72,7 +72,7 @@ def test_a_score_must_be_finite(number: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", ["q1 Q0 d1 1 0.5", "q1 Q0 d1 1 0.5 7 extra", "q1"])
 def test_columns_are_counted(columns: str, tmp_path: Path) -> None:
     path = written(tmp_path / "a.trec", f"q1 Q0 d0 1 0.6 t\n{columns}\n")
-    with pytest.raises(DataError, match=rf"a\.trec:2: {len(columns.split())} columns"):
+    with pytest.raises(DataError, match=rf"a\.trec:2: {len(columns.split())} columns?,"):
         load_run(path)
 
 

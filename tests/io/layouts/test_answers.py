@@ -1,6 +1,7 @@
 """What an answer must hold: its whole hits, one query a list, keys that do not contradict."""
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -206,3 +207,48 @@ def test_the_key_requests_of_a_list_finds_queries_by_their_text(tmp_path: Path) 
     spec += "  a: {path: a.json, requests: requests.ndjson}\n"
     dataset = load_dataset(written(tmp_path / "dataset.yaml", spec))
     assert dataset.runs["a"].to_dict() == {"q1": FOUND, "q2": {"d1": 2.0}}
+
+
+SENT = {"q1": ["d2", "d1"], "q2": ["d3", "d1"]}
+#: One answer of each of several rerankers to a query's two documents, the second one best.
+RERANKED = [
+    {"rankings": [{"index": 1, "logit": 2.0}, {"index": 0, "logit": 1.0}]},
+    {"success": True, "result": {"response": [{"id": 1, "score": 2.0}, {"id": 0, "score": 1.0}]}},
+    [{"corpus_id": 1, "score": 2.0}, {"corpus_id": 0, "score": 1.0}],
+    [{"index": 1, "score": 2.0}, {"index": 0, "score": 1.0}],
+]
+
+
+@pytest.mark.parametrize("answer", RERANKED)
+@pytest.mark.parametrize("key", ["responses", "response"])
+def test_a_batch_of_any_layout_is_read(tmp_path: Path, answer: object, key: str) -> None:
+    batch = {"queries": [*SENT], "ids": [*SENT.values()], key: [answer, answer]}
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(batch))
+    run = load_run(path, name="a").to_dict()
+    assert {query: list(documents) for query, documents in run.items()} == {
+        "q1": ["d1", "d2"],
+        "q2": ["d1", "d3"],
+    }
+    path.write_text(json.dumps({**batch, "queries": ["q1", "q1"]}))
+    with pytest.raises(DataError, match="the query 'q1' has 2 answers"):
+        load_run(path, name="a")
+    path.write_text(json.dumps({**batch, key: [answer, {"error": "late"}]}))
+    with pytest.raises(DataError, match="states an error"):
+        load_run(path, name="a")
+
+
+def test_a_grade_that_is_no_number_of_json_is_unjudged(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    rows = [{"qid": "q", "docno": name, "grade": grade} for name, grade in GRADES.items()]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    assert load_qrels(path).to_dict() == {"q": {"d1": 1}}
+
+
+GRADES = {"d1": 1, "d2": math.nan, "d3": None, "d4": ""}
+
+
+@pytest.mark.parametrize("key", ["run", "results"])
+def test_the_lists_of_all_queries_may_stand_under_a_key(tmp_path: Path, key: str) -> None:
+    path = written(tmp_path / "a.json", json.dumps({"name": "bm25", key: {"q": FOUND}}))
+    assert load_run(path).to_dict() == {"q": FOUND}
