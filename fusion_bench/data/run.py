@@ -242,6 +242,10 @@ class Run(DocumentTable):
         if read_options.ids is not None:
             grouped = grouped_rows.change_ids(grouped, read_options.ids)
         if read_options.order == "lower":
+            if read_options.drop_zero_scores:
+                raise DataError(
+                    "drop_zero_scores: a distance of 0 is the best match: delete the option"
+                )
             values = 0.0 - values
         is_own = grouped_rows.find_own_ids(grouped) if read_options.drop_own_id else None
         place = _assign_ranks(grouped, values, ranks, read_options)
