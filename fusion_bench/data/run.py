@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, cast, overload
+from typing import Any, Final, Self, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,10 +165,14 @@ def _count_above(marked: NDArray[np.bool_], places: IntArray, offsets: IntArray)
     return counts
 
 
+#: The note of a list whose scores are read with the opposite sign.
+DISTANCES: Final = "scores are distances: less is better"
+
+
 def _describe_options(read_options: ReadOptions, own: int) -> Iterator[str]:
     """A sentence for each option that makes another list of the rows; ``own`` were dropped."""
     if read_options.order == "lower":
-        yield "scores are distances: less is better"
+        yield DISTANCES
     if read_options.drop_own_id:
         yield f"{pluralize(own, 'document')} with the id of the query left out"
     if read_options.ids is not None:
