@@ -25,6 +25,11 @@ from typing import Any, Final, Literal, TypeAlias
 class FusionBenchError(Exception):
     """Base of all errors a user can cause; the command line prints it without a traceback."""
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What ``--json`` says beside the message."""
+        return {}
+
 
 class DataError(FusionBenchError):
     """A file or a table breaks a rule.
@@ -49,6 +54,11 @@ class DataCheckError(FusionBenchError):
     def __init__(self, message: str, obstacles: Sequence[Mapping[str, Any]] = ()) -> None:
         super().__init__(message)
         self.obstacles = tuple(obstacles)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What ``--json`` says beside the message."""
+        return {"answer": "check the data", "obstacles": self.obstacles}
 
 
 class ConfigError(FusionBenchError):

@@ -286,7 +286,7 @@ def read_dataset(
     if dataset is None and runs is None:
         raise ConfigError("runs: needed, because the judgments are no dataset: give {name: run}")
     if dataset is not None and settings.stated:
-        key = next(iter(settings.stated))
+        key = next(key for keys in settings.stated.values() for key in keys)
         raise ConfigError(f"{key}: {dataset.name} is a dataset: write it into its dataset.yaml")
     if dataset is not None and needs_judgments:
         require_judgments(dataset)

@@ -74,10 +74,8 @@ def new_dataset(
     """
     lists, spaces = rerankers or {}, score_spaces or {}
     check_space_names(spaces, lists)
-    settings = FileSettings.from_options(options)
-    settings.check_names([*runs, *lists])
     given = StarterInput(
-        settings=settings,
+        settings=FileSettings.from_options(options, [*runs, *lists]),
         qrels=Path(qrels),
         runs={name: Path(path) for name, path in runs.items()},
         rerankers={n: RerankFile(Path(path), spaces.get(n)) for n, path in lists.items()},

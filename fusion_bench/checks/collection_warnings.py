@@ -14,7 +14,7 @@ from fusion_bench.checks.judges import (
     ListFamily,
     find_judge_warnings,
 )
-from fusion_bench.checks.obstacles import find_meeting_warnings
+from fusion_bench.checks.obstacles import find_meeting_warnings, propose_order
 from fusion_bench.checks.query_warnings import HELD_OUT, describe_near_duplicates, warn_held_out
 from fusion_bench.checks.records import DataWarning, JudgeInfo, ListInfo, NearDuplicates
 from fusion_bench.checks.unjudged import SPARSE
@@ -337,12 +337,12 @@ def find_list_warnings(
         ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
         text = f"{info.title} has {count}, ignored: {ids}."
         yield _warn(info, "unmatched queries", text, "unjudged_queries", "unmatched_queries")
-    if not info.has_known_documents:
+    if not info.has_judged_documents:
         text = (
-            f"No document of {info.title} is {'judged' if is_source else 'in any run'}. Check that "
-            "all files use the same document ids."
+            f"No document of {info.title} is judged. Check that all files use the same document "
+            "ids."
         )
-        yield _warn(info, "unmatched documents", text, "has_known_documents")
+        yield _warn(info, "unmatched documents", text, "has_judged_documents")
     if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
         text = (
             f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably padding "
@@ -375,8 +375,7 @@ def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
     if info.is_reversed:
         text = (
             f"{info.title} seems to be read backwards: nDCG@10 {format_number(info.mean_as_read)}, "
-            f"from its end {format_number(info.mean_backwards)}. A greater score must be better: "
-            "negate distances."
+            f"from its end {format_number(info.mean_backwards)}. {_propose_order(info)}."
         )
         yield _warn(info, "reversed", text, "mean_as_read", "mean_backwards")
     if info.constant_lists:
@@ -389,8 +388,8 @@ def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
     if 2 * info.opposed_rank_lists > info.rank_column_lists:
         text = (
             f"The rank column of {info.title} opposes its scores in {info.opposed_rank_lists:,} of "
-            f"the first {pluralize(info.rank_column_lists, 'list')}. Scores decide. Negate them "
-            "if they are distances, or set rank_from: column."
+            f"the first {pluralize(info.rank_column_lists, 'list')}. Scores decide. "
+            f"{_propose_order(info)}, or set rank_from: column."
         )
         yield _warn(info, "rank column", text, "opposed_rank_lists", "rank_column_lists")
     if info.own_id_queries:
@@ -410,6 +409,15 @@ def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
             "32-bit floats."
         )
         yield _warn(info, "float32", text, "float32_queries")
+
+
+def _propose_order(info: ListInfo) -> str:
+    """How the scores of a list are read in the opposite order."""
+    what, order = propose_order(info)
+    return (
+        f"If its scores are {what}, write 'order: {order}' beside its path in dataset.yaml or give "
+        f"--order {quote(info.name)}={order}"
+    )
 
 
 def _warn(info: ListInfo, key: str, text: str, *fields: str) -> DataWarning:

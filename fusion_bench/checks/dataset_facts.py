@@ -12,6 +12,7 @@ from fusion_bench.checks import query_warnings
 from fusion_bench.checks.collection_warnings import find_list_warnings, warn_as_read
 from fusion_bench.checks.judges import describe_judge, find_judge_warnings
 from fusion_bench.checks.lists import list_infos
+from fusion_bench.checks.obstacles import find_meeting_warnings
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, judgment_kind
 from fusion_bench.data.alignment import align
@@ -215,6 +216,8 @@ def dataset_notices(dataset: Dataset) -> list[str]:
     for info in infos:
         warnings = find_list_warnings(info, np.inf, is_judged=dataset.is_judged)
         notices += [each.text for each in warnings if each.key not in skipped]
+    if dataset.is_judged:
+        notices += [each.text for each in find_meeting_warnings(infos)]
     notices += [each.text for each in warn_as_read("The judgments", dataset.qrels.notes)]
     for info in infos:
         notices += _describe_list(info, len(runs.queries))

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, TypeAlias, cast
 
 import numpy as np
 
@@ -42,11 +42,8 @@ _OPTIONS: Final = {
 }
 
 
-class IdCause(NamedTuple):
-    """Why ids do not meet: what would meet, and the option that does it, a sentence each."""
-
-    text: str
-    remedy: str
+#: Why ids do not meet: what would meet, and the option that does it, a sentence each.
+IdCause: TypeAlias = tuple[str, str]
 
 
 def find_cause(dataset: Dataset, info: ListInfo, meeting: Sequence[str]) -> IdCause | None:
@@ -97,7 +94,7 @@ def _find_rule(dataset: Dataset, run: Run, key: str, meeting: Sequence[str]) -> 
     keys = [] if found.side == "targets" else [key]
     keys += [] if found.side == "ids" else ["qrels", *meeting]
     options = [name_option(dataset, each, "ids", found.rule) for each in keys]
-    return IdCause(
+    return (
         f"{found.matches:,} of {total:,} would match {describe_rule(found.rule)}.",
         f"If that is right, {'write' if dataset.has_file else 'add'} {' and '.join(options)}.",
     )
@@ -116,7 +113,7 @@ def _find_field(dataset: Dataset, request: FileRequest, run: Run, key: str) -> I
             hits, met = len(read.documents), int(np.count_nonzero(is_judged[read.documents]))
             if met and met >= LEAST_MET * hits:
                 option = name_option(dataset, key, "document", field)
-                return IdCause(
+                return (
                     f"Its field {field!r} names judged documents in {met:,} of {hits:,} hits.",
                     f"If that is the document, {'write' if dataset.has_file else 'add'} {option}.",
                 )

@@ -469,12 +469,9 @@ def _list_repeat(
 ) -> list[ListInfo]:
     """The lists of one repeat, with its number by ``runs/NAME`` and ``rerank/NAME``."""
     judged = set(dataset.qrels.queries)
-    documents = set(dataset.qrels.vocabulary)
-    returned_by_any = {document for run in dataset.runs.values() for document in run.vocabulary}
     infos = []
     for run in (*dataset.runs.values(), *dataset.rerankers.values()):
         space = dataset.spaces[run.name] if run.name in dataset.rerankers else None
-        expected = documents if space is None else returned_by_any
         returned = {q for q, size in zip(run.queries, np.diff(run.offsets), strict=True) if size}
         asked = judged if run.switch is None else judged & run.switch.queries
         facts: dict[str, Any] = {}
@@ -496,7 +493,6 @@ def _list_repeat(
             duplicate_rows=run.duplicates,
             zero_scores=run.zero_scores,
             notes=run.notes,
-            has_known_documents=not expected.isdisjoint(run.vocabulary),
             held_out=dict(dataset.held_out.counts),
             **_list_facts(dataset, run, aligned),
             **facts,

@@ -7,11 +7,13 @@ makes a table, a verdict and an advice that look like any other.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from itertools import combinations
+from itertools import combinations, islice
 from typing import Final
 
 from fusion_bench.checks.id_causes import find_cause, name_option
 from fusion_bench.checks.records import DataWarning, ListInfo, Obstacle
+from fusion_bench.data.read_options import Order
+from fusion_bench.data.run import DISTANCES
 from fusion_bench.errors import DataCheckError
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
@@ -19,8 +21,11 @@ from fusion_bench.util.formatting import format_number, format_percent, pluraliz
 #: Where two lists share no document, and where one is compared with the others: below this part of
 #: the other's share of judged documents its ids are doubted.
 LEAST_SHARE: Final = 0.2
-#: Reads distances.
-_LOWER: Final = ("order", "lower")
+#: What mends ids that do not meet if no cause is known.
+CHECK_IDS: Final = (
+    "Check that the list and the judgments name documents alike: a new index or new chunks have "
+    "new ids."
+)
 
 
 def find_obstacles(dataset: Dataset, infos: Sequence[ListInfo]) -> tuple[Obstacle, ...]:
@@ -57,23 +62,29 @@ def refuse_obstacles(name: str, obstacles: Sequence[Obstacle], allowed: Collecti
 
 
 def _find_unmatched(dataset: Dataset, infos: Sequence[ListInfo]) -> Iterator[Obstacle]:
-    """Lists without a judged document, and lists that share none with a better list."""
+    """Lists without a judged document, and lists that share none with a better list.
+
+    Each has the cause that can be proven, and what mends it.
+    """
     meeting = [info for info in infos if info.has_judged_documents]
-    unknown = [info for info in infos if not info.has_judged_documents]
-    others = [info.key for info in meeting]
-    for info in unknown:
-        text = f"No document of {info.title} is judged."
-        yield _describe_unmatched(dataset, info, "unmatched documents", text, others)
-    for first, second in _find_disjoint(meeting):
-        low, high = sorted((first, second), key=lambda info: info.judged_share or 0.0)
+    found = [
+        (info, "unmatched documents", f"No document of {info.title} is judged.")
+        for info in infos
+        if not info.has_judged_documents
+    ]
+    for pair in _find_disjoint(meeting):
+        low, high = sorted(pair, key=lambda info: info.judged_share or 0.0)
         if (low.judged_share or 0.0) < LEAST_SHARE * (high.judged_share or 0.0):
             text = (
                 f"{low.title} shares no document with {high.title}, and names judged documents in "
                 f"{format_percent(low.judged_share)} of its first tens, {high.title} in "
                 f"{format_percent(high.judged_share)}."
             )
-            known = [key for key in others if key != low.key]
-            yield _describe_unmatched(dataset, low, "disjoint lists", text, known)
+            found.append((low, "disjoint lists", text))
+    for info, key, text in found:
+        cause = find_cause(dataset, info, [each.key for each in meeting if each.key != info.key])
+        text, remedy = (text, CHECK_IDS) if cause is None else (f"{text} {cause[0]}", cause[1])
+        yield Obstacle(kind="unmatched", key=key, text=text, remedy=remedy, lists=(info.key,))
 
 
 def _find_disjoint(infos: Sequence[ListInfo]) -> Iterator[tuple[ListInfo, ListInfo]]:
@@ -86,31 +97,15 @@ def _find_disjoint(infos: Sequence[ListInfo]) -> Iterator[tuple[ListInfo, ListIn
             yield first, second
 
 
-def _describe_unmatched(
-    dataset: Dataset, info: ListInfo, key: str, text: str, meeting: Sequence[str]
-) -> Obstacle:
-    """An obstacle with the cause that can be proven, and what mends it."""
-    cause = find_cause(dataset, info, meeting)
-    remedy = (
-        "Check that the list and the judgments name documents alike: a new index or new chunks "
-        "have new ids."
-    )
-    if cause is not None:
-        text, remedy = f"{text} {cause.text}", cause.remedy
-    return Obstacle(kind="unmatched", key=key, text=text, remedy=remedy, lists=(info.key,))
-
-
 def _find_suspects(dataset: Dataset, infos: Sequence[ListInfo]) -> Iterator[Obstacle]:
     """Lists that are read backwards, constant, of two queries joined, or of another's scores."""
     for info in infos:
-        found = _find_suspicion(dataset, info)
-        if found is not None:
-            key, text, remedy = found
+        for key, text, remedy in islice(_list_suspicions(dataset, info), 1):
             yield Obstacle(kind="suspect", key=key, text=text, remedy=remedy, lists=(info.key,))
 
 
-def _find_suspicion(dataset: Dataset, info: ListInfo) -> tuple[str, str, str] | None:
-    """What is false about a list: a key, the cause, and the remedy; None = nothing that is known.
+def _list_suspicions(dataset: Dataset, info: ListInfo) -> Iterator[tuple[str, str, str]]:
+    """What is false about a list, the surest first: a key, the cause, and the remedy.
 
     Args:
         dataset: With the list.
@@ -118,7 +113,7 @@ def _find_suspicion(dataset: Dataset, info: ListInfo) -> tuple[str, str, str] | 
     """
     name, add = info.title, "write" if dataset.has_file else "add"
     if info.delimiter_scores:
-        return (
+        yield (
             "delimiters",
             f"{name} holds {pluralize(info.delimiter_scores, 'score')} that OpenSearch puts "
             "between the parts of a hybrid answer: its documents are of several lists.",
@@ -126,17 +121,19 @@ def _find_suspicion(dataset: Dataset, info: ListInfo) -> tuple[str, str, str] | 
             "part as a list of its own.",
         )
     if info.is_reversed:
-        remedy = f"If its scores are distances, {add} {name_option(dataset, info.key, *_LOWER)}."
+        what, order = propose_order(info)
+        option = name_option(dataset, info.key, "order", order)
+        remedy = f"If its scores are {what}, {add} {option}."
         if info.read_options.get("rank_from") == "column":
             remedy = "Check its ranks: 1 must be the best."
-        return (
+        yield (
             "reversed",
             f"{name} seems to be read backwards: nDCG@10 {format_number(info.mean_as_read)}, from "
             f"its end {format_number(info.mean_backwards)}.",
             remedy,
         )
     if info.is_constant and info.kind == "run":
-        return (
+        yield (
             "constant lists",
             f"{name} gives all documents of a query one score, in all its queries: the tie rule "
             "alone orders them.",
@@ -145,13 +142,17 @@ def _find_suspicion(dataset: Dataset, info: ListInfo) -> tuple[str, str, str] | 
         )
     if info.reused_run is not None and info.score_space != "order":
         option = name_option(dataset, info.key, "score_space", "order")
-        return (
+        yield (
             "reused scores",
             f"The scores of rerank list {name} are those of {info.reused_run} dealt out again: "
             "only their order means anything.",
             f"If that is right, {add} {option}.",
         )
-    return None
+
+
+def propose_order(info: ListInfo) -> tuple[str, Order]:
+    """What the scores of a list that is read backwards may be, and the order that says so."""
+    return ("similarities", "higher") if DISTANCES in info.notes else ("distances", "lower")
 
 
 def find_meeting_warnings(infos: Sequence[ListInfo]) -> Iterator[DataWarning]:

@@ -114,8 +114,6 @@ class ListInfo(ReportRecord):
         rank_column_lists: Lists at the beginning of its file whose rank column was compared with
             the scores; 0 where there is none, or where it decides the order.
         opposed_rank_lists: Those of them in which the two mostly contradict each other.
-        has_known_documents: Whether any document of a run is judged at all, and any of a rerank
-            list in some run; where none is, the ids are most likely of two kinds.
         has_judged_documents: Whether any of its documents is judged for any query; True where it
             returns nothing for the judged queries.
         judged_share: Share of its first ten places, over all judged queries, that hold such a
@@ -163,7 +161,6 @@ class ListInfo(ReportRecord):
     mean_without_own_ids: OptionalFloat = None
     rank_column_lists: int = 0
     opposed_rank_lists: int = 0
-    has_known_documents: bool = True
     has_judged_documents: bool = True
     judged_share: OptionalFloat = None
     common_documents: dict[str, float] = Field(default_factory=dict)

@@ -24,7 +24,7 @@ import typer
 from fusion_bench.cli.application.console import echo_error, error_format
 from fusion_bench.cli.application.exit_codes import CommandInterruptedError, ExitCode
 from fusion_bench.cli.application.progress import progress_lines
-from fusion_bench.errors import ConfigError, DataCheckError, FusionBenchError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.util.signals import handlers
 
 if TYPE_CHECKING:
@@ -76,10 +76,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             _check_address_limit()
             with handlers.raise_in_command(), progress_lines(given[0] if given else ""):
                 return _run_command(given)
-        except DataCheckError as error:
-            _fail(str(error), answer="check the data", obstacles=error.obstacles)
         except FusionBenchError as error:
-            _fail(str(error))
+            _fail(str(error), **error.facts)
         except OSError as error:
             if _is_reader_gone(error):
                 _drop_output()

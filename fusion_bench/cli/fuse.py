@@ -98,7 +98,7 @@ def _fuse_files(options: FuseOptions) -> FinalLists:
     method = "rrf" if options.method is None else options.method
     fusion = {"method": method, **_parse_keys(options.change)}
     files = file_options.parse_named_files(options.inputs, "NAME=FILE")
-    settings = options.state_lists(files)
+    settings = options.state_files(files)
     refuse_inputs(files.values())
     lists = fuse_files(files, fusion, settings)
     base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))

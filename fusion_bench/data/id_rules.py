@@ -16,32 +16,21 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 #: Whose ids a rule changes: those looked up, those they are looked up in, or both.
 RuleSide: TypeAlias = Literal["ids", "targets", "both"]
 
-#: Rule → what it makes of one id.
-SIMPLE_RULES: Final[Mapping[str, Callable[[str], str]]] = {
-    "decimal": lambda name: name.removesuffix(".0"),
-    "zeros": lambda name: name.lstrip("0") or name[-1:],
-    "lowercase": str.lower,
-    "nfc": lambda name: unicodedata.normalize("NFC", name),
-    "slash": lambda name: name.removesuffix("/"),
+#: Rule → what it makes of one id, and how a sentence goes on after "would match". The last ones are
+#: followed by a colon and the text to drop.
+RULES: Final[Mapping[str, tuple[Callable[[str, str], str], str]]] = {
+    "decimal": (lambda name, _: name.removesuffix(".0"), "without the final '.0'"),
+    "zeros": (lambda name, _: name.lstrip("0") or name[-1:], "without leading zeros"),
+    "lowercase": (lambda name, _: name.lower(), "in lower case"),
+    "nfc": (lambda name, _: unicodedata.normalize("NFC", name), "in Unicode form NFC"),
+    "slash": (lambda name, _: name.removesuffix("/"), "without the trailing slash"),
+    "drop_prefix": (str.removeprefix, "without the prefix {!r}"),
+    "drop_suffix": (str.removesuffix, "without the suffix {!r}"),
 }
-#: Rules that are followed by a colon and the text to drop → what drops it.
-TEXT_RULES: Final[Mapping[str, Callable[[str, str], str]]] = {
-    "drop_prefix": str.removeprefix,
-    "drop_suffix": str.removesuffix,
-}
+TEXT_RULES: Final = ("drop_prefix", "drop_suffix")
+SIMPLE_RULES: Final = tuple(rule for rule in RULES if rule not in TEXT_RULES)
 #: All rules, as an error and a help text list them.
 KNOWN_RULES: Final = (*SIMPLE_RULES, *(f"{name}:TEXT" for name in TEXT_RULES))
-
-#: Rule → how a sentence goes on after "would match".
-_RULE_WORDS: Final[Mapping[str, str]] = {
-    "decimal": "without the final '.0'",
-    "zeros": "without leading zeros",
-    "lowercase": "in lower case",
-    "nfc": "in Unicode form NFC",
-    "slash": "without the trailing slash",
-    "drop_prefix": "without the prefix {!r}",
-    "drop_suffix": "without the suffix {!r}",
-}
 #: Ids among which the best length of a prefix or suffix is found.
 _MOST_SAMPLED: Final = 1_000
 #: Longest prefix or suffix that is tried.
@@ -80,20 +69,18 @@ def apply_rule(rule: str, ids: Sequence[str]) -> list[str]:
     ['0', '1']
     """
     name, colon, text = rule.partition(":")
-    if name in TEXT_RULES:
-        if not text:
-            raise ConfigError(f"rule {name!r} needs the text to drop, such as {name}:doc-")
-        drop = TEXT_RULES[name]
-        return [drop(document, text) for document in ids]
-    if colon or name not in SIMPLE_RULES:
+    if name not in RULES or (colon and name in SIMPLE_RULES):
         raise UnknownNameError("rule for ids", rule, KNOWN_RULES)
-    return list(map(SIMPLE_RULES[name], ids))
+    if name in TEXT_RULES and not text:
+        raise ConfigError(f"rule {name!r} needs the text to drop, such as {name}:doc-")
+    change, _ = RULES[name]
+    return [change(document, text) for document in ids]
 
 
 def describe_rule(rule: str) -> str:
     """Say how ids match under a rule: ``without the trailing slash``."""
     name, _, text = rule.partition(":")
-    return _RULE_WORDS[name].format(text)
+    return RULES[name][1].format(text)
 
 
 def find_rule(ids: Collection[str], targets: Collection[str]) -> RuleMatch | None:
@@ -150,7 +137,7 @@ def _find_common_texts(ids: Sequence[str], goals: Collection[str]) -> Iterator[s
         ("drop_prefix", [prefix[:size] for size in range(1, len(prefix) + 1)]),
         ("drop_suffix", [suffix[:size][::-1] for size in range(1, len(suffix) + 1)]),
     ):
-        drop = TEXT_RULES[name]
+        drop, _ = RULES[name]
         counts = [sum(drop(each, text) in known for each in sample) for text in texts]
         if any(counts):
             yield f"{name}:{texts[counts.index(max(counts))]}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Self, cast, overload
+from typing import Any, Final, Self, cast, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,10 +165,14 @@ def _count_above(marked: NDArray[np.bool_], places: IntArray, offsets: IntArray)
     return counts
 
 
+#: The note of a list whose scores are read with the opposite sign.
+DISTANCES: Final = "scores are distances: less is better"
+
+
 def _describe_options(read_options: ReadOptions, own: int) -> Iterator[str]:
     """A sentence for each option that makes another list of the rows; ``own`` were dropped."""
     if read_options.order == "lower":
-        yield "scores are distances: less is better"
+        yield DISTANCES
     if read_options.drop_own_id:
         yield f"{pluralize(own, 'document')} with the id of the query left out"
     if read_options.ids is not None:
@@ -242,6 +246,10 @@ class Run(DocumentTable):
         if read_options.ids is not None:
             grouped = grouped_rows.change_ids(grouped, read_options.ids)
         if read_options.order == "lower":
+            if read_options.drop_zero_scores:
+                raise DataError(
+                    "drop_zero_scores: a distance of 0 is the best match: delete the option"
+                )
             values = 0.0 - values
         is_own = grouped_rows.find_own_ids(grouped) if read_options.drop_own_id else None
         place = _assign_ranks(grouped, values, ranks, read_options)

@@ -22,12 +22,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.overrides import expand_sweeps
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, DatasetSpec, FileSettings
-from fusion_bench.io.load_records import (
-    FileRequest,
-    load_stated_qrels,
-    load_stated_run,
-    stated_layout,
-)
+from fusion_bench.io.load_records import load_stated_qrels, load_stated_run, request_list
 from fusion_bench.io.query_groups import join_groups
 from fusion_bench.io.raw_files import strip_suffixes
 from fusion_bench.util.files import resolve_path
@@ -75,19 +70,17 @@ def make_dataset(
     """
     lists, spaces, files = rerankers or {}, score_spaces or {}, paths or {}
 
+    def describe(key: str, run: Run) -> dict[str, Any]:
+        when = {} if run.switch is None else {"when": dict(run.switch.condition)}
+        path = str(files.get(key, NO_FILE))
+        return {"path": path, "roles": sorted(run.roles), **when, **settings.keys_of(key)}
+
     data = {
         "name": re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-") or "qrels",
         "qrels": {"path": str(qrels_path or NO_FILE), **settings.keys_of(QRELS)},
-        "runs": {
-            key: {**_list_spec(run, files.get(key)), **settings.keys_of(key)}
-            for key, run in runs.items()
-        },
+        "runs": {key: describe(key, run) for key, run in runs.items()},
         "rerank": {
-            key: {
-                **_list_spec(run, files.get(key)),
-                **settings.keys_of(key),
-                "score_space": spaces.get(key, "unbounded"),
-            }
+            key: describe(key, run) | {"score_space": spaces.get(key, "unbounded")}
             for key, run in lists.items()
         },
         **options,
@@ -101,9 +94,7 @@ def make_dataset(
         )
     known = join_groups(spec.grouping, known, [*runs.values()], qrels, name)
     read = {
-        f"{kind}/{name}": FileRequest(
-            files[name], name, layout=stated_layout(settings.list(name, files[name]))
-        )
+        f"{kind}/{name}": request_list(files[name], name, settings)
         for kind, names in (("runs", runs), ("rerank", lists))
         for name in names
         if name in files
@@ -118,13 +109,6 @@ def make_dataset(
         files=read,
         has_file=False,
     )
-
-
-def _list_spec(run: Run, path: Path | None) -> dict[str, Any]:
-    """What a ``dataset.yaml`` would say of a list."""
-    facts = {"path": str(path or NO_FILE), "roles": sorted(run.roles)}
-    condition = {} if run.switch is None else dict(run.switch.condition)
-    return {**facts, "when": condition} if condition else facts
 
 
 def make_experiment(

@@ -151,38 +151,43 @@ class FileSettings:
     """What a command or a call states of files, beside their paths, without a ``dataset.yaml``.
 
     Attributes:
-        stated: Key of a file in ``dataset.yaml`` → file → value. A file is a list by its name, or
-            the judgments as ``qrels``.
+        stated: File → its keys in ``dataset.yaml``. A file is a list by its name, or the judgments
+            as ``qrels``.
     """
 
     stated: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def from_options(cls, options: Mapping[str, Any]) -> FileSettings:
+    def from_options(
+        cls, options: Mapping[str, Any], lists: Collection[str] | None = None
+    ) -> FileSettings:
         """The settings that options of a call state.
 
         Args:
             options: Key → list → value; of :data:`QRELS_KEYS` the value alone.
+            lists: The names of the lists; None = not known yet, see :meth:`check_names`.
 
         Raises:
             ConfigError: A value has no list.
-            UnknownNameError: There is no such key.
+            UnknownNameError: There is no such key, or no such list.
         """
-        stated: dict[str, Mapping[str, Any]] = {}
+        stated: dict[str, dict[str, Any]] = {}
         for key, value in options.items():
             if key not in LIST_KEYS | QRELS_KEYS:
                 raise UnknownNameError("option", key, sorted(LIST_KEYS | QRELS_KEYS))
-            if key in QRELS_KEYS:
-                stated[key] = {QRELS: value}
-            elif isinstance(value, Mapping):
-                stated[key] = value
-            else:
+            files = {QRELS: value} if key in QRELS_KEYS else value
+            if not isinstance(files, Mapping):
                 raise ConfigError(f"{key}: give a value for each list, {{name: value}}")
-        return cls(stated)
+            for name, each in files.items():
+                stated.setdefault(name, {})[key] = each
+        settings = cls(stated)
+        if lists is not None:
+            settings.check_names(lists)
+        return settings
 
-    def keys_of(self, name: str) -> dict[str, Any]:
+    def keys_of(self, name: str) -> Mapping[str, Any]:
         """What ``dataset.yaml`` would say of a file beside its path."""
-        return {key: files[name] for key, files in self.stated.items() if name in files}
+        return self.stated.get(name, {})
 
     def qrels(self, path: Path | str) -> QrelsSpec:
         """The file of judgments.
@@ -196,8 +201,11 @@ class FileSettings:
         """The file of a list.
 
         Raises:
-            ConfigError: A value breaks a rule.
+            ConfigError: A value breaks a rule, or is the judgments' by the name of the list.
         """
+        if name == QRELS and name in self.stated:
+            key = next(iter(self.stated[name]))
+            raise ConfigError(f"{key}: {QRELS!r} means the judgments: give the list another name")
         return parse_model(ListSpec, {"path": str(path), **self.keys_of(name)}, name)
 
     def check_names(self, lists: Collection[str]) -> None:
@@ -206,10 +214,9 @@ class FileSettings:
         Raises:
             UnknownNameError: Such as it.
         """
-        for key, files in self.stated.items():
-            for name in files:
-                if name not in lists and name != QRELS:
-                    raise UnknownNameError("list", name, [*lists, QRELS], where=key)
+        for name, keys in self.stated.items():
+            if name not in lists and name != QRELS:
+                raise UnknownNameError("list", name, [*lists, QRELS], where=next(iter(keys)))
 
 
 #: What calls may state of a file: keys of lists, some of which judgments have too …

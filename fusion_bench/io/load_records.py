@@ -278,7 +278,15 @@ def load_stated_qrels(path: Path, settings: FileSettings) -> Qrels:
 def load_stated_run(
     path: Path, name: str, settings: FileSettings, score_space: ScoreSpace | None = None
 ) -> Run:
-    """Read a list as settings state it.
+    """Read a list as settings state it; arguments and errors as for :func:`request_list`."""
+    request = request_list(path, name, settings, score_space)
+    return cast("Run", load_tables([request], None)[0][0])
+
+
+def request_list(
+    path: Path, name: str, settings: FileSettings, score_space: ScoreSpace | None = None
+) -> FileRequest:
+    """How a list is read that settings state.
 
     Args:
         path: The file.
@@ -290,35 +298,25 @@ def load_stated_run(
         FusionBenchError: A value or the file breaks a rule.
     """
     spec = settings.list(name, path)
-    return load_run(
-        path,
-        name=name,
-        read_options=spec.read_options,
-        score_space=score_space,
-        layout=stated_layout(spec),
+    layout = spec.layout if spec.requests is None else list_layout(spec, Path(spec.requests))
+    return FileRequest(
+        path, name, read_options=spec.read_options, score_space=score_space, layout=layout
     )
 
 
-def stated_layout(spec: ListSpec) -> FileLayout:
-    """Return how a list is read whose paths are as they are stated; raises as `list_layout`."""
-    return list_layout(spec, None if spec.requests is None else Path(spec.requests))
-
-
 def list_layout(
-    spec: ListSpec, requests: Path | None, texts: Mapping[str, str] | None = None
+    spec: ListSpec, requests: Path, texts: Mapping[str, str] | None = None
 ) -> FileLayout:
     """Return how a list is read, with the queries of its requests.
 
     Args:
         spec: What is stated of it.
-        requests: Its file of requests; None = its answers name their queries.
+        requests: Its file of requests.
         texts: Text of a query → its id.
 
     Raises:
         DataError: The requests name no query.
     """
-    if requests is None:
-        return spec.layout
     return replace(spec.layout, requests=read_requests(requests, texts))
 
 

@@ -11,6 +11,7 @@ import yaml
 
 import fusion_bench as fb
 from fusion_bench.cli import main
+from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError, UnknownNameError
 
 Capture = pytest.CaptureFixture[str]
@@ -161,7 +162,7 @@ def test_a_saved_comparison_has_the_key(
         (["--order", "a=down"], "a.order: input should be 'higher' or 'lower', given 'down'"),
         (["--order", "lower"], "'lower' is not NAME=VALUE"),
         (["--order", "z=lower"], "order: unknown list 'z' (known: a, qrels)"),
-        (["--order", "a=lower", "--order", "a=higher"], "'a=higher': given twice: drop one"),
+        (["--order", "a=lower", "--order", "a=higher"], "'a' stands twice: drop one"),
         (["--ids", "a=upper"], "unknown rule for ids 'upper' (known: decimal, drop_prefix:TEXT"),
         (["--ids", "a=drop_prefix"], "needs the text to drop"),
         (["--encoding", "cp0"], "'cp0' is no encoding of text: name one of Python's, such as"),
@@ -255,6 +256,34 @@ def test_what_is_read_already_takes_no_keys(tmp_path: Path) -> None:
         fb.new_dataset(
             *(tmp_path / "new", {"a": tmp_path / "a.trec"}), qrels=tmp_path / "qrels.txt", ordr="x"
         )
+
+
+def test_a_list_named_as_the_judgments_takes_no_keys_of_theirs(
+    tmp_path: Path, capsys: Capture
+) -> None:
+    write(CASES[0], tmp_path)
+    files = ["--qrels", str(tmp_path / "qrels.txt"), f"qrels={tmp_path / 'a.trec'}"]
+    assert main(["compare", *files]) == 0
+    capsys.readouterr()
+    for command in (["compare", *files], ["fuse", *files[2:], "--out", str(tmp_path / "f.trec")]):
+        assert main([*command, "--ids", "qrels=decimal"]) == 2
+        err = " ".join(capsys.readouterr().err.split())
+        assert "ids: 'qrels' means the judgments: give the list another name" in err
+    lists = {"qrels": RUN, "b": RUN}
+    with pytest.raises(ConfigError, match="on_duplicate: 'qrels' means the judgments"):
+        fb.compare({"q1": {"d1": 1}}, lists, on_duplicate="max")
+
+
+def test_distances_of_zero_are_not_dropped(tmp_path: Path) -> None:
+    options = ReadOptions(order="lower", drop_zero_scores=True)
+    with pytest.raises(DataError, match="drop_zero_scores: a distance of 0 is the best match"):
+        fb.Run.from_dict("a", {"q": {"d": 0.0, "e": 1.0}}, read_options=options)
+    write(CASES[0], tmp_path)
+    data = {"name": "d", "qrels": "qrels.txt", "runs": {"a": {"path": "a.trec"}}}
+    data["runs"]["a"] |= {"order": "lower", "drop_zero_scores": True}  # type: ignore[index]
+    (tmp_path / "dataset.yaml").write_text(yaml.safe_dump(data))
+    with pytest.raises(DataError, match=r"a\.trec: drop_zero_scores: a distance of 0"):
+        fb.load_dataset(tmp_path / "dataset.yaml")
 
 
 def test_keys_are_in_the_fingerprint_and_later_ones_only_if_set(tmp_path: Path) -> None:

@@ -141,7 +141,7 @@ def test_doubtful_ids_scores_and_records_are_pointed_out(tmp_path: Path) -> None
     root = tiny.make(tmp_path, b="q1 Q0 D1 1 0.9 b\n", r="q1 Q0 x1 1 0.9 r\n")
     found = dataset_notices(load_dataset(root / DATASET))
     assert " of b is judged" in " ".join(found)
-    assert " of r is in " in " ".join(found)
+    assert " of r is judged" in " ".join(found)
     root = tiny.make(tmp_path)
     edit(root, DATASET, "score_space: unit", "score_space: logit")
     [notice] = [n for n in dataset_notices(load_dataset(root / DATASET)) if "logit" in n]

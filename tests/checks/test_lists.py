@@ -22,7 +22,7 @@ from fusion_bench.checks.lists import (
     lowest_score,
     measure_both_orders,
 )
-from fusion_bench.checks.records import ListInfo
+from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.read_options import ReadOptions
@@ -316,7 +316,7 @@ def test_a_bad_reranker_is_called_bad_and_a_squeezed_one_squeezed() -> None:
 # ── which lists get a note about their order
 
 
-def note_keys(facts: Mapping[str, Any]) -> list[str]:
+def warn(facts: Mapping[str, Any]) -> list[DataWarning]:
     info = ListInfo(
         name="a",
         kind="run",
@@ -328,7 +328,7 @@ def note_keys(facts: Mapping[str, Any]) -> list[str]:
         zero_scores=0,
         **facts,
     )
-    return [each.key for each in find_list_warnings(info, 0)]
+    return list(find_list_warnings(info, 0))
 
 
 @pytest.mark.parametrize(
@@ -344,4 +344,20 @@ def note_keys(facts: Mapping[str, Any]) -> list[str]:
     ],
 )
 def test_notes(facts: dict[str, Any], expected: list[str]) -> None:
-    assert note_keys(facts) == expected
+    assert [each.key for each in warn(facts)] == expected
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        {"mean_as_read": 0.06, "mean_backwards": 0.7, "is_reversed": True},
+        {"rank_column_lists": 4, "opposed_rank_lists": 3},
+    ],
+)
+def test_an_order_is_proposed_that_the_list_does_not_have(facts: dict[str, Any]) -> None:
+    text = warn(facts)[-1].text
+    assert "If its scores are distances, write 'order: lower'" in text
+    assert "--order a=lower" in text
+    run = Run.from_dict("a", {"q": {"d": 1.0}}, read_options=ReadOptions(order="lower"))
+    text = warn({**facts, "notes": run.notes})[-1].text
+    assert "If its scores are similarities, write 'order: higher'" in text

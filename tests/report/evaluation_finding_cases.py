@@ -195,7 +195,7 @@ COLLECTIONS: dict[str, Collection] = {
         BASE, runs=(run("r", rerank=True, degraded=3, notes=["rerank list 'r' is squeezed"]),)
     ),
     "unread scores": inputs(name="r", unread_scores={"q1": (3, 7), "q2": (1,)}),
-    "documents that nobody judged": inputs(has_known_documents=False),
+    "documents that nobody judged": inputs(has_judged_documents=False),
     "a query of another spelling": inputs(unjudged_queries=1, unmatched_queries=(("Q5", "q05"),)),
     "one of many queries": inputs(
         unjudged_queries=400, unmatched_queries=(("Q5", "q05"), ("x", None))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, TypeAlias, get_args
 
@@ -63,7 +63,19 @@ class ReadingOptions(Options):
     requests: Annotated[Sequence[str], Option(metavar="[NAME=]FILE")] = ()
     drop_own_id: Names = ()
 
-    def state_lists(self, lists: Collection[str]) -> FileSettings:
+    def list_values(self, lists: Collection[str]) -> dict[str, Any]:
+        """Key of a file in ``dataset.yaml`` → file → value; raises as :meth:`state_files`."""
+        shared = {"encoding": (*lists, QRELS), "requests": tuple(lists)}
+        return {
+            "columns": parse_run_columns(self.run_columns, lists),
+            "drop_own_id": dict.fromkeys(self.drop_own_id, True),
+            **{
+                key: _parse_by_file(getattr(self, key), f"--{key}", shared.get(key, ()))
+                for key in ("order", "ids", "encoding", "requests")
+            },
+        }
+
+    def state_files(self, lists: Collection[str]) -> FileSettings:
         """What is stated of these lists, and of the judgments.
 
         Raises:
@@ -72,17 +84,7 @@ class ReadingOptions(Options):
         """
         from fusion_bench.io.dataset_config import FileSettings
 
-        stated: dict[str, Any] = {
-            "columns": parse_run_columns(self.run_columns, lists),
-            "drop_own_id": dict.fromkeys(self.drop_own_id, True),
-        }
-        shared = {"encoding": (*lists, QRELS), "requests": tuple(lists)}
-        for key in ("order", "ids", "encoding", "requests"):
-            every = shared.get(key, ())
-            stated[key] = _parse_by_file(getattr(self, key), f"--{key}", every)
-        settings = FileSettings({key: files for key, files in stated.items() if files})
-        settings.check_names(lists)
-        return settings
+        return FileSettings.from_options(self.list_values(lists), lists)
 
 
 class FileOptions(ReadingOptions):
@@ -98,19 +100,17 @@ class FileOptions(ReadingOptions):
     grades: Annotated[Sequence[str], Option(metavar="VALUE=GRADE,…")] = ()
     on_duplicate: GradeRule = "error"
 
-    def state_files(self, lists: Collection[str]) -> FileSettings:
-        """What is stated of these lists and of the judgments; raises as :meth:`state_lists`."""
-        from fusion_bench.io.dataset_config import FileSettings
-
-        stated = dict(self.state_lists(lists).stated)
+    def list_values(self, lists: Collection[str]) -> dict[str, Any]:
+        """Key of a file in ``dataset.yaml`` → file → value; raises as :meth:`state_files`."""
+        stated = super().list_values(lists)
         if self.qrels_columns:
             columns = _parse_columns(self.qrels_columns, QRELS_ROLES, "--qrels-columns")
-            stated["columns"] = {**stated.get("columns", {}), QRELS: columns}
+            stated["columns"][QRELS] = columns
         if self.grades:
-            stated["grades"] = {QRELS: _parse_grades(self.grades)}
+            stated["grades"] = _parse_grades(self.grades)
         if self.on_duplicate != "error":
-            stated["on_duplicate"] = {QRELS: self.on_duplicate}
-        return FileSettings(stated)
+            stated["on_duplicate"] = self.on_duplicate
+        return stated
 
 
 class ColumnOptions(FileOptions):
@@ -187,53 +187,53 @@ def _parse_by_file(values: Sequence[str], option: str, every: Sequence[str]) -> 
     """File → value of ``NAME=VALUE``; a value without a name is that of ``every`` file.
 
     Raises:
-        typer.BadParameter: A name is missing and needed, or stands twice.
+        typer.BadParameter: A name is missing and needed, or has two values.
     """
-    common: dict[str, str] = {}
-    by_file: dict[str, str] = {}
-    for given in values:
-        name, equals, value = given.partition("=")
-        if not (name and value) and not (every and not equals):
-            raise typer.BadParameter(f"{given!r} is not NAME=VALUE", param_hint=option)
-        if name in by_file or (common and not equals):
-            raise typer.BadParameter(f"{given!r}: given twice: drop one", param_hint=option)
-        if equals:
-            by_file[name] = value
-        else:
-            common = dict.fromkeys(every, name)
-    return common | by_file
+    shared = [given for given in values if every and "=" not in given]
+    if len(shared) > 1:
+        raise typer.BadParameter(f"{shared[1]!r}: given twice: drop one", param_hint=option)
+    by_file = _parse_pairs([given for given in values if given not in shared], option, "NAME=VALUE")
+    return {name: value for value in shared for name in every} | by_file
 
 
 def _parse_grades(values: Sequence[str]) -> dict[str, int]:
-    """Grade by value of ``VALUE=GRADE,VALUE=GRADE``.
-
-    Raises:
-        typer.BadParameter: A value has no whole grade, or stands twice.
-    """
-    grades: dict[str, int] = {}
-    for pair in ",".join(values).split(","):
-        value, _, grade = pair.rpartition("=")
-        if not value or not is_whole(grade):
-            text = f"{pair!r} is not VALUE=GRADE with a whole number, such as Exact=3"
-            raise typer.BadParameter(text, param_hint="--grades")
-        if value in grades:
-            raise typer.BadParameter(f"{value!r} stands twice: drop one", param_hint="--grades")
-        grades[value] = parse_whole(grade)
-    return grades
+    """Grade by value of ``VALUE=GRADE,VALUE=GRADE``; raises as :func:`_parse_pairs`."""
+    form = "VALUE=GRADE with a whole number, such as Exact=3"
+    grades = _parse_pairs(",".join(values).split(","), "--grades", form, is_valid=is_whole)
+    return {value: parse_whole(grade) for value, grade in grades.items()}
 
 
 def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> dict[str, str]:
-    columns: dict[str, str] = {}
-    for value in values:
-        role, _, name = value.partition("=")
-        if not role or not name:
-            raise typer.BadParameter(f"{value!r} is not ROLE=NAME", param_hint=option)
+    columns = _parse_pairs(values, option, "ROLE=NAME")
+    for role in columns:
         if role not in roles:
             raise UnknownNameError("role", role, roles, where=option)
-        if role in columns:
-            raise typer.BadParameter(f"{role!r} stands twice: drop one", param_hint=option)
-        columns[role] = name
     return columns
+
+
+def _parse_pairs(
+    values: Iterable[str], option: str, form: str, *, is_valid: Callable[[str], bool] = bool
+) -> dict[str, str]:
+    """Value by name of ``NAME=VALUE``.
+
+    Args:
+        values: The pairs.
+        option: What a message calls them.
+        form: How a pair is written.
+        is_valid: Whether a value can be one.
+
+    Raises:
+        typer.BadParameter: A pair is of another form, or a name has two values.
+    """
+    pairs: dict[str, str] = {}
+    for given in values:
+        name, _, value = given.partition("=") if is_valid is bool else given.rpartition("=")
+        if not name or not is_valid(value):
+            raise typer.BadParameter(f"{given!r} is not {form}", param_hint=option)
+        if name in pairs:
+            raise typer.BadParameter(f"{name!r} stands twice: drop one", param_hint=option)
+        pairs[name] = value
+    return pairs
 
 
 def report_file(path: Path) -> Path:
