@@ -215,13 +215,17 @@ def _check_ranks(
 
 
 def _are_swapped(column: Mapping[str, Sequence[str]]) -> bool:
-    """Whether the scores are ranks, and the ranks are none or the tags seem to be the scores."""
+    """Whether the scores are ranks, and the ranks are none or the tags seem to be the scores.
+
+    Scores n, …, 1 in falling order are points, and a rank column of one number is no score.
+    """
     queries, tags = encode_ids(column["query"]).codes, set(column["tag"])
     ranks, scores = (np.array(column[name], dtype=np.float64) for name in ("rank", "score"))
-    if len(queries) == queries.max() + 1 or not _are_ranks(queries, scores):
+    if len(queries) == queries.max() + 1 or not _are_only_ranks(queries, scores):
         return False
     is_ranked = any(_are_ranks(queries, ranks, first) for first in (0, 1))
-    return not is_ranked or (len(tags) > 1 and all(map(is_decimal, tags)))
+    is_unranked = not is_ranked and bool((ranks != ranks[0]).any())
+    return is_unranked or (len(tags) > 1 and all(map(is_decimal, tags)))
 
 
 def _are_ranks(queries: IntArray, ranks: NDArray[np.number], first: int = 1) -> bool:

@@ -336,3 +336,16 @@ def test_its_qrels_are_those_of_trec(tmp_path: Path) -> None:
 def test_what_is_no_run_of_ranks(content: str, problem: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=rf"run\.txt{problem}"):
         load_run(written(tmp_path / "run.txt", content))
+
+
+@pytest.mark.parametrize("rank", ["1", "0"])
+@pytest.mark.parametrize("rising", [False, True])
+def test_points_beside_a_rank_column_of_one_number_are_scores(
+    tmp_path: Path, rank: str, *, rising: bool
+) -> None:
+    points = (1, 2, 3) if rising else (3, 2, 1)
+    path = tmp_path / "a.trec"
+    rows = (f"q{q} Q0 d{n} {rank} {n} t\n" for q in range(2) for n in points)
+    path.write_text("".join(rows), encoding="utf-8")
+    run = load_run(path)
+    assert run.to_dict()["q0"] == {"d3": 3.0, "d2": 2.0, "d1": 1.0}
