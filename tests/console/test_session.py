@@ -296,7 +296,7 @@ def test_the_verdict_is_that_of_tune_and_enters_its_ledger(tmp_path: Path) -> No
         "front: {method: none}, parameters: {fusion.weights.b: {choices: [1.0, 2.0]}}}",
     ]
     parsed, source = read_experiment(tmp_path / "experiments/e.yaml", overrides=overrides)
-    options, folders = TuneOptions(plots=False), [tmp_path / "datasets"]
+    options, folders = TuneOptions(plots=False, allow_suspect=True), [tmp_path / "datasets"]
     ((report, _),) = run_tuning(parsed, source, options, tmp_path / "out", folders, progress_bar)
     assert report.choice.params == {"fusion.weights.b": 2.0}
     assert report.verdict == mine["verdict"]

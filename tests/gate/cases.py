@@ -41,14 +41,22 @@ gate:
 }
 
 
-def run_lines(place: dict[int, int], name: str) -> str:
-    """A run: query q has its relevant document at a place, four others around it."""
+def run_lines(place: dict[int, int], name: str, *, least: float = 0.5) -> str:
+    """A run: query q has its relevant document at a place, four others around it.
+
+    Args:
+        place: Query → place of its relevant document.
+        name: The tag.
+        least: Score of the last document. A reranker's differs from that of the runs, whose scores
+            it would otherwise seem to deal out again.
+    """
     rows = []
     for q in range(QUERIES):
         others = iter(f"n{i}" for i in range(4))
         for rank in range(1, 6):
             document = f"d{q}" if rank == place[q] else next(others)
-            rows.append(f"q{q} Q0 {document} {rank} {1 - rank / 10} {name}")
+            score = least if rank == 5 else 1 - rank / 10
+            rows.append(f"q{q} Q0 {document} {rank} {score} {name}")
     return "\n".join(rows) + "\n"
 
 
@@ -64,7 +72,7 @@ def make_project(root: Path, **changed: str) -> Path:
         "datasets/mine/queries.jsonl": "\n".join(queries) + "\n",
         "datasets/mine/a.trec": run_lines(dict.fromkeys(range(QUERIES), 1), "a"),
         "datasets/mine/b.trec": run_lines({q: 1 + q % 4 for q in range(QUERIES)}, "b"),
-        "datasets/mine/r.trec": run_lines({q: 1 + q % 2 for q in range(QUERIES)}, "r"),
+        "datasets/mine/r.trec": run_lines({q: 1 + q % 2 for q in range(QUERIES)}, "r", least=0.45),
     }
     return write_files(root, files, **changed)
 

@@ -580,7 +580,9 @@ def test_every_reranker_of_a_system_by_query_type_is_held_on_to(root: Path) -> N
     assert found is not None
     assert {"rerank/r", "rerank/r2"} <= set(found.collections[0].digests)
     assert gate_verdict(root).exit_code == 0
-    edit(root, "datasets/mine/dataset.yaml", "r2: {path: r.trec", "r2: {path: b.trec")
+    other = (root / "datasets/mine/r.trec").read_text().replace(" 5 0.45 ", " 5 0.4 ")
+    (root / "datasets/mine/other.trec").write_text(other)
+    edit(root, "datasets/mine/dataset.yaml", "r2: {path: r.trec", "r2: {path: other.trec")
     assert list_changes(root) == [("rerank/r2", "contents")]
     refuse_lists(root)
     assert "contents of rerank/r2" in refusal(root)

@@ -194,7 +194,7 @@ def test_the_number_of_repeats_is_sealed(tmp_path: Path) -> None:
     root = make_trials(tmp_path, *draw_places(3))
     edit(root, EXPERIMENT, "gate:\n", "gate:\n  inconclusive: warn\n")
     renew_baseline(root)
-    (root / "datasets/mine/a-4.trec").write_text("q0 Q0 n0 1 1.0 a\n")
+    (root / "datasets/mine/a-4.trec").write_text("q0 Q0 d0 1 1.0 a\n")
     verdict = gate_verdict(root)
     assert verdict.exit_code == 2
     assert names_in_order(verdict.refusals[0], "mine: runs/a", "4 repeats", "baseline 3: ")

@@ -29,7 +29,7 @@ from fusion_bench.gate.self_test.whole_command import (
 from fusion_bench.util.worker_processes import WorkerProcess
 
 #: Documents of a list.
-DEPTH = 10
+DEPTH = 20
 
 
 @dataclass(frozen=True)
