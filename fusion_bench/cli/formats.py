@@ -17,11 +17,11 @@ class FormatsOptions(base.JsonOptions):
 
     Attributes:
         name: Only this layout, with a sample.
-        markdown: Print every layout with its sample, as the page of the documentation has them.
+        samples: Print every layout with its sample in Markdown, as the documentation has them.
     """
 
     name: Annotated[str, Argument("NAME")] | None = None
-    markdown: bool = False
+    samples: bool = False
 
 
 @base.single_command()
@@ -41,7 +41,7 @@ def command(options: FormatsOptions) -> None:
     layouts = load_layouts() if options.name is None else [find_layout(options.name)]
     if options.json:
         print_json([describe_layout(layout) for layout in layouts])
-    elif options.markdown or options.name is not None:
+    elif options.samples or options.name is not None:
         head = [PAGE_HEAD] if options.name is None else []
         typer.echo("\n\n".join([*head, *map(format_section, layouts)]))
     else:
@@ -99,7 +99,7 @@ def _join_paths(paths: list[str]) -> str:
 PAGE_HEAD = """\
 # Layouts of JSON
 
-`fusion-bench formats --markdown` writes this page from the table of layouts.
+`fusion-bench formats --samples` writes this page from the table of layouts.
 [File formats](formats.md) lists the rules that all layouts share. A path is keys joined by dots:
 `[]` is each item of a list, in the order of the requests, `{}` is each value of an object, whose
 key is the query, `*` is the only value of an object, `?` is the only list of objects in an object,

@@ -16,7 +16,11 @@ from tests.commands import leaf_commands, options_of
 Capture = pytest.CaptureFixture[str]
 ROWS = [(command, old, new) for command, row in RENAMED.items() for old, new in row.items()]
 #: Option → what it takes in some commands and in others: gate and tune have no per-query values.
-SEVERAL_METAVARS = {"--csv": {"", "[per-query]"}, "--out": {"DIR", "FILE", "FILE|DIR"}}
+SEVERAL_METAVARS = {
+    "--csv": {"", "[per-query]"},
+    "--order": {"NAME=lower", None},  # of the scores of a list, or of the documents to be judged
+    "--out": {"DIR", "FILE", "FILE|DIR"},
+}
 
 
 @pytest.fixture

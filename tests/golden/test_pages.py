@@ -33,6 +33,7 @@ CALLS = {
     "eval -v": (0, f"eval {EXPERIMENT} -v --out evaluation"),
     "explain": (0, f"explain {EXPERIMENT} q3 d3 --system blended"),
     "export": (0, f"export {EXPERIMENT} --system plain --to elasticsearch"),
+    "formats": (0, "formats"),
     "fuse": (0, f"fuse {RUN} {OTHER} --out fused.trec"),
     "gate": (1, f"gate {EXPERIMENT}"),
     "grades agreement": (0, f"grades agreement a={QRELS} b=datasets/mine/people.csv"),
