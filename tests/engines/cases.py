@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.config.query_types import UNSURE
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
@@ -35,7 +35,9 @@ DOCUMENTS = [f"d{n}" for n in range(12)]
 QUERIES = ("q1", "q2", "q3")
 
 
-def align_lists(lists: Lists, roles: Mapping[str, frozenset[str]] | None = None) -> AlignedRuns:
+def align_lists(
+    lists: Lists, roles: Mapping[str, frozenset[str]] | None = None, ties: Ties = "trec"
+) -> AlignedRuns:
     """The lists on judged queries; each source returns something for one more query, ``common``."""
     roles = roles or ROLES
     padded = {name: {**run, "shared by all": {"d0": 1.0}} for name, run in lists.items()}
@@ -46,12 +48,15 @@ def align_lists(lists: Lists, roles: Mapping[str, frozenset[str]] | None = None)
             Run.from_dict(name, dict(run), roles=roles.get(name, frozenset()))
             for name, run in padded.items()
         ],
+        ties=ties,
     )
 
 
-def scores(system: System, lists: Lists, query: str = "q") -> dict[str, float]:
+def scores(
+    system: System, lists: Lists, query: str = "q", ties: Ties | None = None
+) -> dict[str, float]:
     """Document → fused score, best first, of one query of the lists."""
-    return ranked_lists(system, align_lists(lists))[query]
+    return ranked_lists(system, align_lists(lists, ties=ties or "trec"))[query]
 
 
 def ranked_lists(system: System, runs: AlignedRuns) -> dict[str, dict[str, float]]:

@@ -209,7 +209,8 @@ def test_what_is_lost(
         return
     assert translation.system.fusion.model_dump().items() >= options.items()
     if fidelity in {"exact", "rank-equivalent"}:
-        assert [*scores(translation.system, LISTS)] == [*scores(ours, LISTS)]
+        ties = translation.system.fusion.ties  # an engine breaks ties by a rule of its own
+        assert [*scores(translation.system, LISTS)] == [*scores(ours, LISTS, ties=ties)]
     for name, text in dialects.find_plugin(engine).write(translation.system).files.items():
         if name.endswith(".py"):
             assert ast.parse(text)
