@@ -54,7 +54,7 @@ def test_candidates_without_a_rerank_score() -> None:
     below = {**REPLACE, "missing": "below"}
     assert final(below, some) == ["d4", "d2", "d1", "d3", "d5"]
     assert final({**below, "depth": 3}, some) == ["d2", "d1", "d3", "d4", "d5"]
-    assert final({**REPLACE, "missing": "zero"}, some) == ["d4", "d2", "d5", "d3", "d1"]
+    assert final({**REPLACE, "missing": "zero"}, some) == ["d4", "d2", "d1", "d3", "d5"]
 
 
 def test_small_queries_are_left_alone_on_request() -> None:
