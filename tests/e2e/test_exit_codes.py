@@ -17,7 +17,7 @@ from fusion_bench.cli.application.exit_codes import (
     MEANINGS,
     ExitCode,
 )
-from fusion_bench.errors import FusionBenchError
+from fusion_bench.errors import DataCheckError, FusionBenchError
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.gate.comparison import decide_exit_code
 from fusion_bench.gate.verdict import CheckResult, CheckStatus, find_blocking
@@ -75,9 +75,12 @@ def page_words(command: str) -> dict[str, str]:
 
 
 def test_the_page_has_each_status_verdict_and_answer() -> None:
+    no_answer = DataCheckError("").facts["answer"]
     assert page_words("gate").keys() == {*get_args(CheckStatus)}
-    assert page_words("tune").keys() == {*get_args(TuningVerdict)}
-    answers = {re.sub(r"^(better|worse), ", "", answer) for answer in get_args(Answer)}
+    assert page_words("tune").keys() == {*get_args(TuningVerdict), no_answer}
+    answers = {no_answer} | {
+        re.sub(r"^(better|worse), ", "", answer) for answer in get_args(Answer)
+    }
     for command in ("eval", "try", "compare"):
         assert page_words(command).keys() == answers
 
