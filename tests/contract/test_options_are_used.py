@@ -85,6 +85,14 @@ def option_classes(path: Path) -> list[type[Options]]:
     ]
 
 
+def read_by_properties(options: type[Options], used: set[str]) -> set[str]:
+    """Names that those properties of a class read that are read themselves."""
+    properties = inspect.getmembers(options, lambda member: isinstance(member, property))
+    return {
+        read for name, each in properties if name in used for read in each.fget.__code__.co_names
+    }
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_each_option_is_read_or_handed_on(path: Path) -> None:
     used: set[str] = set()
@@ -94,6 +102,8 @@ def test_each_option_is_read_or_handed_on(path: Path) -> None:
             used |= set(inspect.signature(function).parameters)
     for name in TAKEN_WHOLE.get(path.stem, ()):
         used |= read_names(Path(str(import_module(f"fusion_bench.{name}").__file__)))
+    for each in option_classes(path):
+        used |= read_by_properties(each, used)
     unused = {
         (each.__name__, option.name)
         for each in option_classes(path)
