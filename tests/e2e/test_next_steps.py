@@ -109,9 +109,9 @@ def test_try_after_compare_reads_and_measures_the_same(
     options = [
         *("--measure", "RR@5"),
         *("--binary-relevance", "2"),
-        *("--qrels-columns", "query=search term", "--qrels-columns", "document=url"),
-        *("--qrels-columns", "grade=stars", "--run-columns", "query=search term"),
-        *("--run-columns", "document=url", "--run-columns", "score=points"),
+        *("--run-columns", "query=search term", "--run-columns", "document=url"),
+        *("--run-columns", "score=points", "--qrels-columns", "query=search term"),
+        *("--qrels-columns", "document=url", "--qrels-columns", "grade=stars"),
     ]
     files = ("--qrels", "judged.csv", "a.csv", "b.csv")
     (command,) = run_next(capsys, "compare", *files, *options)

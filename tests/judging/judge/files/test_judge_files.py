@@ -169,7 +169,7 @@ def test_letters_beyond_ascii_are_marked_as_utf_8(sheet: Path) -> None:
     [
         (b"PK\x03\x04\x14\x00", "sheet.csv: a workbook, and no CSV: save it as 'CSV UTF-8'"),
         ("query,document,grade\né,d1,1\n".encode("cp1252"), "sheet.csv:2: not UTF-8 text"),
-        ("query,document,grade\n".encode("utf-16"), "saves it as 'CSV UTF-8'"),
+        ("query,document,grade\né,d1,1\n".encode("cp1252"), "saves it as 'CSV UTF-8'"),
     ],
 )
 def test_what_a_spreadsheet_saves_in_another_form(sheet: Path, data: bytes, message: str) -> None:
@@ -177,6 +177,11 @@ def test_what_a_spreadsheet_saves_in_another_form(sheet: Path, data: bytes, mess
     with pytest.raises(DataError) as error:
         read_sheet(sheet, *RULES)
     assert message in str(error.value)
+
+
+def test_unicode_text_of_a_spreadsheet_is_read(sheet: Path) -> None:
+    sheet.write_bytes("query,document,grade\nq1,d1,1\n".encode("utf-16"))
+    assert [(each.document, each.grade) for each in read_sheet(sheet, *RULES)] == [("d1", 1)]
 
 
 def read(path: Path, text: str) -> list[Judgment]:
