@@ -18,7 +18,6 @@ import numpy as np
 
 from fusion_bench import measures as measure
 from fusion_bench.checks.judges import family_of
-from fusion_bench.checks.own_ids import measure_own_ids
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.tied_lists import count_places, order_by_rank
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -182,6 +181,45 @@ def measure_both_orders(runs: AlignedRuns, ranks: IntArray) -> BothOrders | None
     return BothOrders(first, second, is_reversed, int(answered.sum()))
 
 
+#: Fewer queries whose own document leads, or a smaller share of them, are chance.
+LEAST_OWN, LEAST_OWN_SHARE = 2, 0.1
+
+
+def _measure_own_ids(runs: AlignedRuns, ranks: IntArray) -> dict[str, Any]:
+    """Measure a list with and without the documents that have the ids of their queries.
+
+    Args:
+        runs: The candidates.
+        ranks: Shape (N,): ranks of the list; 0 = not in it.
+
+    Returns:
+        Fields of a :class:`~fusion_bench.checks.records.ListInfo`; empty if few queries have such
+        a document first, or if it is judged relevant.
+    """
+    first = np.flatnonzero((ranks == 1) & (runs.grades < runs.binary_relevance))
+    leading = [
+        row
+        for row in first.tolist()
+        if runs.vocabulary[int(runs.documents[row])] == runs.queries[int(runs.query_index[row])]
+    ]
+    answered = int(np.count_nonzero(ranks == 1))
+    if len(leading) < max(LEAST_OWN, LEAST_OWN_SHARE * answered):
+        return {}
+    codes = {name: code for code, name in enumerate(runs.vocabulary)}
+    own = np.array([codes.get(query, -1) for query in runs.queries], dtype=np.int64)
+    kept = np.where(runs.documents == own[runs.query_index], 0, ranks)
+    asked = [parse_measure(MEASURE)]
+    means = [
+        float(compute_measures(asked, runs, count_places(runs, order_by_rank(runs, each))).mean())
+        for each in (ranks, kept)
+    ]
+    return {
+        "own_id_queries": len(leading),
+        "mean_with_own_ids": means[0],
+        "mean_without_own_ids": means[1],
+    }
+
+
 def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, Any]:
     """Fields of a :class:`~fusion_bench.checks.records.ListInfo`.
 
@@ -209,7 +247,7 @@ def _list_facts(dataset: Dataset, run: Run, aligned: AlignedRuns) -> dict[str, A
     if run.name in names:
         row = names.index(run.name)
         facts |= _meeting_facts(aligned, row if is_source else row + len(aligned.sources))
-        facts |= measure_own_ids(aligned, ranks[row])
+        facts |= _measure_own_ids(aligned, ranks[row])
         both = measure_both_orders(aligned, ranks[row])
     if both is not None:
         facts |= {

@@ -10,7 +10,6 @@ from collections.abc import Collection, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Final
 
-from fusion_bench.checks.id_causes import find_cause, name_option
 from fusion_bench.checks.records import DataWarning, ListInfo, Obstacle
 from fusion_bench.data.read_options import Order
 from fusion_bench.data.run import DISTANCES
@@ -82,6 +81,8 @@ def _find_unmatched(dataset: Dataset, infos: Sequence[ListInfo]) -> Iterator[Obs
             )
             found.append((low, "disjoint lists", text))
     for info, key, text in found:
+        from fusion_bench.checks.id_causes import find_cause  # late: few data need it
+
         cause = find_cause(dataset, info, [each.key for each in meeting if each.key != info.key])
         text, remedy = (text, CHECK_IDS) if cause is None else (f"{text} {cause[0]}", cause[1])
         yield Obstacle(kind="unmatched", key=key, text=text, remedy=remedy, lists=(info.key,))
@@ -122,6 +123,8 @@ def _list_suspicions(dataset: Dataset, info: ListInfo) -> Iterator[tuple[str, st
         )
     if info.is_reversed:
         what, order = propose_order(info)
+        from fusion_bench.checks.id_causes import name_option  # late: few data need it
+
         option = name_option(dataset, info.key, "order", order)
         remedy = f"If its scores are {what}, {add} {option}."
         if info.read_options.get("rank_from") == "column":
@@ -141,6 +144,8 @@ def _list_suspicions(dataset: Dataset, info: ListInfo) -> Iterator[tuple[str, st
             "its path in dataset.yaml.",
         )
     if info.reused_run is not None and info.score_space != "order":
+        from fusion_bench.checks.id_causes import name_option  # late: few data need it
+
         option = name_option(dataset, info.key, "score_space", "order")
         yield (
             "reused scores",
