@@ -79,6 +79,15 @@ def paired_sides(
     return first, second
 
 
+def repeat_means(sides: Sequence[FloatArray | None]) -> tuple[FloatArray, ...]:
+    """The mean over queries of each repeat, shape (T,), of each side that has several.
+
+    Args:
+        sides: From :func:`paired_sides`, each (T, Q).
+    """
+    return tuple(side.mean(axis=1) for side in sides if side is not None and len(side) > 1)
+
+
 @dataclass(frozen=True)
 class RepeatSpread:
     """The repeats of one system, at least 2.
