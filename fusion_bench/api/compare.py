@@ -224,10 +224,10 @@ def compare(
             best one.
         allow_unmatched: Go on although document ids do not meet.
         allow_suspect: Go on although a check finds a list false.
-        options: Keys of an experiment (``alpha``, ``correction``, ``min_gain``, ``resamples``,
-            ``seed``, ``ties``, ``split``, ``query_type``), and of a dataset (``binary_relevance``,
-            ``groups``, ``judgments``); how lists are read, by name (``order``, ``ids``,
-            ``drop_own_id``, ``encoding``), and judgments (``grades``, ``on_duplicate``).
+        options: Keys of an experiment (``alpha``, ``min_gain``, ``seed``, ``ties``, ``split``,
+            ``query_type``), and of a dataset (``binary_relevance``, ``groups``, ``judgments``); how
+            lists are read, by name (``order``, ``ids``, ``drop_own_id``, ``encoding``), and
+            judgments (``grades``, ``on_duplicate``).
 
     Raises:
         DataCheckError: Document ids do not meet, or a check finds a list false.

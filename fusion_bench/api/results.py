@@ -71,7 +71,7 @@ class HtmlPage:
 
 #: What is said of each system against the baseline, on the primary measure.
 DIFFERENCE_FIELDS = (
-    *("difference", "low", "high", "p", "p_adjusted", "effect_size"),
+    *("difference", "low", "high", "p", "effect_size"),
     *("wins", "ties", "losses", "answer"),
 )
 #: Keys of the warnings that stand in the verdict: unjudged or tied documents may

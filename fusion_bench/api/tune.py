@@ -117,7 +117,6 @@ class TuningResult(ResultView):
             low=math.nan if gain.low is None else gain.low,
             high=math.nan if gain.high is None else gain.high,
             p=gain.p,
-            p_adjusted=None,
             wins=gain.wins,
             ties=gain.ties,
             losses=gain.losses,

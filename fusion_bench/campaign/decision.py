@@ -23,7 +23,8 @@ import numpy as np
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats import intervals
-from fusion_bench.stats.comparison import MIN_CHANGED, MIN_GROUPS, NOISE
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
 from fusion_bench.stats.power import detectable_difference
 
 #: What bears the guarantee: the e-value with Student's t, or Student's t alone.
@@ -98,7 +99,7 @@ class HeldOutTest:
                 self.mean > self.critical_mean,
                 self.mean >= self.min_gain,
                 self.changed >= MIN_CHANGED,
-                self.groups >= MIN_GROUPS,
+                self.groups >= MIN_UNITS,
             ]
         )
 
@@ -185,7 +186,7 @@ def detectable_gain(
     """
     values, reach = intervals.scale_groups(difference, groups)
     held_out = count or queries * len(values) / len(difference)
-    if held_out < MIN_GROUPS or len(values) < 2:
+    if held_out < MIN_UNITS or len(values) < 2:
         return None
     estimate = intervals.estimate_mean(values)
     gain = detectable_difference(

@@ -50,7 +50,8 @@ from fusion_bench.io.fingerprints import judgment_digests, query_digest, query_d
 from fusion_bench.io.held_out import LEDGER_NAME, HeldOut, list_open_campaigns, read_ledgers
 from fusion_bench.io.outputs import write_outputs
 from fusion_bench.measures import Measure
-from fusion_bench.stats.comparison import MIN_GROUPS, paired_difference
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.inference import MIN_UNITS
 from fusion_bench.tune import looks as tuning_looks
 from fusion_bench.tune.splits import HALF, QuerySplit, split_queries
 from fusion_bench.util.files import (
@@ -227,10 +228,10 @@ def _split(
             "--held-out: the dataset has splits of its own, which decide: leave it out"
         )
     groups = {runs.groups[q] for q in np.flatnonzero(split.held_out)}
-    if len(groups) < MIN_GROUPS:
+    if len(groups) < MIN_UNITS:
         raise ConfigError(
             f"{dataset.name}: {pluralize(len(groups), 'group')} of queries would be held out, and "
-            f"fewer than {MIN_GROUPS} can never ship anything: judge more queries, or raise "
+            f"fewer than {MIN_UNITS} can never ship anything: judge more queries, or raise "
             "--held-out"
         )
     return runs, split

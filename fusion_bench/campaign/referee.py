@@ -10,10 +10,9 @@ from fusion_bench.campaign.decision import HeldOutTest, is_screened, phase_share
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
 from fusion_bench.campaign.records import CampaignRules
 from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
 from fusion_bench.stats import comparison
-from fusion_bench.stats.intervals import betting_bound, scale_groups
 
 #: 1 − confidence of the bound that skewed gains must have above 0.
 SKEW_ALPHA = 0.05
@@ -74,18 +73,8 @@ def judge_candidate(
         screened = is_screened(tuning, data.tuning_groups)
     withheld = _unjudged_decide(data, candidate.evidence, baseline.evidence, rules.min_gain)
     degraded = any(data.dataset.degraded(name) for name in system.reranker_names)
-    # With bounded tails the e-value covers any skew.
-    skewed = rules.tails == "t" and _is_skewed(held_out, data.held_out_groups)
-    reasons = [withheld, degraded, skewed, not len(candidate.held_out)]
+    reasons = [withheld, degraded, not len(candidate.held_out)]
     return AskJudgment(test, screened, any(reasons))
-
-
-def _is_skewed(difference: FloatArray, groups: IntArray) -> bool:
-    """Whether ``check_skew`` withholds a gain; its bound is always computed, so no time tells."""
-    values, _ = scale_groups(difference, groups)
-    bound = betting_bound(difference, groups, alpha=SKEW_ALPHA)
-    is_against = comparison.compute_skewness(values) < -comparison.MOST_SKEWNESS
-    return len(values) < comparison.ENOUGH_QUERIES and is_against and not bound > 0
 
 
 def held_out_difference(

@@ -13,6 +13,7 @@ the offending value.
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, ClassVar, Final, TypeAlias, TypeVar, cast
@@ -31,6 +32,8 @@ from pydantic_core import PydanticCustomError, PydanticKnownError, core_schema
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.util.environment import NO_PLUGINS
 from fusion_bench.util.formatting import GREATEST, is_decimal
+
+log = logging.getLogger(__name__)
 
 #: Ranks: cutoffs of measures, depths, ``top_k``. No list is longer.
 MOST_RANK: Final = 1_000_000
@@ -221,15 +224,20 @@ class StrictModel(StrictNumbers, DeferredModel):
 
     Attributes:
         old_keys: Key of an earlier version → what to write now, or to delete it.
+        ignored_keys: Key of an earlier version that is read without effect → why, which is logged.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {}
+    ignored_keys: ClassVar[Mapping[str, str]] = {}
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _refuse_unknown_keys(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
         if isinstance(data, Mapping):
+            for key in cls.ignored_keys.keys() & data.keys():
+                log.warning("'%s' has no effect: %s", key, cls.ignored_keys[key])
+            data = {key: value for key, value in data.items() if key not in cls.ignored_keys}
             for key in data:
                 if key not in cls.model_fields:
                     raise PydanticCustomError(

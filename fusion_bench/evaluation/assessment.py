@@ -26,7 +26,7 @@ from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.repeat_variance import (
     count_disagreements,
     mean_of_repeats,
-    measure_repeat_spread,
+    repeat_means,
     split_variance,
 )
 from fusion_bench.util.formatting import Progress
@@ -140,14 +140,13 @@ def describe_repeats(
     if len(assessment.repeats) == 1:
         return None
     values = assessment.repeats[:, 0]
-    spread = measure_repeat_spread(values, task.groups)
-    components = split_variance(values, spread)
-    shares = (None, None, None) if components is None else components.shares
+    [means] = repeat_means([values])
+    shares = split_variance(values) or (None, None, None)
     pair, disagreeing = count_disagreements(values, noise=NOISE)
     return RepeatsResult(
         lists=tuple(sorted(task.repeat_lists(system))),
-        means=spread.means,
-        sd=spread.sd,
+        means=tuple(means.tolist()),
+        sd=0.0 if (means == means[0]).all() else float(means.std(ddof=1)),
         query_share=shares[0],
         trial_share=shares[1],
         residual_share=shares[2],

@@ -34,11 +34,9 @@ from fusion_bench.stats.comparison import (
 )
 from fusion_bench.stats.comparison_family import (
     ComparedValues,
-    compare_alone,
     compare_family,
     find_first_group,
 )
-from fusion_bench.stats.corrections import Correction
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_changes import ReportChange
@@ -98,7 +96,7 @@ def read_inference_settings(settings: Mapping[str, Any], report: str) -> dict[st
 def compare_contrasts(
     contrasts: Sequence[Contrast], settings: Mapping[str, Any]
 ) -> list[tuple[Comparison, ...]]:
-    """Compare the systems of all collections; the primary measures are one family.
+    """Compare the systems of all collections; each measure is a family, and the primary decides.
 
     Args:
         contrasts: One a collection.
@@ -107,18 +105,19 @@ def compare_contrasts(
     Returns:
         For each collection the comparisons, by measure and in the order of the systems.
     """
-    primary = compare_family([contrast.table(0) for contrast in contrasts], **settings)
-    return [
-        (
-            *comparisons,
-            *(
-                comparison
-                for index in range(1, len(contrast.measures))
-                for comparison in compare_alone(contrast.table(index), alpha=settings["alpha"])
-            ),
-        )
-        for contrast, comparisons in zip(contrasts, primary, strict=True)
-    ]
+    compared: list[list[Comparison]] = [[] for _ in contrasts]
+    for index in range(max((len(contrast.measures) for contrast in contrasts), default=0)):
+        members = [i for i, contrast in enumerate(contrasts) if index < len(contrast.measures)]
+        families = compare_family([contrasts[i].table(index) for i in members], **settings)
+        for i, comparisons in zip(members, families, strict=True):
+            # Only the primary measure answers.
+            compared[i] += comparisons if index == 0 else map(drop_answer, comparisons)
+    return [tuple(comparisons) for comparisons in compared]
+
+
+def drop_answer(comparison: Comparison) -> Comparison:
+    """The same of a measure on which no verdict rests."""
+    return comparison.model_copy(update={"answer": None})
 
 
 def veto_answer(answer: Answer, unjudged: UnjudgedDifference | None, min_gain: float) -> Answer:
@@ -298,7 +297,6 @@ class CollectionComparison(NamedTuple):
         queries: How many.
         alpha: 1 − coverage of the intervals.
         min_gain: m of the answers.
-        correction: How p and intervals account for the family.
         family: So many comparisons with the baseline, of all collections, p and intervals account
             for, whether or not they were asked for.
         comparisons: By measure.
@@ -318,7 +316,6 @@ class CollectionComparison(NamedTuple):
     queries: int
     alpha: float
     min_gain: float
-    correction: Correction
     family: int
     comparisons: tuple[Comparison, ...]
     first_group: tuple[str, ...]
@@ -409,7 +406,6 @@ def _describe(
         queries=len(left.queries),
         alpha=settings["alpha"],
         min_gain=settings["min_gain"],
-        correction=settings["correction"],
         family=family,
         comparisons=tuple(wanted),
         first_group=plan.contrast.first_group(settings),

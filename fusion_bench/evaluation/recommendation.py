@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.experiment.system import System
-from fusion_bench.stats.comparison import BETTER, NOT_SHOWN
+from fusion_bench.stats.comparison import BETTER
 
 #: Fields of a method that name something instead of setting a number.
 NAMING_FIELDS = frozenset({"method", "reranker"})
@@ -154,4 +154,4 @@ def find_hidden_difference(collection: Collection) -> ComparisonResult | None:
     first = comparisons[0]
     detectable = first.min_detectable_difference or 0.0
     is_hidden = detectable > 0 and abs(first.difference) <= detectable
-    return first if first.answer in NOT_SHOWN and is_hidden else None
+    return first if first.answer == "not shown" and is_hidden else None

@@ -19,7 +19,7 @@ from fusion_bench.util.formatting import Columns, TableView, list_columns, plura
 
 #: What a table says of each system.
 NUMBERS: Final = (
-    *("then", "now", "difference", "low", "high", "p_adjusted", "better", "worse"),
+    *("then", "now", "difference", "low", "high", "p", "better", "worse"),
     *("answer", "answer_then", "answer_now"),
 )
 
@@ -83,9 +83,9 @@ class SystemChange:
         return None if self.comparison is None else self.comparison.high
 
     @property
-    def p_adjusted(self) -> float | None:
+    def p(self) -> float | None:
         """Over all systems and collections of the two reports."""
-        return None if self.comparison is None else self.comparison.p_adjusted
+        return None if self.comparison is None else self.comparison.p
 
     @property
     def answer(self) -> str | None:

@@ -10,6 +10,8 @@ Format history:
     5   ``bounds`` of every measure of a system, ``judged_shares`` of a system
     6   ``slice_bounds`` of a system instead of ``judged_shares``
     8   ``obstacles``, ``means_of_others``; how far the ids of each list meet
+    9   one inference: ``p`` is that over the family; without ``p_adjusted``, ``p_floor``,
+        ``few_changes`` and ``skew``; with ``loss_share``
 
 A file that somebody edited would otherwise be shown, compared and planned with as if measured.
 """
@@ -41,7 +43,6 @@ from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.io.held_out import refuse_held_out
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison_family import MIN_GAIN
-from fusion_bench.stats.corrections import Correction
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -88,9 +89,9 @@ class LazyDetails:
 
 
 #: Keys of an experiment that decide p, intervals and answers.
-INFERENCE_KEYS = ("alpha", "correction", "min_gain", "resamples", "seed")
+INFERENCE_KEYS = ("alpha", "min_gain", "seed")
 FORMAT: Literal["fusion-bench-report"] = "fusion-bench-report"
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 
 
 class Provenance(ReportRecord):
@@ -220,12 +221,6 @@ class Report(TableView, ExperimentRecord):
     def min_gain(self) -> float:
         """A smaller difference in the primary measure is not worth a change."""
         return float(self.settings.get("min_gain", MIN_GAIN))
-
-    @property
-    def correction(self) -> Correction:
-        """How p and intervals account for all comparisons."""
-        correction: Correction = self.settings.get("correction", "max_t")
-        return correction
 
     @property
     def family_size(self) -> int:
@@ -441,7 +436,6 @@ def _check_comparison(collection: Collection, comparison: ComparisonResult) -> I
         total = pluralize(len(collection.queries), "query")
         yield f"wins, ties and losses: {counts}, and the collection has {total}"
     yield from _check_range("p", (comparison.p,))
-    yield from _check_range("p_adjusted", (comparison.p_adjusted,))
     yield from _check_interval(comparison)
 
 

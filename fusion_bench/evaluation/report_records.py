@@ -30,7 +30,6 @@ from fusion_bench.stats.comparison import (
     name_kind,
 )
 from fusion_bench.stats.comparison_family import FusionAnswer
-from fusion_bench.stats.repeat_variance import NarrowingPlan
 from fusion_bench.util.formatting import Columns, TableView, format_difference, pluralize
 
 
@@ -166,22 +165,17 @@ class ComparisonResult(SystemDifference):
     Attributes:
         unjudged: What unjudged documents could change in the difference (primary measure); None
             with complete judgments.
-        narrowing: What one more repeat, or more queries, would make of the interval (primary
-            measure); None where both systems have one repeat.
     """
 
     unjudged: UnjudgedResult | None = None
-    narrowing: NarrowingPlan | None = None
 
     def _summary(self) -> str:
         difference = format_difference(self.difference, self.low, self.high)
-        adjusted = self.p_adjusted
-        p = f"p {self.p:.3g}" if adjusted is None else f"adjusted p {adjusted:.3g}"
         counts = f"{self.wins}/{self.ties}/{self.losses}"
         answer = "" if self.answer is None else f"; {self.answer}"
         return (
             f"ComparisonResult({self.candidate} - {self.baseline}, {self.measure}: {difference}, "
-            f"{p}, {counts}{answer})"
+            f"p {self.p:.3g}, {counts}{answer})"
         )
 
 

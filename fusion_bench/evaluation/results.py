@@ -12,7 +12,6 @@ from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bound
 from fusion_bench.checks.unjudged import UnjudgedDifference, compare_unjudged, measure_unjudged
 from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, positions
 from fusion_bench.data.records import drop_final, sort_field_values
 from fusion_bench.evaluation import compared_reports, report_records
@@ -24,8 +23,9 @@ from fusion_bench.measures import Measure, TieSensitivity, compute_measures
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.ranking.system_scores import Scores, evaluate_systems
 from fusion_bench.stats import repeat_variance
-from fusion_bench.stats.comparison import Comparison, Direction, paired_difference
-from fusion_bench.stats.comparison_family import ComparedValues, FusionAnswer, decide_fusion
+from fusion_bench.stats.comparison import Comparison, Direction
+from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
+from fusion_bench.stats.inference import RepeatMeans
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.util.formatting import format_number
 
@@ -52,14 +52,14 @@ def compare_fusions(
     compared = {name: each.values[0] for name, each in assessments.items()}
     if not compared or not sources:
         return None
-    options = task.experiment.model_dump(include={"correction", "seed", "alpha"})
     answer = decide_fusion(
         compared,
         {name: scores.values[0] for name, scores in sources.items()},
         task.runs.groups,
         is_bounded=task.measures[0].is_bounded,
-        repeat_terms=_list_repeat_terms(task, assessments, sources),
-        **options,
+        seed=task.experiment.seed,
+        alpha=task.experiment.alpha,
+        repeats=_list_repeat_means(task, assessments, sources),
     )
     pair, unjudged = _find_contradiction(task, answer, assessments, list(sources)) or ((), None)
     verdict = "unjudged decide" if pair else answer.verdict
@@ -75,11 +75,11 @@ def compare_fusions(
     )
 
 
-def _list_repeat_terms(
+def _list_repeat_means(
     task: EvaluationSet, fusions: Mapping[str, Assessment], sources: Mapping[str, Scores]
-) -> dict[tuple[str, str], tuple[repeat_variance.RepeatTerm, ...]]:
-    """What repeats add to the variance of each fusion's difference from each source."""
-    terms: dict[tuple[str, str], tuple[repeat_variance.RepeatTerm, ...]] = {}
+) -> dict[tuple[str, str], RepeatMeans]:
+    """The means of repeats on each side of each fusion's difference from each source."""
+    means = {}
     for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
         system = task.experiment.systems[name]
         sides = repeat_variance.paired_sides(
@@ -87,8 +87,8 @@ def _list_repeat_terms(
             scores.repeats[:, 0],
             is_shared=f"runs/{source}" in task.repeat_lists(system),
         )
-        terms[name, source] = repeat_variance.make_repeat_terms(sides, task.groups)
-    return terms
+        means[name, source] = repeat_variance.repeat_means(sides)
+    return means
 
 
 def _find_contradiction(
@@ -164,8 +164,8 @@ def _measure_result(
     """The record of one measure; ``trials``, (T, Q), are what ``values`` are the means of."""
     alpha = task.experiment.alpha
     estimate = estimate_mean(values, task.groups, alpha=alpha)
-    terms = repeat_variance.make_repeat_terms([repeats], task.groups)
-    estimate = repeat_variance.add_repeat_variance(estimate, terms, alpha=alpha)
+    means = repeat_variance.repeat_means([repeats])
+    estimate = repeat_variance.widen_estimate(estimate, means, alpha=alpha)
     if is_bounded(measure):
         estimate = estimate.clip(0.0, 1.0)
     return report_records.MeasureResult(
@@ -354,7 +354,7 @@ def add_comparisons(
     return tuple(
         each.model_copy(
             update={
-                "comparisons": tuple(_comparison_results(each, contrast, results, settings)),
+                "comparisons": tuple(_comparison_results(each, results, settings)),
                 "first_group": contrast.first_group(settings),
             }
         )
@@ -364,19 +364,15 @@ def add_comparisons(
 
 def _comparison_results(
     collection: report_records.Collection,
-    contrast: compared_reports.Contrast,
     comparisons: Sequence[Comparison],
     settings: Mapping[str, Any],
 ) -> Iterator[report_records.ComparisonResult]:
-    alpha, primary = settings["alpha"], contrast.table(0)
     for comparison in comparisons:
-        unjudged, narrowing = None, None
+        unjudged = None
         if comparison.answer is not None:
             pair = map(collection.system, (comparison.candidate, comparison.baseline))
-            unjudged = compared_reports.compare_rows(collection, *pair, alpha=alpha)
-            narrowing = describe_narrowing(primary, comparison.candidate, alpha=alpha)
-        record = record_comparison(comparison, unjudged, min_gain=settings["min_gain"])
-        yield record if narrowing is None else record.model_copy(update={"narrowing": narrowing})
+            unjudged = compared_reports.compare_rows(collection, *pair, alpha=settings["alpha"])
+        yield record_comparison(comparison, unjudged, min_gain=settings["min_gain"])
 
 
 def record_comparison(
@@ -405,29 +401,3 @@ def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> Floa
         tie_order=np.where(runs.judged, 0, 1),
     )
     return compute_measures(measures, runs, placed)
-
-
-def describe_narrowing(
-    table: ComparedValues, candidate: str, *, alpha: float
-) -> repeat_variance.NarrowingPlan | None:
-    """What one more repeat, or more queries, would make of the interval of a difference.
-
-    Args:
-        table: The compared values.
-        candidate: The system that is compared with the baseline.
-        alpha: 1 − coverage.
-
-    Returns:
-        None where neither system has repeats, or no spread over queries is known.
-    """
-    both = table.repeat_sides(candidate)
-    sides = [side for side in both if side is not None]
-    if not sides:
-        return None
-    groups = number_by_appearance(table.keys)[0]
-    difference = paired_difference(table.values[candidate], table.values[table.baseline])
-    estimate = estimate_mean(difference, groups, alpha=alpha)
-    spreads = [repeat_variance.measure_repeat_spread(side, groups) for side in sides]
-    return repeat_variance.plan_narrowing(
-        estimate, spreads, alpha=alpha, is_fixed=len(sides) < len(both)
-    )

@@ -30,8 +30,6 @@ from fusion_bench.methods.fuse import Fusion, fusions
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 from fusion_bench.methods.policies import Variant
 from fusion_bench.stats.comparison_family import MIN_GAIN
-from fusion_bench.stats.corrections import Correction
-from fusion_bench.stats.max_t import MOST_DRAWS
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 log = logging.getLogger("fusion_bench.experiment")
@@ -161,12 +159,8 @@ class Experiment(TableView, StrictModel):
         slices: Fields of the queries by which the report breaks down the primary measure.
         ties: The tie rule: ``trec`` or ``first_seen``.
         alpha: Level of intervals and tests.
-        correction: How p and intervals account for all comparisons on the primary measure:
-            ``max_t``, ``holm`` (p only) or ``none``.
         min_gain: A smaller difference in the primary measure is not worth a change; the default of
             ``tune.min_gain``.
-        resamples: Random flips of the test to start with; 10,000 by default, and more where a
-            decision is near.
         tune: What ``fusion-bench tune`` searches; ``eval`` does not look at it.
         seed: Of all random numbers.
         gate: What ``fusion-bench gate`` checks.
@@ -176,7 +170,11 @@ class Experiment(TableView, StrictModel):
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {
-        "interval": "unknown key 'interval': intervals follow correction: max_t, holm or none"
+        "interval": "unknown key 'interval': one rule gives all intervals: delete it"
+    }
+    ignored_keys: ClassVar[Mapping[str, str]] = {
+        "correction": "intervals and p of all comparisons hold together",
+        "resamples": "10,000 draws decide, or more where alpha is below .004",
     }
 
     description: str = ""
@@ -192,9 +190,7 @@ class Experiment(TableView, StrictModel):
     slices: FieldNames = ("type",)
     ties: Ties = "trec"
     alpha: Annotated[float, Field(gt=0, lt=1)] = 0.05
-    correction: Correction = "max_t"
     min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = MIN_GAIN
-    resamples: Annotated[int, Field(ge=10_000, le=MOST_DRAWS)] | None = None
     tune: TuneSettings | None = None
     seed: Annotated[int, Field(ge=0)] = 7
     gate: GatePolicy | None = None

@@ -57,11 +57,9 @@ def answer_of(
     settings = task.experiment
     (comparisons,) = compare_family(
         [table],
-        correction=settings.correction,
         min_gain=settings.min_gain,
         seed=settings.seed,
         alpha=settings.alpha,
-        resamples=settings.resamples,
     )
     answer = next(each.answer for each in comparisons if each.candidate == candidate)
     if answer is None:  # pragma: no cover - every comparison of a family has one

@@ -22,13 +22,12 @@ from fusion_bench.judging.sensitivity import (
 from fusion_bench.report import page
 from fusion_bench.report.answer_texts import (
     DIFFERENCE,
-    FEW_CHANGES,
     find_answer_tone,
     format_answer,
     interval_column,
 )
 from fusion_bench.report.data_warnings import judge_section
-from fusion_bench.stats.comparison import MIN_CHANGED
+from fusion_bench.stats.inference import MIN_CHANGED
 from fusion_bench.stats.prediction_powered import PeoplePlan
 from fusion_bench.util.formatting import (
     format_coverage,
@@ -41,6 +40,8 @@ from fusion_bench.util.formatting import (
     pluralize,
 )
 
+#: Stands behind numbers that too few differing queries support.
+FEW_CHANGES = " (few)"
 #: Share of a top 10 without grades from which a warning says so.
 MUCH_UNJUDGED = 0.05
 #: Probability with which a sample misses errors on so many of the queries.
@@ -252,6 +253,8 @@ def _provenance(made: Provenance) -> page.Section:
     return page.Section("Provenance", summary=made.origin, facts=made.facts)
 
 
+#: Stands behind numbers that too few differing queries support.
+FEW_CHANGES = " (few)"
 #: Share of a top 10 without grades from which a warning says so.
 MOSTLY_UNJUDGED = 0.2
 #: Pairs of systems that a table names.
@@ -348,7 +351,7 @@ def _format_place(verdict: JudgeVerdict, places: Mapping[str, Sequence[float]]) 
 def _build_verdict_table(sensitivity: JudgeSensitivity) -> page.Table:
     """A row a system and judge."""
     alpha, coverage = sensitivity.alpha, format_coverage(sensitivity.alpha)
-    answer = partial(format_answer, min_gain=sensitivity.min_gain, alpha=alpha)
+    answer = partial(format_answer, min_gain=sensitivity.min_gain)
     verdicts: tuple[page.Column[JudgeVerdict], ...] = (
         page.Column("judge", lambda verdict: verdict.judge, is_text=True, is_name=True),
         *(DIFFERENCE, interval_column(alpha)),

@@ -272,7 +272,7 @@ def _record_verdict(
         difference=compared.difference,
         low=compared.low,
         high=compared.high,
-        p_adjusted=compared.p_adjusted,
+        p_adjusted=compared.p,
         answer=compared.answer,
         **shift,
     )

@@ -28,7 +28,6 @@ from fusion_bench.report.data_warnings import find_report_warnings, warning_sect
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import (
-    format_coverage,
     format_difference,
     format_number,
     pluralize,
@@ -139,7 +138,7 @@ def _system_table(
     collection: CollectionChange, systems: Sequence[SystemChange], min_gain: float, alpha: float
 ) -> page.Table:
     """Columns that no row fills are left out."""
-    answer = partial(answer_texts.format_answer, min_gain=min_gain, alpha=alpha)
+    answer = partial(answer_texts.format_answer, min_gain=min_gain)
     columns: list[page.Column[SystemChange]] = [
         page.Column("system", lambda row: row.name, is_text=True),
         page.Column("then", lambda row: _format_mean(row.then)),
@@ -148,7 +147,7 @@ def _system_table(
         page.Column("interval", answer_texts.format_compared_interval).of(
             lambda row: row.comparison
         ),
-        answer_texts.p_column(alpha, "adjusted p").of(lambda row: row.comparison),
+        answer_texts.p_column(alpha).of(lambda row: row.comparison),
         page.Column[SystemChange]("better", lambda row: f"{row.better:,}").of(_find_moved),
         page.Column[SystemChange]("worse", lambda row: f"{row.worse:,}").of(_find_moved),
         page.Column("change", lambda row: answer(row.answer), is_text=True),
@@ -160,10 +159,9 @@ def _system_table(
         "both have. better, worse = queries whose value is greater or less now."
     )
     comparisons = [row.comparison for row in collection.systems if row.comparison is not None]
-    coverage = format_coverage(alpha)
-    notes = [note, answer_texts.describe_few_changes(comparisons, coverage)]
+    notes = [note, answer_texts.describe_missing_intervals(comparisons)]
     if comparisons:
-        notes.insert(1, f"interval, adjusted p = paired by query; {PAIRED}.")
+        notes.insert(1, f"interval, p = paired by query; {PAIRED}.")
     title = f"{collection.measure} on {collection.name}"
     return page.make_table(
         title, columns, systems, notes=filter(None, notes), tone=_system_tone
@@ -234,7 +232,7 @@ def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -
     rows = [row for row in change.systems if row.status == "both"]
     moved = [row for row in rows if row.better or row.worse]
     where = f"{change.measure} on {change.name}"
-    lines = (*_describe_extremes(moved, min_gain, alpha), *_describe_best(change))
+    lines = (*_describe_extremes(moved, min_gain), *_describe_best(change))
     if all(row.difference is None for row in rows):
         missing = "query with values of the measure" if rows else "system"
         text = f"{where} cannot be compared: the reports have no {missing} in common."
@@ -260,7 +258,7 @@ def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -
 
 
 def _describe_extremes(
-    moved: Sequence[SystemChange], min_gain: float, alpha: float
+    moved: Sequence[SystemChange], min_gain: float
 ) -> Iterator[str]:
     """The systems that gained and lost most."""
     known = [row for row in moved if row.difference is not None]
@@ -271,7 +269,7 @@ def _describe_extremes(
             size = format_number(row.difference, signed=True)
             if row.comparison is not None:
                 size = format_difference(row.difference, row.low, row.high)
-            answer = answer_texts.format_answer(row.answer, min_gain, alpha=alpha)
+            answer = answer_texts.format_answer(row.answer, min_gain)
             verdict = f": {answer}" if answer else ""
             yield (
                 f"Greatest {name}: {row.name}, {format_number(row.then)} → "

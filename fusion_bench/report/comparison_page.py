@@ -15,10 +15,9 @@ from fusion_bench.report.answer_texts import (
     COUNTS,
     DIFFERENCE,
     answer_findings,
-    describe_correction,
-    describe_few_changes,
+    describe_family,
+    describe_missing_intervals,
     first_group_column,
-    format_adjusted_p,
     format_answer,
     interval_column,
     p_column,
@@ -30,6 +29,7 @@ from fusion_bench.util.formatting import (
     format_coverage,
     format_difference,
     format_number,
+    format_p_value,
     format_percent,
     pluralize,
 )
@@ -75,7 +75,7 @@ def build_comparison_page(
 def _describe_answers(item: CollectionComparison) -> Iterator[Finding]:
     rows = [each for each in item.comparisons if each.answer is not None]
     groups = item.comparisons[0].groups
-    return answer_findings(rows, item.first_group, item.systems, item.queries, groups)
+    return answer_findings(rows, item.first_group, item.systems, groups)
 
 
 def _describe_unjudged(
@@ -123,10 +123,11 @@ def _describe_best(item: CollectionComparison) -> str:
         losses=best.losses,
         queries=best.queries,
     )
+    p = format_p_value(best.p, alpha=item.alpha)
     means = f"{format_number(best.baseline_mean)} → {format_number(best.candidate_mean)}"
     difference = format_difference(best.difference, best.low, best.high)
     highest = "" if len(candidates) == 1 else f", the highest mean of {len(candidates):,}"
-    answer = format_answer(best.answer, item.min_gain, alpha=item.alpha)
+    answer = format_answer(best.answer, item.min_gain)
     others = len(item.first_group) - 1
     if highest and others and best.candidate in item.first_group:
         answer += f"; no difference to {pluralize(others, 'other system')} of the first group shown"
@@ -135,7 +136,7 @@ def _describe_best(item: CollectionComparison) -> str:
         answer += unjudged.condition
     return (
         f"{best.candidate} against {best.baseline} on {item.collection}{highest}: {primary} "
-        f"{means}, {change} ({difference}, p {format_adjusted_p(best, item.alpha)}): {answer}."
+        f"{means}, {change} ({difference}, p {p}): {answer}."
     )
 
 
@@ -156,7 +157,7 @@ def _build_tables(item: CollectionComparison) -> Iterator[Table]:
 
 def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: str) -> Table:
     coverage = format_coverage(item.alpha)
-    answer = partial(format_answer, min_gain=item.min_gain, alpha=item.alpha)
+    answer = partial(format_answer, min_gain=item.min_gain)
     primary, first = item.comparisons[0].measure, item.first_group if item.systems > 2 else ()
 
     def primary_name(row: Comparison) -> str:
@@ -171,15 +172,14 @@ def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: 
         *([first_group_column(first, primary_name)] if first else []),
         Column("verdict", lambda row: answer(row.answer), is_text=True),
     ]
-    correction = describe_correction(item.correction, item.family, coverage)
     baseline = item.comparisons[0].baseline
     note = (
-        f"Difference = system - {baseline}. {correction} Unadjusted: Student's t, as the interval "
-        f"beside it. w/t/l = queries won, tied and lost against {baseline}."
+        f"Difference = system - {baseline}. {describe_family(item.family, coverage)} Each measure "
+        f"is a family of its own. w/t/l = queries won, tied and lost against {baseline}."
     )
-    few = describe_few_changes(rows, coverage)
+    missing = describe_missing_intervals(rows)
     notes = (
-        *(note, *filter(None, [_describe_repeats(item), few])),
+        *(note, *filter(None, [_describe_repeats(item), missing])),
         *(*data_warnings.describe_columns(columns), *_judged_notes(item)),
     )
     return make_table(title, columns, rows, notes=notes, is_kept=lambda row: row.candidate in first)

@@ -29,7 +29,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.report.answer_texts import (
     JUDGE_FIRST,
     answer_findings,
-    format_adjusted_p,
     format_answer,
     format_margin,
 )
@@ -44,14 +43,13 @@ from fusion_bench.report.evaluation_tables import paired_difference, repeat_side
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.stats.comparison import SHOWN
 from fusion_bench.stats.intervals import MeanEstimate
-from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS, NarrowingPlan
+from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS
 from fusion_bench.util.formatting import (
     format_change,
     format_coverage,
     format_difference,
     format_number,
     format_p_value,
-    format_percent,
     is_known,
     list_names,
     pluralize,
@@ -183,7 +181,7 @@ def _advise_on_baseline(collection: Collection) -> str:
 
 def _describe_answer(report: Report, item: ComparisonResult) -> str:
     """The answer of a comparison, as every page writes it; empty = not tested."""
-    return format_answer(item.answer, report.min_gain, alpha=report.alpha)
+    return format_answer(item.answer, report.min_gain)
 
 
 def _describe_gain(report: Report, collection: Collection, item: ComparisonResult) -> str:
@@ -215,7 +213,7 @@ def _describe_change(collection: Collection, item: ComparisonResult) -> str:
 def _describe_difference(report: Report, item: ComparisonResult) -> str:
     """``+0.0100 [+0.0020, +0.0180], adjusted p .012``."""
     difference = format_difference(item.difference, item.low, item.high)
-    return f"{difference}, adjusted p {format_adjusted_p(item, report.alpha)}"
+    return f"{difference}, p {format_p_value(item.p, alpha=report.alpha)}"
 
 
 def _describe_system(report: Report, collection: Collection, name: str) -> str:
@@ -232,7 +230,7 @@ def _describe_system(report: Report, collection: Collection, name: str) -> str:
 
 
 def repeat_findings(collection: Collection) -> Iterator[Finding]:
-    """Which systems have repeats, how they disagree, and what narrows the first comparison."""
+    """Which systems have repeats, how they disagree."""
     rows = collection.repeated_systems
     if not rows:
         return
@@ -253,10 +251,6 @@ def repeat_findings(collection: Collection) -> Iterator[Finding]:
         key="trials",
         details=tuple(details),
     )
-    for item in collection.ranked_comparisons:
-        if item.narrowing is not None:
-            yield _advise_narrowing(item, item.narrowing)
-            return
 
 
 def describe_few_repeats(names: str) -> str:
@@ -275,20 +269,6 @@ def _describe_fixed(collection: Collection) -> str:
         return ""
     verb, counts = ("has", "counts") if len(names) == 1 else ("have", "count")
     return f"{list_names(names)} {verb} one trial and {counts} as fixed. "
-
-
-def _advise_narrowing(item: ComparisonResult, plan: NarrowingPlan) -> Finding:
-    """What narrows an interval most, for as many answers."""
-    queries = f"{pluralize(plan.added_queries, 'more query')}, for as many answers,"
-    repeat, others = (
-        format_percent(1 - width / plan.now if plan.now > 0 else 0.0)
-        for width in (plan.one_trial, plan.more_queries)
-    )
-    text = f"one more trial of each narrows it by {repeat}, {queries} by {others}"
-    if not plan.prefers_repeats:
-        text = f"{queries} narrow it by {others}, one more trial of each by {repeat}"
-    name = f"{item.candidate} - {item.baseline}"
-    return Finding(f"To narrow the interval of {name}: {text}.", key="narrowing")
 
 
 FUSION_TONES: dict[str, Tone] = {
@@ -343,7 +323,7 @@ def _describe_pair(report: Report, result: FusionResult) -> str:
     """The means of the fusion and the source, and their difference."""
     means = f"{format_number(result.fusion_mean)} against {format_number(result.source_mean)}"
     difference = format_difference(result.difference, result.low, result.high)
-    p = format_p_value(result.p_adjusted, alpha=report.alpha)
+    p = format_p_value(result.p, alpha=report.alpha)
     family = pluralize(result.fusions * result.sources, "comparison")
     return (
         f"{result.fusion} against {result.source}: {means} ({difference}, "
@@ -456,7 +436,7 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
 
 def compared_findings(collection: Collection) -> Iterator[Finding]:
     """The first group, and what qualifies the answers."""
-    counts = (len(collection.competitors), len(collection.queries), len(set(collection.groups)))
+    counts = (len(collection.competitors), len(set(collection.groups)))
     return answer_findings(collection.ranked_comparisons, collection.first_group, *counts)
 
 

@@ -31,9 +31,9 @@ from fusion_bench.report.evaluation_tables import (
     slice_tables,
     validity_table,
 )
-from fusion_bench.stats.repeat_variance import NarrowingPlan
 from fusion_bench.util.formatting import (
     UNADJUSTED,
+    format_coverage,
     format_interval,
     format_number,
     format_percent,
@@ -163,7 +163,13 @@ def _refined_table(report: Report, collection: report_records.Collection) -> pag
         page.Column("queries", lambda each: f"{len(each.queries):,}"),
         page.Column("before", lambda each: format_number(each.before)),
         page.Column("after", lambda each: format_number(each.after)),
-        *(DIFFERENCE, interval_column(report.alpha, UNADJUSTED)),
+        *(
+            DIFFERENCE,
+            replace(
+                interval_column(report.alpha),
+                header=f"{format_coverage(report.alpha)} interval{UNADJUSTED}",
+            ),
+        ),
         page.Column("correct after", lambda each: f"{each.verdicts.count('correct'):,}"),
         page.Column("relevant before", lambda each: f"{each.relevant_before:,}"),
         page.Column("relevant after", lambda each: f"{each.relevant_after:,}"),
@@ -191,15 +197,13 @@ def _refined_table(report: Report, collection: report_records.Collection) -> pag
 
 
 #: Settings that decide the numbers of a page.
-SHOWN_SETTINGS = ("ties", "alpha", "correction", "min_gain", "resamples", "seed")
+SHOWN_SETTINGS = ("ties", "alpha", "min_gain", "seed")
 
 
 def repeat_tables(collection: report_records.Collection) -> Iterator[page.Table]:
     """A table of the systems of several repeats, and one of their comparisons."""
     if rows := collection.repeated_systems:
         yield _spread_table(collection, rows)
-    if comparisons := [item for item in collection.ranked_comparisons if item.narrowing]:
-        yield _narrowing_table(comparisons)
 
 
 def _format_share(share: float | None) -> str:
@@ -236,36 +240,6 @@ def _spread_table(
         "two.",
     )
     return page.make_table("Repeated trials", columns, pairs, notes=notes)
-
-
-def _format_width(width: float) -> str:
-    return format_number(width) if width else ""
-
-
-NARROWING_COLUMNS: tuple[page.Column[NarrowingPlan], ...] = (
-    page.Column("± now", lambda plan: format_number(plan.now)),
-    page.Column("± 1 more trial", lambda plan: format_number(plan.one_trial)),
-    page.Column("queries", lambda plan: f"+{plan.added_queries:,}"),
-    page.Column("± more queries", lambda plan: _format_width(plan.more_queries)),
-    page.Column("± any trials", lambda plan: _format_width(plan.all_trials), is_optional=True),
-    page.Column("± any queries", lambda plan: _format_width(plan.all_queries), is_optional=True),
-)
-
-
-def _narrowing_table(comparisons: list[report_records.ComparisonResult]) -> page.Table:
-    columns: list[page.Column[report_records.ComparisonResult]] = [
-        page.Column("difference", lambda item: f"{item.candidate} - {item.baseline}", is_text=True),
-        page.Column("% from trials", lambda item: _format_share(item.trial_share)),
-        *page.columns_of(NARROWING_COLUMNS, lambda item: item.narrowing),
-    ]
-    notes = (
-        "% from trials = part of the variance that trials of all queries together cause; 0 = the "
-        "plain paired test of means over trials is right.",
-        "± = expected half width of this interval alone: now, with one more trial of each system "
-        "of several, with so many more queries (as many answers), with any number of either. "
-        "Blank = 0.",
-    )
-    return page.make_table("What narrows the differences", columns, comparisons, notes=notes)
 
 
 @compute_once

@@ -28,8 +28,8 @@ from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     COUNTS,
     DIFFERENCE,
-    describe_correction,
-    describe_few_changes,
+    describe_family,
+    describe_missing_intervals,
     find_answer_tone,
     first_group_column,
     format_answer,
@@ -39,9 +39,8 @@ from fusion_bench.report.answer_texts import (
 from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
 from fusion_bench.report.page import Column, Table, Tone, columns_of, make_table
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.repeat_variance import add_repeat_variance, make_repeat_terms, paired_sides
+from fusion_bench.stats.repeat_variance import paired_sides, repeat_means, widen_estimate
 from fusion_bench.util.formatting import (
-    UNADJUSTED,
     format_coverage,
     format_difference,
     format_interval,
@@ -65,10 +64,10 @@ def primary_table(report: Report, collection: Collection) -> Table:
         note = (
             f"Sorted by {primary}. Difference = system - {collection.baseline} (the baseline), "
             f"paired over {pluralize(len(collection.queries), 'query')}. "
-            f"{describe_correction(report.correction, report.family_size, coverage)} "
+            f"{describe_family(report.family_size, coverage)} "
             "w/t/l = queries won, tied and lost against the baseline."
         )
-    few = describe_few_changes(collection.ranked_comparisons, coverage)
+    few = describe_missing_intervals(collection.ranked_comparisons)
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     condition = DECLARE if collection.condition and collection.comparisons else ""
     notes = (note, *filter(None, [few, condition]), *judged_notes(collection), *references)
@@ -92,8 +91,8 @@ def _judged_columns(collection: Collection, measure: str) -> list[Column[SystemR
 def secondary_table(report: Report, collection: Collection, measure: str) -> Table:
     """A secondary measure, in the order of the primary table."""
     note = (
-        "Student's t; p and intervals of differences are not adjusted for the number of "
-        f"comparisons, and no verdict rests on them. Sorted by {collection.primary_measure}."
+        "A family of its own: p and intervals of its differences hold together, and no verdict "
+        f"rests on them. Sorted by {collection.primary_measure}."
     )
     table = _measure_table(report, collection, measure).without_empty_columns()
     return replace(table, notes=(note,) if collection.comparisons else ())
@@ -101,13 +100,13 @@ def secondary_table(report: Report, collection: Collection, measure: str) -> Tab
 
 def _measure_table(report: Report, collection: Collection, measure: str) -> Table:
     alpha, is_primary = report.alpha, measure == collection.primary_measure
-    compared, mark = _compared_systems(collection, measure), "" if is_primary else UNADJUSTED
+    compared = _compared_systems(collection, measure)
     rows = (*collection.ranked_systems, *collection.reference_rows)
     repeats = Column[MeasureResult]("trials", lambda r: f"{len(r.trials)}×" if r.trials else "")
 
     def verdict(row: SystemResult) -> str:
         if row.name in compared:
-            return format_answer(compared[row.name].answer, report.min_gain, alpha=alpha)
+            return format_answer(compared[row.name].answer, report.min_gain)
         return "baseline" if row.kind == "system" else "reference"
 
     means: tuple[Column[MeasureResult], ...] = (
@@ -117,8 +116,8 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
     )
     differences = (
         DIFFERENCE,
-        replace(interval_column(alpha, mark), is_optional=not is_primary),
-        replace(p_column(alpha, f"p{mark}" if mark else "adjusted p"), is_optional=is_primary),
+        replace(interval_column(alpha), is_optional=not is_primary),
+        replace(p_column(alpha), is_optional=is_primary),
         COUNTS,
     )
     columns: list[Column[SystemResult]] = [
@@ -304,8 +303,7 @@ def paired_difference(
     groups = number_by_appearance(collection.groups)[0][is_used]
     estimate = estimate_mean(difference[is_used], groups, alpha=report.alpha)
     sides = [None if side is None else side[:, is_used] for side in repeats]
-    terms = make_repeat_terms(sides, groups)
-    estimate = add_repeat_variance(estimate, terms, alpha=report.alpha)
+    estimate = widen_estimate(estimate, repeat_means(sides), alpha=report.alpha)
     return estimate.clip(-1.0, 1.0) if is_bounded(collection.primary_measure) else estimate
 
 

@@ -85,7 +85,7 @@ def _find_comparison(replay: ReplayRecord) -> ComparisonResult:
 
 
 def _format_answer(replay: ReplayRecord) -> str:
-    return format_answer(replay.comparison.answer, replay.min_gain, alpha=replay.alpha)
+    return format_answer(replay.comparison.answer, replay.min_gain)
 
 
 def _format_interval(replay: ReplayRecord) -> str:

@@ -24,7 +24,7 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     DIFFERENCE,
-    describe_correction,
+    describe_family,
     interval_column,
     p_column,
 )
@@ -165,7 +165,7 @@ def render_paper_tables(
     ]
     size = sum(len(plan.contrast.values) - 1 for plan in plans)
     coverage = format_coverage(settings["alpha"])
-    family = describe_correction(settings["correction"], size, coverage)
+    family = describe_family(size, coverage)
     tests = [
         _Tests(
             plan, family, settings["alpha"], each, _find_letters(plan, settings) if letters else {}
@@ -249,7 +249,7 @@ def _cells(tests: _Tests, system: str, columns: Sequence[str]) -> Iterator[str]:
     """The name of a system, and a cell a column."""
     contrast = tests.plan.contrast
     primary = tests.comparisons.get((contrast.measures[0], system))
-    kinds = (DIFFERENCE, interval_column(tests.alpha), p_column(tests.alpha, "p"))
+    kinds = (DIFFERENCE, interval_column(tests.alpha), p_column(tests.alpha))
     differences = dict(zip(DIFFERENCE_COLUMNS, kinds, strict=True))
     yield escape_latex(system)
     for column in columns:

@@ -1,24 +1,19 @@
 """The difference of two systems as a record; its answer in one word; rules that withhold it.
 
-Sign-flip and t tests answer falsely where a system gains a little on most queries and loses much
-on few: a small sample holds too few of these losses. Where the differences are skewed against the
-answer, the answer also needs a bound that holds whatever was not seen (``betting_bound``).
-
 Higher is better, as for every measure of this package.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.stats.intervals import MeanEstimate, betting_bound, scale_groups
-from fusion_bench.stats.max_t import RowResult
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.stats.inference import RowInference
+from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import Columns, TableView, format_difference
 
 Answer: TypeAlias = Literal[
@@ -28,133 +23,41 @@ Answer: TypeAlias = Literal[
     "worse, by less than min_gain",
     "equivalent",
     "not shown",
-    "not shown (within simulation error)",
     "identical",
     "unjudged decide",
 ]
 
-#: A row with fewer changed queries or groups has no interval that covers as stated.
-MIN_CHANGED = 10
-MIN_GROUPS = 20
 BETTER: Final[tuple[Answer, ...]] = ("better", "better, by less than min_gain")
 WORSE: Final[tuple[Answer, ...]] = ("worse", "worse, by less than min_gain")
 #: Answers that claim something about the true difference.
 SHOWN: Final[tuple[Answer, ...]] = (*BETTER, *WORSE, "equivalent")
-NOT_SHOWN: Final[tuple[Answer, ...]] = ("not shown", "not shown (within simulation error)")
 
 
-def has_few_changes(changed: int, groups: int) -> bool:
-    """Whether the interval may not cover as stated: too few changed queries or groups."""
-    return changed < MIN_CHANGED or groups < MIN_GROUPS
-
-
-def decide_answer(row: RowResult, *, changed: int, alpha: float = 0.05) -> Answer:
-    """The answer that the flips of a family support.
+def decide_answer(
+    row: RowInference, *, changed: int, min_gain: float, alpha: float = 0.05
+) -> Answer:
+    """The answer that the draws of a family support.
 
     Args:
         row: What they say about the comparison.
         changed: Queries that differ between the two systems.
-        alpha: Level of the test.
+        min_gain: m.
+        alpha: Level of p.
 
     Returns:
         ``identical``: no query differs. ``better`` and ``worse``: p ≤ ``alpha``; ``by less than
         min_gain``: and the whole interval lies inside ±m. ``equivalent``: not significant, and the
-        whole interval lies inside ±m. Both need 10 changed queries and 20 groups. ``not shown``:
-        else; ``(within simulation error)``: more draws could decide.
+        whole interval lies inside ±m, on these queries. ``not shown``: else.
     """
     if changed == 0:
         return "identical"
-    is_within = row.is_within and not has_few_changes(changed, row.estimate.groups)
-    if row.decision == "open":
-        return "not shown (within simulation error)"
+    # No unit differs where the differences of a group cancel: that shows nothing.
+    is_within = row.changed > 0 and -min_gain < row.low and row.high < min_gain
     if row.p <= alpha:
-        is_small = is_within and row.within_decision == "clear"
-        if row.estimate.mean > 0:
-            return "better, by less than min_gain" if is_small else "better"
-        return "worse, by less than min_gain" if is_small else "worse"
-    if row.within_decision == "open":
-        return "not shown (within simulation error)"
+        if row.mean > 0:
+            return "better, by less than min_gain" if is_within else "better"
+        return "worse, by less than min_gain" if is_within else "worse"
     return "equivalent" if is_within else "not shown"
-
-
-#: Differences are skewed where their skewness lies beyond ± this …
-MOST_SKEWNESS = 1.0
-#: … and there are fewer queries, or groups, than this.
-ENOUGH_QUERIES = 100
-
-
-@dataclass(frozen=True)
-class SkewedDifference:
-    """What stands beside an answer whose differences are skewed.
-
-    Attributes:
-        skewness: Of the differences by query, or of the groups' sums ÷ the mean size of a group.
-        median: Of the same.
-        sign_p: Two-sided p of the sign test of the same; ties are left out.
-        bound: With skewness against the answer, the one-sided betting bound: the true difference
-            is at least so far from 0 in the answer's direction; None with skewness in it, or
-            where a difference beyond ±1 allows no such bound.
-        is_against: The skewness is against the answer.
-        is_withheld: The bound does not carry the answer, which is therefore not shown.
-    """
-
-    skewness: float
-    median: float
-    sign_p: float
-    bound: float | None
-    is_against: bool
-    is_withheld: bool
-
-
-def check_skew(
-    answer: Answer, differences: FloatArray, groups: IntArray, *, alpha: float = 0.05
-) -> tuple[Answer, SkewedDifference | None]:
-    """The answer that skewed differences leave, and what to say of them.
-
-    Args:
-        answer: That of the family.
-        differences: Shape (Q,): candidate − baseline.
-        groups: Shape (Q,), codes.
-        alpha: 1 − confidence of the one-sided bound.
-
-    Returns:
-        The answer as it is, and None, where it is no ``better`` or ``worse``, or where the
-        differences are many or not skewed.
-    """
-    if answer not in (*BETTER, *WORSE):
-        return answer, None
-    values, _ = scale_groups(differences, groups)
-    skewness = compute_skewness(values)
-    if len(values) >= ENOUGH_QUERIES or not abs(skewness) > MOST_SKEWNESS:
-        return answer, None
-    direction = 1 if answer in BETTER else -1
-    is_against = direction * skewness < 0
-    bound = betting_bound(direction * differences, groups, alpha=alpha) if is_against else math.nan
-    is_withheld = is_against and not bound > 0  # written so that NaN ends here too
-    skew = SkewedDifference(
-        skewness,
-        float(np.median(values)),
-        sign_test_p(values),
-        None if math.isnan(bound) else float(bound),
-        is_against,
-        is_withheld,
-    )
-    return "not shown" if is_withheld else answer, skew
-
-
-def compute_skewness(values: FloatArray) -> float:
-    """Third central moment ÷ the standard deviation cubed, of the sample; 0 without spread."""
-    deviations = values - values.mean()
-    spread = math.sqrt(float((deviations**2).mean()))
-    return float(((deviations / spread) ** 3).mean()) if spread > 0 else 0.0
-
-
-def sign_test_p(values: FloatArray) -> float:
-    """Two-sided p of the exact sign test of (n,) values, those of 0 left out; 1 where all are 0."""
-    positive, negative = int((values > 0).sum()), int((values < 0).sum())
-    n = positive + negative
-    tail = sum(math.comb(n, k) for k in range(min(positive, negative) + 1))
-    return min(1.0, math.ldexp(tail, 1 - n))
 
 
 #: Differences up to this count as 0. A measure's value is a sum of a few dozen terms in [0, 1]: the
@@ -180,7 +83,7 @@ class Difference(MeanDifference):
     """A mean paired difference that was tested, and on how many queries it is one.
 
     Attributes:
-        p: Two-sided.
+        p: Two-sided, over the family.
         wins: Queries on which the candidate is better by more than float noise.
         ties: Queries on which neither is better.
         losses: Queries on which the baseline is better.
@@ -204,23 +107,18 @@ class SystemDifference(TableView, Difference):
         measure: Name of the measure.
         baseline: Name of the system compared with.
         candidate: Name of the compared system.
-        low: Lower end of the interval; on the primary measure the intervals of all systems and
-            collections hold together, on others each alone.
+        low: Lower end of the interval; those of all systems and collections on this measure hold
+            together; None = too few units differ for an interval.
         high: Upper end.
-        standard_error: Of the difference, by group (CR2).
-        critical_value: Standard errors from the difference to an end of a two-sided interval of
-            the correction; missing with one group, and where so few groups changed that there is
-            none.
-        p: Two-sided, of Student's t; not adjusted.
-        p_adjusted: Over all systems and collections; None for any but the primary measure.
-        p_floor: ``p_adjusted`` is the smallest that the draws can give: the true one may be less.
-        few_changes: Fewer than 10 changed queries or 20 groups: the interval may cover less than
-            it says.
+        standard_error: Of the difference, by group.
+        critical_value: Standard errors from the difference to the lower end of its interval; None
+            where draws do not decide.
+        p: Two-sided, over all systems and collections on this measure.
         effect_size: Difference ÷ standard deviation over queries; None without spread.
-        min_detectable_difference: With 80 % power at the critical value; None where no spread is
-            known.
+        min_detectable_difference: With a power of about 80 %; None where draws do not decide.
         answer: What the comparison shows; None for any but the primary measure.
-        skew: What stands beside an answer whose differences are skewed; None = nothing does.
+        loss_share: The share of draws in which the candidate is worse; None where draws do not
+            decide.
         trial_share: The part of the variance of the difference that comes from repeats of all
             queries together; 0 = the plain paired test of means over repeats is right. None where
             both systems have one repeat.
@@ -231,13 +129,10 @@ class SystemDifference(TableView, Difference):
     candidate: str
     standard_error: OptionalFloat = None
     critical_value: OptionalFloat = None
-    p_adjusted: OptionalFloat
-    p_floor: bool = False
-    few_changes: bool = False
     effect_size: OptionalFloat = None
     min_detectable_difference: OptionalFloat
     answer: Answer | None = None
-    skew: SkewedDifference | None = None
+    loss_share: OptionalFloat = None
     trial_share: OptionalFloat = None
 
     def _table_columns(self, limit: int | None = None) -> Columns:
@@ -250,15 +145,14 @@ class Comparison(SystemDifference):
     """One candidate against the baseline on one measure, as it was just computed.
 
     Attributes:
-        low: Lower end of the difference's interval; NaN with one group.
-        high: Upper end; NaN with one group.
-        standard_error: Of the difference, by group (CR2); NaN with one group.
-        critical_value: NaN likewise, and where so few groups changed that there is none.
+        low: Lower end of the difference's interval; NaN = none.
+        high: Upper end; NaN = none.
+        standard_error: Of the difference, by group; NaN with one group.
+        critical_value: NaN where draws do not decide.
         baseline_mean: Mean over queries.
         candidate_mean: Mean over queries.
         queries: Q.
-        groups: G, the units of the test and the interval; Q where none are declared.
-        freedom: Degrees of freedom of the standard error (Bell–McCaffrey); NaN with one group.
+        groups: G, the units that are drawn; Q where none are declared.
     """
 
     low: float
@@ -269,7 +163,6 @@ class Comparison(SystemDifference):
     candidate_mean: float
     queries: int
     groups: int
-    freedom: float = math.nan
 
     def to_dict(self) -> dict[str, Any]:
         """Every field by name."""
@@ -277,11 +170,10 @@ class Comparison(SystemDifference):
 
     def _summary(self) -> str:
         difference = format_difference(self.difference, self.low, self.high)
-        p = self.p if self.p_adjusted is None else self.p_adjusted
         answer = "" if self.answer is None else f"; {self.answer}"
         return (
             f"Comparison({self.candidate} - {self.baseline}, {self.measure}: {difference}, "
-            f"p {p:.3g}, {self.wins}/{self.ties}/{self.losses} of {self.queries}{answer})"
+            f"p {self.p:.3g}, {self.wins}/{self.ties}/{self.losses} of {self.queries}{answer})"
         )
 
 

@@ -7,6 +7,9 @@ together where a change gains on some queries only (the bootstrap-t: Efron & Tib
 Introduction to the Bootstrap", section 12.5; its greatest value over a family: Romano & Wolf 2005,
 "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100).
 
+Where few units differ, t* of a row has long tails, which would widen the intervals of all others.
+So t* of each row is measured in its own 1 − α/2 quantile, before the greatest of a draw is taken.
+
 With D_g the sum of the n_g differences of unit g, N queries and G units, the mean is m = Σ D_g / N,
 and the square of its error is s² = G/(G − 1) · Σ (D_g − m·n_g)² / N². A draw that holds unit g c_g
 times has the same sums with the weights c_g, and t* = (m* − m) / s*.
@@ -34,17 +37,15 @@ from fusion_bench.util.formatting import check_wanted
 DRAWS, DRAWS_AT_LEVEL = 10_000, 40
 #: Draws decide a row with so many units, and with so many of them off its commonest difference.
 MIN_UNITS, MIN_CHANGED = 20, 10
-#: Rows with so many units off it, each number and more, are families of their own: where few units
-#: differ, t* has long tails, and would widen the intervals of all others.
-STRATA: Final = (MIN_CHANGED, 30, 60)
 #: A row has an interval with so many units off it, or with half of all.
 ENOUGH_CHANGED = 30
 #: The error of a draw is 0 up to this share of the row's error.
 ROUNDING: Final = 1e-6
 #: Differences are equal up to this.
 NOISE: Final = 1e-12
-#: Units × draws in one block.
+#: Units × draws in one block, and pairs of systems at once.
 BLOCK: Final = 1 << 21
+PAIRS: Final = 512
 #: The .8 quantile of the normal distribution.
 POWER_QUANTILE: Final = 0.8416212335729143
 #: Halvings of the interval that holds a p.
@@ -155,16 +156,14 @@ class _Prepared:
         return int((np.abs(values - np.median(values)) > NOISE).sum())
 
     @cached_property
-    def stratum(self) -> int:
-        """0 = too few units differ for draws; else the families of ``STRATA``, from 1."""
-        if len(self.sums) < MIN_UNITS or self.changed < MIN_CHANGED:
-            return 0
-        return sum(self.off >= least for least in STRATA)
+    def is_drawn(self) -> bool:
+        """Whether enough units differ for draws."""
+        return len(self.sums) >= MIN_UNITS and min(self.changed, self.off) >= MIN_CHANGED
 
     @property
     def has_interval(self) -> bool:
         """Whether enough units differ for an interval that covers."""
-        return self.stratum > 0 and (self.off >= ENOUGH_CHANGED or 2 * self.off >= len(self.sums))
+        return self.is_drawn and (self.off >= ENOUGH_CHANGED or 2 * self.off >= len(self.sums))
 
     @property
     def result(self) -> RowInference:
@@ -255,28 +254,49 @@ def _resample(
         yield shifts, np.sqrt(spread * factor) / totals
 
 
+def find_scales(t: FloatArray, alpha: float, freedom: FloatArray, sides: int = 1) -> FloatArray:
+    """(R,): of each row the ⌊(B + 1)·α/2⌋-th largest of its t*, never below Student's.
+
+    Args:
+        t: Shape (R, B): t*, turned so that far is great.
+        alpha: Level of the family.
+        freedom: Shape (R,): units − 1.
+        sides: Tails that each t* is of; with 2, the rank is ⌊(B + 1)·α⌋.
+    """
+    draws = t.shape[1]
+    rank = math.floor((draws + 1) * alpha * sides / 2 * (1 + NOISE))
+    own = np.partition(t, draws - rank, axis=1)[:, draws - rank]
+    student = [t_quantile(each, 1 - alpha / 2) for each in freedom.tolist()]
+    return np.asarray(np.maximum(own, student))
+
+
+def greatest_scaled(t: FloatArray, scales: FloatArray) -> FloatArray:
+    """(B,): the greatest of all rows' t* ÷ scale in each draw; a scale of ∞ is never reached."""
+    with np.errstate(invalid="ignore"):
+        scaled = t / scales[:, None]
+    scaled[np.isinf(scales)] = 0.0
+    return np.asarray(scaled.max(axis=0, initial=0.0))
+
+
 class Tail:
-    """How far t* strays to one side, or to both: what intervals and p are made of.
+    """How far the rows of a family stray to one side, or to both, in units of their scales.
 
     Attributes:
-        values: Shape (B,), ascending: t* of each draw, turned so that far is great.
-        sides: The tails of Student's t that stand beside it.
+        values: Shape (B,), ascending: the greatest of each draw.
     """
 
-    def __init__(self, values: FloatArray, sides: int = 1) -> None:
-        self.values, self.sides = np.sort(values), sides
+    def __init__(self, values: FloatArray) -> None:
+        self.values = np.sort(values)
 
-    def critical(self, level: float, freedom: float) -> float:
-        """The ⌊(B + 1) · level⌋-th largest value, never inside Student's."""
+    def critical(self, level: float, scale: float) -> float:
+        """The ⌊(B + 1) · level⌋-th largest value, at least 1, times the scale of a row."""
         rank = math.floor((len(self.values) + 1) * level * (1 + NOISE))
-        drawn = float(self.values[-rank]) if rank else math.inf
-        return max(drawn, t_quantile(freedom, 1 - level / self.sides))
+        return max(float(self.values[-rank]), 1.0) * scale if rank else math.inf
 
-    def level(self, t: float, freedom: float) -> float:
-        """The least level at which ``t`` ≥ 0 exceeds the critical value."""
-        reached = len(self.values) - int(np.searchsorted(self.values, t))
-        drawn = (1 + reached) / (len(self.values) + 1)
-        return max(drawn, self.sides * upper_tail(t, freedom))
+    def level(self, t: float, scale: float) -> float:
+        """The least level at which ``t`` ≥ 0 of a row reaches the draws' critical value."""
+        reached = len(self.values) - int(np.searchsorted(self.values, t / scale))
+        return (1 + reached) / (len(self.values) + 1)
 
 
 def repeat_variance(repeats: RepeatMeans) -> float:
@@ -362,8 +382,8 @@ class RowInference:
         Without draws c is Student's.
         """
         if self.is_drawn:
-            tail = Tail(studentize(self.shifts, self.errors, self.error))
-            critical = tail.critical(alpha, self.units - 1)
+            t = studentize(self.shifts, self.errors, self.error)
+            critical = float(find_scales(t[None], 2 * alpha, np.array([self.units - 1]))[0])
         else:
             critical = t_quantile(self.units - 1, 1 - alpha) if self.units > 1 else math.inf
         return critical, repeat_width(self.repeats, alpha)
@@ -390,9 +410,9 @@ def infer_family(
 ) -> tuple[RowInference, ...]:
     """Intervals that hold together, and p, of a family of paired differences.
 
-    Rows with identical values count once, rows without any difference not at all. Rows in which few
-    units differ take their share of α with them. Where fewer than 10 do, p is that of sign flips;
-    where fewer than 30 and fewer than half do, draws decide, but give no interval.
+    Rows with identical values count once, rows without any difference not at all. Rows that draws
+    do not decide, as fewer than 10 units differ, take their share of α with them; their p is that
+    of sign flips. Where fewer than 30 and fewer than half do, draws decide, but give no interval.
 
     Args:
         rows: The family, of one or several collections.
@@ -403,25 +423,14 @@ def infer_family(
     units = {keys: Units.from_keys(keys) for keys in dict.fromkeys(row.keys for row in rows)}
     prepared = [_Prepared.from_row(row, units[row.keys]) for row in rows]
     distinct = {row.content: row for row in prepared if row.changed}
-    usable = [row for row in distinct.values() if row.stratum]
+    usable = [row for row in distinct.values() if row.is_drawn]
     draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
     drawn = _draw_rows(usable, seed=seed, draws=draws)
-    families = {}
-    for stratum in {row.stratum for row in usable}:
-        members = [row for row in usable if row.stratum == stratum]
-        t = [studentize(*drawn[row.content], row.error) for row in members]
-        families[stratum] = _Family(
-            lower=Tail(np.max(t, axis=0)),
-            upper=Tail(-np.min(t, axis=0)),
-            share=len(members) / len(distinct),
-            repeated=sum(repeat_variance(row.repeats) > 0 for row in members),
-            alpha=alpha,
-            limit=limit,
-        )
+    family = _Family.from_rows(
+        usable, drawn, draws=draws, size=len(distinct), alpha=alpha, limit=limit
+    )
     return tuple(
-        families[row.stratum].decide(row, *drawn[row.content])
-        if row.stratum
-        else _decide_few(row, len(distinct))
+        family.decide(row, *drawn[row.content]) if row.is_drawn else _decide_few(row, len(distinct))
         for row in prepared
     )
 
@@ -455,8 +464,9 @@ class _Family:
     """Rows that are compared at once.
 
     Attributes:
-        lower: The greatest t* of these rows, which decide lower ends.
-        upper: Minus the least, which decide upper ends.
+        lower: How far t* is above 0, which decides lower ends.
+        upper: How far it is below.
+        scales: By content of a row its scale in both.
         share: These rows ÷ all rows of the whole family.
         repeated: R: those with repeats.
         alpha: Level of the whole family.
@@ -465,10 +475,38 @@ class _Family:
 
     lower: Tail
     upper: Tail
+    scales: Mapping[tuple[bytes, ...], tuple[float, float]]
     share: float
     repeated: int
     alpha: float
     limit: float
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Sequence[_Prepared],
+        drawn: Mapping[tuple[bytes, ...], tuple[FloatArray, FloatArray]],
+        *,
+        draws: int,
+        size: int,
+        alpha: float,
+        limit: float,
+    ) -> _Family:
+        """The family of some distinct rows, which draws decide, of ``size`` in all."""
+        t = np.array([studentize(*drawn[row.content], row.error) for row in rows])
+        t = t.reshape(len(rows), draws)
+        freedom = np.array([len(row.sums) - 1 for row in rows])
+        lower, upper = (find_scales(turned, alpha, freedom) for turned in (t, -t))
+        pairs = zip(lower.tolist(), upper.tolist(), strict=True)
+        return cls(
+            lower=Tail(greatest_scaled(t, lower)),
+            upper=Tail(greatest_scaled(-t, upper)),
+            scales=dict(zip((row.content for row in rows), pairs, strict=True)),
+            share=len(rows) / max(size, 1),
+            repeated=sum(repeat_variance(row.repeats) > 0 for row in rows),
+            alpha=alpha,
+            limit=limit,
+        )
 
     def decide(self, row: _Prepared, shifts: FloatArray, errors: FloatArray) -> RowInference:
         """Interval and p of one of the rows.
@@ -478,33 +516,34 @@ class _Family:
             shifts: m* − m of its draws.
             errors: s* likewise.
         """
-        level, freedom = self.alpha * self.share / 2, len(row.sums) - 1
+        level, scales = self.alpha * self.share / 2, self.scales[row.content]
         width = repeat_width(row.repeats, level, self.repeated)
-        critical = self.lower.critical(level, freedom), self.upper.critical(level, freedom)
-        tail = self.lower if row.mean > 0 else self.upper
+        critical = self.lower.critical(level, scales[0]), self.upper.critical(level, scales[1])
+        tail, scale = (self.lower, scales[0]) if row.mean > 0 else (self.upper, scales[1])
+        t, level_at_zero = abs(row.mean) / row.error, self.find_level(row, tail, scale)
         low = row.mean - math.hypot(critical[0] * row.error, width)
         high = row.mean + math.hypot(critical[1] * row.error, width)
         return replace(
             row.result,
             low=max(low, -self.limit) if row.has_interval else math.nan,
             high=min(high, self.limit) if row.has_interval else math.nan,
-            p=min(1.0, 2 * self.find_level(row, tail) / self.share),
+            p=min(1.0, max(2 * level_at_zero / self.share, 2 * upper_tail(t, len(row.sums) - 1))),
             critical=critical,
             repeat_width=width,
             shifts=shifts,
             errors=errors,
         )
 
-    def find_level(self, row: _Prepared, tail: Tail) -> float:
+    def find_level(self, row: _Prepared, tail: Tail, scale: float) -> float:
         """The least level of one tail at which the interval does not reach 0; at most .5."""
-        freedom, mean = len(row.sums) - 1, abs(row.mean)
-        least, greatest = tail.level(mean / row.error, freedom), 0.5
+        mean = abs(row.mean)
+        least, greatest = tail.level(mean / row.error, scale), 0.5
         if not repeat_variance(row.repeats):
             return min(least, greatest)
         for _ in range(HALVINGS):
             level = (least + greatest) / 2
             width = repeat_width(row.repeats, level, self.repeated)
-            is_shown = math.hypot(tail.critical(level, freedom) * row.error, width) < mean
+            is_shown = math.hypot(tail.critical(level, scale) * row.error, width) < mean
             least, greatest = (least, level) if is_shown else (level, greatest)
         return greatest
 
@@ -565,28 +604,27 @@ def _find_better(
 ) -> list[set[int]]:
     """For each of some distinct systems, the places of those that are shown to be better."""
     better: list[set[int]] = [set() for _ in systems]
-    places = [pair for pair, row in pairs.items() if row.stratum]
-    strata = np.array([pairs[pair].stratum for pair in places])
-    tails = {}
-    if places:
-        errors = np.array([pairs[pair].error for pair in places])
-        residuals = np.array([row.residuals for row in systems])
-        first, second = np.array(places).T
-        draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
+    places = [pair for pair, row in pairs.items() if row.is_drawn]
+    draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
+    residuals = np.array([row.residuals for row in systems])
+    greatest = np.zeros(draws)
+    scales: dict[tuple[int, int], float] = {}
+    for start in range(0, len(places), PAIRS):
+        members = places[start : start + PAIRS]
+        first, second = np.array(members).T
+        errors = np.array([pairs[pair].error for pair in members])
         blocks = _resample(systems[0].units, residuals, (first, second), seed=seed, draws=draws)
-        t = [np.abs(studentize(*block, errors)) for block in blocks]
-        for stratum in set(strata.tolist()):
-            chosen = strata == stratum
-            tail = Tail(np.concatenate([block[:, chosen].max(axis=1) for block in t]), sides=2)
-            members = [pairs[pair] for pair, keep in zip(places, chosen, strict=True) if keep]
-            tails[stratum] = tail, members
+        t = np.concatenate([np.abs(studentize(*block, errors)) for block in blocks]).T
+        freedom = np.full(len(members), len(systems[0].sums) - 1)
+        own = find_scales(t, alpha, freedom, sides=2)
+        scales |= zip(members, own.tolist(), strict=True)
+        greatest = np.maximum(greatest, greatest_scaled(t, own))
+    tail, level = Tail(greatest), alpha * len(places) / max(len(pairs), 1)
+    repeated = sum(repeat_variance(pairs[pair].repeats) > 0 for pair in places)
     for (i, j), row in pairs.items():
-        if row.stratum:
-            tail, members = tails[row.stratum]
-            level = alpha * len(members) / len(pairs)
-            repeated = sum(repeat_variance(each.repeats) > 0 for each in members)
+        if row.is_drawn:
             width = repeat_width(row.repeats, level / 2, repeated)
-            critical = tail.critical(level, len(row.sums) - 1)
+            critical = tail.critical(level, scales[i, j])
             is_shown = abs(row.mean) > math.hypot(critical * row.error, width)
         else:
             is_shown = not row.repeats and flip_share(row.sums) * len(pairs) <= alpha

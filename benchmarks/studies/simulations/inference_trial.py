@@ -29,6 +29,9 @@ written after that, and are tried on other samples (seed 2) by the same four lin
 - ``three``: so are rows with 30 to 59;
 - ``thirty``: rows with fewer than 30 have no interval, and their answers are those of sign flips,
   times the size of the family;
+- ``even``: one family, whose rows have critical values of their own that all are exceeded equally
+  often (written when all cells of seed 2 at 2,000 draws were known);
+- ``balanced``: the answers of ``even``, and no interval as in ``half``;
 - ``half``: the answers of ``three``, but no interval where fewer than 30 units changed and fewer
   than half of all (written when 9 cells of seed 2 were known).
 
@@ -60,7 +63,7 @@ ALPHA, RUNS, FLIPS = 0.05, 2_000, 2_000
 #: So many draws are tried without today's rule beside them.
 FULL: Final = 10_000
 #: The rules of draws.
-DRAWN: Final = ("common", "two", "three", "thirty", "half")
+DRAWN: Final = ("common", "two", "three", "thirty", "half", "balanced", "even")
 #: Rows with fewer changed units are told apart by the last three.
 MANY, MOST = 30, 60
 #: Samples that share counts and flips.
@@ -256,7 +259,36 @@ def decide_drawn(
     kept = many | (2 * moments.off >= sums.shape[2])
     low, high = (np.where(kept, end, np.nan) for end in (made["three"].low, made["three"].high))
     made["half"] = Decisions(low, high, made["three"].shown)
+    level = ALPHA * count_distinct(sums, usable) / size / 2
+    student = special.stdtrit(sums.shape[2] - 1, 1 - np.maximum(level, 1e-12))[:, None]
+    ends = [np.maximum(find_balanced(turned, usable, level), student) for turned in (t, -t)]
+    made["even"] = _decide(sums, moments, size, usable, ends, rng)
+    low, high = (np.where(kept, end, np.nan) for end in (made["even"].low, made["even"].high))
+    made["balanced"] = Decisions(low, high, made["even"].shown)
     return made
+
+
+def find_balanced(t: np.ndarray, chosen: BoolArray, level: FloatArray) -> FloatArray:
+    """(runs, R): of each chosen row its own c, which all rows exceed equally often.
+
+    Args:
+        t: Shape (runs, R, draws): t*, or −t*.
+        chosen: (runs, R): rows that form a family.
+        level: (runs,): probability of the tail.
+    """
+    critical = np.full(chosen.shape, np.inf)
+    draws = t.shape[2]
+    for run, mask in enumerate(chosen):
+        rank = int((draws + 1) * level[run] * (1 + NOISE))
+        if not (mask.any() and rank):
+            continue
+        falling = -np.sort(-t[run, mask], axis=1)
+        order = np.argsort(-t[run, mask], axis=1)
+        ranks = np.empty(order.shape, dtype=np.int32)
+        np.put_along_axis(ranks, order, np.arange(draws, dtype=np.int32)[None], axis=1)
+        place = np.partition(ranks.min(axis=0), rank - 1)[rank - 1]
+        critical[run, mask] = falling[:, place]
+    return critical
 
 
 def _decide(

@@ -29,7 +29,7 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
             "means": [M], "low": [M], "high": [M], "unjudged": share of the top 10,
             "bounds": [M × null | {"depth", "judged", "low", "high"}],   # see CompletionBounds
             "difference": null | { "value", "low", "high", "p": text, "wins", "ties", "losses",
-                "detectable", "answer", "verdict": text, "few_changes" } } ],   # by primary mean
+                "detectable", "answer", "verdict": text } } ],   # by primary mean
         "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],
         "help": {picture: [paragraphs]},
         "texts", "details": see above } ],
@@ -76,14 +76,14 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
 )
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.answer_texts import format_adjusted_p, format_answer
+from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.change_page import change_section, shared_collections
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.html.picture_texts import change_texts, picture_texts
 from fusion_bench.report.html.render import render_html
 from fusion_bench.report.page import NextStep, Page, Section
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
-from fusion_bench.util.formatting import escape_control_chars
+from fusion_bench.util.formatting import escape_control_chars, format_p_value
 
 #: What does nothing but harm in running text: control characters, characters that turn the
 #: direction of writing, and half surrogate pairs. Joiners and marks of direction stay: scripts need
@@ -136,11 +136,10 @@ def _inference_data(report: Report, comparison: Comparison | ComparisonResult) -
     return {
         "low": comparison.low,
         "high": comparison.high,
-        "p": format_adjusted_p(comparison, report.alpha),
+        "p": format_p_value(comparison.p, alpha=report.alpha),
         "detectable": comparison.min_detectable_difference,
         "answer": comparison.answer,
-        "verdict": format_answer(comparison.answer, report.min_gain, alpha=report.alpha),
-        "few_changes": comparison.few_changes,
+        "verdict": format_answer(comparison.answer, report.min_gain),
     }
 
 
@@ -422,8 +421,7 @@ def _changed_system_data(
     group = _group(change)
     lines = [f"{each.path}: {each.then or '–'} → {each.now or '–'}" for each in change.config]
     texts = [
-        format_answer(answer, report.min_gain, alpha=report.alpha)
-        for answer in (change.answer_then, change.answer_now)
+        format_answer(answer, report.min_gain) for answer in (change.answer_then, change.answer_now)
     ]
     return {
         "name": escape_control_chars(change.name),
@@ -455,7 +453,6 @@ def _changed_difference_data(change: SystemChange, report: Report) -> dict[str, 
         **dict.fromkeys(("low", "high", "detectable", "answer")),
         "p": "",
         "verdict": "not tested",
-        "few_changes": False,
     }
     if change.comparison is not None:
         data |= _inference_data(report, change.comparison)

@@ -71,17 +71,15 @@ def _systems_texts(report: Report, collection: Collection) -> tuple[str, ...]:
 def _forest_texts(report: Report, collection: Collection) -> tuple[str, ...]:
     primary, baseline = collection.primary_measure, collection.baseline
     together = (
-        "All intervals hold together, whatever the true differences are: one or more of them miss "
-        f"the true one in about {100 * report.alpha:g} % of all runs, or fewer."
-        if report.correction == "max_t"
-        else "Each interval holds alone. Among many systems, one may miss 0 by luck."
+        "All intervals hold together: one or more of them miss the true difference in about "
+        f"{100 * report.alpha:g} % of all runs, or fewer."
     )
     return (
         f"Each mark is the mean of system − {baseline} in {primary} over the same queries, with "
         f"its {format_coverage(report.alpha)} interval. Right of 0 is better.",
         f"{together} An interval that crosses 0 does not show that the systems are equal.",
-        "Gray: differences too small to be detected with 80 % power. A mark inside it needs more "
-        "queries.",
+        "Gray: differences that are often missed (about 80 % power at its ends). A mark inside it "
+        "needs more queries.",
     )
 
 

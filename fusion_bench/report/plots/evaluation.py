@@ -21,7 +21,7 @@ from fusion_bench.evaluation.report_records import (
 )
 from fusion_bench.report.answer_texts import format_answer
 from fusion_bench.report.page import Figure
-from fusion_bench.stats.comparison import BETTER, NOT_SHOWN, WORSE
+from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.util.formatting import format_coverage, format_number
 
@@ -122,7 +122,7 @@ def find_mark(collection: Collection, measure: str, row: SystemResult) -> str:
         return "better"
     if answer in WORSE:
         return "worse"
-    return "not shown" if answer in (*NOT_SHOWN, "identical") else answer
+    return "not shown" if answer in ("not shown", "identical") else answer
 
 
 def _draw_references(axes: Axes, collection: Collection, measure: str) -> None:
@@ -151,11 +151,10 @@ def forest_figures(report: Report, collection: Collection) -> Iterator[Figure]:
         return
     primary, baseline = collection.primary_measure, collection.baseline
     title = f"{primary} on {collection.name}: paired differences from {baseline}"
-    held = "all hold together" if report.correction == "max_t" else "each holds alone"
     caption = (
         f"Each mark is the mean difference from the baseline {baseline} with its "
-        f"{format_coverage(report.alpha)} interval; {held}. The "
-        "gray bars are the differences too small to be detected with 80 % power."
+        f"{format_coverage(report.alpha)} interval; all hold together. The "
+        "gray bars are the differences that are often missed: below 80 % power, about."
     )
     draw = partial(draw_forest, collection, alpha=report.alpha)
     yield Figure(f"{primary}-forest.png", title, caption, draw)
@@ -197,7 +196,7 @@ def _draw_detectable(axes: Axes, comparisons: list[ComparisonResult]) -> None:
             left=[-value for value in detectable],
             height=0.74,
             color="#dcdcdc",
-            label="below the minimum detectable difference (80 % power)",
+            label="often missed: below 80 % power",
         )
 
 
