@@ -10,6 +10,8 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.cli.application.app import COMMAND_GROUPS, OTHER_COMMANDS, RENAMED, SYNONYMS
+from fusion_bench.config.gone import GONE, describe_gone
+from fusion_bench.experiment.system import System
 from tests import tiny
 from tests.commands import leaf_commands, options_of
 
@@ -132,6 +134,30 @@ def test_a_synonym_is_no_command_and_names_one(word: str, capsys: Capture) -> No
     for typed in (word, word.upper()):
         assert main([typed]) == 2
         assert SYNONYMS[word].split(" COMMAND")[0] in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_gone_names_the_last_version_and_what_to_use(
+    name: str, root: Path, capsys: Capture
+) -> None:
+    if name.endswith(":"):
+        assert describe_gone(name) in {*System.old_keys.values()}
+        return
+    assert not any(known.startswith(f"{name} ") or known == name for known in leaf_commands())
+    words = name.split()
+    assert main([*words, tiny.EXPERIMENT]) == 2
+    assert capsys.readouterr().err == f"error: {describe_gone(name)}\n"
+    assert main([*words, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["message"] == describe_gone(name)
+    assert root.exists()
+
+
+def test_a_key_that_is_gone_is_refused_where_it_stands(root: Path, capsys: Capture) -> None:
+    tiny.edit(root, tiny.EXPERIMENT, "runs: [a, b]", "policy: margin_silencing, runs: [a, b]")
+    assert main(["eval", tiny.EXPERIMENT]) == 2
+    error = capsys.readouterr().err
+    assert describe_gone("policy:") in error
+    assert re.search(r"tiny\.yaml:\d+: systems\.\w+\.policy: ", error), error
 
 
 def test_every_command_of_a_group_is_there_and_stands_in_one() -> None:

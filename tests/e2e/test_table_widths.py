@@ -17,7 +17,6 @@ from fusion_bench.cli.rerank import build_simulation_tables
 from fusion_bench.engines.engine_settings import list_connectors
 from fusion_bench.evaluation.compared_reports import compare_reports
 from fusion_bench.evaluation.in_memory import compare_files
-from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.starter import RerankFile, StarterInput, compare_starter_systems
 from fusion_bench.experiment.experiment import read_experiment
@@ -42,7 +41,6 @@ from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation_page import build_page, build_starter_page
 from fusion_bench.report.explanation_page import build_explanation_page, select_traces
 from fusion_bench.report.page import Page, Row, Table, make_record_table
-from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_policy_page
 from fusion_bench.report.terminal import DROPPED_COLUMNS, MAX_NAME, name_columns, print_table
 from fusion_bench.report.tuning_page import build_page as build_tuning_page
 from fusion_bench.tune.options import TuneOptions
@@ -78,38 +76,6 @@ gate:
   system: live
   slices: [local]
 """
-
-
-def make_policy_study(provenance: Provenance) -> PolicyStudy:
-    """Long names, and numbers of every sign."""
-    result = PolicyResult(
-        collection="mine",
-        system=LONGER,
-        policy="overlap_rules",
-        measure="nDCG@10",
-        queries=1_234,
-        trials=50,
-        fixed_trials=50,
-        folds=5,
-        default=0.5,
-        configured=0.51,
-        fixed=0.52,
-        tuned=0.53,
-        oracle=0.61,
-        difference=0.01,
-        low=-0.0012,
-        high=0.0212,
-        null_mean=-0.001,
-        null_high=0.002,
-        null_p=0.005,
-        shufflings=200,
-        shuffled_above=3,
-        shuffled_pays=2,
-        reranked=0.37,
-        verdict="no gain shown",
-    )
-    other = result.model_copy(update={"system": THIRTY, "configured": None, "verdict": "pays"})
-    return PolicyStudy(name="mine", settings={}, results=(result, other), provenance=provenance)
 
 
 def gate_pages(root: Path) -> Iterator[tuple[str, Page]]:
@@ -166,8 +132,6 @@ def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
     yield "diagnose", build_diagnosis_page(diagnosis)
     for kind in KINDS:
         yield f"diagnose --kind {kind}", build_diagnosis_page(diagnosis, kind)
-
-    yield "policies", build_policy_page(make_policy_study(report.provenance))
 
     def no_progress() -> nullcontext[Progress]:
         return nullcontext(ignore_progress)
@@ -250,7 +214,7 @@ def test_every_name_and_every_value_is_there(tables: list[tuple[str, Table]], wi
 def test_every_command_that_prints_a_table_is_covered(tables: list[tuple[str, Table]]) -> None:
     commands = {name.split()[0] for name, _ in tables}
     assert commands == {
-        *("eval", "tune", "gate", "compare", "try", "explain", "diagnose", "policies"),
+        *("eval", "tune", "gate", "compare", "try", "explain", "diagnose"),
         *("dataset", "methods", "rerank"),
     }
 

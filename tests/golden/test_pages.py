@@ -46,7 +46,6 @@ CALLS = {
     "judge": (0, f"judge {EXPERIMENT} --next 3 --list"),
     "lint": (1, f"lint {EXPERIMENT}"),
     "methods": (0, "methods"),
-    "policies": (0, f"policies {EXPERIMENT} --trials 4"),
     "power": (0, "power --sd .2"),
     "pull": (
         0,
