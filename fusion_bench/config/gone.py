@@ -7,11 +7,14 @@ from typing import Final
 
 #: The last version that had what :data:`GONE` lists.
 LAST_VERSION: Final = "0.1.0"
-_POLICIES: Final = "it was not shown to pay; use by_query_type, by_intent or weights_by_type"
+_BY_TYPE: Final = "use by_query_type, by_intent or weights_by_type"
 #: Command, ``COMMAND --option`` or ``key:`` → what to use instead.
 GONE: Final[Mapping[str, str]] = {
-    "policies": f"{_POLICIES}, and compare them with eval",
-    "policy:": f"{_POLICIES} of the system, or write a fusion in Python",
+    "policies": f"{_BY_TYPE}, and compare the systems with eval",
+    "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
+    "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
+    "part of that difference",
+    "simulation:": "delete it",
 }
 
 
@@ -21,4 +24,5 @@ def describe_gone(name: str) -> str:
     Args:
         name: An entry of :data:`GONE`.
     """
-    return f"{name} was removed after version {LAST_VERSION}: {GONE[name]}"
+    shown = f"'{name[:-1]}'" if name.endswith(":") else f"fusion-bench {name}"
+    return f"{shown} was removed after version {LAST_VERSION}: {GONE[name]}"

@@ -13,7 +13,6 @@ from rich.console import Console
 from fusion_bench.checks.dataset_facts import describe_dataset
 from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_connector_table, build_method_table
-from fusion_bench.cli.rerank import build_simulation_tables
 from fusion_bench.engines.engine_settings import list_connectors
 from fusion_bench.evaluation.compared_reports import compare_reports
 from fusion_bench.evaluation.in_memory import compare_files
@@ -35,7 +34,6 @@ from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationResult
 from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation_page import build_page, build_starter_page
@@ -149,9 +147,6 @@ def other_tables(root: Path) -> Iterator[tuple[str, Table]]:
     for kind, entries in list_methods().items():
         yield "methods", build_method_table(kind, entries)
     yield "methods", build_connector_table(list_connectors())
-    point = SimulationPoint(0.05, True, False, 250.0, 0.61234, 0.6012, 0.6234, 123, 99, 1234, 0.95)
-    simulation = SimulationResult("nDCG@10", "r", None, 0.6, 0.5, (point,) * 3, (point,), "", ())
-    yield from (("rerank --simulate", table) for table in build_simulation_tables(simulation))
     latency = [{"candidates": 50, "queries": 1200, "median_ms": 81.25, "p95_ms": None}]
     yield "rerank", make_record_table("Latency by number of candidates", latency)
 
