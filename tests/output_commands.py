@@ -23,7 +23,6 @@ FILES = {
         "--markdown",
         ".md",
     ): f"grades estimate {EXPERIMENT} --human-judge a --machine-judge b",
-    ("grades sensitivity", "--markdown", ".md"): f"grades sensitivity {EXPERIMENT}",
     ("judge", "--export", ".csv"): "judge mine",
     ("judge", "--write-qrels", ".txt"): "judge mine",
     ("lint", "--markdown", ".md"): f"lint {EXPERIMENT}",

@@ -12,6 +12,8 @@ _BY_TYPE: Final = "use by_query_type, by_intent or weights_by_type"
 GONE: Final[Mapping[str, str]] = {
     "policies": f"{_BY_TYPE}, and compare the systems with eval",
     "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
+    "grades sensitivity": "name the other judge's file as qrels of a copy of the dataset.yaml and "
+    "run eval, or use grades estimate",
     "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
     "part of that difference",
     "simulation:": "delete it",

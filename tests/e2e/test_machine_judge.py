@@ -264,13 +264,12 @@ ESTIMATE = (
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["grades", "sensitivity", EXPERIMENT], "Judge 'qrels' is of the family gpt, and so is r"),
         (
             ESTIMATE,
             "Judge 'qrels' is of the family gpt, and so is r",
         ),
     ],
-    ids=["sensitivity", "estimate"],
+    ids=["estimate"],
 )
 def test_other_reports_begin_with_the_judge(
     tmp_path: Path,
@@ -369,7 +368,6 @@ def test_reports(root: Path, capsys: Capture) -> None:
 
 def test_estimates_of_judges(root: Path, capsys: Capture) -> None:
     shared = "of the family gpt, and so is both (system)"
-    assert shared in show(capsys, "grades", "sensitivity", EXPERIMENT)
     edit(root, "datasets/mine/dataset.yaml", "kind: human}", "kind: human, sample: random}")
     assert shared in show(capsys, *ESTIMATE)
 

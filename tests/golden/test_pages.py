@@ -42,7 +42,6 @@ CALLS = {
         f"grades estimate {EXPERIMENT} --human-judge people --machine-judge llm",
     ),
     "grades sample": (0, f"grades sample {EXPERIMENT} --machine-judge llm --n 3"),
-    "grades sensitivity": (0, f"grades sensitivity {EXPERIMENT}"),
     "judge": (0, f"judge {EXPERIMENT} --next 3 --list"),
     "lint": (1, f"lint {EXPERIMENT}"),
     "methods": (0, "methods"),
