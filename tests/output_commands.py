@@ -28,8 +28,6 @@ FILES = {
     ("lint", "--markdown", ".md"): f"lint {EXPERIMENT}",
     ("power", "--markdown", ".md"): "power --sd .2",
     ("power", "--plot", ".png"): "power --sd .2",
-    ("queries filter", "--out", ".jsonl"): f"queries filter g --documents d {MODEL}",
-    ("queries generate", "--out", ".jsonl"): f"queries generate --documents d {MODEL}",
     ("queries sample", "--out", ".jsonl"): f"queries sample {QUERIES} --n 1",
     ("rerank", "--out", ".jsonl"): "rerank --dataset mine --system a --provider noop",
     **{
@@ -77,7 +75,7 @@ READ = frozenset(
     {
         *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
         *("--from", "--import", "--llm-config", "--passages", "--plugin", "--qrels", "--queries"),
-        *("--campaign", "--experiment", "--relations", "--root", "--store", "--vectors", "--votes"),
+        *("--campaign", "--experiment", "--relations", "--root", "--store", "--vectors"),
         *("campaign", "candidate", "experiment", "file", "files", "log", "queries", "target"),
     }
 )

@@ -14,6 +14,11 @@ GONE: Final[Mapping[str, str]] = {
     "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
     "grades sensitivity": "name the other judge's file as qrels of a copy of the dataset.yaml and "
     "run eval, or use grades estimate",
+    **dict.fromkeys(
+        ("queries filter", "queries generate", "queries vote"),
+        "draw queries from a log with queries sample, or write them yourself; mark those of a "
+        "language model with synthetic: true",
+    ),
     "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
     "part of that difference",
     "simulation:": "delete it",

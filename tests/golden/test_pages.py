@@ -66,8 +66,16 @@ CALLS = {
 #: are read in tests/campaign); two print a schema or meanings.
 WITHOUT_PAGE = {
     *("leaderboard merge", "leaderboard run", "leaderboard verify"),
-    *("dataset add", "glossary", "mcp", "queries filter", "queries generate"),
-    *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
+    *(
+        "dataset add",
+        "glossary",
+        "mcp",
+        "retrieve dense",
+        "retrieve hybrid",
+        "retrieve hyde",
+        "schema",
+        "serve",
+    ),
     "skill",
     *(f"campaign {name}" for name in ("ask", "close", "log", "open", "serve", "status")),
 }
