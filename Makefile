@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid engines policies verdict-pages simulations methods pictures schemas constraints docs test test-browser check lint layers types tests torture coverage format clean
+.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid engines verdict-pages simulations methods pictures schemas constraints docs test test-browser check lint layers types tests torture coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -44,8 +44,6 @@ dataset: $(VENV)/.collections ## Rebuild datasets/attack and datasets/referee fr
 bench: $(VENV)/.dev ## Measure speed against ranx, side by side (a few minutes)
 	$(BIN)/python -m benchmarks
 
-policies: $(VENV)/.dev ## Measure what per-query policies are worth (some ten minutes), and renew docs/studies/policies.md
-	$(BIN)/python -m benchmarks.studies.policies
 
 verdict-pages: $(VENV)/.dev ## Make every page of docs/ that holds a verdict again (some hours)
 	$(BIN)/python -m benchmarks.studies

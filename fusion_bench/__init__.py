@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from fusion_bench.api.judging import estimate as estimate
     from fusion_bench.api.judging import import_grades as import_grades
     from fusion_bench.api.judging import pool as pool
-    from fusion_bench.api.judging import sensitivity as sensitivity
     from fusion_bench.api.new_data import new_dataset as new_dataset
     from fusion_bench.api.new_data import pull as pull
     from fusion_bench.api.new_data import rerank as rerank
@@ -139,7 +138,6 @@ _HOME = {
     "rrf": "api.fuse",
     "run_experiment": "api.compare",
     "sample_log": "api.new_data",
-    "sensitivity": "api.judging",
     "show_held_out": "io.held_out",
     "tables": "api.results",
     "tune": "api.tune",

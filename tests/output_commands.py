@@ -23,14 +23,11 @@ FILES = {
         "--markdown",
         ".md",
     ): f"grades estimate {EXPERIMENT} --human-judge a --machine-judge b",
-    ("grades sensitivity", "--markdown", ".md"): f"grades sensitivity {EXPERIMENT}",
     ("judge", "--export", ".csv"): "judge mine",
     ("judge", "--write-qrels", ".txt"): "judge mine",
     ("lint", "--markdown", ".md"): f"lint {EXPERIMENT}",
     ("power", "--markdown", ".md"): "power --sd .2",
     ("power", "--plot", ".png"): "power --sd .2",
-    ("queries filter", "--out", ".jsonl"): f"queries filter g --documents d {MODEL}",
-    ("queries generate", "--out", ".jsonl"): f"queries generate --documents d {MODEL}",
     ("queries sample", "--out", ".jsonl"): f"queries sample {QUERIES} --n 1",
     ("rerank", "--out", ".jsonl"): "rerank --dataset mine --system a --provider noop",
     **{
@@ -71,14 +68,14 @@ FOLDERS = {
 #: Options whose folder needs what this project lacks; the tests of these commands try them.
 TRIED_ELSEWHERE = {
     *((command, "--out") for command in ("dataset add", "leaderboard merge", "leaderboard run")),
-    *((command, "--out") for command in ("campaign open", "mcp", "policies")),
+    *((command, "--out") for command in ("campaign open", "mcp")),
 }
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.
 READ = frozenset(
     {
         *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
         *("--from", "--import", "--llm-config", "--passages", "--plugin", "--qrels", "--queries"),
-        *("--campaign", "--experiment", "--relations", "--root", "--store", "--vectors", "--votes"),
+        *("--campaign", "--experiment", "--relations", "--root", "--store", "--vectors"),
         *("campaign", "candidate", "experiment", "file", "files", "log", "queries", "target"),
     }
 )

@@ -89,7 +89,6 @@ PARTS = (
     ),
     Part("samplers", "docs/tuning.md", "benchmarks.studies.samplers", mark="samplers"),
     Part("choices", "docs/studies/tuning.md", "benchmarks.studies.choices", mark="choices"),
-    Part("policies", "docs/studies/policies.md", "benchmarks.studies.policies", (), "policies"),
     Part("rivals", "docs/studies/tuning.md", "benchmarks.studies.tuning", mark="rivals"),
     Part("front", "docs/studies/tuning.md", "benchmarks.studies.front", mark="front"),
     Part("salts", "docs/studies/tuning.md", "benchmarks.studies.salts", mark="salts"),

@@ -2,7 +2,7 @@
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.studies.judge_sensitivity_table [--dry-run]
 
-It writes a dataset with every judge to a temporary folder and runs ``grades sensitivity`` on it.
+It writes a dataset for each judge to a temporary folder and evaluates the same systems on it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,12 @@ import argparse
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
 import yaml
+from scipy import stats
 
 from benchmarks.collections import load_parity_run
 from benchmarks.studies.machine_judges.confusion import SCALES
@@ -28,11 +30,13 @@ from benchmarks.studies.machine_judges.population import (
 from benchmarks.studies.prediction_powered_table import PAGE
 from benchmarks.table import replace_between_marks
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.judging.sensitivity import JudgeSensitivity, judge_experiment
 
 MARK, SEED, PEOPLE = "judge-sensitivity", 18, "people"
+MEASURE = "nDCG@10"
 
 
 def grade_collection(collection: str, seed: int) -> dict[str, Qrels]:
@@ -53,21 +57,17 @@ def grade_collection(collection: str, seed: int) -> dict[str, Qrels]:
     return {PEOPLE: people, **{name: Qrels.from_dict(rows) for name, rows in given.items()}}
 
 
-def write_project(collection: str, judges: Mapping[str, Qrels], folder: Path) -> Path:
-    """Write dataset and experiment; the path of the experiment."""
+def write_project(collection: str, grades: Qrels, folder: Path) -> Path:
+    """Write dataset and experiment under the grades of a judge; the path of the experiment."""
     runs = Path(os.environ["FUSION_BENCH_PARITY_DATA"]) / collection / "runs"
     place = folder / "datasets" / collection
     place.mkdir(parents=True)
     names = SYSTEMS[collection]
-    for n, grades in enumerate(judges.values()):
-        grades.to_trec(place / f"judge-{n}.txt")
+    grades.to_trec(place / "qrels.txt")
     dataset = {
         "name": collection,
         "follow_links_to": [str(runs)],
-        "judges": {
-            name: {"path": f"judge-{n}.txt", "kind": "machine" if n else "human"}
-            for n, name in enumerate(judges)
-        },
+        "qrels": "qrels.txt",
         "runs": {n: {"path": f"{n}.trec.gz", "on_duplicate": "best_rank"} for n in names},
     }
     for name in names:
@@ -76,7 +76,7 @@ def write_project(collection: str, judges: Mapping[str, Qrels], folder: Path) ->
     systems = {name: {"runs": [name]} for name in names} | {"rrf": {"runs": list(names)}}
     experiment = {
         "dataset": collection,
-        "measures": ["nDCG@10"],
+        "measures": [MEASURE],
         "baseline": names[0],
         "systems": systems,
     }
@@ -86,38 +86,65 @@ def write_project(collection: str, judges: Mapping[str, Qrels], folder: Path) ->
     return path
 
 
-def compare_judges(collection: str) -> JudgeSensitivity:
-    """The sensitivity of one collection."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path = write_project(collection, grade_collection(collection, SEED), folder)
-        experiment, source = read_experiment(path)
-        return judge_experiment(experiment, source, folders=[folder / "datasets"])
+def evaluate_judges(collection: str) -> dict[str, Collection]:
+    """The results of one collection by judge, people's first."""
+    found = {}
+    for judge, grades in grade_collection(collection, SEED).items():
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            experiment, source = read_experiment(write_project(collection, grades, folder))
+            report = run_experiment(
+                experiment,
+                source,
+                folders=[folder / "datasets"],
+                allowed=("unmatched", "suspect"),
+            )
+            found[judge] = report.collections[0]
+    return found
 
 
-def list_rows(sensitivity: JudgeSensitivity) -> Iterator[str]:
+def list_rows(judges: Mapping[str, Collection]) -> Iterator[str]:
     """A row a machine: its order and verdicts beside people's."""
-    for n, order in enumerate(sensitivity.orders[: len(sensitivity.judges) - 1], 1):
-        flips = []
-        for each in sensitivity.systems:
-            if each.stability is not None:
-                answers = each.verdicts[0].answer, each.verdicts[n].answer
-                if answers[0] != answers[1]:
-                    flips.append(f"{each.system}: {answers[0]} → {answers[1]}")
-        tau = "n/a" if order.tau is None else f"{order.tau:+.2f}"
-        swapped = ", ".join(f"{a} / {b}" for a, b in order.swapped) or "none"
+    (_, people), *machines = judges.items()
+    names = list(people.competitors)
+    means, answers = _list_means(people, names), _list_answers(people)
+    for machine, collection in machines:
+        others = _list_means(collection, names)
+        tau = stats.kendalltau(means, others).statistic
+        swapped = [
+            f"{names[a]} / {names[b]}" if means[a] > means[b] else f"{names[b]} / {names[a]}"
+            for a, b in combinations(range(len(names)), 2)
+            if (means[a] - means[b]) * (others[a] - others[b]) < 0
+        ]
+        flips = [
+            f"{name}: {answers[name]} → {answer}"
+            for name, answer in _list_answers(collection).items()
+            if answer != answers[name]
+        ]
         yield (
-            f"| {sensitivity.dataset} | {order.second} | {tau} | {swapped} | "
+            f"| {collection.name} | {machine} | {tau:+.2f} | {', '.join(swapped) or 'none'} | "
             f"{'; '.join(flips) or 'none'} |"
         )
 
 
-def format_table(sensitivities: list[JudgeSensitivity]) -> str:
+def _list_means(collection: Collection, names: list[str]) -> list[float]:
+    """The means of the systems; those that agree to 12 decimal places tie."""
+    means = (collection.system(name).measures[MEASURE].mean for name in names)
+    return [round(mean or 0.0, 12) for mean in means]
+
+
+def _list_answers(collection: Collection) -> dict[str, str | None]:
+    """System → the verdict on it, but for the baseline."""
+    compared = {name: collection.comparison(name, MEASURE) for name in collection.competitors}
+    return {name: each.answer for name, each in compared.items() if each is not None}
+
+
+def format_table(collections: list[dict[str, Collection]]) -> str:
     """As Markdown."""
     lines = [
         "| collection | machine | τ with people | swapped systems | verdicts that change |",
         "|:--|:--|--:|:--|:--|",
-        *(row for each in sensitivities for row in list_rows(each)),
+        *(row for each in collections for row in list_rows(each)),
     ]
     return "\n".join(lines) + "\n"
 
@@ -127,7 +154,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dry-run", action="store_true", help="print only, write nothing")
     options = parser.parse_args()
-    table = format_table([compare_judges(collection) for collection in SYSTEMS])
+    table = format_table([evaluate_judges(collection) for collection in SYSTEMS])
     print(table)
     if not options.dry_run:
         replace_between_marks(PAGE, table, mark=MARK)

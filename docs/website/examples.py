@@ -24,7 +24,7 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
     """An experiment that compares a method with plain RRF.
 
     Args:
-        kind: ``fusion``, ``blend``, ``normalize`` or ``policy``.
+        kind: ``fusion``, ``blend`` or ``normalize``.
         name: The method.
         model: Its class.
     """
@@ -35,17 +35,13 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
         "fusion": {"runs": runs, "fusion": settings},
         "normalize": {"runs": runs, "fusion": scaled},
         "blend": {"runs": runs, "fusion": "rrf", "blend": settings},
-        "policy": {"runs": runs, "fusion": "rrf", "policy": settings},
     }
-    system = systems[kind]
-    if getattr(model, "needs_reranker", False):
-        system["blend"] = {"method": "linear", **OPTIONS["linear"]}
     label = "example" if name == BASELINE["fusion"] else name
     return {
         "dataset": "attack",
         "measures": ["nDCG@10"],
         "baseline": "plain rrf",
-        "systems": {"plain rrf": BASELINE, label: system},
+        "systems": {"plain rrf": BASELINE, label: systems[kind]},
     }
 
 

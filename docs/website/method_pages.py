@@ -1,4 +1,4 @@
-"""A page for each fusion method, normalizer, blend and policy, from its class."""
+"""A page for each fusion method, normalizer and blend, from its class."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from fusion_bench.experiment.method_table import MethodEntry, list_methods
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import Fusion, Trainable, fusions
 from fusion_bench.methods.normalize import normalizers
-from fusion_bench.methods.policies import policies
 
 #: The sources of every example.
 SOURCES = ("bm25", "dense")
@@ -71,15 +70,6 @@ KINDS = (
         "A blend turns the fused list and the scores of a reranker into the final list. "
         "[Reranking](../reranking.md) says where these scores come from.",
         blends,
-    ),
-    Kind(
-        "policy",
-        "policies",
-        "Policies by name",
-        "Policy",
-        "A policy picks weights, a fusion or the reranker for each query. "
-        "[Per-query policies](../studies/policies.md) says what each was worth.",
-        policies,
     ),
 )
 
@@ -153,8 +143,7 @@ def _strip(formula: str) -> str:
 def list_space(kind: str, model: type[StrictModel], name: str) -> tuple[Parameter, ...]:
     """What ``tune`` searches of a method with its defaults, on two sources."""
     method: Any = model.model_validate({"method": name, **OPTIONS.get(name, {})})
-    takes_sources = kind in ("fusion", "policy")
-    space: tuple[Parameter, ...] = method.space(SOURCES) if takes_sources else method.space()
+    space: tuple[Parameter, ...] = method.space(SOURCES) if kind == "fusion" else method.space()
     return space
 
 

@@ -17,26 +17,8 @@ GALLERY = "docs/gallery"
 MOST_PANELS = 3
 #: Of the many normalizers, those that a picture compares.
 NORMALIZERS = ("none", "min_max", "z_score", "rank")
-#: What has nothing to draw: another method does the work, or weights come from a regression.
-TEXT_ONLY = frozenset({"by_source", "none", "regression", "rerank_when_ambiguous"})
-#: Policy → what the picture varies from query to query, and the settings that it compares.
-POLICIES: Mapping[str, tuple[str, Sequence[float], Sequence[Mapping[str, Any]]]] = {
-    "entropy_alpha": (
-        "exponent of the keyword scores",
-        (0.1, 1, 2, 4, 6, 8, 10, 12, 15, 20),
-        [{"steepness": 5}, {"steepness": 10}, {"steepness": 20}],
-    ),
-    "margin_silencing": (
-        "top margin",
-        tuple(i / 40 for i in range(13)),
-        [{"margin": 0.05}, {"margin": 0.15}, {"margin": 0.3}],
-    ),
-    "overlap_rules": (
-        "documents in common",
-        tuple(i / 10 for i in range(10)),
-        [{"threshold": value, "below": {"weights": {"semantic": 3}}} for value in (0.2, 0.5)],
-    ),
-}
+#: What has nothing to draw: another method does the work.
+TEXT_ONLY = frozenset({"by_source", "none"})
 #: Trained method → the settings that its picture compares; its defaults where it is not here.
 SETTINGS: Mapping[str, Sequence[Mapping[str, Any]]] = {
     "logistic_regression": [{"l2": 0.01}, {"l2": 1.0}, {"l2": 1000.0}],
@@ -103,8 +85,6 @@ def picture_of(kind: str, name: str, space: Sequence[Parameter]) -> Picture | No
     path = f"pictures/{kind}-{name}.svg"
     if name in TEXT_ONLY:
         return None
-    if kind == "policy":
-        return Picture("policy_weights", path, (name, *POLICIES[name]))
     if kind == "fusion" and issubclass(fusions.load_built_in()[name], Trainable):
         return Picture("trained_scores", path, (name, SETTINGS.get(name, [{}])))
     if kind == "fusion":

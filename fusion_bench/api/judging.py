@@ -1,4 +1,4 @@
-"""Judges with what they judge: documents, agreement, estimates, sensitivity."""
+"""Judges with what they judge: documents, agreement, estimates."""
 
 from __future__ import annotations
 
@@ -26,7 +26,6 @@ from fusion_bench.judging.judge_files import render_sheet
 from fusion_bench.judging.judge_values import draw_sample, replace_measures
 from fusion_bench.judging.next_documents import JudgingPlan, describe_ends, describe_rest
 from fusion_bench.judging.options import JudgeOptions, OrderName
-from fusion_bench.judging.sensitivity import JudgeSensitivity, judge_experiment
 from fusion_bench.stats.agreement import Weighting
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -308,35 +307,6 @@ def estimate(
         folders=places,
         systems=systems,
         dataset=dataset,
-    )
-
-
-def sensitivity(
-    experiment: PathLike,
-    *,
-    judges: Sequence[str] = (),
-    systems: Sequence[str] = (),
-    measures: object = None,
-    dataset: str | None = None,
-    folders: Collection[PathLike] | None = None,
-) -> JudgeSensitivity:
-    """The same systems under each judge: which verdicts and orders depend on the judge.
-
-    Args:
-        experiment: The experiment's file.
-        judges: Names, the reference first; empty = the judgments (``qrels``), then all others.
-        systems: Names, beside the baseline; empty = all.
-        measures: One or several, the first decides; by default the experiment's.
-        dataset: One of several datasets of the experiment.
-        folders: Where named datasets live; by default as for :func:`gate`.
-
-    Raises:
-        FusionBenchError: The experiment or its data breaks a rule, a name is unknown, or there are
-            no two judges with a query in common.
-    """
-    parsed, source, places = _open_experiment(experiment, measures, folders)
-    return judge_experiment(
-        *(parsed, source), folders=places, judges=judges, systems=systems, dataset=dataset
     )
 
 

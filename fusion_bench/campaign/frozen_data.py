@@ -51,18 +51,11 @@ def refuse_own_code(system: System, name: str, measure: Measure | None = None) -
     """Refuse methods of the user's own: they would see the held-out judgments, and may change.
 
     Args:
-        system: With its stages, and what its policies choose from.
+        system: With its stages.
         name: For the message.
         measure: What decides; None = it was checked.
     """
-    parts = [part for _, part in system.list_parts()]
-    chosen = [
-        part.with_variant(each)
-        for part in parts
-        if part.policy is not None
-        for each in part.policy.fixed_variants()
-    ]
-    configs = [part.resolved_config for part in (*parts, *chosen)]
+    configs = [part.resolved_config for _, part in system.list_parts()]
     for method, _ in list_own([*configs, None if measure is None else measure.model_dump()]):
         raise ConfigError(
             f"{name}: {method} is code of your own, and a campaign takes configurations only: name "

@@ -173,12 +173,10 @@ def _list_subjects(
 ) -> Iterator[list[Subject]]:
     """Each system and each of its stages on each dataset: a plain system a class of queries.
 
-    The list of a stage counts as a list of the dataset: the stage is a subject of its own. Of a
-    policy only :mod:`~fusion_bench.checks.rules.idle_values` knows: what it changes is left out
-    elsewhere.
+    The list of a stage counts as a list of the dataset: the stage is a subject of its own.
     """
     for path, part in (pair for system in systems for pair in system.list_parts()):
-        system = part.model_copy(update={"stages": None, "policy": None})
+        system = part.model_copy(update={"stages": None})
         target = None if part.stages or len(path) > 1 else engine  # it runs the whole in one step
         for dataset in datasets or (None,):
             facts = dataset if dataset is None else _add_stage_roles(dataset, part)
@@ -191,7 +189,7 @@ def _list_subjects(
             ]
             yield [
                 Subject(system.of_class(name), system, name, facts, target, path) for name in names
-            ] or [Subject(system, system, None, facts, target, path, part.policy)]
+            ] or [Subject(system, system, None, facts, target, path)]
 
 
 def _add_stage_roles(dataset: DatasetFacts, system: System) -> DatasetFacts:

@@ -27,7 +27,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import RetrievalBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import RankTerm, RankTermFusion, best_ranks
-from fusion_bench.methods.policies import Policy
 from fusion_bench.ranking.final_lists import rank_queries
 
 
@@ -83,7 +82,6 @@ class Subject:
         engine: Name of the dialect of the search engine that shall run it; None = not known.
         path: Where it stands: the system of the experiment, and ``stages``, NAME for each stage
             on the way down; empty = the system itself.
-        policy: What picks a variant of it for each query; None = nothing does.
     """
 
     system: System
@@ -92,7 +90,6 @@ class Subject:
     dataset: DatasetFacts | None = None
     engine: str | None = None
     path: tuple[str, ...] = ()
-    policy: Policy | None = None
 
     @property
     def name(self) -> str:

@@ -107,8 +107,7 @@ def _rank_readers(systems: Mapping[str, System], tied: TiedRuns) -> set[str]:
     same: dict[object, bool] = {}
     names = set()
     for name, system in systems.items():
-        is_composed = bool(system.stages) or system.policy is not None
-        if tied.runs.ties != "trec" or is_composed or reordered & system.reranker_names:
+        if tied.runs.ties != "trec" or system.stages or reordered & system.reranker_names:
             names.add(name)
             continue
         parts = plain_systems(system, tied.runs), plain_systems(system, turned)
@@ -141,7 +140,7 @@ def find_affordable(
     probe = np.zeros(len(queries), dtype=bool)
     probe[np.flatnonzero(queries)[:PROBE]] = True
     part = tied.runs.subset(probe)
-    plain = {n: s for n, s in systems.items() if not s.stages and s.policy is None}
+    plain = {n: s for n, s in systems.items() if not s.stages}
     scores = evaluate_systems([*plain.values()], part, measures)
     return {
         name

@@ -226,7 +226,7 @@ def _repeat_queries(runs: AlignedRuns, times: int) -> AlignedRuns:
     """Every query so many times: all of them, and then all of them again."""
     if times == 1:
         return runs
-    names = ("queries", "types", "confidences", "groups", "words", "records")
+    names = ("queries", "types", "confidences", "groups", "records")
     arrays = ("documents", "grades", "judged", "scores", "rerank")
     repeated: dict[str, Any] = {name: getattr(runs, name) * times for name in names}
     for name in arrays:

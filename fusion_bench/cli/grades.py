@@ -3,7 +3,6 @@
 Examples:
     fusion-bench grades agreement people=people.csv llm=llm.csv --human-judge people
     fusion-bench grades estimate experiments/mine.yaml --human-judge people --machine-judge llm
-    fusion-bench grades sensitivity experiments/mine.yaml
 """
 
 from __future__ import annotations
@@ -168,32 +167,3 @@ def sample_command(options: SampleOptions) -> None:
         return
     for query in drawn:
         echo(query)
-
-
-class SensitivityOptions(GradeOptions):
-    """Options of ``grades sensitivity``.
-
-    Attributes:
-        judges: Judge, the reference first; repeatable. Default: the judgments (qrels), then all
-            judges of the dataset.yaml.
-    """
-
-    judges: Annotated[Names, Option("--judge")] = ()
-
-
-@base.add_command(command, name="sensitivity")
-def sensitivity_command(options: SensitivityOptions) -> None:
-    """Evaluate the same systems under each judge: which verdicts and orders depend on the judge.
-
-    Over the queries that all of these judges graded.
-
-    Examples:
-        fusion-bench grades sensitivity experiments/mine.yaml
-        fusion-bench grades sensitivity experiments/mine.yaml --judge people --judge llm --json
-    """
-    from fusion_bench.judging.judge_values import replace_measures
-    from fusion_bench.judging.pages import build_sensitivity_page
-    from fusion_bench.judging.sensitivity import judge_experiment
-
-    sensitivity = options.run(judge_experiment, more=replace_measures(options.measure))
-    print_result(sensitivity, build_sensitivity_page(sensitivity), options)

@@ -44,7 +44,7 @@ class RunOptions(base.DatasetOptions):
 
     Attributes:
         collections: Names, folders or dataset.yaml files, each with two lists or more.
-        methods: All registered methods, engines and policies; or core: rrf, rrf_v2, isr, log_isr,
+        methods: All registered methods and engines; or core: rrf, rrf_v2, isr, log_isr,
             rbc, borda, condorcet, convex, dbsf, comb_sum, comb_mnz and softmax_rrf.
         trials: Random settings of each tuned row.
         jobs: Processes.

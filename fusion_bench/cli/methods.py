@@ -1,4 +1,4 @@
-"""List fusion methods, blends, normalizers, policies, and the engines that `pull` asks."""
+"""List fusion methods, blends, normalizers, and the engines that `pull` asks."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class MethodsOptions(base.PluginOptions, base.JsonOptions):
 
 @base.single_command()
 def command(options: MethodsOptions) -> None:
-    """List fusion methods, blends, normalizers and policies with their parameters and defaults.
+    """List fusion methods, blends and normalizers with their parameters and defaults.
 
     Also lists the engines that pull asks, with the keys of their configuration.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import fusion_bench.cli.application.commands as base
-from fusion_bench.cli.application.console import echo, echo_written, print_json, print_tables
+from fusion_bench.cli.application.console import echo, print_json, print_tables
 from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.models.options import RerankOptions
@@ -18,8 +18,6 @@ from fusion_bench.util.formatting import pluralize
 if TYPE_CHECKING:
     from fusion_bench.models.call_limits import CostEstimate
     from fusion_bench.models.rerank_run import WrittenList
-    from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationResult
-    from fusion_bench.report.page import Table
 
 
 class CommandOptions(RerankOptions, base.DatasetOptions, base.PluginOptions):
@@ -39,18 +37,12 @@ def command(options: CommandOptions) -> None:
         fusion-bench rerank --dataset mine --system rrf --provider cohere --dry-run
         fusion-bench rerank --dataset mine --system rrf --provider tei --depth 50
         fusion-bench rerank --dataset mine --system rrf --config rerank.yaml --max-cost 5
-        fusion-bench rerank --dataset mine --system rrf --simulate --out reports/down
     """
     from fusion_bench.io.dataset_config import find_dataset
     from fusion_bench.models import rerank_run
 
     folders = base.folders_for(options.datasets, options.experiment)
     dataset = find_dataset(options.dataset, folders)
-    if options.simulate:
-        base.refuse(options, "does not go with --simulate", "provider", "fallbacks", "split")
-        _simulate(dataset, options)
-        return
-    base.refuse(options, "does not go with a run", "reranker", "fallback_list")
     if options.dry_run:
         print_estimate(rerank_run.estimate_list(dataset, options), as_json=options.json)
         return
@@ -73,18 +65,6 @@ def _name_list(dataset: Path, written: WrittenList) -> list[str]:
     if not written.path.resolve().is_relative_to(dataset.parent.resolve()):
         return ["in dataset.yaml:", *written.dataset_entry.splitlines()]
     return base.name_in_dataset(dataset, changes)
-
-
-def _simulate(dataset: Path, options: CommandOptions) -> None:
-    from fusion_bench.measures.aliases import list_renamed
-    from fusion_bench.models.rerank_simulation import simulate_list
-
-    with progress_bar() as show:
-        result, written = simulate_list(
-            dataset, options, lambda done, total: show("simulating", done, total)
-        )
-    print_simulation(result, written, as_json=options.json)
-    base.echo_notes(list_renamed([options.measure]))
 
 
 def print_estimate(estimate: CostEstimate, *, as_json: bool) -> None:
@@ -159,48 +139,3 @@ def _print_unread(written: WrittenList) -> None:
             "the batch or the model, and score again"
         )
     echo(text)
-
-
-def print_simulation(result: SimulationResult, written: Sequence[Path], *, as_json: bool) -> None:
-    """Print two tables and their findings."""
-    if as_json:
-        print_json(result)
-        return
-    echo(f"Replayed: {result.first}; second provider: {result.second or 'none'}.")
-    print_tables(*build_simulation_tables(result))
-    echo(
-        f"{result.measure}: reranked {result.reranked:.4f}, fused order {result.fused:.4f}. "
-        "Brackets: 95 % interval over the repeats of the simulation."
-    )
-    for line in (result.answer, *result.notes):
-        echo(line)
-    echo_written(written)
-
-
-def build_simulation_tables(result: SimulationResult) -> tuple[Table, Table]:
-    """Quality and latency by share of time the provider is down, and by deadline."""
-    from fusion_bench.report.page import Column, format_cell, make_table
-
-    columns: tuple[Column[SimulationPoint], ...] = (
-        Column(
-            "provider down", lambda p: f"{100 * p.failure_rate:.4g} %", is_text=True, is_name=True
-        ),
-        Column("breaker", lambda p: format_cell(p.breaker), is_text=True, is_name=True),
-        Column("second provider", lambda p: format_cell(p.fallback), is_text=True, is_name=True),
-        Column("deadline, ms", lambda p: format_cell(p.deadline_ms), is_text=True, is_name=True),
-        Column(result.measure, _format_quality),
-        Column("share reranked", lambda p: f"{100 * p.reranked:.1f} %"),
-        Column("latency mean, ms", lambda p: f"{p.mean:.0f}"),
-        Column("median, ms", lambda p: f"{p.p50:.0f}"),
-        Column("95th percentile, ms", lambda p: f"{p.p95:.0f}"),
-    )
-    by_failure = "By share of time the provider is down"
-    return (
-        make_table(by_failure, columns, result.by_failure),
-        make_table("By deadline", columns, result.by_deadline),
-    )
-
-
-def _format_quality(point: SimulationPoint) -> str:
-    interval = "" if point.low is None else f" [{point.low:.4f}, {point.high:.4f}]"
-    return f"{point.quality:.4f}{interval}"

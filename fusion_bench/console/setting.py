@@ -255,7 +255,7 @@ class ControlPanel:
 
     def _part_parameters(self, system: System, roles: SourceRoles) -> Iterator[Parameter]:
         """The dialect, the methods and the reranker, where one configuration serves all queries."""
-        if system.query_classes is not None or system.policy is not None:
+        if system.query_classes is not None:
             return
         if not system.stages:
             yield choice(DIALECT, None, *_list_dialects())

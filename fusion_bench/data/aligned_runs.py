@@ -123,7 +123,7 @@ def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> 
 
 
 #: Fields with an entry for each query; the last two may be left out.
-QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "words", "records")
+QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "records")
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
 
@@ -174,7 +174,6 @@ class AlignedRuns(TableView):
         top_documents: (S+R, 2): places in the first tens of each list over the same queries, and
             those of them that hold a document that is judged for any query.
         binary_relevance: The grade from which a document is relevant to what learns from it.
-        words: Number of words of each query's text, None = no text known, (Q,); empty = of none.
         records: What is known of each query, (Q,); empty = nothing.
         switches: The queries for which each source is on, None = all, (S,); empty = all of them.
         spaces: What the scores of each rerank list mean, by its name.
@@ -208,7 +207,6 @@ class AlignedRuns(TableView):
     common_documents: IntArray = field(default_factory=lambda: np.zeros((0, 0), np.int64))
     top_documents: IntArray = field(default_factory=lambda: np.zeros((0, 2), np.int64))
     binary_relevance: int = 1
-    words: tuple[int | None, ...] = ()
     records: tuple[Query, ...] = field(default=(), repr=False)
     switches: tuple[Switch | None, ...] = ()
     spaces: Mapping[str, ScoreSpace] = field(default_factory=dict, repr=False)

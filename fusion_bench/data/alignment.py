@@ -102,7 +102,6 @@ def query_fields(qrels: Qrels, queries: Mapping[str, Query]) -> dict[str, Any]:
         "types": tuple(query.type for query in known),
         "confidences": tuple(query.confidence for query in known),
         "groups": tuple(query.group or query.id for query in known),
-        "words": tuple(None if query.text is None else len(query.text.split()) for query in known),
         "records": tuple(known),
     }
 

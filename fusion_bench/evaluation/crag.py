@@ -82,7 +82,7 @@ def system_evidence(system: System, runs: AlignedRuns, rule: CragRule) -> ListEv
     """The evidence on a system's final lists; None where a query has no list with absolute scores.
 
     Args:
-        system: Any system. Where a policy does not rerank, the list that it could have used counts.
+        system: Any system. Where a query type has no blend, the list of its own blend counts.
         runs: Aligned, Q queries.
         rule: Which documents count, and which are relevant.
     """

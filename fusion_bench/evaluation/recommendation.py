@@ -72,7 +72,7 @@ def find_effort(system: System) -> Effort:
 
 
 def _count_settings(model: BaseModel) -> int:
-    """Fields of fusion, blend and policy, however deep, that differ from their defaults."""
+    """Fields of fusion and blend, however deep, that differ from their defaults."""
     count = 0
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)

@@ -26,9 +26,8 @@ from fusion_bench.measures._base import is_bounded
 from fusion_bench.measures.aliases import MeasureName
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import PositionAware, Replace
-from fusion_bench.methods.fuse import Fusion, fusions
+from fusion_bench.methods.fuse import Fusion
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
-from fusion_bench.methods.policies import Variant
 from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -81,9 +80,9 @@ def describe_switch(systems: Sequence[str]) -> str:
 def replace_v2(config: Config) -> Config:
     """A configuration with ``rrf`` for ``rrf_v2`` and ``replace`` for ``position_aware``.
 
-    Its stages, and the fusions that its policy chooses, too. The fusion keeps k and its
-    normalization, and loses its weights and its bonus. The blend keeps what every blend with a
-    reranker has. A system of the dialect ``qmd``, which has no such switch, stays as it is.
+    Its stages too. The fusion keeps k and its normalization, and loses its weights and its bonus.
+    The blend keeps what every blend with a reranker has. A system of the dialect ``qmd``, which has
+    no such switch, stays as it is.
     """
     if isinstance(config, System) and config.dialect == "qmd":
         return config
@@ -96,22 +95,11 @@ def replace_v2(config: Config) -> Config:
         changed[config.class_field] = {name: replace_v2(part) for name, part in by_class}
     if isinstance(config, System) and config.stages is not None:
         changed["stages"] = {name: replace_v2(stage) for name, stage in config.stages.items()}
-    if isinstance(config, System) and config.policy is not None:
-        variants = {name: value for name, value in config.policy if isinstance(value, Variant)}
-        plain = {name: _replace_in_variant(variant) for name, variant in variants.items()}
-        changed["policy"] = config.policy.model_copy(update=plain)
     return config.model_copy(update=changed)
 
 
 def _v1_of(fusion: Fusion) -> Fusion:
     return RRF(k=fusion.k, normalize=fusion.normalize) if isinstance(fusion, RRFv2) else fusion
-
-
-def _replace_in_variant(variant: Variant) -> Variant:
-    if variant.fusion is None or not isinstance(fusions.build(variant.fusion), RRFv2):
-        return variant
-    plain = _v1_of(fusions.build(variant.fusion)).model_dump()
-    return variant.model_copy(update={"fusion": plain, "weights": None})
 
 
 def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML

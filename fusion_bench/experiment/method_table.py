@@ -14,7 +14,6 @@ from fusion_bench.measures.aliases import list_renamed
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.methods.normalize import normalizers
-from fusion_bench.methods.policies import policies
 
 
 class MethodEntry(TypedDict):
@@ -34,12 +33,11 @@ class MethodEntry(TypedDict):
 
 
 def list_methods() -> dict[str, list[MethodEntry]]:
-    """Every fusion method, blend, normalizer and policy, by kind; then those of plugin files."""
+    """Every fusion method, blend and normalizer, by kind; then those of plugin files."""
     registries: dict[str, MethodRegistry[Any]] = {
         "fusion": fusions,
         "blend": blends,
         "normalize": normalizers,
-        "policy": policies,
     }
     return {
         kind: [

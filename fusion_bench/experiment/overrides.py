@@ -24,7 +24,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.fuse import Fusion, fusions
 from fusion_bench.methods.normalize import Normalizer, normalizers
-from fusion_bench.methods.policies import Policy, policies
 
 #: Keys whose value is a method: its name alone, or a mapping with ``method``.
 METHOD_KEYS: Final = ("fusion", "blend", "normalize")
@@ -226,7 +225,6 @@ REGISTRIES: Final[Mapping[type, MethodRegistry[Any]]] = {
     Fusion: fusions,
     Blend: blends,
     Normalizer: normalizers,
-    Policy: policies,
 }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
 from pydantic import (
     BeforeValidator,
@@ -23,6 +23,7 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config import query_types
+from fusion_bench.config.gone import describe_gone
 from fusion_bench.config.models import Location, Rank, StrictModel, UniqueNames, make_config_error
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -33,7 +34,6 @@ from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import Fusion, fusions
 from fusion_bench.methods.fuse.rrf import RRF
-from fusion_bench.methods.policies import Policy, Variant, policies
 
 
 def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -46,13 +46,8 @@ def _build_fusion(data: Any, info: ValidationInfo) -> Any:  # noqa: ANN401 - any
     return dialects.find_plugin(name).build_fusion(data)
 
 
-def _build_policy(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-    return None if data is None else policies.validate_field(data)
-
-
 AnyFusion = Annotated[SerializeAsAny[Fusion], BeforeValidator(_build_fusion)]
 AnyBlend = Annotated[SerializeAsAny[Blend], BeforeValidator(blends.validate_field)]
-AnyPolicy = Annotated[SerializeAsAny[Policy], BeforeValidator(_build_policy)]
 #: The rank that a source is cut at.
 Depth = Rank
 
@@ -153,14 +148,7 @@ def _find_stage_misfits(
 
 
 def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Misfits:
-    """What fits no source: of the policy, of the fusion, or of that of each class of queries."""
-    try:
-        if system.policy is not None:
-            system.policy.check_sources(system.runs, roles)
-            for variant in system.policy.fixed_variants():
-                system.with_variant(variant).fusion.check_sources(system.runs, roles)
-    except ConfigError as error:
-        yield ("policy",), error
+    """What fits no source: of the fusion, or of that of each class of queries."""
     for name in system.query_classes or ("",):
         location = (system.class_field, name) if name else ("fusion",)
         try:
@@ -170,7 +158,7 @@ def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Mis
 
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"by_intent", "dialect", "family", "policy", "stages", "types"})
+OMITTED = frozenset({"by_intent", "dialect", "family", "stages", "types"})
 
 
 class System(StrictModel):
@@ -189,12 +177,12 @@ class System(StrictModel):
             have ``{by_query_type: {local: 0.3, hybrid: 0.5}}``, which becomes this.
         by_intent: The same by intent; queries of another intent, or of none, use ``default``.
         types: Which types count: ``given`` (None too), ``predicted``, or ``hybrid`` for all.
-        policy: Picks weights, fusion or "do not rerank" for each query; None = the same for all.
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
         family: Family of a model that works in it beside its lists, such as ``gpt``.
     """
 
+    old_keys: ClassVar[Mapping[str, str]] = {"policy": describe_gone("policy:")}
     name: str
     runs: Annotated[UniqueNames, Field(min_length=1)]
     stages: Annotated[dict[str, System], BeforeValidator(name_stages)] | None = None
@@ -206,7 +194,6 @@ class System(StrictModel):
     by_query_type: dict[str, PerTypeConfig] | None = None
     by_intent: dict[str, PerTypeConfig] | None = None
     types: Types | None = None
-    policy: AnyPolicy | None = None
     min_relevance: float | None = None
     top_k: Rank | None = None
     family: Family | None = None
@@ -279,7 +266,7 @@ class System(StrictModel):
                     f"stage {name!r} is no source of the system: name it in runs, or remove it"
                 )
         by_class = ("weights_by_type", *query_types.CLASS_KEYS)
-        for group in (by_class, ("types", "by_intent"), ("types", "policy")):
+        for group in (by_class, ("types", "by_intent")):
             stated = [name for name in group if getattr(self, name) is not None]
             if len(stated) > 1:
                 raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
@@ -287,31 +274,12 @@ class System(StrictModel):
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
         return self
 
-    @model_validator(mode="after")
-    def _check_policy(self) -> System:
-        if self.policy is None:
-            return self
-        if self.query_classes is not None:
-            raise ValueError(f"policy and {self.class_field} exclude each other: keep one")
-        if self.policy.needs_reranker and self.blend.reranker_name is None:
-            raise ValueError(
-                f"policy {self.policy.method!r} needs a blend with a reranker, given "
-                f"{self.blend.method!r}"
-            )
-        variants = self.policy.fixed_variants()
-        if self.blend.reranker_name is None and not all(each.rerank for each in variants):
-            raise ValueError(
-                f"policy {self.policy.method!r}: rerank: false needs a blend with a reranker, "
-                f"given {self.blend.method!r}: remove it, or add a blend"
-            )
-        return self
-
     def __repr__(self) -> str:
         """What builds it: its name, its runs, and what differs from the defaults."""
         keys = self.model_dump(exclude={"name", "runs"}, exclude_defaults=True)
         if len(self.runs) > 1:
             keys = {"fusion": {}, **keys}
-        for key in [key for key in ("fusion", "blend", "policy") if key in keys]:
+        for key in [key for key in ("fusion", "blend") if key in keys]:
             method = getattr(self, key).method
             keys[key] = {"method": method, **keys[key]} if keys[key] else method
         if self.class_configs is not None and self.class_key is not None:
@@ -441,24 +409,6 @@ class System(StrictModel):
         weights = self.weights_by_type[name]
         fusion = self.fusion.model_copy(update={"weights": weights})
         return self.model_copy(update={"fusion": fusion, "weights_by_type": None})
-
-    def with_variant(self, variant: Variant) -> System:
-        """The plain system for queries for which the policy picks this variant.
-
-        Raises:
-            ConfigError: Weights for a fusion that has none.
-        """
-        fusion = self.fusion if variant.fusion is None else fusions.build(variant.fusion)
-        if variant.weights is not None:
-            if "weights" not in type(fusion).model_fields:
-                raise ConfigError(
-                    f"policy {self.policy.method if self.policy else ''!r} sets weights, and "
-                    f"fusion {fusion.method!r} has none: choose a weighted fusion"
-                )
-            alpha = {"alpha": None} if "alpha" in type(fusion).model_fields else {}
-            fusion = fusion.model_copy(update={"weights": variant.weights, **alpha})
-        blend = self.blend if variant.rerank else NoBlend()
-        return self.model_copy(update={"fusion": fusion, "blend": blend, "policy": None})
 
     def active_runs(self, runs: AlignedRuns) -> AlignedRuns:
         """The sources that take part, each cut at its depth."""

@@ -10,7 +10,6 @@ import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,23 +159,6 @@ class ScoreTrace:
 
 
 @dataclass(frozen=True)
-class PolicyTrace:
-    """What a policy picked for a query.
-
-    Attributes:
-        method: The policy.
-        variant: What it changes of the system; empty = nothing.
-        changes: The same as text.
-        reason: Why: the feature and its value.
-    """
-
-    method: str
-    variant: Mapping[str, Any]
-    changes: str
-    reason: str
-
-
-@dataclass(frozen=True)
 class Explanation:
     """Every candidate of one query under one system.
 
@@ -193,7 +175,6 @@ class Explanation:
         stages: The same query under each stage of the system.
         intent: The intent whose numbers were used; None = no numbers by intent.
         switched_off: Source that is off for the query → why.
-        policy: What the system's policy picked; None = it has none.
         trial: Which trial of which lists this is; None = every list has one file.
         data_warnings: What speaks against the grades, the lists, and how the system reads them.
     """
@@ -210,7 +191,6 @@ class Explanation:
     stages: tuple[Explanation, ...] = ()
     intent: str | None = None
     switched_off: Mapping[str, str] = field(default_factory=dict)
-    policy: PolicyTrace | None = None
     trial: str | None = None
     data_warnings: tuple[DataWarning, ...] = ()
 
@@ -263,24 +243,6 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
             explain_ranking(stage, alone, query) for stage in (plain.stages or {}).values()
         ),
         switched_off=_explain_off(system, alone),
-        policy=_explain_policy(fitted, runs, query),
-    )
-
-
-def _explain_policy(system: System, runs: AlignedRuns, query: str) -> PolicyTrace | None:
-    """What the policy of a fitted system picked for a query, and why; None without a policy."""
-    policy = system.policy
-    if policy is None:
-        return None
-    alone = runs.subset(np.array([name == query for name in runs.queries]))
-    features = plain_systems.query_features(system, plain_systems.runs_with_stages(system, alone))
-    choice = policy.choose(features)
-    variant = choice.variants[int(choice.codes[0])]
-    return PolicyTrace(
-        method=policy.method,
-        variant=variant.model_dump(exclude_defaults=True),
-        changes=variant.changes,
-        reason=policy.explain_choice(features),
     )
 
 

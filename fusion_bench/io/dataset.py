@@ -143,8 +143,8 @@ def _fingerprint_queries(
     Args:
         qrels: The judgments.
         queries: What is known, by id.
-        all_fields: With the number of words of each text, and the fields that only an experiment
-            or a policy gives a meaning.
+        all_fields: With the number of words of each text, which fingerprints have always had, and
+            the fields that only an experiment gives a meaning.
     """
     known = [queries[query] for query in sorted(qrels.queries) if query in queries]
     names = dict.fromkeys(name for query in known for name in query.compared_fields)

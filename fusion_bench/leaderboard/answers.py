@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
@@ -421,40 +420,10 @@ def _mirror(row: Comparison) -> Comparison:
     return row.model_copy(update=changed)
 
 
-def _answer_policies(results: Results, clusters: Clusters) -> QuestionAnswer:
-    """Do weights chosen for each query pay?"""
-    by_policy: dict[str, dict[str, Comparison]] = {}
-    for each in results:
-        tuned = tuned_name(CONVEX) if each.is_scored else tuned_name(BASELINE)
-        compared = each.compare([row.name for row in each.rows_of("policy")], tuned)
-        for name, row in compared.items():
-            by_policy.setdefault(name, {})[each.head.name] = row
-    if not by_policy:
-        return QuestionAnswer("No collection has a policy yet.")
-    counts = Counter[str]()
-    rows, bars = [], []
-    for name, compared in by_policy.items():
-        better, worse = _count(compared.values())
-        counts += Counter(better=better, worse=worse, all=len(compared))
-        effect = pool(compared, clusters)
-        bars += list(_pooled_bars(effect, name.removeprefix("policy ")))
-        cells = [format_difference(compared.get(each.head.name)) for each in results]
-        rows.append([name, *cells, _format_effect(effect)])
-    learned = by_policy.get("policy regression", {})
-    sentence = (
-        f"Against fixed weights tuned out of fold, {len(by_policy)} policies by query are better "
-        f"in {counts['better']} of {counts['all']} cases and worse in {counts['worse']}; of the "
-        f"learned one {_describe(pool(learned, clusters))}."
-    )
-    header = ["policy − tuned weights", *(each.head.name for each in results), "mean"]
-    return QuestionAnswer(sentence, header, rows, bars)
-
-
 #: Question → its answer, in the order of the page.
 QUESTIONS: Final[Mapping[str, Callable[[Results, Clusters], QuestionAnswer]]] = {
     "Does fusion beat the best single list?": answer_fusion,
     "Does tuned convex fusion beat tuned RRF?": answer_convex,
     "Which k?": answer_constant,
     "Does a reranker make fusion moot?": answer_reranker,
-    "Do weights chosen for each query pay?": _answer_policies,
 }

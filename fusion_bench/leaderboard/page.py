@@ -30,7 +30,6 @@ TITLES: Final = {
     "method": "Fusion methods at their defaults",
     "tuned": "Fusion methods, tuned out of fold",
     "learned": "Trained and learned fusion, fitted out of fold",
-    "policy": "Policies by query",
     "engine": "Engines at their defaults",
     "engine, whole lists": "Engines without their default windows",
     "floor": "Floor",

@@ -28,7 +28,7 @@ from fusion_bench.stats.intervals import NOISE
 
 #: Kinds of rows that are compared with the baseline.
 COMPARED: Final = (
-    *("source", "chosen", "method", "tuned", "learned", "policy"),
+    *("source", "chosen", "method", "tuned", "learned"),
     *("engine", "engine, whole lists", "floor"),
 )
 #: What stands for the baseline of rows that are differences already.

@@ -1,7 +1,6 @@
 """The rows of a collection: every system of the leaderboard, by kind.
 
-No method is listed by hand: a fusion, a blend, a dialect or a policy appears as soon as it is
-registered.
+No method is listed by hand: a fusion, a blend or a dialect appears as soon as it is registered.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ from fusion_bench.leaderboard.records import SystemRow
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import Trainable, fusions
-from fusion_bench.methods.policies import policies
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.tune.space import declared_parameters
 
@@ -39,10 +37,6 @@ MEASURE = parse_measure("nDCG@10")
 #: Candidates that a reranker sees.
 RERANK_DEPTH = 50
 Keys = Mapping[str, Any]
-#: Options of policies that have none by default.
-POLICY_OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "overlap_rules": {"threshold": 0.2, "below": {"weights": {"semantic": 3}}}
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,11 +115,6 @@ def _is_trained(fusion: Keys) -> bool:
     return issubclass(fusions.find_model(dict(fusion)), Trainable)
 
 
-def list_policies() -> tuple[str, ...]:
-    """Names of the per-query policies."""
-    return tuple(policies.load_all())
-
-
 def source_systems(lists: Lists) -> dict[str, Keys]:
     """Each source alone."""
     return {name: {"runs": [name]} for name in lists.roles}
@@ -171,20 +160,6 @@ def _with_reranker(
     """The keys with a blend of the first rerank list over the best ``depth`` documents."""
     blend = {"method": method, "reranker": lists.rerankers[0], "depth": depth}
     return {**keys, "blend": {**blend, "missing": "below"}}
-
-
-def policy_systems(lists: Lists) -> dict[str, Keys]:
-    """Each policy over convex fusion, else over the baseline, else over the baseline reranked."""
-    systems: dict[str, Keys] = {}
-    for policy in list_policies():
-        keys: Keys = {"policy": {"method": policy, **POLICY_OPTIONS.get(policy, {})}}
-        tries: list[Keys] = [{"fusion": dict(fusions.aliases["convex"]), **keys}, keys]
-        tries += [_with_reranker(lists, keys)] if lists.rerankers else []
-        complete = (lists.fit_runs(each) for each in tries)
-        found = next((each for each in complete if each is not None), None)
-        if found is not None:
-            systems[f"policy {policy}"] = found
-    return systems
 
 
 def _keep_fitting(lists: Lists, systems: Mapping[str, Keys]) -> dict[str, Keys]:
@@ -255,8 +230,6 @@ def _derived_kinds(
             if name in tuned and declared_parameters(System(name="system", **keys))
         },
     )
-    policies = policy_systems(lists)
-    yield "policy", {name: keys for name, keys in policies.items() if "blend" not in keys}
     yield "k", dict(_constants(lists, fusions[BASELINE]["runs"]))
     if lists.rerankers:
         rows = _reranked(lists, fusions, methods)

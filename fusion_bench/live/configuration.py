@@ -52,8 +52,6 @@ def apply_limit(system: System, limit: int) -> System:
 def _without_reranking(system: System) -> System:
     """The system that keeps the fused order, its stages too."""
     changed = _replace_blends(system, lambda _: NoBlend())
-    if system.policy is not None and system.policy.needs_reranker:
-        changed = changed.model_copy(update={"policy": None})
     if system.stages is None:
         return changed
     stages = {name: _without_reranking(stage) for name, stage in system.stages.items()}

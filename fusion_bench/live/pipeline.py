@@ -362,7 +362,7 @@ def _load_tuned_system(
 ) -> tuple[System, ListRules, Mapping[str, ScoreSpace], CragRule | None]:
     """Read a system of an experiment, and its dataset's ``dataset.yaml``.
 
-    Trained fusions and policies are fitted to all judged queries, which reads the whole dataset.
+    Trained fusions are fitted to all judged queries, which reads the whole dataset.
 
     Args:
         path: The experiment.

@@ -1,1 +1,1 @@
-"""Methods by name: normalizers, fusions, rerank blends, per-query policies."""
+"""Methods by name: normalizers, fusions, rerank blends."""

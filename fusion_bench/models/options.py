@@ -17,20 +17,15 @@ class RerankOptions(Options):
         provider: A provider of --config, or a method such as cohere, tei, chat, onnx.
         fallbacks: Provider to ask when the first fails; repeatable.
         config: YAML with providers, chain, settings.
-        overrides: Set a key of the provider, or of the simulation with --simulate, such as
-            model=rerank-2, base_url=http://…, price.per_1000_searches=2; repeatable.
+        overrides: Set a key of the provider, such as model=rerank-2, base_url=http://…,
+            price.per_1000_searches=2; repeatable.
         experiment: Experiment that defines the system.
         depth: Candidates per query and trial.
         split: Only queries of this split.
-        out: The list (.jsonl), or with --simulate a folder. Default: rerank/SYSTEM-PROVIDER.jsonl
-            beside the dataset.yaml; reports/rerank/simulate-…
+        out: The list (.jsonl). Default: rerank/SYSTEM-PROVIDER.jsonl beside the dataset.yaml.
         store: SQLite file that keeps the scores.
         dry_run: Print the price and call no provider.
         max_cost: Stop before the price exceeds this.
-        simulate: Replay a stored list under failures and deadlines.
-        reranker: With --simulate: the stored list.
-        fallback_list: With --simulate: a second provider's stored list.
-        measure: With --simulate: the measure.
     """
 
     dataset: Name
@@ -42,14 +37,10 @@ class RerankOptions(Options):
     experiment: File | None = None
     depth: Depth = 50
     split: Name | None = None
-    out: Annotated[Path, Option(metavar="FILE|DIR")] | None = None
+    out: File | None = None
     store: File = Path("reports/rerank/scores.sqlite")
     dry_run: bool = False
     max_cost: Amount | None = None
-    simulate: bool = False
-    reranker: Name | None = None
-    fallback_list: Name | None = None
-    measure: Name = "nDCG@10"
 
 
 class RetrieveOptions(Options):

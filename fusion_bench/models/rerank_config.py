@@ -1,4 +1,4 @@
-"""The configuration of a reranking: providers, their order, settings, simulated faults."""
+"""The configuration of a reranking: providers, their order, settings."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
+from fusion_bench.config.gone import describe_gone
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -103,68 +104,6 @@ class RerankSettings(StrictModel):
         )
 
 
-Share = Annotated[float, Field(ge=0, le=1)]
-Positive = Annotated[float, Field(gt=0)]
-
-FAILURE_RATES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.4)
-
-
-class LatencyModel(StrictModel):
-    """Latency of a healthy provider: log-normal, given by two percentiles.
-
-    Attributes:
-        p50: Median, in milliseconds.
-        p95: 95th percentile, at least the median.
-    """
-
-    p50: Positive = 60.0
-    p95: Positive = 140.0
-
-    @model_validator(mode="after")
-    def _in_order(self) -> LatencyModel:
-        if self.p95 < self.p50:
-            raise ValueError(f"p95 ({self.p95:g} ms) is below p50 ({self.p50:g} ms)")
-        return self
-
-
-class SimulationSettings(StrictModel):
-    """What is simulated.
-
-    Attributes:
-        failure_rates: Shares of the time in which the first provider is down.
-        failing: How it fails: no answer (``timeout``) or unreachable (``connection``).
-        outage_seconds: Mean length of an outage; 0 = each call fails independently.
-        latency: Of the first provider while it is up.
-        fallback_latency: Of the second provider.
-        fallback_failure_rate: Share of the second provider's calls that fail, independently.
-        connection_ms: Duration of a refused connection.
-        timeout_ms: Timeout of a call where there is no deadline.
-        queries: Queries in each repeat of a point.
-        repeats: Repeats of each point with new random numbers; they give its interval.
-        queries_per_second: Mean arrival rate of a Poisson process.
-        elapsed_ms: Time that a query has taken before it is reranked.
-        deadlines_ms: Deadlines to compare; a point without one is added.
-        seed: Of the random numbers, which all points share.
-    """
-
-    old_keys: ClassVar[Mapping[str, str]] = {"budgets_ms": "'budgets_ms' is now 'deadlines_ms'"}
-
-    failure_rates: Annotated[tuple[Share, ...], Field(min_length=1)] = FAILURE_RATES
-    failing: Literal["timeout", "connection"] = "timeout"
-    outage_seconds: Annotated[float, Field(ge=0)] = 60.0
-    latency: LatencyModel = LatencyModel()
-    fallback_latency: LatencyModel = LatencyModel()
-    fallback_failure_rate: Share = 0.0
-    connection_ms: Positive = 2.0
-    timeout_ms: Positive = 1000.0
-    queries: Annotated[int, Field(ge=1)] = 5000
-    repeats: Annotated[int, Field(ge=1)] = 8
-    queries_per_second: Positive = 5.0
-    elapsed_ms: Annotated[float, Field(ge=0)] = 100.0
-    deadlines_ms: tuple[Positive, ...] = (50.0, 75.0, 100.0, 150.0, 200.0, 300.0)
-    seed: int = 7
-
-
 #: A provider by its method's name, or as a mapping with ``method``.
 ProviderField: TypeAlias = Annotated[
     SerializeAsAny[Provider], BeforeValidator(providers.validate_field)
@@ -179,39 +118,23 @@ class RerankConfig(StrictModel):
         chain: Names of providers in the order they are asked.
         profile: Settings to start from, see :meth:`RerankSettings.for_profile`.
         settings: Settings that replace the profile's.
-        simulation: What ``--simulate`` simulates.
     """
+
+    old_keys: ClassVar[Mapping[str, str]] = {"simulation": describe_gone("simulation:")}
 
     providers: dict[str, ProviderField] = Field(default_factory=dict)
     chain: tuple[str, ...] = ()
     profile: Profile = "bench"
     settings: dict[str, Any] = Field(default_factory=dict)
-    simulation: SimulationSettings = SimulationSettings()
 
     def resolved_settings(self, where: str = "settings") -> RerankSettings:
         """The profile's settings, with the given ones in place of theirs."""
         return merge_settings(self.profile, self.settings, where)
 
-    def simulated_settings(self) -> RerankSettings:
-        """What a simulation assumes: the production profile unless settings are given."""
-        production = RerankSettings.for_profile("production")
-        return self.resolved_settings() if self.settings else production
-
     def live_settings(self) -> RerankSettings:
         """What a service assumes: the production profile unless another one is named."""
         profile = self.profile if "profile" in self.model_fields_set else "production"
         return self.model_copy(update={"profile": profile}).resolved_settings()
-
-    def override_simulation(self, changes: Sequence[str]) -> SimulationSettings:
-        """The simulation with ``KEY=VALUE`` put in.
-
-        Raises:
-            ConfigError: A change breaks a rule.
-        """
-        data = set_options(self.simulation.model_dump(), changes)
-        return parse_model(
-            SimulationSettings, data, lambda path: f"--set {'.'.join(map(str, path))}"
-        )
 
 
 def merge_settings(

@@ -17,23 +17,13 @@ from fusion_bench.config.query_types import (
     TypeSource,
 )
 from fusion_bench.data.aligned_runs import AlignedRuns, cached_by_view
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import Query, Switch
-from fusion_bench.errors import AlignmentError, ConfigError
+from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System, source_roles
-from fusion_bench.measures import Measure, compute_measures, parse_measure
 from fusion_bench.methods.fuse import CrossFitted, Fusion, Trainable
 from fusion_bench.methods.normalize import Normalizer
-from fusion_bench.methods.policies import (
-    Choice,
-    CrossFittedPolicy,
-    QueryFeatures,
-    TrainablePolicy,
-    Variant,
-)
-from fusion_bench.ranking.batch_engine import SystemSpec, Unsupported, evaluate_batch
 from fusion_bench.ranking.system_ranking import (
-    fused_list,
     list_scores,
     name_system_in_errors,
     rank_candidates,
@@ -98,50 +88,6 @@ def runs_of_resolved_class(
 ) -> AlignedRuns:
     """The queries that get the numbers of a class, of which there is one at least."""
     return runs.subset(resolve_classes(runs, key, known, types) == name)
-
-
-#: Views of the queries with one choice that a view remembers.
-PARTS_KEPT = 128
-
-
-def query_features(system: System, runs: AlignedRuns) -> QueryFeatures:
-    """What the policy of a system may look at.
-
-    Args:
-        system: A system with a policy.
-        runs: All sources of the dataset.
-    """
-    names = system.runs
-    depth = system.depth if isinstance(system.depth, dict) else dict.fromkeys(names, system.depth)
-    view = runs.restrict(names, depth)
-    weights = system.fusion.source_weights(view.sources, view.roles)
-
-    def fuse() -> tuple[FloatArray, IntArray, IntArray]:
-        active = system.active_runs(runs)
-        fused = fused_list(active, system.fusion)
-        return fused.scores, fused.positions, active.offsets
-
-    return QueryFeatures(runs=view, weights=weights, fuse=fuse)
-
-
-def choose_variants(system: System, runs: AlignedRuns) -> Choice:
-    """The variant that the system's policy picks for each query.
-
-    Raises:
-        AlignmentError: A feature that the policy reads is not known of a query, or it is trained
-            and not fitted.
-        ConfigError: The system has no policy, or the sources do not fit it.
-    """
-    if system.policy is None:
-        raise ConfigError(f"system {system.name!r} has no policy")
-    choice = system.policy.choose(query_features(system, runs))
-    make_readonly(choice.codes)
-    return choice
-
-
-@cached_by_view(keep=PARTS_KEPT, key=lambda keep: keep.tobytes())
-def _subset(runs: AlignedRuns, keep: BoolArray) -> AlignedRuns:
-    return runs.subset(keep)
 
 
 Roles = Sequence[frozenset[str]]
@@ -265,10 +211,6 @@ def plain_systems(
         system: Any system.
         runs: All sources of the dataset.
     """
-    if system.policy is not None:  # it may look at the lists of stages, too
-        for index, plain, part in _split_by_policy(system, runs_with_stages(system, runs)):
-            yield from _split_part(index, plain, part)
-        return
     for index, plain, part in _split_by_class(system, runs):
         yield from _split_part(index, plain, runs_with_stages(plain, part))
 
@@ -292,17 +234,6 @@ def _split_by_class(
     for name in sorted(set(classes.tolist())):
         part = runs_of_resolved_class(runs, name, key, known, system.types)
         yield np.flatnonzero(classes == name), system.of_class(name), part
-
-
-def _split_by_policy(
-    system: System, runs: AlignedRuns
-) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
-    with name_system_in_errors(system):
-        codes, variants = choose_variants(system, runs)
-        for code in np.unique(codes).tolist():
-            keep = codes == code
-            plain = system.with_variant(variants[code])
-            yield np.flatnonzero(keep), plain, runs if keep.all() else _subset(runs, keep)
 
 
 def plain_system_of(system: System, runs: AlignedRuns, query: str) -> tuple[System, AlignedRuns]:
@@ -369,80 +300,12 @@ def _stage_list(stage: System, runs: AlignedRuns) -> tuple[IntArray, FloatArray]
     return ranks, scores
 
 
-#: Fitted policies that a view remembers.
+#: Fitted fusions that a view remembers.
 FITTED_KEPT = 64
 
 
-def fit_policy(system: System, runs: AlignedRuns) -> System:
-    """The system with its trained policy fitted; itself if it has none.
-
-    Args:
-        system: A system whose fusion is fitted.
-        runs: All sources of the dataset, every query that may be learned from.
-
-    Raises:
-        AlignmentError: Too few queries, none with a relevant document, or a feature that is not
-            known of a query.
-        ConfigError: The system does not fit the sources, or the measure is none.
-    """
-    if not isinstance(system.policy, TrainablePolicy):
-        return system
-    with name_system_in_errors(system):
-        fitted = _cross_fit_policy(runs, system, system.policy)
-    return system.model_copy(update={"policy": fitted})
-
-
-@cached_by_view(keep=FITTED_KEPT, key=lambda system, _: system.model_dump_json())
-def _cross_fit_policy(
-    runs: AlignedRuns, system: System, policy: TrainablePolicy
-) -> CrossFittedPolicy:
-    if not (runs.judged & (runs.grades >= runs.binary_relevance)).any():
-        raise AlignmentError(
-            f"policy {policy.method!r} learns from relevant documents, and no source returned one "
-            "for these queries: give it a dataset with judgments"
-        )
-    features = query_features(system, runs)
-    variants = policy.variants(features)
-    measure = parse_measure(policy.measure, binary_relevance=runs.binary_relevance)
-    values = variant_values(system, variants, runs, measure)
-    folds = policy.deal_queries(runs.queries, runs.groups)
-    fold = np.array([folds[query] for query in runs.queries])
-    models = policy.cross_fit(policy.feature_matrix(features), values, runs.queries, fold)
-    return CrossFittedPolicy(
-        method=policy.method,
-        settings=policy,
-        choices=variants,
-        models=models,
-        fold_of_query=folds,
-    )
-
-
-def variant_values(
-    system: System, variants: Sequence[Variant], runs: AlignedRuns, measure: Measure
-) -> FloatArray:
-    """(V, Q): the measure of the fused list of each variant, before any reranker.
-
-    Args:
-        system: A system whose fusion is fitted.
-        variants: V variants of it.
-        runs: All sources of the dataset.
-        measure: A measure that needs no more than the aligned runs.
-    """
-    values = np.zeros((len(variants), len(runs.queries)))
-    for v, variant in enumerate(variants):
-        for index, plain, part in split_by_switches(system.with_variant(variant), runs):
-            view = plain.active_runs(part)
-            [result] = evaluate_batch([SystemSpec(plain.fusion, None, None, None)], view, [measure])
-            if isinstance(result, Unsupported) or result.unresolved.any():
-                ranks = fused_list(view, plain.fusion).positions
-                values[v, index] = compute_measures([measure], view, ranks)[0]
-            else:
-                values[v, index] = result.values[0]
-    return values
-
-
 def needs_fitting(system: System) -> bool:
-    """Whether a policy, or a fusion of the system, of a query type or of a stage, is not fitted."""
+    """Whether a fusion of the system, of a query type or of a stage, is not fitted."""
     return any(_trained_parts(part) for _, part in system.list_parts())
 
 
@@ -450,9 +313,7 @@ def _trained_parts(system: System) -> list[str]:
     """The parts of the system itself that learn, and are not fitted."""
     by_class = (system.class_configs or {}).values()
     fusions = [part.fusion for part in by_class] or [system.fusion]
-    is_trained = any(isinstance(fusion, Trainable) for fusion in fusions)
-    has_policy = isinstance(system.policy, TrainablePolicy)
-    return [*(["the fusion"] if is_trained else []), *(["the policy"] if has_policy else [])]
+    return ["the fusion"] if any(isinstance(fusion, Trainable) for fusion in fusions) else []
 
 
 def _refuse_training_on_trained(system: System) -> None:
@@ -521,7 +382,7 @@ def fit_system(system: System, runs: AlignedRuns) -> System:
     if key is None or configs is None:
         if isinstance(system.fusion, Trainable):
             system = system.model_copy(update={"fusion": _fit_fusion(system, runs)})
-        return fit_policy(system, runs)
+        return system
     parts = dict(configs)
     for name, part in parts.items():
         members = _runs_of_class(runs, name, key, tuple(parts), system.types)

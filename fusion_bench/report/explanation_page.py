@@ -91,7 +91,6 @@ def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
         "trial": explanation.trial,
         "data_warnings": [each.model_dump() for each in explanation.data_warnings],
         "switched_off": dict(explanation.switched_off),
-        "policy": None if explanation.policy is None else asdict(explanation.policy),
     }
     stages = {}
     for stage in explanation.stages:
@@ -132,21 +131,10 @@ def build_explanation_page(
     text = f"“{explanation.query_text}”" if explanation.query_text else ""
     repeat = [] if explanation.trial is None else [f"This is {explanation.trial}."]
     findings = [Finding(line, key="trial") for line in repeat]
-    findings += [Finding(line, key="policy") for line in _list_policies(explanation)]
     findings += [Finding(line, key="switched off") for line in _list_switched_off(explanation)]
     section = Section(text=text, findings=tuple(findings), parts=tables)
     first = warning_sections(explanation.data_warnings)
     return Page(title, (*first, section, *([reasons] if texts else [])))
-
-
-def _list_policies(explanation: Explanation, stage: str = "") -> Iterator[str]:
-    """What the policy picked, then that of each stage."""
-    policy = explanation.policy
-    if policy is not None:
-        reason = f" ({policy.reason})" if policy.reason else ""
-        yield f"{stage}policy {policy.method} picks: {policy.changes}{reason}"
-    for inner in explanation.stages:
-        yield from _list_policies(inner, f"{stage}stage {inner.system}: ")
 
 
 def _list_switched_off(explanation: Explanation) -> Iterator[str]:

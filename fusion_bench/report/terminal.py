@@ -48,9 +48,7 @@ STYLES: dict[Tone, str] = {
 #: Begins the line that names the columns that a table lost.
 DROPPED_COLUMNS = "Left out here"
 #: Names of files that have every column of a page; a summary has not.
-FULL_PAGES = tuple(
-    f"{name}.md" for name in ("report", "tuning", "gate", "self-test", "diagnosis", "policies")
-)
+FULL_PAGES = tuple(f"{name}.md" for name in ("report", "tuning", "gate", "self-test", "diagnosis"))
 #: Ends of the names of pages, the first that was written is to be opened; else the file it is of.
 PAGE_ENDS = (".html", *FULL_PAGES, ".yaml")
 #: Ends of the names of files that only an option writes; in brief they are named beside the page.

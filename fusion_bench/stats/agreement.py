@@ -20,11 +20,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.grouped_rows import query_slices
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.errors import ConfigError
 from fusion_bench.stats.intervals import t_quantile
 
 
@@ -143,49 +141,3 @@ def kappa_of_counts(counts: IntArray, weights: FloatArray) -> FloatArray:
     expected = np.einsum("...i,ij,...j->...", rows, weights, columns)
     safe = np.where(expected > 0, expected, 1.0)
     return np.asarray(np.where(expected > 0, 1 - observed / safe, math.nan))
-
-
-class RankCorrelation(ReportRecord):
-    """Kendall's τ-b of two orders (Kendall 1945, "The treatment of ties in ranking problems").
-
-    (C − D) / √((P − T₁)·(P − T₂)) with C pairs in the same order, D in the opposite one, P pairs in
-    all, T₁ tied in the first order and T₂ in the second.
-
-    Attributes:
-        tau: −1 to 1; None where all items of an order are tied.
-        agreeing: C.
-        opposite: D.
-        tied: Pairs that are tied in one order or both.
-    """
-
-    tau: OptionalFloat
-    agreeing: int
-    opposite: int
-    tied: int
-
-
-def kendall_tau(first: FloatArray, second: FloatArray) -> RankCorrelation:
-    """Kendall's τ-b of two columns of values, and the pairs behind it.
-
-    Args:
-        first: Shape (S,), finite; equal values tie.
-        second: Shape (S,), the same items.
-
-    Raises:
-        ConfigError: Columns of different lengths.
-    """
-    if first.shape != second.shape or first.ndim != 1:
-        raise ConfigError(
-            f"two columns of one length are needed, not {first.shape}, {second.shape}"
-        )
-    pairs = np.triu_indices(len(first), 1)
-    signs = np.sign(first[pairs[0]] - first[pairs[1]])
-    others = np.sign(second[pairs[0]] - second[pairs[1]])
-    products = signs * others
-    spread = float(np.abs(signs).sum() * np.abs(others).sum())
-    return RankCorrelation(
-        tau=float(products.sum()) / math.sqrt(spread) if spread else math.nan,
-        agreeing=int((products > 0).sum()),
-        opposite=int((products < 0).sum()),
-        tied=int((products == 0).sum()),
-    )

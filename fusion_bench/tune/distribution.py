@@ -431,7 +431,7 @@ def join_folders(
         raise ConfigError("cluster: give at least one folder of queries, and all the same runs")
     joined: Any = {
         name: sum((getattr(outline.runs, name) for outline, _, _ in outlines), ())
-        for name in ("queries", "types", "confidences", "groups", "words", "records")
+        for name in ("queries", "types", "confidences", "groups", "records")
     }
     if len(set(joined["queries"])) < len(joined["queries"]):
         raise ConfigError("cluster: a query is in two folders: put each query into one")

@@ -1,29 +1,15 @@
-"""Options of tuning: keys of ``tune:`` with other values, who evaluates, how much is tried."""
+"""Options of tuning: keys of ``tune:`` with other values, who evaluates."""
 
 from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from fusion_bench.config.models import MOST_FOLDS, MOST_RESAMPLES, MOST_TRIALS, MOST_WORKERS
-from fusion_bench.config.options import CheckOptions, Name, Option, Options, PictureOptions
+from fusion_bench.config.models import MOST_WORKERS
+from fusion_bench.config.options import CheckOptions, Name, Option, PictureOptions
 
 Url: TypeAlias = Annotated[str, Option(metavar="URL")]
 #: Options that stand for a key of an experiment's ``tune:``.
 SETTINGS = ("system", "trials", "timeout", "sampler", "seed", "folds", "engine")
-
-
-class StudyLimits(Options):
-    """How much a study of policies tries.
-
-    Attributes:
-        trials: Parameter sets of a policy, and fixed variants, at most.
-        folds: Number of folds.
-        shufflings: Number of times that the features are shuffled.
-    """
-
-    trials: Annotated[int, Option(min=2, max=MOST_TRIALS)] = 50
-    folds: Annotated[int, Option(min=2, max=MOST_FOLDS)] = 5
-    shufflings: Annotated[int, Option(min=39, max=MOST_RESAMPLES)] = 200
 
 
 class TuneOptions(CheckOptions, PictureOptions):

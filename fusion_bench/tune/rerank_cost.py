@@ -27,7 +27,7 @@ from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.report import tuning_records as model
 
-#: z_{.95}: a log-normal latency is known by its p50 and its p95, as in the simulation.
+#: z_{.95}: a log-normal latency is known by its p50 and its p95.
 Z95 = NormalDist().inv_cdf(0.95)
 
 

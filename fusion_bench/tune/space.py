@@ -307,11 +307,7 @@ def _own_parameters(system: System) -> tuple[Parameter, ...]:
         )
     methods = {"fusion": system.fusion.method, "blend": system.blend.method}
     parts = (_part_parameters(system, part, method) for part, method in methods.items())
-    policy = () if system.policy is None else system.policy.space(system.runs)
-    return (
-        *merge_parameters(itertools.chain.from_iterable(parts)),
-        *(parameter.add_prefix("policy") for parameter in policy),
-    )
+    return merge_parameters(itertools.chain.from_iterable(parts))
 
 
 def build_search_space(
@@ -370,12 +366,8 @@ def preset_params(
     known = {parameter.path: parameter for parameter in parameters}
     presets = [
         {f"{part}.{path}": value for path, value in preset.items()}
-        for part, method in (
-            ("fusion", system.fusion),
-            ("blend", system.blend),
-            ("policy", system.policy),
-        )
-        for preset in (() if method is None else method.presets())
+        for part, method in (("fusion", system.fusion), ("blend", system.blend))
+        for preset in method.presets()
     ]
     fitting = [
         preset

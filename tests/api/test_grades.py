@@ -1,4 +1,4 @@
-"""``agreement``, ``estimate``, ``sensitivity`` and ``draw_queries`` say what the commands print."""
+"""``agreement``, ``estimate`` and ``draw_queries`` say what the commands print."""
 
 import json
 from pathlib import Path
@@ -74,13 +74,6 @@ def test_estimate_is_that_of_the_command(capsys: Capture) -> None:
     assert list(result.to_pandas()["few_changes"]) == [
         each.few_changes for each in result.differences
     ]
-
-
-def test_sensitivity_is_that_of_the_command(capsys: Capture) -> None:
-    result = fb.sensitivity(EXPERIMENT, judges=["people", "llm"])
-    words = ["grades", "sensitivity", EXPERIMENT, "--judge", "people", "--judge", "llm"]
-    assert as_json(result) == read_json(capsys, *words)
-    check_views(result, 2 * len(result.systems))
 
 
 def test_drawn_queries_are_those_of_the_command(capsys: Capture) -> None:

@@ -182,7 +182,6 @@ _SERVICE: Final = {
     "fingerprint": {"path": "/state", "value": ""},
 }
 _KEY_AND_MODEL: Final = ("--set", f"key={VARIABLE}", "--set", "model=m")
-_LLM: Final = ("--llm", f"key={VARIABLE}", "--llm", "model=m")
 PROVIDERS: Final = (
     *("jina", "cohere", "cohere_v1", "voyage", "mixedbread", "infinity", "vllm", "tei", "chat"),
 )
@@ -196,12 +195,6 @@ CLIENTS: Final[Mapping[str, Client]] = {
         _write_queries,
         ("classify", "queries.jsonl", "--out", "p.jsonl", "--method", "chat", *_KEY_AND_MODEL),
         "--set",
-    ),
-    "queries generate": Client(
-        ModelServer,
-        _write_queries,
-        ("queries", "generate", "--documents", "documents.jsonl", "--out", "g.jsonl", *_LLM),
-        "--llm",
     ),
     "retrieve dense openai": _retrieve("dense", "--encoder", "openai", *_KEY_AND_MODEL),
     "retrieve dense tei": _retrieve("dense", "--encoder", "tei", "--set", f"key={VARIABLE}"),

@@ -257,9 +257,7 @@ def test_a_number_may_be_the_key_and_a_short_key_may_be_any_text() -> None:
     assert hide_key(["the sea", 3, None], short)[1:] == [3, None]
 
 
-@pytest.mark.parametrize(
-    "name", ["judge", "classify", "queries generate", "rerank chat", "pull http"]
-)
+@pytest.mark.parametrize("name", ["judge", "classify", "rerank chat", "pull http"])
 def test_no_text_is_kept_of_a_server_that_got_a_short_key(name: str, tmp_path: Path) -> None:
     """It ends with the reason; scores of a reranker are numbers, and are taken."""
     clients = hostile_engines.CLIENTS

@@ -31,7 +31,6 @@ COMMANDS = (
     "tune ?",
     "diagnose ?",
     "lint ?",
-    "policies ?",
     "serve ? --no-open",
     "export ? --to qdrant",
     "fuse ? --system plain --out f.trec",

@@ -7,12 +7,10 @@ from tests.attacks.project import DATASET, QUERIES
 from tests.gate import cases
 
 DOCUMENTS = "datasets/mine/documents.jsonl"
-#: An experiment with a policy, which ``policies`` judges.
-POLICY = "experiments/policy.yaml"
 
 
 def add_texts(root: Path) -> None:
-    """Give each query and each document of the project a text, and it an experiment more."""
+    """Give each query and each document of the project a text."""
     queries = [json.loads(line) for line in (root / QUERIES).read_text().splitlines()]
     texts = [{**query, "text": f"which {query['id']} holds term{query['id']}"} for query in queries]
     names = [*(f"d{q}" for q in range(cases.QUERIES)), *(f"n{i}" for i in range(4))]
@@ -21,6 +19,3 @@ def add_texts(root: Path) -> None:
         (root / name).write_text("".join(f"{json.dumps(item)}\n" for item in items))
     with (root / DATASET).open("a") as file:
         file.write(f"documents: {Path(DOCUMENTS).name}\n")
-    plain = (root / cases.EXPERIMENT).read_text().partition("gate:")[0]
-    policy = "{runs: [a, b], policy: {method: margin_silencing}}"
-    (root / POLICY).write_text(plain.replace("{runs: [a]}", policy))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.studies import classify_table, policies, referee
+from benchmarks.studies import classify_table, referee
 from benchmarks.studies.__main__ import PARTS, ROOT, Part, make_pages
 from benchmarks.studies.printed_blocks import renew_lines
 
@@ -59,15 +59,6 @@ def test_published_weights_by_type_are_up_to_date() -> None:
     stored = read_block(classify_table.PAGE, "types").splitlines()
     assert stored[: len(rows)] == rows, "run python -m benchmarks.studies.classify_table --write"
     assert read_block(classify_table.PAGE, "agreement") == made["agreement"]
-
-
-def test_tables_of_policies_are_those_of_the_stored_results() -> None:
-    results = policies.read_results()
-    made = {"counts": policies.format_counts(results), "policies": policies.format_table(results)}
-    for mark, table in made.items():
-        assert read_block(policies.PAGE, mark) == table, (
-            "run python -m benchmarks.studies.policies --table"
-        )
 
 
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: part.name)

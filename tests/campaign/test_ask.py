@@ -176,19 +176,11 @@ class Oracle(Fusion):
 ORACLE = {"runs": ["weak", "strong"], "fusion": Oracle}
 
 
-CHOOSING = {
-    "runs": ["weak", "strong"],
-    "policy": {"method": "overlap_rules", "above": {"fusion": {"method": "oracle"}}},
-}
-
-
 @pytest.mark.parametrize(
     "system",
     [
         ORACLE,
         {"runs": ["weak", "s"], "stages": {"s": ORACLE}},
-        CHOOSING,
-        {"runs": ["weak", "s"], "stages": {"s": CHOOSING}},
     ],
 )
 def test_code_is_no_configuration(root: Path, system: dict[str, Any]) -> None:

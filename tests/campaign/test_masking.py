@@ -148,7 +148,6 @@ FUNCTIONS: dict[str, Callable[[], Any]] = {
     "load_run": lambda: fb.load_run(RUN).to_dict(),
     "pool": lambda: fb.pool(EXPERIMENT),
     "run_experiment": lambda: fb.run_experiment(EXPERIMENT).collections[0].queries,
-    "sensitivity": lambda: fb.sensitivity(EXPERIMENT),
     "tune": lambda: fb.tune(DATASET, trials=2, measure="RR@10"),
     "the console": _open_session,
     "the leaderboard": lambda: load_material(Path(DATASET)).task.runs.queries,

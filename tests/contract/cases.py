@@ -19,7 +19,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import Fusion, Trainable, fusions
 from fusion_bench.methods.normalize import normalizers
-from fusion_bench.methods.policies import policies
 from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
 
 SOURCES = ("bm25", "dense", "hyde")
@@ -189,10 +188,6 @@ def own_blends() -> list[dict[str, Any]]:
     """As :func:`own_fusions`."""
     method = blends.add_own(half_each).model_fields["method"].default
     return [{"method": method, "reranker": "reranker", "depth": depth} for depth in (3, 50)]
-
-
-def policy_examples() -> list[dict[str, Any]]:
-    return list(examples(policies.load_all()))
 
 
 def random_dataset(seed: int, *, sources: int = 3) -> Dataset:

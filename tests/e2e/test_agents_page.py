@@ -61,9 +61,7 @@ def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
     (tmp_path / "queries.jsonl").write_text('{"id": "a", "text": "one"}', encoding="utf-8")
     no_plots = ["--no-plots"]
     small = ["--trials", "4", "--folds", "0", *no_plots]
-    policy = "{method: overlap_rules, threshold: 0.5, below: {weights: {a: 2}}}"
-    policies = ["--set", f"systems.plain.policy={policy}", "--trials", "2", "--shufflings", "40"]
-    faster = {"eval": no_plots, "try": no_plots, "tune": small, "policies": policies}
+    faster = {"eval": no_plots, "try": no_plots, "tune": small}
     for question, command, keys in table_rows("question"):
         words = shlex.split(command.strip("`"))[1:]
         more = faster.get(find_command(words), [])

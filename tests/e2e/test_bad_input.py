@@ -416,12 +416,6 @@ CASES = [
         arguments=(*RERANK, "--config", "c.yaml"),
     ),
     Case(
-        "simulation into a file",
-        nothing,
-        (f"--out {A}:",),
-        arguments=("rerank", "--dataset", "tiny", "--system", "rrf", "--simulate", "--out", A),
-    ),
-    Case(
         "check broken dataset",
         replaced(A, "d1 2 8 a", "d1 2 nan a"),
         ("a.trec:2",),

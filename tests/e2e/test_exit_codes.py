@@ -120,7 +120,7 @@ def test_the_gate_uses_each_code_for_its_meaning(mine: Path) -> None:
 @pytest.mark.usefixtures("root")
 def test_bad_input_fails_everywhere() -> None:
     commands = ["eval", "tune", "gate", "dataset show", "compare", "fuse", "explain", "rerank"]
-    commands += ["diagnose", "policies"]
+    commands += ["diagnose"]
     assert {main([*command.split(), "absent.yaml"]) for command in commands} == {ExitCode.FAILED}
 
 

@@ -130,14 +130,6 @@ def test_what_no_engine_has_is_unsupported(system: str, reason: str, capsys: Cap
     assert reason in record["reasons"][0]
 
 
-def test_a_policy_is_left_out_and_its_loss_is_measured(capsys: Capture) -> None:
-    policy = "systems.one.policy=margin_silencing"
-    record = run_json(capsys, *TO, "--system", "one", "--set", policy, "--set", "split=all")
-    assert record["fidelity"] == "approximate"
-    assert any(reason.startswith("policy: ") for reason in record["reasons"])
-    assert record["replays"][0]["queries"] == 4
-
-
 def test_the_numbers_of_one_query_type(capsys: Capture) -> None:
     words = [*TO, "--system", "one", *CUTS, "--set", f"systems.one.fusion.k={TYPES}"]
     whole = run_json(capsys, *words)

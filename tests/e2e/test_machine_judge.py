@@ -264,17 +264,12 @@ ESTIMATE = (
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["grades", "sensitivity", EXPERIMENT], "Judge 'qrels' is of the family gpt, and so is r"),
         (
             ESTIMATE,
             "Judge 'qrels' is of the family gpt, and so is r",
         ),
-        (
-            ["policies", EXPERIMENT, "--system", "chosen", "--trials", "2", "--shufflings", "40"],
-            "The grades are those of a machine judge of the family gpt",
-        ),
     ],
-    ids=["sensitivity", "estimate", "policies"],
+    ids=["estimate"],
 )
 def test_other_reports_begin_with_the_judge(
     tmp_path: Path,
@@ -286,11 +281,6 @@ def test_other_reports_begin_with_the_judge(
     people = "judges: {people: {path: people.csv, kind: human, sample: random}}\n"
     make(tmp_path, "kind: machine, family: gpt", more=people, rerank=", family: gpt")
     monkeypatch.chdir(tmp_path)
-    path = tmp_path / EXPERIMENT
-    policy = "{method: overlap_rules, threshold: 0.5, below: {weights: {a: 2}}}"
-    more = f"systems:\n  chosen: {{runs: [a, b], policy: {policy}}}\n"
-    text = path.read_text(encoding="utf-8").replace("systems:\n", more)
-    path.write_text(text, encoding="utf-8")
     assert main([*words, "-v"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.index(says) < 200
@@ -378,7 +368,6 @@ def test_reports(root: Path, capsys: Capture) -> None:
 
 def test_estimates_of_judges(root: Path, capsys: Capture) -> None:
     shared = "of the family gpt, and so is both (system)"
-    assert shared in show(capsys, "grades", "sensitivity", EXPERIMENT)
     edit(root, "datasets/mine/dataset.yaml", "kind: human}", "kind: human, sample: random}")
     assert shared in show(capsys, *ESTIMATE)
 

@@ -10,6 +10,9 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.cli.application.app import COMMAND_GROUPS, OTHER_COMMANDS, RENAMED, SYNONYMS
+from fusion_bench.config.gone import GONE, describe_gone
+from fusion_bench.experiment.system import System
+from fusion_bench.models.rerank_config import RerankConfig
 from tests import tiny
 from tests.commands import leaf_commands, options_of
 
@@ -19,7 +22,7 @@ ROWS = [(command, old, new) for command, row in RENAMED.items() for old, new in 
 SEVERAL_METAVARS = {
     "--csv": {"", "[per-query]"},
     "--order": {"NAME=lower", None},  # of the scores of a list, or of the documents to be judged
-    "--out": {"DIR", "FILE", "FILE|DIR"},
+    "--out": {"DIR", "FILE"},
 }
 
 
@@ -132,6 +135,34 @@ def test_a_synonym_is_no_command_and_names_one(word: str, capsys: Capture) -> No
     for typed in (word, word.upper()):
         assert main([typed]) == 2
         assert SYNONYMS[word].split(" COMMAND")[0] in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_gone_names_the_last_version_and_what_to_use(
+    name: str, root: Path, capsys: Capture
+) -> None:
+    if name.endswith(":"):
+        owners = [m for m in (System, RerankConfig) if describe_gone(name) in m.old_keys.values()]
+        assert [name.rstrip(":") in owner.old_keys for owner in owners] == [True]
+        return
+    for command, parsed in leaf_commands().items():
+        typed = [f"{command} ", *(f"{command} {option} " for option in options_of(parsed))]
+        assert not any(each.startswith(f"{name} ") for each in typed)
+    words = name.split()
+    assert main([*words, tiny.EXPERIMENT]) == 2
+    assert capsys.readouterr().err == f"error: {describe_gone(name)}\n"
+    assert main([*words, "--json"]) == 2
+    assert json.loads(capsys.readouterr().out)["error"]["message"] == describe_gone(name)
+    assert root.exists()
+
+
+def test_a_key_that_is_gone_is_refused_where_it_stands(root: Path, capsys: Capture) -> None:
+    added = "systems:\n  x: {runs: [a], policy: regression}\n"
+    tiny.edit(root, tiny.EXPERIMENT, "systems:\n", added)
+    assert main(["eval", tiny.EXPERIMENT]) == 2
+    error = capsys.readouterr().err
+    assert describe_gone("policy:") in error
+    assert re.search(r"e\.yaml:\d+: systems\.\w+\.policy: ", error), error
 
 
 def test_every_command_of_a_group_is_there_and_stands_in_one() -> None:

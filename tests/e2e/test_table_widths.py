@@ -13,11 +13,9 @@ from rich.console import Console
 from fusion_bench.checks.dataset_facts import describe_dataset
 from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_connector_table, build_method_table
-from fusion_bench.cli.rerank import build_simulation_tables
 from fusion_bench.engines.engine_settings import list_connectors
 from fusion_bench.evaluation.compared_reports import compare_reports
 from fusion_bench.evaluation.in_memory import compare_files
-from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.evaluation.starter import RerankFile, StarterInput, compare_starter_systems
 from fusion_bench.experiment.experiment import read_experiment
@@ -36,13 +34,11 @@ from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.models.rerank_simulation import SimulationPoint, SimulationResult
 from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.diagnosis_page import build_diagnosis_page
 from fusion_bench.report.evaluation_page import build_page, build_starter_page
 from fusion_bench.report.explanation_page import build_explanation_page, select_traces
 from fusion_bench.report.page import Page, Row, Table, make_record_table
-from fusion_bench.report.policy_page import PolicyResult, PolicyStudy, build_policy_page
 from fusion_bench.report.terminal import DROPPED_COLUMNS, MAX_NAME, name_columns, print_table
 from fusion_bench.report.tuning_page import build_page as build_tuning_page
 from fusion_bench.tune.options import TuneOptions
@@ -78,38 +74,6 @@ gate:
   system: live
   slices: [local]
 """
-
-
-def make_policy_study(provenance: Provenance) -> PolicyStudy:
-    """Long names, and numbers of every sign."""
-    result = PolicyResult(
-        collection="mine",
-        system=LONGER,
-        policy="overlap_rules",
-        measure="nDCG@10",
-        queries=1_234,
-        trials=50,
-        fixed_trials=50,
-        folds=5,
-        default=0.5,
-        configured=0.51,
-        fixed=0.52,
-        tuned=0.53,
-        oracle=0.61,
-        difference=0.01,
-        low=-0.0012,
-        high=0.0212,
-        null_mean=-0.001,
-        null_high=0.002,
-        null_p=0.005,
-        shufflings=200,
-        shuffled_above=3,
-        shuffled_pays=2,
-        reranked=0.37,
-        verdict="no gain shown",
-    )
-    other = result.model_copy(update={"system": THIRTY, "configured": None, "verdict": "pays"})
-    return PolicyStudy(name="mine", settings={}, results=(result, other), provenance=provenance)
 
 
 def gate_pages(root: Path) -> Iterator[tuple[str, Page]]:
@@ -167,8 +131,6 @@ def evaluation_pages(root: Path) -> Iterator[tuple[str, Page]]:
     for kind in KINDS:
         yield f"diagnose --kind {kind}", build_diagnosis_page(diagnosis, kind)
 
-    yield "policies", build_policy_page(make_policy_study(report.provenance))
-
     def no_progress() -> nullcontext[Progress]:
         return nullcontext(ignore_progress)
 
@@ -185,9 +147,6 @@ def other_tables(root: Path) -> Iterator[tuple[str, Table]]:
     for kind, entries in list_methods().items():
         yield "methods", build_method_table(kind, entries)
     yield "methods", build_connector_table(list_connectors())
-    point = SimulationPoint(0.05, True, False, 250.0, 0.61234, 0.6012, 0.6234, 123, 99, 1234, 0.95)
-    simulation = SimulationResult("nDCG@10", "r", None, 0.6, 0.5, (point,) * 3, (point,), "", ())
-    yield from (("rerank --simulate", table) for table in build_simulation_tables(simulation))
     latency = [{"candidates": 50, "queries": 1200, "median_ms": 81.25, "p95_ms": None}]
     yield "rerank", make_record_table("Latency by number of candidates", latency)
 
@@ -250,7 +209,7 @@ def test_every_name_and_every_value_is_there(tables: list[tuple[str, Table]], wi
 def test_every_command_that_prints_a_table_is_covered(tables: list[tuple[str, Table]]) -> None:
     commands = {name.split()[0] for name, _ in tables}
     assert commands == {
-        *("eval", "tune", "gate", "compare", "try", "explain", "diagnose", "policies"),
+        *("eval", "tune", "gate", "compare", "try", "explain", "diagnose"),
         *("dataset", "methods", "rerank"),
     }
 

@@ -324,16 +324,9 @@ def test_the_command_fuse_says_that_the_switch_is_off(
     assert f"{SWITCH} is off: system 'rrf_v2' " in caplog.text
 
 
-def test_stages_and_the_fusions_of_a_policy_are_replaced_too() -> None:
-    policy = {"method": "overlap_rules", "threshold": 0.5, "below": {"fusion": "rrf_v2"}}
-    stage = {"name": "inner", **V2}
-    given = System(
-        "x", ["inner", "b"], stages={"inner": stage}, policy=policy,
-    )  # fmt: skip
+def test_stages_are_replaced_too() -> None:
+    given = System("x", ["inner", "b"], stages={"inner": {"name": "inner", **V2}})
     plain = replace_v2(given)
     assert plain.stages is not None
     assert plain.stages["inner"].fusion.method == "rrf"
-    assert plain.policy is not None
-    variant = plain.policy.model_dump()["below"]
-    assert (variant["fusion"]["method"], variant["weights"]) == ("rrf", None)
     assert replace_v2(plain) == plain

@@ -24,7 +24,6 @@ from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
 from fusion_bench.methods.fuse.weighted_score import ScoreFusion
 from fusion_bench.methods.normalize import normalizers
-from fusion_bench.methods.policies import policies
 
 
 def test_every_method_is_listed_with_its_formula() -> None:
@@ -33,7 +32,6 @@ def test_every_method_is_listed_with_its_formula() -> None:
         "fusion": fusions,
         "blend": blends,
         "normalize": normalizers,
-        "policy": policies,
     }
     assert set(found) == set(registries)
     for kind, registry in registries.items():

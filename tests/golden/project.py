@@ -19,9 +19,6 @@ systems:
     runs: [a, b]
     fusion: {method: rrf_v2}
     blend: {method: position_aware, reranker: r, missing: below}
-  careful:
-    runs: [a, b]
-    policy: {method: margin_silencing}
 tune: {system: blended, measure: RR@10, trials: 6, folds: 2}
 gate:
   checks:

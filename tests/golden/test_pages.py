@@ -42,11 +42,9 @@ CALLS = {
         f"grades estimate {EXPERIMENT} --human-judge people --machine-judge llm",
     ),
     "grades sample": (0, f"grades sample {EXPERIMENT} --machine-judge llm --n 3"),
-    "grades sensitivity": (0, f"grades sensitivity {EXPERIMENT}"),
     "judge": (0, f"judge {EXPERIMENT} --next 3 --list"),
     "lint": (1, f"lint {EXPERIMENT}"),
     "methods": (0, "methods"),
-    "policies": (0, f"policies {EXPERIMENT} --trials 4"),
     "power": (0, "power --sd .2"),
     "pull": (
         0,
@@ -68,8 +66,16 @@ CALLS = {
 #: are read in tests/campaign); two print a schema or meanings.
 WITHOUT_PAGE = {
     *("leaderboard merge", "leaderboard run", "leaderboard verify"),
-    *("dataset add", "glossary", "mcp", "queries filter", "queries generate"),
-    *("queries vote", "retrieve dense", "retrieve hybrid", "retrieve hyde", "schema", "serve"),
+    *(
+        "dataset add",
+        "glossary",
+        "mcp",
+        "retrieve dense",
+        "retrieve hybrid",
+        "retrieve hyde",
+        "schema",
+        "serve",
+    ),
     "skill",
     *(f"campaign {name}" for name in ("ask", "close", "log", "open", "serve", "status")),
 }

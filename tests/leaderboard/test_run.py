@@ -41,7 +41,6 @@ from fusion_bench.leaderboard.rows import (
     TUNED_PAIR,
     Lists,
     list_fusions,
-    list_policies,
     list_rows,
 )
 from fusion_bench.methods.blend import blends
@@ -66,11 +65,8 @@ def test_every_method_and_dialect_is_in_the_experiment() -> None:
     systems = methods_experiment().systems.values()
     fused = {system.fusion.method for system in systems if system.dialect is None}
     spoken = {(system.dialect, system.fusion.method) for system in systems if system.dialect}
-    chosen = [getattr(system, "policy", None) for system in systems]
-    policies = {policy.method for policy in chosen if policy is not None}
     assert fused == set(fusions.load_all()), RENEW
     assert {system.blend.method for system in systems} == set(blends.load_all()), RENEW
-    assert policies == set(list_policies()), RENEW
     assert spoken == {
         (name, method.model_fields["method"].default)
         for name, dialect in dialects.load_all().items()

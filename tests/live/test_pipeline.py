@@ -531,18 +531,6 @@ def test_stages_are_reranked_first() -> None:
     assert failed.degraded.endswith("numbers/m: server")
 
 
-def test_a_policy_may_save_the_reranker() -> None:
-    policy = {"method": "overlap_rules", "threshold": 0.5, "below": {"rerank": False}}
-    system = {"runs": RUNS, "blend": REPLACE, "policy": policy}
-    reranker = Numbers()
-    options: Mapping[str, Any] = {"rerankers": {"r": reranker}, "settings": PATIENT}
-    apart = {"bm25": [("a", 1.0, "0.1")], "dense": [("b", 1.0, "0.9")]}
-    assert search(system, apart, **options).provider == "fused order"
-    assert reranker.seen == []
-    same = {"bm25": [("a", 1.0, "0.1")], "dense": [("a", 1.0)]}
-    assert search(system, same, **options).provider == "numbers/m"
-
-
 def test_reranking_can_be_switched_off() -> None:
     reranker = Numbers()
     found = reranked({}, reranker, enabled=False)
@@ -757,11 +745,7 @@ def test_a_reranker_behind_http(method: str) -> None:
 
 @pytest.mark.parametrize(
     "keys",
-    [
-        {},
-        {"fusion": "log_odds"},
-        {"policy": {"method": "overlap_rules", "threshold": 0.5, "below": {"fusion": "borda"}}},
-    ],
+    [{}, {"fusion": "log_odds"}],
 )
 def test_without_a_reranker(keys: Mapping[str, Any]) -> None:
     assert search_and_report(keys, None) == ["fused order", "", []]

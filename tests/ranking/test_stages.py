@@ -221,10 +221,6 @@ def test_an_error_in_a_stage_names_system_and_stage() -> None:
     message = r"^system 'outer': stage 'middle': stage 'inner': normalize: max cannot scale"
     with pytest.raises(AlignmentError, match=message):
         evaluate_systems([system], align(qrels, lists), [parse_measure("nDCG@10")])
-    policy = {"method": "overlap_rules", "threshold": 0.2, "below": {"weights": {"inner": 2}}}
-    chosen = System("chosen", ["inner", "dense"], stages={"inner": inner}, policy=policy)
-    with pytest.raises(AlignmentError, match=r"^system 'chosen':.*'inner':"):
-        evaluate_systems([chosen], align(qrels, lists), [parse_measure("nDCG@10")])
 
 
 def test_a_stage_that_nothing_reads_is_refused() -> None:
@@ -490,10 +486,6 @@ def test_a_trained_fusion_learns_from_the_queries_of_its_intent() -> None:
         (
             {"by_intent": {"default": {}}, "weights_by_type": "conv-03-05"},
             "weights_by_type and by_intent exclude each other",
-        ),
-        (
-            {"by_intent": {"default": {}}, "policy": "entropy_alpha"},
-            "policy and by_intent exclude each other",
         ),
         ({"fusion": {"k": {"by_intent": {"meta": 1}}}}, "with a value for 'default'"),
     ],

@@ -100,7 +100,7 @@ def list_means(board: Leaderboard) -> Iterator[dict[str, object]]:
 
 
 def describe_trust() -> str:
-    """The sixth question, which another study answers."""
+    """The fifth question, which another study answers."""
     results = read_results()
     nulls, unseen = (
         {rule: tally(results, kind, rule) for rule in ("best mean", "t interval", OURS)}
@@ -113,7 +113,7 @@ def describe_trust() -> str:
         for rule, share in shipped.items()
     }
     return (
-        f"6. **Whose choice may be trusted?** Where no setting is better, the best mean of a grid "
+        f"5. **Whose choice may be trusted?** Where no setting is better, the best mean of a grid "
         f"ships in {ships['best mean']}, a winner with a t interval in sample in "
         f"{ships['t interval']}, `fusion-bench tune` in {ships[OURS]}; of the gain on unseen "
         f"halves they keep {kept['best mean']}, {kept['t interval']} and {kept[OURS]}. "

@@ -19,7 +19,6 @@ from fusion_bench.leaderboard.rows import (
     blend_systems,
     dialect_systems,
     fusion_systems,
-    policy_systems,
     source_systems,
 )
 from fusion_bench.util.files import write_atomic
@@ -28,8 +27,8 @@ ROOT = Path(__file__).parents[3]
 ATTACK = ROOT / "datasets" / "attack" / "dataset.yaml"
 EXPERIMENT = ROOT / "experiments" / "methods.yaml"
 HEAD = """\
-# What `fusion-bench eval experiments/methods.yaml` runs: every fusion method, blend, dialect and
-# policy at its defaults. `make methods` writes it from the registries, and
+# What `fusion-bench eval experiments/methods.yaml` runs: every fusion method, blend and dialect
+# at its defaults. `make methods` writes it from the registries, and
 # `python -m benchmarks.studies.leaderboard.methods --dataset PATH` prints it for another dataset.
 # A system that needs one keyword and one semantic list names these two.
 """
@@ -47,7 +46,6 @@ def write_experiment(dataset: str, lists: Lists) -> str:
         "fusion methods": fusion_systems(lists, trained=False),
         "trained fusion methods, fitted out of fold": fusion_systems(lists, trained=True),
         "engines, each at its own defaults": dialect_systems(lists),
-        "policies by query": policy_systems(lists),
         "rerank blends": blend_systems(lists),
     }
     lines = [f"dataset: {dataset}", "measures: [nDCG@10, RR@10, R@100]", f"baseline: {BASELINE}"]

@@ -94,7 +94,7 @@ class Tools:
 
     @tool(is_light=True)
     def list_methods(self, method: Name | None = None) -> ToolAnswer:
-        """List fusion methods, blends, normalizers and policies with parameters and defaults.
+        """List fusion methods, blends and normalizers with parameters and defaults.
 
         Use it before you write a configuration.
 

@@ -27,7 +27,7 @@ class EngineCannotExpress(lint_rule.Rule):
         """The fidelity of the translation, unless it is exact, with its reasons."""
         if subject.engine is None or len(subject.sources) < 2:
             return
-        if subject.policy is not None or explain_untranslated(subject.system) is not None:
+        if explain_untranslated(subject.system) is not None:
             return
         dialect = dialects.find_plugin(subject.engine)
         roles = {name: subject.roles_of(name) for name in subject.system.runs}
@@ -50,8 +50,6 @@ def explain_untranslated(system: System) -> str | None:
     """
     if system.stages:
         return "fuses in stages"
-    if system.policy is not None:
-        return "has a policy"
     if len(system.runs) < 2:
         return "reads one list"
     return "has a trained fusion" if isinstance(system.fusion, Trainable) else None

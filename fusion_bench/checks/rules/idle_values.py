@@ -1,4 +1,4 @@
-"""The rule about values without effect: parameters, switches of runs, policies."""
+"""The rule about values without effect: parameters, switches of runs."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from itertools import combinations
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
 from pydantic import BaseModel
 
 from fusion_bench.checks import lint_rule
@@ -22,98 +20,7 @@ from fusion_bench.methods.blend.formulas import NoBlend, PositionAware
 from fusion_bench.methods.fuse import Trainable
 from fusion_bench.methods.fuse.rrf import RRFv2
 from fusion_bench.methods.fuse.weighted_score import WeightedScore
-from fusion_bench.methods.policies import Variant, rules
 from fusion_bench.ranking.plain_systems import remove_sources
-
-#: Path inside the system, why it has no effect, and the system that gives the same lists.
-IdlePolicy: TypeAlias = tuple[Location, str, System]
-#: Persistence of rank-biased overlap, as the policy has it.
-PERSISTENCE = 0.9
-
-
-def _with_policy(subject: lint_rule.Subject) -> System:
-    """The plain system with the policy that picks for each query."""
-    return subject.system.model_copy(update={"policy": subject.policy})
-
-
-def _list_idle_policies(subject: lint_rule.Subject) -> Iterator[IdlePolicy]:
-    """What of the policy has no effect on any query; nothing where its sources do not fit."""
-    policy, system = subject.policy, subject.system
-    if policy is None:
-        return
-    try:
-        policy.check_sources(system.runs, [subject.roles_of(name) for name in system.runs])
-        if isinstance(policy, rules.OverlapRules):
-            yield from _check_overlap(subject, policy)
-    except ConfigError:
-        return
-    if isinstance(policy, rules.RerankWhenAmbiguous):
-        yield from _check_reranking(system, policy)
-    if isinstance(policy, rules.MarginSilencing) and policy.floor == 1:
-        text = "the factor is never below floor 1, so no weight changes"
-        yield ("policy", "floor"), text, system
-    if isinstance(policy, rules.EntropyAlpha):
-        yield from _check_alpha(subject, policy)
-
-
-def _check_overlap(subject: lint_rule.Subject, policy: rules.OverlapRules) -> Iterator[IdlePolicy]:
-    whole = _with_policy(subject)
-    below, above = (whole.with_variant(variant) for variant in policy.fixed_variants())
-    place = ("policy", "threshold")
-    if _is_same(subject, below, above):
-        yield ("policy",), "below and above are the same system", below
-    elif len(subject.system.runs) == 1:
-        yield place, "the overlap of a single list is 1: every query gets above", above
-    elif policy.threshold == 0:
-        yield place, "no overlap is below 0: every query gets above", above
-    elif policy.measure == "rbo" and policy.threshold > (limit := _greatest_rbo(subject, policy)):
-        text = f"lists of this depth overlap by {limit:.3f} at most: every query gets below"
-        yield place, text, below
-
-
-def _greatest_rbo(subject: lint_rule.Subject, policy: rules.OverlapRules) -> float:
-    """What no rank-biased overlap exceeds: the mean over pairs, each of its shorter list."""
-    depths = np.arange(1, policy.depth + 1)
-    factors = PERSISTENCE ** (depths - 1)
-    limits = [subject.depth_of(name) or policy.depth for name in subject.system.runs]
-    values = [
-        (np.minimum(depths, min(pair)) / depths) @ factors / factors.sum()
-        for pair in combinations(limits, 2)
-    ]
-    return float(np.mean(values)) + 1e-12
-
-
-def _is_same(subject: lint_rule.Subject, first: System, second: System) -> bool:
-    """Whether two plain systems of the same sources differ in nothing but how they are written."""
-    excluded = {"weights", "alpha"}
-    configs = [system.fusion.model_dump(exclude=excluded) for system in (first, second)]
-    if configs[0] != configs[1] or first.blend != second.blend:
-        return False
-    roles = [subject.roles_of(name) for name in first.runs]
-    before, after = (system.fusion.source_weights(first.runs, roles) for system in (first, second))
-    return bool(np.array_equal(before, after))
-
-
-def _check_reranking(system: System, policy: rules.RerankWhenAmbiguous) -> Iterator[IdlePolicy]:
-    place = ("policy", "threshold")
-    if policy.threshold == 0:
-        other = system.with_variant(Variant(rerank=False))
-        yield place, f"no {policy.signal} is below 0: no query is reranked", other
-    elif policy.signal == "gap" and policy.threshold > 1:
-        yield place, "no gap is above 1: every query is reranked", system
-
-
-def _check_alpha(subject: lint_rule.Subject, policy: rules.EntropyAlpha) -> Iterator[IdlePolicy]:
-    if policy.low != policy.high and policy.steepness != 0:
-        return
-    key = "high" if policy.low == policy.high else "steepness"
-    alpha = float(np.round(policy.low + (policy.high - policy.low) * 0.5, 2))
-    weights = {
-        name: alpha if "semantic" in subject.roles_of(name) else float(np.round(1 - alpha, 2))
-        for name in subject.system.runs
-    }
-    other = _with_policy(subject).with_variant(Variant(weights=weights))
-    yield ("policy", key), f"α is {alpha:g} for every query, as fixed weights are", other
 
 
 def _check_switches(subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
@@ -191,7 +98,7 @@ class NoEffect(lint_rule.Rule):
         """Every such parameter that has not its default."""
         if not subject.sources:
             return
-        checks = (_check_single_run, _check_depths, _check_blend, _check_policy)
+        checks = (_check_single_run, _check_depths, _check_blend)
         for idle in (idle for check in checks for idle in check(subject)):
             message = f"{'.'.join(map(str, idle.location))} has no effect: {idle.message}"
             yield lint_rule.Problem(message, idle.location, partial(_build_witness, subject, idle))
@@ -231,12 +138,6 @@ def _check_single_run(subject: lint_rule.Subject) -> Iterator[Idle]:
     if is_mean and _is_stated(fusion, "missing"):
         text = f"{source} is the only list, so no document is missing"
         yield Idle(("fusion", "missing"), text, _change(system, "fusion", missing="skip"))
-
-
-def _check_policy(subject: lint_rule.Subject) -> Iterator[Idle]:
-    """Parameters of a policy with which it picks the same for every query."""
-    for location, text, other in _list_idle_policies(subject):
-        yield Idle(location, text, other, _with_policy(subject))
 
 
 def _check_depths(subject: lint_rule.Subject) -> Iterator[Idle]:

@@ -15,6 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fusion_bench.cli.application.exit_codes import CommandInterruptedError, describe_exit_codes
+from fusion_bench.config.gone import GONE, describe_gone
 from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.util.formatting import is_decimal
@@ -120,7 +121,7 @@ ENTRY_POINTS = "fusion_bench.commands"
 #: Commands in the order in which they are needed, under the headings of the overview.
 COMMAND_GROUPS: Final = {
     "Compare, tune, guard": ("try", "eval", "tune", "gate", "campaign"),
-    "Look closer": ("compare", "explain", "diagnose", "lint", "power", "policies", "glossary"),
+    "Look closer": ("compare", "explain", "diagnose", "lint", "power", "glossary"),
     "Take it to your engine": ("export", "fuse", "serve"),
     "Lists and queries": (
         "dataset",
@@ -198,6 +199,19 @@ def check_renamed(words: Sequence[str]) -> None:
                 raise ConfigError(f"fusion-bench {command} has no {option}: type {new}")
 
 
+def refuse_gone(words: Sequence[str]) -> None:
+    """Refuse commands and options of earlier versions among the words of a command line.
+
+    Raises:
+        ConfigError: Names the last version that had it, and what to type.
+    """
+    given = words[: words.index("--")] if "--" in words else words
+    options = (word.partition("=")[0] for word in given)
+    for name in (given[0], " ".join(given[:2]), *(f"{given[0]} {option}" for option in options)):
+        if name in GONE:
+            raise ConfigError(describe_gone(name))
+
+
 def _command_group(name: str) -> str:
     """The heading under which a command stands."""
     groups = (group for group, names in COMMAND_GROUPS.items() if name in names)
@@ -243,6 +257,8 @@ class LazyGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:  # noqa: ANN401 - vendored types
         """Import the command that was named, then resolve as any group does."""
         name = args[0] if args else ""
+        if name:
+            refuse_gone(args)
         if name in self.list_commands(ctx):
             check_renamed(args)
             self.commands[name] = typer.main.get_command(_load_application(name))

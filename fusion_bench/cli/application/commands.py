@@ -500,7 +500,7 @@ def refuse(options: Options, message: str, *names: str) -> None:
 
     Args:
         options: All of the command's.
-        message: Why, such as ``does not go with --simulate``.
+        message: Why, such as ``does not go with --update``.
         names: Fields that must have their defaults.
 
     Raises:

@@ -254,7 +254,6 @@ def _check_writable(dialect: type[Dialect], system: System) -> None:
     extras = {
         "blend": not isinstance(system.blend, (NoBlend, *dialect.blends)),
         system.class_field or "by_query_type": system.class_key is not None,
-        "policy": system.policy is not None,
         "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
         "stages": bool(system.stages),
     }

@@ -116,11 +116,6 @@ class Draft:
         self.rerank_depth = 0
         self.blend = self._choose_blend(system.blend)
         self._drop_threshold()
-        if system.policy is not None:
-            self.lose(
-                f"policy: {system.policy.method!r} is not written: every query has the same "
-                "numbers; let the application choose them"
-            )
         if system.stages:
             listed = ", ".join(map(repr, system.stages))
             self.lose(

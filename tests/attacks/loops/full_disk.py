@@ -11,11 +11,10 @@ import yaml
 from tests.attacks.fork_server import ForkServer
 from tests.attacks.project import EVAL, EXPERIMENT, GATE, QRELS, QUERIES, RUN, TUNE, make_project
 from tests.attacks.runner import read_files
-from tests.attacks.texts import POLICY, add_texts
+from tests.attacks.texts import add_texts
 from tests.attacks.torture import Loop, Tally
 
 LISTS = (RUN, "datasets/mine/b.trec")
-STUDY = ("--trials", "2", "--folds", "2", "--shufflings", "39")
 UPDATE = ("gate", EXPERIMENT, "--update", "--reason")
 #: Every command that writes, in the order of their rounds.
 COMMANDS: tuple[tuple[str, ...], ...] = (
@@ -35,7 +34,6 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("classify", QUERIES, "--out", "p.jsonl", "--records", "r.jsonl"),
     ("diagnose", EXPERIMENT),
     ("export", EXPERIMENT, "--system", "plain", "--to", "qdrant", "--out", "search"),
-    ("policies", POLICY, *STUDY),
     ("compare", "--qrels", QRELS, *LISTS, "--html", "--markdown", "compared.md"),
     ("lint", EXPERIMENT, "--markdown", "findings.md"),
     ("power", "--sd", ".2", "--plot", "power.png"),

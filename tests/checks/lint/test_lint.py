@@ -262,14 +262,6 @@ def test_stages_are_looked_at_with_their_roles_under_their_system() -> None:
     assert lint_systems([system], [facts()], engine="opensearch") == []
 
 
-@pytest.mark.parametrize("policy", ["margin_silencing", "rerank_when_ambiguous", "regression"])
-def test_a_policy_changes_no_witness(policy: str) -> None:
-    keys = {**KEYS, "blend": blend("position_aware", retrieval="fused"), "policy": policy}
-    experiment, source = make_experiment("mine", {"a": keys}, dataset="made")
-    report = make_lint_report(experiment, source, [facts()])
-    assert "blend-not-monotone" in {finding.id for finding in report.findings}
-
-
 @pytest.mark.parametrize("retrieval", ["reciprocal_rank", "fused", "fused_min_max"])
 @pytest.mark.parametrize("depth", [1, 2, 3, 4, 5, 10, 11, 60])
 def test_a_witness_lies_within_the_depth(depth: int, retrieval: str) -> None:

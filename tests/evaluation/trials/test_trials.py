@@ -9,7 +9,6 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from fusion_bench.checks.collection_warnings import FIRST_REPEAT
 from fusion_bench.checks.dataset_facts import (
     dataset_notices,
     describe_dataset,
@@ -31,7 +30,6 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.markdown import render_page
-from fusion_bench.report.policy_page import build_policy_page
 from fusion_bench.stats.comparison_family import (
     ComparedValues,
     FusionAnswer,
@@ -39,7 +37,6 @@ from fusion_bench.stats.comparison_family import (
     decide_fusion,
 )
 from fusion_bench.stats.repeat_variance import make_repeat_terms, mean_of_repeats
-from fusion_bench.tune.policy_study import StudyBudget, study_experiment
 from tests.counts_project import QUERIES, RANKS
 from tests.counts_project import make as make_counts
 from tests.evaluation.trials.reports import run
@@ -408,21 +405,6 @@ def test_groups_that_are_found_name_the_trial(tmp_path: Path) -> None:
 def test_nothing_is_said_of_lists_of_one_file(tmp_path: Path) -> None:
     dataset = find_groups(load_dataset(make_plain(tmp_path, FIRST)))
     assert describe_first_repeat(dataset, "Verdicts") == ()
-
-
-def test_policies_name_the_trial_that_they_are_judged_on(tmp_path: Path) -> None:
-    make(tmp_path, FIRST, SECOND)
-    edit(tmp_path, DATASET, "queries: queries.jsonl\n", "")
-    system = "  both: {runs: [a, b], policy: {method: margin_silencing}}\n"
-    edit(tmp_path, EXPERIMENT, "  both: {runs: [a, b]}\n", system)
-    edit(tmp_path, EXPERIMENT, "split: all\n", "")
-    experiment, source = read_experiment(tmp_path / EXPERIMENT)
-    budget = StudyBudget(trials=2, folds=2, shufflings=39)
-    study = study_experiment(experiment, source, folders=[tmp_path / "datasets"], budget=budget)
-    [warning] = [each for each in study.data_warnings if each.key == FIRST_REPEAT]
-    text = "Verdicts on policies are those of trial 1 of 2 of a. New trials may give others."
-    assert (warning.key, warning.text) == (FIRST_REPEAT, text)
-    assert text in render_page(build_policy_page(study))
 
 
 # ── two reports of a system with trials: the same ones, new ones, or one alone

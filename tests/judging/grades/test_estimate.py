@@ -293,3 +293,44 @@ def test_options_that_sample_nothing_are_refused(
     assert "--queries" in capsys.readouterr().err
     assert main([*JUDGE, "--queries", "missing.txt", "--list"]) == 2
     assert "missing.txt" in capsys.readouterr().err
+
+
+def test_judge_of_the_family_of_a_list_is_named(project: Path, capsys: Capture) -> None:
+    replace_in_dataset(
+        project, "{path: llm.txt, kind: machine", "{path: llm.txt, kind: machine, family: GPT"
+    )
+    replace_in_dataset(project, "a: {path: a.trec,", "a: {path: a.trec, family: gpt,")
+
+    assert main(ESTIMATE) == 0
+    assert "model family as a" in capsys.readouterr().out
+
+
+def test_greatest_grades_that_differ_are_named(project: Path, capsys: Capture) -> None:
+    path = project / "datasets/mine/people.txt"
+    path.write_text(path.read_text("utf-8").replace(" 1\n", " 3\n"), encoding="utf-8")
+
+    assert main(ESTIMATE) == 0
+    assert "differ: 3 of 'people'; 1 of 'llm'." in capsys.readouterr().out
+    replace_in_dataset(
+        project, "people: {path: people.txt,", "people: {path: people.txt, map: {3: 1},"
+    )
+    assert main(ESTIMATE) == 0
+    assert "greatest grades differ" not in capsys.readouterr().out
+
+
+def test_system_of_several_trials_is_their_mean(project: Path, capsys: Capture) -> None:
+    mine = project / "datasets/mine"
+    (mine / "a-1.trec").write_text((mine / "a.trec").read_text("utf-8"), encoding="utf-8")
+    (mine / "a-2.trec").write_text((mine / "b.trec").read_text("utf-8"), encoding="utf-8")
+    replace_in_dataset(project, "a: {path: a.trec,", 'a: {path: "a-*.trec",')
+
+    assert main([*ESTIMATE, "-v"]) == 0
+    assert "for these trials" in capsys.readouterr().out
+
+
+def test_judges_need_no_judgments_beside_them(project: Path, capsys: Capture) -> None:
+    replace_in_dataset(project, "qrels: qrels.txt\n", "")
+
+    assert main([*ESTIMATE, "--json"]) == 0
+    assert main([*ESTIMATE, "--machine-judge", "qrels"]) == 2
+    assert "unknown judge 'qrels'" in capsys.readouterr().err

@@ -241,8 +241,6 @@ def test_queries_without_candidates_or_scores(root: Path, capsys: Capture) -> No
         (["--out", "datasets.jsonl"], "a folder"),
         (["--out", "datasets/tiny/dataset.yaml/x.jsonl"], "is a file: name a folder"),
         (["--config", "no.yaml"], "no such file"),
-        (["--reranker", "r"], "does not go with a run"),
-        (["--simulate"], "does not go with --simulate"),
         (["--store", "datasets"], "not a usable score store"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
@@ -285,7 +283,7 @@ def test_texts_that_are_missing(
         ("settings: {retry: {on: [server]}}\n", "failure_kinds"),
         ("settings: {retry: {'on': [server]}}\n", "'on' is now 'failure_kinds'"),
         ("settings: {retry: {failure_kinds: [x]}}\n", "settings.retry.failure_kinds.0: input"),
-        ("simulation: {latency: {p50: 9, p95: 1}}\n", "p95 (1 ms) is below p50 (9 ms)"),
+        ("simulation: {seed: 1}\n", "c.yaml:1: simulation: 'simulation' was removed after"),
     ],
 )
 def test_a_wrong_configuration_is_located(

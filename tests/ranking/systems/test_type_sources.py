@@ -83,7 +83,6 @@ def test_what_is_written_says_it_only_where_it_was_asked() -> None:
     ("keys", "says"),
     [
         ({"types": "guessed"}, "types"),
-        ({"types": "hybrid", "policy": {"method": "entropy_alpha"}}, "types and policy exclude"),
         (
             {"types": "hybrid", "fusion": {"method": "rrf", "k": {"by_intent": {"default": 60}}}},
             "types and by_intent exclude each other",

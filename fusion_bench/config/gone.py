@@ -1,0 +1,35 @@
+"""What earlier versions had: commands, options and keys, and what takes the place of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+#: The last version that had what :data:`GONE` lists.
+LAST_VERSION: Final = "0.1.0"
+_BY_TYPE: Final = "use by_query_type, by_intent or weights_by_type"
+#: Command, ``COMMAND --option`` or ``key:`` → what to use instead.
+GONE: Final[Mapping[str, str]] = {
+    "policies": f"{_BY_TYPE}, and compare the systems with eval",
+    "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
+    "grades sensitivity": "name the other judge's file as qrels of a copy of the dataset.yaml and "
+    "run eval, or use grades estimate",
+    **dict.fromkeys(
+        ("queries filter", "queries generate", "queries vote"),
+        "draw queries from a log with queries sample, or write them yourself; mark those of a "
+        "language model with synthetic: true",
+    ),
+    "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
+    "part of that difference",
+    "simulation:": "delete it",
+}
+
+
+def describe_gone(name: str) -> str:
+    """One line that names what is gone, the last version that had it, and what to use instead.
+
+    Args:
+        name: An entry of :data:`GONE`.
+    """
+    shown = f"'{name[:-1]}'" if name.endswith(":") else f"fusion-bench {name}"
+    return f"{shown} was removed after version {LAST_VERSION}: {GONE[name]}"
