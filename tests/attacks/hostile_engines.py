@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from fusion_bench.util.api_keys import KEPT_PIECE
 from tests.attacks.runner import read_files, run_here
 from tests.engines.connectors.cases import CASES, QUERY
 from tests.engines.connectors.loopback import DOCUMENTS, FakeEngine, Json, serving

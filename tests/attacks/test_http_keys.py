@@ -262,9 +262,9 @@ def test_a_number_may_be_the_key() -> None:
 def test_a_key_that_is_too_short_is_refused_before_the_first_call(
     name: str, short: str, tmp_path: Path
 ) -> None:
-    asked: list[Request] = []
+    asked: list[str] = []
     said = hostile_engines.ask_server(
-        hostile_engines.CLIENTS[name], tmp_path, short, lambda request, _: asked.append(request)
+        hostile_engines.CLIENTS[name], tmp_path, short, lambda path, _: asked.append(path)
     )
     assert f"has {len(short)} characters, and an API key has at least 8" in said
     assert "key: null" in said
