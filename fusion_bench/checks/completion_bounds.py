@@ -29,6 +29,7 @@ from fusion_bench.measures import Measure
 from fusion_bench.measures.rankings import divide_or_zero
 from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.ranking.plain_systems import fit_repeats
+from fusion_bench.ranking.system_scores import query_blocks
 from fusion_bench.stats.repeat_variance import mean_of_repeats
 
 #: Depth of Judged where the measure has no cutoff.
@@ -76,7 +77,11 @@ def grade_scale(qrels: Qrels | None) -> Sequence[int]:
 
 
 def find_bounds(
-    measures: Sequence[Measure], runs: AlignedRuns, parts: ListParts
+    measures: Sequence[Measure],
+    runs: AlignedRuns,
+    parts: ListParts,
+    *,
+    is_complete: bool | None = None,
 ) -> tuple[QueryBounds | None, ...]:
     """The bounds of one system.
 
@@ -84,11 +89,12 @@ def find_bounds(
         measures: (M,).
         runs: All Q queries.
         parts: The system's lists.
+        is_complete: Whether every candidate is judged; None = of these queries.
 
     Returns:
         (M,); None = the judgments are complete.
     """
-    if not measures or bool(runs.judged.all()):
+    if runs.is_complete if is_complete is None else is_complete:
         return (None,) * len(measures)
     pairs = [(_depth_to_read(measure), measure.cutoff or JUDGED_DEPTH) for measure in measures]
     lists = [*parts]
@@ -99,6 +105,29 @@ def find_bounds(
         ends = _find_ends(measure, count(depth), partial(collect, depth))
         bounds.append(QueryBounds(_judged_share(count(shown)), ends, shown))
     return tuple(bounds)
+
+
+def join_bounds(blocks: Sequence[Sequence[QueryBounds | None]]) -> tuple[QueryBounds | None, ...]:
+    """The bounds of one system for all queries, from those for some queries each, in their order.
+
+    Args:
+        blocks: (B,) of (M,).
+    """
+    joined: list[QueryBounds | None] = []
+    for bounds in zip(*blocks, strict=True):
+        known = [each for each in bounds if each is not None]
+        ends = [each.ends for each in known if each.ends is not None]
+        low_high = [np.concatenate(side) for side in zip(*ends, strict=True)]
+        joined.append(
+            replace(
+                known[0],
+                judged=np.concatenate([each.judged for each in known]),
+                ends=(low_high[0], low_high[1]) if len(ends) == len(bounds) else None,
+            )
+            if known
+            else None
+        )
+    return tuple(joined)
 
 
 def _depth_to_read(measure: Measure) -> int | None:
@@ -149,11 +178,18 @@ def find_system_bounds(
     Returns:
         (M,); None = the judgments are complete.
     """
-    if bool(runs.judged.all()):  # nothing needs to be ranked
+    if runs.is_complete:  # nothing needs to be ranked
         return (None,) * len(measures)
-    fitted = fit_repeats(system, runs, training)
     return mean_bounds(
-        [find_bounds(measures, lists, list_parts(each, lists)) for each, lists in fitted]
+        [
+            join_bounds(
+                [
+                    find_bounds(measures, part, list_parts(each, part), is_complete=False)
+                    for _, part in query_blocks(lists, measures)
+                ]
+            )
+            for each, lists in fit_repeats(system, runs, training)
+        ]
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,10 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.measures import Measure, collect_returned, compute_measures
 from fusion_bench.measures._base import greatest_cutoff
+from fusion_bench.measures.rankings import ReturnedDocuments, join_returned
 from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
+from fusion_bench.ranking.system_scores import query_blocks
 from fusion_bench.stats.comparison import (
     CONDITION,
     Direction,
@@ -172,31 +174,66 @@ def measure_unjudged(
     """
     repeats = []
     for fitted, lists in fit_repeats(system, runs, training):
-        parts: list[RankedPart] = []
-        for index, plain, part in plain_systems(fitted, lists):
-            view, (before_cut, _) = ranked_lists(plain, part)
-            parts.append((index, view, before_cut, ordering.cut_positions(before_cut, plain.top_k)))
-        repeats.append(find_evidence(lists, parts, measures))
+        blocks = []
+        for first, some in query_blocks(lists, measures):
+            parts: list[RankedPart] = []
+            for index, plain, part in plain_systems(fitted, some):
+                view, (before_cut, _) = ranked_lists(plain, part)
+                positions = ordering.cut_positions(before_cut, plain.top_k)
+                parts.append((index, view, before_cut, positions))
+            blocks.append(measure_lists(lists, parts, measures, first))
+        repeats.append(find_evidence(blocks, measures))
     return tuple(map(mean_evidence, zip(*repeats, strict=True)))
 
 
-def find_evidence(
-    runs: AlignedRuns, parts: Sequence[RankedPart], measures: Sequence[Measure]
-) -> tuple[UnjudgedEvidence, ...]:
-    """The same of a system whose lists are at hand.
+class EvidenceParts(NamedTuple):
+    """What the lists of some queries say of unjudged documents.
+
+    Attributes:
+        share: See :class:`UnjudgedEvidence`, (q,).
+        judged_only: Likewise, of each measure, (M, q).
+        returned: The documents that values with unjudged ones filled are computed from.
+    """
+
+    share: FloatArray
+    judged_only: FloatArray
+    returned: ReturnedDocuments
+
+
+def measure_lists(
+    runs: AlignedRuns, parts: Sequence[RankedPart], measures: Sequence[Measure], first: int = 0
+) -> EvidenceParts:
+    """Measure the lists of a system for q queries that follow each other.
 
     Args:
         runs: All Q queries.
-        parts: The lists.
+        parts: The lists; their indices are among the q queries.
         measures: (M,).
+        first: Number of the first of the q queries among the Q.
     """
     alone = [measure.with_judged_only() for measure in measures]
-    judged_only, share = np.zeros((len(measures), len(runs.queries))), np.zeros(len(runs.queries))
+    size = sum(len(index) for index, *_ in parts)
+    judged_only, share = np.zeros((len(measures), size)), np.zeros(size)
     for index, view, before_cut, positions in parts:
         judged_only[:, index] = compute_measures(alone, view, before_cut)
         share[index] = unjudged_share(view, positions)
-    lists = [(index, view, places) for index, view, _, places in parts]
+    lists = [(first + index, view, places) for index, view, _, places in parts]
     returned = collect_returned(runs, lists, cutoff=greatest_cutoff(measures))
+    return EvidenceParts(share, judged_only, returned)
+
+
+def find_evidence(
+    blocks: Sequence[EvidenceParts], measures: Sequence[Measure]
+) -> tuple[UnjudgedEvidence, ...]:
+    """The evidence of a system whose lists are measured.
+
+    Args:
+        blocks: Of some queries each, in their order.
+        measures: (M,).
+    """
+    share = np.concatenate([block.share for block in blocks])
+    judged_only = np.concatenate([block.judged_only for block in blocks], axis=1)
+    returned = join_returned([block.returned for block in blocks])
     return tuple(
         UnjudgedEvidence(share, values, measure.filled_values(returned))
         for measure, values in zip(measures, judged_only, strict=True)

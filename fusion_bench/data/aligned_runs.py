@@ -299,6 +299,11 @@ class AlignedRuns(TableView):
         return bool((self.ranks > 0).any(axis=0).all())
 
     @cached_property
+    def is_complete(self) -> bool:
+        """Whether every candidate is judged."""
+        return bool(self.judged.all())
+
+    @cached_property
     def off(self) -> BoolArray:
         """(S, Q): whether a source is switched off for a query."""
         off = np.zeros((len(self.sources), len(self.queries)), dtype=bool)

@@ -142,6 +142,9 @@ def encode_arrow(columns: list[Any]) -> CategoricalIds:
     Args:
         columns: Of type ``large_string``, not empty; the list is emptied, for they are large.
     """
+    if (encoded := _encode_short_ids(columns)) is not None:
+        columns.clear()
+        return encoded
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -161,6 +164,53 @@ def encode_arrow(columns: list[Any]) -> CategoricalIds:
         np.frombuffer(data, dtype=np.uint8), np.frombuffer(limits, np.int64)[: len(names) + 1]
     )
     return CategoricalIds(rank[np.concatenate(codes)], vocabulary)
+
+
+#: Bytes of an id, behind what all ids begin with, that one integer holds.
+SHORT_ID: Final = 8
+
+
+def _encode_short_ids(columns: Sequence[Any]) -> CategoricalIds | None:
+    """Ids of at most eight bytes behind their common beginning, sorted as integers; None = longer.
+
+    Args:
+        columns: Arrow arrays of type ``large_string``, not empty.
+    """
+    texts, starts, sizes = [], [], []
+    for column in columns:
+        _, limits, data = column.buffers()
+        ends = np.frombuffer(limits, np.int64)[column.offset : column.offset + len(column) + 1]
+        texts.append(np.frombuffer(b"" if data is None else data, np.uint8)[: ends[-1]])
+        starts.append(ends[:-1])
+        sizes.append(np.diff(ends))
+    first = texts[0][starts[0][0] :][: sizes[0][0]]
+    common = min(len(first), *(int(size.min()) for size in sizes))
+    at = 0
+    while at < common and all(
+        (text[start + at] == first[at]).all() for text, start in zip(texts, starts, strict=True)
+    ):
+        at += 1
+    longest = max(int(size.max()) for size in sizes) - at
+    if longest > SHORT_ID or not all(text.all() for text in texts):  # 0 stands behind an id's end
+        return None
+    keys = np.zeros(sum(map(len, sizes)), dtype=np.uint64)
+    for key, text, start, size in zip(
+        np.split(keys, np.cumsum([*map(len, sizes)])[:-1]), texts, starts, sizes, strict=True
+    ):
+        for place in range(at, at + longest):
+            rows = slice(None) if (size > place).all() else np.flatnonzero(size > place)
+            shift = np.uint64(8 * (SHORT_ID - 1 - place + at))
+            key[rows] |= text[start[rows] + place].astype(np.uint64) << shift
+    order = np.argsort(keys)
+    ranked = keys[order]
+    is_new = np.ones(len(keys), dtype=bool)
+    np.not_equal(ranked[1:], ranked[:-1], out=is_new[1:])
+    codes = np.empty(len(keys), dtype=np.int64)
+    codes[order] = np.cumsum(is_new) - 1
+    letters = ranked[is_new].astype(">u8").view(np.uint8).reshape(-1, SHORT_ID)
+    whole = np.hstack([np.broadcast_to(first[:at], (len(letters), at)), letters])
+    limits = np.cumsum([0, *np.count_nonzero(whole, axis=1)])
+    return CategoricalIds(codes, IdVocabulary(whole[whole > 0], limits))
 
 
 def unite_vocabularies(

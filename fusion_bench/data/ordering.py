@@ -11,6 +11,7 @@ one value at a time, and the tests hold them to the one-value-at-a-time definiti
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import TypeAlias
 
 import numpy as np
@@ -31,6 +32,8 @@ POWERS = np.array([float(f"1e{n}") for n in range(MAX_EXACT_POWER + 1)])
 ROUNDING_DOUBT = 1e-3
 #: Scores whose keys are computed together: all arrays in between stay in the cache.
 KEYS_AT_ONCE = 1 << 12
+#: Candidates that are sorted at a time, about: they fit into the processor's cache.
+SORTED_AT_ONCE = 1 << 16
 #: Keys of one size differ by at most this part of it (1e-11, and a little for rounding).
 KEY_SPACING = 1.1e-11
 
@@ -194,6 +197,25 @@ def positions(
     Returns:
         Shape (N,): 1-based position inside the query, 0 = not a candidate.
     """
+    placed = np.zeros(len(scores), dtype=np.int64)
+    queries = np.searchsorted(offsets, np.arange(0, len(scores), SORTED_AT_ONCE))
+    for start, stop in pairwise(dict.fromkeys([*queries.tolist(), len(offsets) - 1])):
+        rows = slice(int(offsets[start]), int(offsets[stop]))
+        placed[rows] = _place(
+            scores[rows],
+            offsets[start : stop + 1] - rows.start,
+            None if tiers is None else tiers[rows],
+            None if tie_order is None else tie_order[rows],
+        )
+    return placed
+
+
+def _place(
+    scores: FloatArray,
+    offsets: IntArray,
+    tiers: NDArray[np.int8] | None,
+    tie_order: IntArray | None,
+) -> IntArray:
     keep = ~np.isnan(scores)
     if tiers is not None:
         keep &= tiers >= 0

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TypeAlias
 
 import numpy as np
 
 from fusion_bench import measures as measure
-from fusion_bench.checks.completion_bounds import QueryBounds, find_bounds, mean_bounds
+from fusion_bench.checks.completion_bounds import (
+    QueryBounds,
+    find_bounds,
+    join_bounds,
+    mean_bounds,
+)
 from fusion_bench.checks.source_ties import SourceTies, find_source_ties
-from fusion_bench.checks.unjudged import RankedPart, UnjudgedEvidence, find_evidence, mean_evidence
+from fusion_bench.checks.unjudged import (
+    EvidenceParts,
+    RankedPart,
+    UnjudgedEvidence,
+    find_evidence,
+    mean_evidence,
+    measure_lists,
+)
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, cut_positions
 from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -22,6 +35,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
+from fusion_bench.ranking.system_scores import query_blocks
 from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.repeat_variance import (
     count_disagreements,
@@ -78,39 +92,95 @@ def assess_system(
         observe: Called with the lists of each part of the queries, on the first repeat.
         training: The queries that trained fusions learn from; None = the evaluated ones.
     """
-    return _assess_fitted([*fit_repeats(system, runs, training)], measures, observe)
+    observers = {system.name: observe} if observe is not None else {}
+    parts = []
+    for number, (fitted, lists) in enumerate(fit_repeats(system, runs, training)):
+        named = {system.name: fitted}
+        parts.append(_assess_repeat(named, lists, measures, {} if number else observers))
+    return _mean_assessment([part[system.name] for part in parts])
 
 
-def _assess_fitted(
-    repeats: Sequence[tuple[System, AlignedRuns]],
-    measures: Sequence[Measure],
-    observe: Observer | None,
-) -> Assessment:
-    """The means over repeats, with the values of each; of one repeat what is measured on it."""
-    parts = [
-        _assess_repeat(system, runs, measures, None if number else observe)
-        for number, (system, runs) in enumerate(repeats)
-    ]
+def _mean_assessment(parts: Sequence[Assessment]) -> Assessment:
+    """The means over repeats, with the values of each; of one repeat itself."""
     if len(parts) == 1:
         return parts[0]
+    inside = [part.source_ties for part in parts if part.source_ties is not None]
     return Assessment(
         repeats=np.concatenate([part.repeats for part in parts]),
         ties=_mean_ties([part.ties for part in parts]),
         unjudged=mean_evidence([part.unjudged for part in parts]),
         bounds=mean_bounds([part.bounds for part in parts]),
         candidates=round(sum(part.candidates for part in parts) / len(parts)),
+        source_ties=_combine_source_ties(inside, _mean_ties) if inside else None,
     )
 
 
+#: Finds what ties inside the lists of systems change: of some queries and their values by system.
+FindSourceTies: TypeAlias = Callable[
+    [Mapping[str, System], Mapping[str, FloatArray], AlignedRuns], Mapping[str, SourceTies]
+]
+
+
 def _assess_repeat(
-    system: System, runs: AlignedRuns, measures: Sequence[Measure], observe: Observer | None
-) -> Assessment:
-    size = (len(measures), len(runs.queries))
+    systems: Mapping[str, System],
+    runs: AlignedRuns,
+    measures: Sequence[Measure],
+    observers: Mapping[str, Observer],
+    find_ties: FindSourceTies | None = None,
+    progress: Progress = lambda *_: None,
+) -> dict[str, Assessment]:
+    """Assess systems on one repeat, some queries after the others: that bounds the memory.
+
+    Args:
+        systems: Fitted, by name; those that differ only in their blend follow each other, so that
+            they share the fused lists.
+        runs: Aligned runs, all Q queries.
+        measures: M measures, the primary one first.
+        observers: By system; called with the lists of each part of the queries.
+        find_ties: Finds what ties inside lists change; None = not asked.
+        progress: Called with a name, the number of steps that are done, and of all steps.
+    """
+    blocks: dict[str, list[_Block]] = {name: [] for name in systems}
+    for first, part in query_blocks(runs, measures):
+        for number, (name, system) in enumerate(systems.items()):
+            done = (first * len(systems) + number * len(part.queries)) // len(runs.queries)
+            progress(name, done, len(systems))
+            block = _assess_block(system, runs, part, measures, first, observers.get(name))
+            blocks[name].append(block)
+        if find_ties is not None:
+            progress("ties", len(systems), len(systems))
+            values = {name: each[-1].values for name, each in blocks.items()}
+            for name, ties in find_ties(systems, values, part).items():
+                blocks[name][-1].source_ties = ties
+    return {name: _join_blocks(each, measures) for name, each in blocks.items()}
+
+
+@dataclass(eq=False)
+class _Block:
+    """One system on q queries that follow each other: see :class:`Assessment`."""
+
+    values: FloatArray
+    ties: TieSensitivity
+    evidence: EvidenceParts
+    candidates: int
+    bounds: tuple[QueryBounds | None, ...]
+    source_ties: SourceTies | None = None
+
+
+def _assess_block(
+    system: System,
+    runs: AlignedRuns,
+    block: AlignedRuns,
+    measures: Sequence[Measure],
+    first: int,
+    observe: Observer | None,
+) -> _Block:
+    size = (len(measures), len(block.queries))
     values, extremes = np.zeros(size), np.zeros((3, *size))
     affected = np.zeros(size[0], dtype=np.int64)
     candidates = 0
     parts: list[RankedPart] = []
-    for index, plain, part in plain_systems(system, runs):
+    for index, plain, part in plain_systems(system, block):
         view, (placed, tie_starts) = ranked_lists(plain, part)
         positions = cut_positions(placed, plain.top_k)
         values[:, index] = measure.compute_measures(measures, view, positions)
@@ -120,11 +190,38 @@ def _assess_repeat(
         candidates += int((positions > 0).sum())
         parts.append((index, view, placed, positions))
         if observe is not None:
-            observe(index, view, positions)
-    ties = TieSensitivity(affected, *extremes)
-    [unjudged] = find_evidence(runs, parts, measures[:1])
+            observe(first + index, view, positions)
     lists = [(index, view, positions) for index, view, _, positions in parts]
-    return Assessment(values[None], ties, unjudged, candidates, find_bounds(measures, runs, lists))
+    return _Block(
+        values=values,
+        ties=TieSensitivity(affected, *extremes),
+        evidence=measure_lists(runs, parts, measures[:1], first),
+        candidates=candidates,
+        bounds=find_bounds(measures, block, lists, is_complete=runs.is_complete),
+    )
+
+
+def _join_blocks(blocks: Sequence[_Block], measures: Sequence[Measure]) -> Assessment:
+    """The assessment of one repeat, from those of some queries each."""
+    [unjudged] = find_evidence([block.evidence for block in blocks], measures[:1])
+    inside = [block.source_ties for block in blocks if block.source_ties is not None]
+    return Assessment(
+        repeats=np.concatenate([block.values for block in blocks], axis=1)[None],
+        ties=_join_ties([block.ties for block in blocks]),
+        unjudged=unjudged,
+        candidates=sum(block.candidates for block in blocks),
+        bounds=join_bounds([block.bounds for block in blocks]),
+        source_ties=_combine_source_ties(inside, _join_ties) if inside else None,
+    )
+
+
+def _join_ties(blocks: Sequence[TieSensitivity]) -> TieSensitivity:
+    """What ties change for all queries, from what they change for some queries each."""
+    columns = [(block.minimum, block.maximum, block.expected) for block in blocks]
+    affected = np.sum([block.affected for block in blocks], axis=0)
+    return TieSensitivity(
+        affected, *(np.concatenate(column, axis=1) for column in zip(*columns, strict=True))
+    )
 
 
 def describe_repeats(
@@ -169,7 +266,7 @@ def assess_systems(
     """
     systems, dataset = task.experiment.systems, task.dataset
     fitted: dict[str, list[tuple[System, AlignedRuns]]] = {}
-    assessed, observed = {}, {}
+    observed = {}
     observe = (lambda _: None) if details is None else details.add_collection(task)
     for name, system in systems.items():
         fitted[name] = [*fit_repeats(system, task.runs, task.training)]
@@ -177,37 +274,38 @@ def assess_systems(
     # One after another, systems that differ only in their blend share the fused lists.
     fusions = [str(system.fusion) for system in systems.values()]
     by_fusion = sorted(systems, key=lambda name: fusions.index(str(systems[name].fusion)))
-    for done, name in enumerate(by_fusion):
-        progress(f"{dataset.name}: {name}", done, len(systems))
-        assessed[name] = _assess_fitted(fitted[name], task.measures, observed[name])
-    progress(f"{dataset.name}: ties", len(systems), len(systems))
-    ties: dict[str, list[SourceTies]] = {name: [] for name in systems}
+    assessed: dict[str, list[Assessment]] = {name: [] for name in systems}
     for number, repeat in enumerate(dataset.repeats):
-        present = {n: fitted[n][number][0] for n in systems if number < len(fitted[n])}
-        of_repeat = find_source_ties(
-            present,
-            {name: assessed[name].repeats[number] for name in present},
+        found = _assess_repeat(
+            {n: fitted[n][number][0] for n in by_fusion if number < len(fitted[n])},
             task.runs.repeats[number],
             task.measures,
-            ranked_by_column=repeat.ranked_by_column,
-            seed=task.experiment.seed,
-            samples=task.samples_ties,
+            {} if number else {name: each for name, each in observed.items() if each is not None},
+            partial(
+                find_source_ties,
+                measures=task.measures,
+                ranked_by_column=repeat.ranked_by_column,
+                seed=task.experiment.seed,
+                samples=task.samples_ties,
+            ),
+            lambda name, done, total: progress(f"{dataset.name}: {name}", done, total),
         )
-        for name, each in of_repeat.items():
-            ties[name].append(each)
-    means = {name: _mean_source_ties(each) for name, each in ties.items()}
-    return {name: replace(assessed[name], source_ties=means[name]) for name in systems}
+        for name, each in found.items():
+            assessed[name].append(each)
+    return {name: _mean_assessment(each) for name, each in assessed.items()}
 
 
-def _mean_source_ties(repeats: Sequence[SourceTies]) -> SourceTies:
-    """Bounds of the mean over repeats; of one repeat itself."""
-    if len(repeats) == 1:
-        return repeats[0]
-    sampled = [each.settlements for each in repeats if each.settlements is not None]
+def _combine_source_ties(
+    parts: Sequence[SourceTies], combine: Callable[[Sequence[TieSensitivity]], TieSensitivity]
+) -> SourceTies:
+    """What ties inside lists change over repeats or blocks of queries; of one part itself."""
+    if len(parts) == 1:
+        return parts[0]
+    sampled = [each.settlements for each in parts if each.settlements is not None]
     return SourceTies(
-        ties=_mean_ties([each.ties for each in repeats]),
+        ties=combine([each.ties for each in parts]),
         settlements=max(sampled, default=None),
-        unknown=frozenset().union(*(each.unknown for each in repeats)),
+        unknown=frozenset().union(*(each.unknown for each in parts)),
     )
 
 

@@ -10,6 +10,8 @@ below it, and then nothing is known.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Final
 
@@ -23,6 +25,7 @@ from fusion_bench.measures import Measure, compute_measures
 from fusion_bench.measures.rankings import relevant_candidates
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
+from fusion_bench.ranking.system_scores import query_blocks
 
 #: Halvings of the interval, of logarithms, in which the strength of the disturbance is sought.
 HALVINGS: Final = 7
@@ -46,31 +49,38 @@ def find_chance(
         measure: What they are values of.
         seed: Of the disturbances.
     """
-    (_, plain, part), *others = plain_systems(fixed, runs)
-    if others:
-        return None
-    return measure_chance(rank_candidates(plain, part), variants, measure, seed=seed)
+    blocks = []
+    for _, some in query_blocks(runs, [measure]):
+        (_, plain, part), *others = plain_systems(fixed, some)
+        if others:
+            return None
+        blocks.append(DisturbedRanking(rank_candidates(plain, part), measure))
+    return measure_chance(blocks, variants, measure, seed=seed)
 
 
 def measure_chance(
-    fixed: SystemRanking, variants: FloatArray, measure: Measure, *, seed: int = 0
+    blocks: Sequence[DisturbedRanking], variants: FloatArray, measure: Measure, *, seed: int = 0
 ) -> float:
     """Mean over queries of the best of V disturbed fixed rankings.
 
     Args:
-        fixed: The ranking that is disturbed.
+        blocks: The ranking that is disturbed, of some queries each.
         variants: Shape (V, Q): the values that the oracle chooses from, of the same queries.
         measure: What they are values of.
         seed: Of the disturbances, which are independent normal ones.
     """
-    reads_all = measure.required_ranks != "relevant" or measure.judged_only
-    disturbed = _Disturbed(fixed, len(variants), seed, reads_all=reads_all)
+    limits = np.cumsum([len(block.keys) for block in blocks])
+    noise = np.random.default_rng(seed).normal(size=(len(variants), limits[-1]))
+    noises = np.split(noise, limits[:-1], axis=1)
 
     @cache
     def evaluate(copy: int, strength: float) -> FloatArray:
-        ranks = disturbed.rank(copy, strength)
-        [values] = compute_measures([measure], fixed.runs, ranks)
-        return np.asarray(values)
+        return np.concatenate(
+            [
+                compute_measures([measure], block.runs, block.rank(strength * part[copy]))[0]
+                for block, part in zip(blocks, noises, strict=True)
+            ]
+        )
 
     probes = range(min(PROBES, len(variants)))
     target, weak, strong = float(variants.mean()), WEAKEST, STRONGEST
@@ -84,29 +94,30 @@ def measure_chance(
     return float(best.mean())
 
 
-class _Disturbed:
-    """V copies of a ranking, each with its own disturbance.
+class DisturbedRanking:
+    """A ranking whose scores are disturbed.
 
     Args:
         fixed: The ranking.
-        count: V.
-        seed: Of the disturbances.
-        reads_all: Whether more is asked than the places of relevant documents.
+        measure: What its order is measured by.
     """
 
-    def __init__(self, fixed: SystemRanking, count: int, seed: int, *, reads_all: bool) -> None:
-        query = fixed.runs.query_index
-        self.runs, self.reads_all = fixed.runs, reads_all
+    def __init__(self, fixed: SystemRanking, measure: Measure) -> None:
+        self.runs = replace(fixed.runs)  # without what was derived from them
+        self.reads_all = measure.required_ranks != "relevant" or measure.judged_only
+        query = self.runs.query_index
         self.rows = np.lexsort((fixed.ranks_before_cut, query))
         self.keys = query * APART - _standardize(fixed.scores, query)
-        self.noise = np.random.default_rng(seed).normal(size=(count, len(query)))
 
-    def rank(self, copy: int, strength: float) -> IntArray:
-        """(N,): the 1-based positions of a copy; where scores are equal the fixed order stays.
+    def rank(self, disturbance: FloatArray) -> IntArray:
+        """(N,): the 1-based positions; where scores are equal the fixed order stays.
 
-        Where nothing else is asked, those behind the last relevant document have none: 0.
+        Where only the places of relevant documents count, those behind the last one have none: 0.
+
+        Args:
+            disturbance: Shape (N,): is added to the scores, in standard deviations of a query's.
         """
-        keys = self.keys - strength * self.noise[copy]
+        keys = self.keys - disturbance
         last = np.full(len(self.runs.queries), np.inf if self.reads_all else -np.inf)
         relevant = relevant_candidates(self.runs)
         np.maximum.at(last, relevant.query, keys[relevant.rows])

@@ -21,7 +21,7 @@ from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet,
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure, TieSensitivity, compute_measures
 from fusion_bench.measures._base import is_bounded
-from fusion_bench.ranking.system_scores import Scores, evaluate_systems
+from fusion_bench.ranking.system_scores import UNCACHED, Scores, evaluate_systems
 from fusion_bench.stats import repeat_variance
 from fusion_bench.stats.comparison import Comparison, Direction
 from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
@@ -244,7 +244,7 @@ def score_sources(task: EvaluationSet) -> dict[str, Scores]:
     """Every source alone, by name: of equally good ones the order of systems must not choose."""
     names = sorted(drop_final(task.runs.sources, task.runs.roles))
     alone = [System(name=name, runs=(name,)) for name in names]
-    scores = evaluate_systems(alone, task.runs, task.measures)
+    scores = evaluate_systems(alone, task.runs, task.measures, limits=UNCACHED)
     return dict(zip(names, scores, strict=True))
 
 
@@ -273,8 +273,9 @@ def _reference_rows(
     is this source alone, and that of each query always.
     """
     alone = [System(name=name, runs=(name,)) for name in sources]
-    scores = [*sources.values()]
-    tuned = evaluate_systems(alone, task.tuning or task.runs, task.measures[:1])
+    tuned = scores = [*sources.values()]
+    if task.tuning is not None:
+        tuned = [*evaluate_systems(alone, task.tuning, task.measures[:1], limits=UNCACHED)]
     chosen = int(np.argmax([float(score.values[0].mean()) for score in tuned]))
     where = task.tuning_split or task.split or ALL_QUERIES
     best = np.max([score.values for score in scores], axis=0)

@@ -35,8 +35,6 @@ from fusion_bench.util.formatting import (
 
 #: Stands behind numbers that too few differing queries support.
 FEW_CHANGES = " (few)"
-#: Stands behind numbers that too few differing queries support.
-FEW_CHANGES = " (few)"
 #: Share of a top 10 without grades from which a warning says so.
 MUCH_UNJUDGED = 0.05
 #: Probability with which a sample misses errors on so many of the queries.

@@ -10,8 +10,8 @@ group stands behind ``a`` documents and has ``n`` members, ``r`` of them relevan
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -262,6 +262,17 @@ def collect_returned(
     ]
     query, position, grade, judged = map(np.concatenate, zip(*columns, strict=True))
     return ReturnedDocuments(runs=runs, query=query, position=position, grade=grade, judged=judged)
+
+
+def join_returned(blocks: Sequence[ReturnedDocuments]) -> ReturnedDocuments:
+    """The documents that a system returns for all queries, from those for some queries each."""
+    return replace(
+        blocks[0],
+        query=np.concatenate([block.query for block in blocks]),
+        position=np.concatenate([block.position for block in blocks]),
+        grade=np.concatenate([block.grade for block in blocks]),
+        judged=np.concatenate([block.judged for block in blocks]),
+    )
 
 
 def _mean_by_rank(position: IntArray, gains: FloatArray, longest: int) -> FloatArray:

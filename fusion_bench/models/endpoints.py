@@ -442,8 +442,8 @@ class _ConnectedChat:
         data = await self._remote.post_json(settings.path, body)
         try:
             answer = message_at(data).strip()
-        except ProviderError as error:
-            if self._refuses_empty or error.kind == "refused":
+        except ProviderError:
+            if self._refuses_empty:
                 raise
             answer = ""  # a refusal, which is no message
         tokens = count_at(mapping_at(data, "usage"), "total_tokens")

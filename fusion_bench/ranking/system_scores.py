@@ -7,6 +7,7 @@ mapped from disk, only a few shards are in memory at a time.
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -53,6 +54,8 @@ class ShardLimits:
 
 
 DEFAULT_LIMITS: Final = ShardLimits()
+#: For systems that are evaluated once.
+UNCACHED: Final = ShardLimits(candidates=500_000, cached_candidates=0)
 
 
 def shards(runs: AlignedRuns, limits: ShardLimits = DEFAULT_LIMITS) -> Iterator[AlignedRuns]:
@@ -64,6 +67,30 @@ def shards(runs: AlignedRuns, limits: ShardLimits = DEFAULT_LIMITS) -> Iterator[
     is_cached = int(runs.offsets[-1]) <= limits.cached_candidates
     for start, stop in pairwise(bounds):
         yield _cached_shard(runs, start, stop) if is_cached else runs.between(start, stop)
+        if not is_cached:
+            gc.collect()  # what was derived from a shard refers to it
+
+
+def query_blocks(
+    runs: AlignedRuns, measures: Sequence[Measure]
+) -> Iterator[tuple[int, AlignedRuns]]:
+    """The shards of the queries, each with the number of its first query; none is kept.
+
+    What was derived from a block refers to it, so only the garbage collector frees it.
+
+    All queries are one block if ir_measures computes a measure: it reads all judgments each time.
+
+    Args:
+        runs: Aligned runs.
+        measures: What is measured on each block.
+    """
+    bounds = _shard_bounds(runs, DEFAULT_LIMITS)
+    if len(bounds) == 2 or any(isinstance(measure, ExternalMeasure) for measure in measures):
+        yield 0, runs
+        return
+    for start, stop in pairwise(_shard_bounds(runs, UNCACHED)):
+        yield start, runs.between(start, stop)
+        gc.collect()
 
 
 def over_shards(

@@ -238,7 +238,7 @@ class ApiKey:
         """The key in an environment variable.
 
         Raises:
-            ConfigError: It is not set, is empty, or is no valid header value.
+            ConfigError: It is not set, is empty or too short, or is no valid header value.
         """
         value = os.environ.get(name, "").strip()
         if not value and not _VARIABLE.fullmatch(name):
@@ -256,16 +256,17 @@ class ApiKey:
             raise ConfigError(
                 f"the environment variable {name} is no API key: only ASCII without blanks"
             )
+        if len(value) < KEPT_PIECE:  # it could be part of any text, so no answer could be kept
+            raise ConfigError(
+                f"the environment variable {name} has {len(value)} characters, and an API key has "
+                f"at least {KEPT_PIECE}: set it to the key, or write 'key: null' for a server that "
+                "needs none"
+            )
         return cls(value, name=name)
-
-    @property
-    def is_short(self) -> bool:
-        """Whether it cannot be told from other texts, so that none of an answer is kept."""
-        return len(self.__value) < KEPT_PIECE
 
     def is_shown_in(self, text: str) -> bool:
         """Whether a message may show it."""
-        return self.is_short or self.matcher.is_shown_in(text)
+        return self.matcher.is_shown_in(text)
 
     def reveal_key(self) -> str:
         """The key itself, for a request."""
@@ -287,11 +288,6 @@ NOT_SHOWN: Final = "(not shown: it resembles the API key)"
 #: Stands before what was hidden in an answer; a character that no text holds (Unicode 23.7).
 MARK: Final = "\ufdd0"
 HIDDEN: Final = f"{MARK}{REDACTED}"
-#: Stands in place of every text of an answer where the key is short.
-NOT_KEPT: Final = (
-    "(not kept: the API key has fewer than 8 characters, and might stand in any text; use a longer "
-    "one, or key: null where the server needs none)"
-)
 #: The loggers of httpx that repeat what a server wrote.
 _LOGGERS: Final = ("httpx", "httpcore.connection", "httpcore.http11", "httpcore.proxy")
 
@@ -326,7 +322,7 @@ def hide_key(data: Any, key: ApiKey | None) -> Any:  # noqa: ANN401 - JSON
         data: An answer, as it was parsed.
         key: The key that the server got; None = none.
     """
-    if key is None or not (key.is_short or key.matcher.is_kept_in("\n".join(_list_texts(data)))):
+    if key is None or not key.matcher.is_kept_in("\n".join(_list_texts(data))):
         return data  # one look at all texts: most answers show nothing
     return _hide_texts(data, key)
 
@@ -335,7 +331,7 @@ def hidden_reason(text: object) -> str | None:
     """Why a text of an answer is not what the server sent; None = it is."""
     if not isinstance(text, str) or MARK not in text:
         return None
-    return NOT_KEPT if NOT_KEPT in text else "it shows the API key, or eight characters of it"
+    return "it shows the API key, or eight characters of it"
 
 
 def _list_texts(data: Any) -> list[str]:  # noqa: ANN401 - JSON
@@ -358,8 +354,6 @@ def _hide_texts(data: Any, key: ApiKey) -> Any:  # noqa: ANN401 - JSON
         return {_hide_text(name, key): _hide_texts(value, key) for name, value in data.items()}
     if isinstance(data, list):
         return [_hide_texts(value, key) for value in data]
-    if isinstance(data, str) and key.is_short:
-        return f"{MARK}{NOT_KEPT}"
     if isinstance(data, str):
         return _hide_text(data, key)
     is_shown = isinstance(data, int) and key.matcher.is_kept_in(str(data))

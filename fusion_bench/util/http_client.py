@@ -337,13 +337,7 @@ class JsonClient:
     def quote_text(self, text: str) -> str:
         """A server's text as an error may show it."""
         shown = api_keys.show_text(text, self._key)
-        if shown is None:
-            return (
-                api_keys.NOT_KEPT
-                if self._key is not None and self._key.is_short
-                else api_keys.NOT_SHOWN
-            )
-        return repr(shown)
+        return api_keys.NOT_SHOWN if shown is None else repr(shown)
 
     def redact_text(self, text: str) -> str:
         """A passage or another text that a model wrote, as it may be stored: without the key."""

@@ -131,18 +131,13 @@ def message_at(data: Any) -> str:  # noqa: ANN401 - JSON
     """The text of the first choice in the response of a chat endpoint.
 
     Raises:
-        ProviderError: Kind ``malformed``: there is none, or it is too long. Kind ``refused``: the
-            key is too short for a text to be kept.
+        ProviderError: Kind ``malformed``: there is none, or it is too long.
     """
     choices = mapping_at(data).get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     content = mapping_at(first, "message").get("content")
     if not isinstance(content, str):
         raise malformed_error("it holds no message")
-    from fusion_bench.util.api_keys import NOT_KEPT, hidden_reason  # late: only answers need it
-
-    if hidden_reason(content) == NOT_KEPT:
-        raise ProviderError(f"the answer's message is {NOT_KEPT}", kind="refused")
     if len(content) > MAX_MESSAGE:
         raise malformed_error(f"its message is longer than {MAX_MESSAGE:,} characters")
     return content

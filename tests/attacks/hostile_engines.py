@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, TypeAlias
 
+from fusion_bench.util.api_keys import KEPT_PIECE
 from tests.attacks.runner import read_files, run_here
 from tests.engines.connectors.cases import CASES, QUERY
 from tests.engines.connectors.loopback import DOCUMENTS, FakeEngine, Json, serving
@@ -221,7 +222,7 @@ def ask_server(client: Client, root: Path, key: str, change: Callable[[str, Json
         version = "/v1" if "openai" in client.words else ""
         where = (client.place, f"base_url={engine.url}{version}") if client.place else ()
         outcome = run_here((*client.words, *where), root, {VARIABLE: key})
-    assert engine.requests, outcome
+    assert engine.requests or len(key) < KEPT_PIECE, outcome  # a key too short is never sent
     assert "Traceback" not in outcome.err, outcome
     files = [
         gzip.decompress(data) if name.endswith(".gz") else data

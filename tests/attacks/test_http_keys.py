@@ -12,13 +12,14 @@ import pytest
 
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.judging.llm_judge import SLOT, ConnectedJudge, JudgeModel, make_key
+from fusion_bench.live.pipeline import Pipeline
 from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.chat_classifier import ChatClassifierClient, ConnectedClassifier
 from fusion_bench.models.encoders import encoders
 from fusion_bench.models.endpoints import PassageWriter
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import providers
-from fusion_bench.util.api_keys import HIDDEN, NOT_KEPT, ApiKey, SecretMatcher, hide_key
+from fusion_bench.util.api_keys import HIDDEN, ApiKey, SecretMatcher, hide_key
 from fusion_bench.util.http_client import JsonClient, open_client
 from tests.attacks import hostile_engines
 from tests.attacks.attack import Attack
@@ -247,28 +248,38 @@ def test_no_form_of_eight_characters_is_kept(form: str, piece: str) -> None:
     assert hide_key(honest, key) is honest
 
 
-def test_a_number_may_be_the_key_and_a_short_key_may_be_any_text() -> None:
-    digits, short = ApiKey("8412230957", name="A"), ApiKey("abc1234", name="B")
+def test_a_number_may_be_the_key() -> None:
+    digits = ApiKey("8412230957", name="A")
     assert hide_key({"count": 8412230957, "n": 7, "x": 0.5}, digits) == {
         "count": HIDDEN, "n": 7, "x": 0.5
     }  # fmt: skip
-    (text,) = hide_key(["the sea", 3, None], short)[:1]
-    assert text.endswith(NOT_KEPT)
-    assert hide_key(["the sea", 3, None], short)[1:] == [3, None]
 
 
-@pytest.mark.parametrize("name", ["judge", "classify", "rerank chat", "pull http"])
-def test_no_text_is_kept_of_a_server_that_got_a_short_key(name: str, tmp_path: Path) -> None:
-    """It ends with the reason; scores of a reranker are numbers, and are taken."""
-    clients = hostile_engines.CLIENTS
-    said = hostile_engines.ask_server(clients[name], tmp_path, "abc1234", lambda _, given: given)
-    assert "fewer than 8" in said
-    assert "storm" not in said.replace("queries.jsonl", "").lower() or name == "classify"
-    (tmp_path / "scores").mkdir()
+@pytest.mark.parametrize("short", ["EMPTY", "ollama", "abc1234"])
+@pytest.mark.parametrize(
+    "name", ["judge", "classify", "rerank chat", "rerank jina", "pull http"]
+)
+def test_a_key_that_is_too_short_is_refused_before_the_first_call(
+    name: str, short: str, tmp_path: Path
+) -> None:
+    asked: list[str] = []
     said = hostile_engines.ask_server(
-        clients["rerank jina"], tmp_path / "scores", "abc1234", lambda _, given: given
+        hostile_engines.CLIENTS[name], tmp_path, short, lambda path, _: asked.append(path)
     )
-    assert said.startswith("0"), said
+    assert f"has {len(short)} characters, and an API key has at least 8" in said
+    assert "key: null" in said
+    assert not asked
+
+
+def test_a_live_pipeline_does_not_open_with_a_key_that_is_too_short(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv(VARIABLE, "ollama")
+    chat = {"method": "chat", "model": "m", "base_url": "http://127.0.0.1:1", "key": VARIABLE}
+    blend = {"method": "replace", "reranker": "llm"}
+    pipeline = Pipeline({"runs": ["a"], "blend": blend}, rerankers={"llm": chat})
+    with pytest.raises(ConfigError, match="at least 8"), pipeline:
+        pass
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.data import grouped_rows
@@ -164,6 +164,8 @@ QUICK = settings(max_examples=50, deadline=None)
 
 @QUICK
 @given(NAMES, st.booleans())
+@example(["doc_12", "doc_1", "doc_0001234", "doc_12"], True)  # seven bytes behind "doc_"
+@example(["", "ab", "ab\0", "a"], True)
 def test_a_column_reads_back(names: list[str], by_arrow: bool) -> None:
     names = [f"{name}." for name in names]
     column = encode_arrow([pa.array(names, pa.large_string())]) if by_arrow else encode_ids(names)

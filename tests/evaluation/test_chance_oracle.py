@@ -8,13 +8,19 @@ import pytest
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
-from fusion_bench.evaluation.chance_oracle import _Disturbed, measure_chance
+from fusion_bench.evaluation.chance_oracle import DisturbedRanking, measure_chance
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.ranking.system_ranking import SystemRanking, rank_candidates
 
 QUERIES, DOCUMENTS = 200, 30
 MEASURE = parse_measure("nDCG@10")
+#: Every rank counts, as unjudged documents are left out.
+READS_ALL = MEASURE.with_judged_only()
+
+
+def make_noise(count: int, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=(count, QUERIES * DOCUMENTS))
 
 
 @pytest.fixture(scope="module")
@@ -38,8 +44,9 @@ def judged() -> SystemRanking:
 
 def evaluate(judged: SystemRanking, strength: float, seed: int) -> np.ndarray:
     fixed = judged
-    disturbed = _Disturbed(fixed, 5, seed, reads_all=False)
-    ranks = [disturbed.rank(copy, strength) for copy in range(5)]
+    disturbed = DisturbedRanking(fixed, MEASURE)
+    noise = strength * make_noise(5, seed)
+    ranks = [disturbed.rank(row) for row in noise]
     return np.stack([compute_measures([MEASURE], fixed.runs, row)[0] for row in ranks])
 
 
@@ -47,27 +54,30 @@ def test_the_disturbed_ranks_are_those_of_the_slow_definition(
     judged: SystemRanking,
 ) -> None:
     fixed = judged
-    disturbed = _Disturbed(fixed, 1, seed=4, reads_all=True)
-    ranks = disturbed.rank(0, 0.7)
+    disturbed = DisturbedRanking(fixed, READS_ALL)
+    [noise] = make_noise(1, 4)
+    ranks = disturbed.rank(0.7 * noise)
     for start, end in zip(fixed.runs.offsets[:-1], fixed.runs.offsets[1:], strict=True):
         scores = fixed.scores[start:end]
-        scores = (scores - scores.mean()) / scores.std() + 0.7 * disturbed.noise[0][start:end]
+        scores = (scores - scores.mean()) / scores.std() + 0.7 * noise[start:end]
         order = np.argsort(-scores).tolist()
         assert [int(ranks[start + row]) for row in order] == list(range(1, end - start + 1))
-    assert (disturbed.rank(0, 0.0) == fixed.ranks_before_cut).all()
+    assert (disturbed.rank(0.0 * noise) == fixed.ranks_before_cut).all()
 
 
 def test_equal_disturbed_scores_keep_the_fixed_order(judged: SystemRanking) -> None:
     constant = replace(judged, scores=np.zeros_like(judged.scores))
-    disturbed = _Disturbed(constant, 1, seed=4, reads_all=True)
-    disturbed.noise = np.round(disturbed.noise)
-    order = np.lexsort((judged.ranks_before_cut, -disturbed.noise[0], judged.runs.query_index))
-    assert disturbed.rank(0, 1.0)[order].tolist() == [*range(1, DOCUMENTS + 1)] * QUERIES
+    [noise] = np.round(make_noise(1, 4))
+    order = np.lexsort((judged.ranks_before_cut, -noise, judged.runs.query_index))
+    assert (
+        DisturbedRanking(constant, READS_ALL).rank(noise)[order].tolist()
+        == [*range(1, DOCUMENTS + 1)] * QUERIES
+    )
 
 
 def test_relevant_documents_have_the_ranks_that_they_have_among_all(judged: SystemRanking) -> None:
-    whole, part = (_Disturbed(judged, 1, seed=4, reads_all=all_) for all_ in (True, False))
-    ranks, some = whole.rank(0, 0.7), part.rank(0, 0.7)
+    [noise] = 0.7 * make_noise(1, 4)
+    ranks, some = (DisturbedRanking(judged, each).rank(noise) for each in (READS_ALL, MEASURE))
     relevant = judged.runs.grades > 0
     assert (some[relevant] == ranks[relevant]).all()
     assert 0 < (some > 0).mean() < 1
@@ -77,7 +87,7 @@ def test_an_oracle_of_noise_is_all_chance(judged: SystemRanking) -> None:
     fixed = judged
     variants = evaluate(judged, 0.8, seed=11)
     oracle = float(variants.max(axis=0).mean())
-    chance = measure_chance(fixed, variants, MEASURE)
+    chance = measure_chance([DisturbedRanking(fixed, MEASURE)], variants, MEASURE)
     assert chance == pytest.approx(oracle, abs=0.015)
     assert chance > variants.mean() + 0.05
 
@@ -89,7 +99,7 @@ def test_an_oracle_that_knows_something_is_above_chance(
     weak = evaluate(judged, 8.0, seed=12)[:4]
     best = np.ones((1, QUERIES))
     good = np.vstack([weak, np.where(np.arange(QUERIES) % 2 == 0, best, weak[:1])])
-    chance = measure_chance(fixed, good, MEASURE)
+    chance = measure_chance([DisturbedRanking(fixed, MEASURE)], good, MEASURE)
     assert good.max(axis=0).mean() > chance + 0.1
 
 
@@ -98,6 +108,6 @@ def test_variants_as_good_as_the_fixed_fusion_leave_it_as_it_is(
 ) -> None:
     fixed = judged
     [plain] = compute_measures([MEASURE], fixed.runs, fixed.ranks_before_cut)
-    assert measure_chance(fixed, np.stack([plain] * 3), MEASURE) == pytest.approx(
-        plain.mean(), abs=0.02
-    )
+    assert measure_chance(
+        [DisturbedRanking(fixed, MEASURE)], np.stack([plain] * 3), MEASURE
+    ) == pytest.approx(plain.mean(), abs=0.02)

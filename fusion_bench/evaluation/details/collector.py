@@ -39,7 +39,7 @@ class CollectedLists:
     Attributes:
         name: The dataset.
         runs: Aligned, the Q evaluated queries.
-        measure: The primary measure.
+        measures: The primary measure first.
         groups: Shape (Q,): codes of the groups.
         alpha: 1 − coverage of intervals.
         documents: Texts of the documents; None = the dataset has none.
@@ -50,7 +50,7 @@ class CollectedLists:
 
     name: str
     runs: AlignedRuns
-    measure: Measure
+    measures: tuple[Measure, ...]
     groups: IntArray
     alpha: float
     documents: Path | None
@@ -71,7 +71,7 @@ class CollectedLists:
         return cls(
             name=dataset.spec.name,
             runs=runs,
-            measure=task.measures[0],
+            measures=tuple(task.measures),
             groups=task.groups,
             alpha=task.experiment.alpha,
             documents=dataset.documents,

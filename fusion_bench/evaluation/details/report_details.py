@@ -256,7 +256,7 @@ def _list_tables(lists: CollectedLists, collection: Collection) -> DetailTables:
         lists.runs, lists.ranks.relevant, lists.ranks.ranks
     )
     top = tuple(
-        list_top_documents(system, lists.runs, lists.ranks.tops[system.name])
+        list_top_documents(system, lists.runs, lists.ranks.tops[system.name], lists.measures)
         for system in detailed.systems
     )
     excerpt = 0 if lists.documents is None else TEXT_LENGTH
@@ -275,7 +275,7 @@ def _detail_systems(lists: CollectedLists, collection: Collection) -> DetailedSe
         for name, each in results.items()
     }
     systems = tuple(lists.systems[name] for name in names)
-    return DetailedSet(systems, values, lists.measure, lists.groups, lists.alpha)
+    return DetailedSet(systems, values, lists.measures[0], lists.groups, lists.alpha)
 
 
 def _best_system(collection: Collection) -> str:

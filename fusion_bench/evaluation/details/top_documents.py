@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -14,11 +15,13 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_arr
 from fusion_bench.evaluation.details.relevant_ranks import SHARED, PlainTable, TopRows
 from fusion_bench.experiment.system import System
 from fusion_bench.io.json_objects import read_excerpts, shorten
+from fusion_bench.measures import Measure
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import ScoreTerms
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import fused_list
+from fusion_bench.ranking.system_scores import query_blocks
 from fusion_bench.util.formatting import Columns, is_encodable, pluralize
 
 #: Name of the term that a blend takes from the fused list.
@@ -157,17 +160,19 @@ class ShownDocuments(PlainTable):
 
 
 def list_top_documents(
-    system: System, runs: AlignedRuns, tops: Sequence[TopRows]
+    system: System, runs: AlignedRuns, tops: Sequence[TopRows], measures: Sequence[Measure] = ()
 ) -> ShownDocuments:
     """The first documents of a system whose lists were collected.
 
     Args:
         system: Fitted, with its name.
         runs: Aligned runs.
-        tops: The first rows of its lists, in the order of its plain systems.
+        tops: The first rows of its lists, in the order of its plain systems in each block.
+        measures: What was measured when they were collected, on the same blocks.
     """
     pieces = []
-    for (_, plain, part), top in zip(plain_systems(system, runs), tops, strict=True):
+    blocks = (plain_systems(system, part) for _, part in query_blocks(runs, measures))
+    for (_, plain, part), top in zip(chain.from_iterable(blocks), tops, strict=True):
         view = plain.active_runs(part)
         pieces.append((view, top, list_contributions(plain, view, top.rows)))
     labels, terms = _join_terms([parts for _, _, parts in pieces])

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.checks.completion_bounds import find_system_bounds
+from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import UnknownKeyError, UnknownNameError
 from fusion_bench.evaluation.assessment import assess_system
@@ -34,6 +36,8 @@ from fusion_bench.evaluation.details.report_details import (
 from fusion_bench.evaluation.details.top_documents import list_top_documents
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.measures import parse_measure
+from fusion_bench.ranking import system_scores
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import estimate_mean
@@ -215,6 +219,33 @@ def test_top_documents_are_the_beginnings_of_the_lists(case: Case, config: dict[
     np.testing.assert_allclose(np.nansum(top.terms, axis=0), top.scores, rtol=1e-12, atol=1e-12)
     unjudged = [sum(grade is None for q, *_, grade in expected if q == query) for query in QUERIES]
     assert collected.unjudged["s"].tolist() == unjudged
+
+
+def describe_all(config: dict[str, Any]) -> str:
+    """Everything that is measured and collected of one system, as JSON."""
+    system, measures = make_system(config), [MEASURE, parse_measure("AP")]
+    runs, collected = collect(make_case(5), config)
+    assessed = assess_system(system, runs, measures)
+    unjudged = [assessed.unjudged, *measure_unjudged(system, runs, measures[:1])]
+    bounds = [*assessed.bounds, *find_system_bounds(system, runs, measures)]
+    records = [assessed.ties, *unjudged, *filter(None, bounds)]
+    top = list_top_documents(system, runs, collected.tops["s"])
+    ranks = make_relevant_ranks(runs, collected.relevant, collected.ranks)
+    tables = [assessed.values, *map(vars, records), top.to_dict(), ranks.to_dict()]
+    # A sum over a wider table may be rounded otherwise.
+    return json.dumps([*tables, collected.unjudged], default=lambda a: np.round(a, 12).tolist())
+
+
+@pytest.mark.parametrize("config", SYSTEMS, ids=str)
+def test_a_large_collection_is_measured_block_by_block(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = describe_all(config)
+    for name in ("DEFAULT_LIMITS", "UNCACHED"):
+        monkeypatch.setattr(system_scores, name, system_scores.ShardLimits(candidates=1))
+    blocks = [*system_scores.query_blocks(make_case(5).align(), [MEASURE])]
+    assert [first for first, _ in blocks] == [0, 1, 4]
+    assert describe_all(config) == whole
 
 
 def test_a_part_of_the_queries_keeps_its_rows() -> None:

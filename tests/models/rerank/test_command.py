@@ -405,7 +405,7 @@ def test_retries_are_counted_and_not_printed(root: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "fusion_bench", "rerank", *options],
         cwd=root,
-        env=os.environ | {"COHERE_API_KEY": "key"},
+        env=os.environ | {"COHERE_API_KEY": "a-long-key"},
         capture_output=True,
         text=True,
         check=False,
