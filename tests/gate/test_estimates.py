@@ -5,8 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-
-from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.estimates import (
     CheckEstimates,
     CheckRepeats,
@@ -15,6 +13,8 @@ from fusion_bench.gate.estimates import (
     estimate_check,
     p_at_least,
 )
+
+from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.stats.intervals import MeanEstimate, t_quantile
 from fusion_bench.stats.repeat_variance import RepeatSpread, RepeatTerm
 from tests.stats.samples import binomial_bounds

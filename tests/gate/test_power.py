@@ -4,13 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fusion_bench.gate.power import compute_power
+from fusion_bench.gate.self_test.error_rates import check_power
 from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.page import power_warning
-from fusion_bench.gate.power import compute_power
-from fusion_bench.gate.self_test.error_rates import check_power
 from fusion_bench.gate.verdict import CheckResult
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import estimate_mean, t_quantile

@@ -6,12 +6,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 
 from fusion_bench.cli import main
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.self_test import error_rates as self_test
 from fusion_bench.gate.self_test import simulation
-from fusion_bench.gate.self_test.error_rates import SelfTestResult, measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.stats import intervals

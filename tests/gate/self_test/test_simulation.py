@@ -5,19 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-
-from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.estimates import CheckRepeats
-from fusion_bench.gate.self_test import error_rates as self_test
-from fusion_bench.gate.self_test import simulation
 from fusion_bench.gate.self_test.error_rates import SelfTestResult
-from fusion_bench.gate.self_test.page import build_self_test_page
 from fusion_bench.gate.self_test.simulation import (
     RepeatAlarms,
     measure_repeat_alarms,
     simulated_p_values,
 )
+
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.gate.checks import Check, run_checks
+from fusion_bench.gate.self_test import error_rates as self_test
+from fusion_bench.gate.self_test import simulation
+from fusion_bench.gate.self_test.page import build_self_test_page
 from fusion_bench.gate.verdict import CheckResult
 from fusion_bench.report.markdown import render_page
 from tests.gate.cases import gate_inputs
