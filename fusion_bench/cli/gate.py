@@ -39,7 +39,7 @@ class GateOptions(base.ExperimentOptions, CheckOptions, PageFileOptions, base.Pa
         commit: The commit that the change starts from: the same baseline there is trusted.
         reason: With --update or --anchor: why the values may change.
         self_test: Try the gate where the right answer is known.
-        runs: Simulated runs of the self-test. Default: 400.
+        runs: Simulated runs of the self-test. Default: 200.
         against: Other system of the self-test. Default: the experiment's baseline.
         comment: Write the text of a pull request's comment to FILE: verdict, numbers, bars.
         junit: File for JUnit XML.
@@ -247,7 +247,7 @@ def _run_self_test(options: GateOptions, out: Path) -> None:
 
     with options.open() as opened:
         inputs = GateInputs(*opened, options.allowed)
-        result = run_self_test(inputs, against=options.against, runs=options.runs or 400)
+        result = run_self_test(inputs, against=options.against, runs=options.runs or 200)
         page = build_self_test_page(result, f"Self-test of {name_experiment(inputs.source.path)}")
         paths = write_self_test(result, page, out)
     console.print_result(result, page, options, paths)

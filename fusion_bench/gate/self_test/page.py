@@ -20,7 +20,7 @@ RATES: tuple[Column[PassRate], ...] = (
 )
 RATE_NOTES = (
     f"Groups of queries are drawn with replacement, at most {MOST_GROUPS} in each run, and the "
-    "mean is moved to a true drop of exactly max_drop. Intervals: Clopper–Pearson, 95 % for all "
+    "mean is moved to a true drop of exactly max_drop. Intervals: Clopper–Pearson, 90 % for all "
     "rows together.",
 )
 CASES: tuple[Column[CaseOutcome], ...] = (
