@@ -112,13 +112,41 @@ def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Ite
         fusions = _compare_fusions(inputs, task, others)
         variants: dict[str, list[Check]] = {}
         for place, check in enumerate(own):
-            differing = _select_differing(fusions, place)
-            if len(differing) < ENOUGH_FUSIONS or all(map(_changes_few, differing.values())):
+            known = {name: each[place] for name, each in fusions.items()}
+            spread = find_spread(check, known)
+            if spread is None:
                 variants = variants or _compare_fusions(inputs, task, _vary_fusion(candidate))
-                differing |= _select_differing(variants, place)
-            errors = {name: standard_error(each) for name, each in differing.items()}
-            against = max(errors, key=errors.__getitem__, default="")
-            yield CheckSpread(check, against, errors.get(against, 0.0))
+                known |= {name: each[place] for name, each in variants.items()}
+                spread = find_spread(check, known, is_enough=True)
+            yield spread or CheckSpread(check, "", 0.0)
+
+
+def find_spread(
+    check: Check, fusions: Mapping[str, Check], *, is_enough: bool = False
+) -> CheckSpread | None:
+    """The spread of the guarded system around other fusions on one check.
+
+    Args:
+        check: The check.
+        fusions: By the name of another fusion, the same check against it.
+        is_enough: Whether few fusions, or small changes, tell enough.
+
+    Returns:
+        None where they do not: fewer than three fusions have other values, or each of them on
+        fewer than half of the queries; otherwise where none has.
+    """
+    changed = {
+        name: int(np.count_nonzero(each.difference))
+        for name, each in fusions.items()
+        if each.error is None
+    }
+    differing = [name for name, count in changed.items() if count]
+    has_large = any(2 * count >= len(check.baseline) for count in changed.values())
+    if not differing or not (is_enough or (len(differing) >= ENOUGH_FUSIONS and has_large)):
+        return None
+    errors = {name: standard_error(fusions[name]) for name in differing}
+    against = max(errors, key=errors.__getitem__)
+    return CheckSpread(check, against, errors[against])
 
 
 def _vary_fusion(system: System) -> list[System]:
@@ -153,21 +181,6 @@ def _compare_fusions(
         pair = PairedCollection(task, before, after)
         checks[system.name] = list(build_checks(inputs.policy, pair))
     return checks
-
-
-def _select_differing(fusions: Mapping[str, list[Check]], place: int) -> dict[str, Check]:
-    """By fusion, one of the checks where its values are not those of the guarded system."""
-    checks = {name: each[place] for name, each in fusions.items()}
-    return {
-        name: check
-        for name, check in checks.items()
-        if check.error is None and check.difference.any()
-    }
-
-
-def _changes_few(check: Check) -> bool:
-    """Whether fewer than half of the queries have another value."""
-    return bool(2 * np.count_nonzero(check.difference) < len(check.difference))
 
 
 def standard_error(check: Check) -> float:
