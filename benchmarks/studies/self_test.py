@@ -12,18 +12,18 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
-
-from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.system import System
-from fusion_bench.gate.checks import Check
-from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test.error_rates import (
     SelfTestResult,
     compare_two_systems,
     measure_error_rates,
     run_self_test,
 )
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.gate.checks import Check
+from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems

@@ -203,8 +203,8 @@ def _list_rules(
     return (
         ("better or worse", sidak_tail(systems, alpha), critical),
         ("ship", look_level(1, alpha), None),
-        ("alarm", alpha / checks, None),
-        ("pass on these queries", alpha, None),
+        ("regressed", alpha / (2 * checks), None),
+        ("pass", alpha, None),
     )
 
 

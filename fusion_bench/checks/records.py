@@ -244,7 +244,7 @@ class NearDuplicates(ReportRecord):
         links: Number of links by reason.
         is_too_large: Whether the largest holds more than a fifth of the queries, so that
             ``groups: auto`` refuses it.
-        withholds: Whether no ``ship`` and no plain ``pass`` is said before the dataset's groups
+        withholds: Whether no ``ship`` and no ``pass`` is said before the dataset's groups
             are declared or refused: a tenth of the queries or more are linked, and it does neither.
     """
 

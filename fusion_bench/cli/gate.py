@@ -38,8 +38,8 @@ class GateOptions(base.ExperimentOptions, CheckOptions, PageFileOptions, base.Pa
         anchor: The same, and sum up later losses from these values on.
         commit: The commit that the change starts from: the same baseline there is trusted.
         reason: With --update or --anchor: why the values may change.
-        self_test: Measure false alarms, power and false passes.
-        runs: Simulated runs of the self-test. Default: 2000.
+        self_test: Try the gate where the right answer is known.
+        runs: Simulated runs of the self-test. Default: 200.
         against: Other system of the self-test. Default: the experiment's baseline.
         comment: Write the text of a pull request's comment to FILE: verdict, numbers, bars.
         junit: File for JUnit XML.
@@ -213,13 +213,14 @@ def _update_baseline(options: GateOptions, path: Path) -> None:
 def _list_update_warnings(inputs: GateInputs, new: Baseline) -> list[str]:
     from fusion_bench.checks.collection_warnings import warn_v2
     from fusion_bench.gate.inputs import find_update_warnings, lint_candidate
-    from fusion_bench.gate.self_test.error_rates import check_power
+    from fusion_bench.gate.tolerances import warn_of_low_limits
     from fusion_bench.report.data_warnings import lint_lines
 
     texts = [each.text for each in warn_v2({"the baseline": new.v2_enabled})]
     lines = lint_lines(lint_candidate(inputs))
     texts += [line.text for line in lines if line.tone == "warning"]
-    return [*find_update_warnings(inputs), *texts, *check_power(inputs)]
+    texts += inputs.policy.ended_keys
+    return [*find_update_warnings(inputs), *texts, *warn_of_low_limits(inputs, new)]
 
 
 def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
@@ -231,6 +232,8 @@ def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
         whole = replace(options, verbose=not options.quiet)
         console.print_result(last, build_update_page(new), whole)
     console.echo(f"Written: {path}: {new.system}, update {number}: {last.reason}")
+    for drop in new.max_drops:
+        console.echo(f"  max_drop: auto: {drop.description}")
     if number == 1:
         for collection, means in last.means.items():
             values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
@@ -239,12 +242,12 @@ def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
 
 def _run_self_test(options: GateOptions, out: Path) -> None:
     from fusion_bench.gate.inputs import GateInputs
-    from fusion_bench.gate.self_test.error_rates import run_self_test
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
+    from fusion_bench.gate.self_test.trial import run_self_test
 
     with options.open() as opened:
         inputs = GateInputs(*opened, options.allowed)
-        result = run_self_test(inputs, against=options.against, runs=options.runs or 2000)
+        result = run_self_test(inputs, against=options.against, runs=options.runs or 200)
         page = build_self_test_page(result, f"Self-test of {name_experiment(inputs.source.path)}")
         paths = write_self_test(result, page, out)
     console.print_result(result, page, options, paths)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
@@ -68,7 +68,9 @@ class StoredRecord(DeferredModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Model:
+def read_stored(
+    path: Path, model: type[Model], *, what: str, remedy: str, older: Collection[int] = ()
+) -> Model:
     """Read a JSON file that holds one record.
 
     A number is a finite number, and neither ``true`` nor a text.
@@ -78,6 +80,7 @@ def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Mo
         model: Its fields ``format`` and ``format_version`` have by default what is read.
         what: What the file is, such as ``report``.
         remedy: What to do about a file that cannot be used.
+        older: Further versions of the format that the model reads.
 
     Raises:
         DataError: No such file, not JSON, not such a record, a format that this version does not
@@ -93,7 +96,7 @@ def read_stored(path: Path, model: type[Model], *, what: str, remedy: str) -> Mo
     known = {key: model.model_fields[key].default for key in ("format", "format_version")}
     if not isinstance(data, dict) or data.get("format") != known["format"]:
         raise DataError(f"{path}: not a {what} of fusion-bench (no 'format': '{known['format']}')")
-    if data.get("format_version") != known["format_version"]:
+    if data.get("format_version") not in {known["format_version"], *older}:
         raise DataError(
             f"{path}: {what} format {data.get('format_version')!r}, and this version reads format "
             f"{known['format_version']}: {remedy}"

@@ -382,39 +382,53 @@ SEPARATOR: Final = ": "
 Slices: TypeAlias = Annotated[UniqueNames, BeforeValidator(_name_slices)]
 
 
+#: A tolerance that an update of the baseline computes from the queries.
+AUTO: Final = "auto"
+
+
+def _refuse_other_text(value: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+    """The value.
+
+    Raises:
+        ValueError: A text other than ``auto``.
+    """
+    if isinstance(value, str) and value != AUTO:
+        raise ValueError(f"a number, at least 0, or {AUTO} is needed, given {value!r}")
+    return value
+
+
 class Tolerance(StrictModel):
     """How much one measure may fall.
 
     Attributes:
         max_drop: m, in the unit of the measure: a mean that falls by no more is no regression.
+            ``auto`` = the smallest drop that the queries can decide, which an update of the
+            baseline computes for each check.
         max_drop_since_anchor: The same for all changes since the anchor together; by default 2m.
         slices: Slices that are checked on their own, instead of the policy's; as there.
     """
 
-    max_drop: Annotated[float, Field(ge=0)]
+    max_drop: Annotated[
+        Annotated[float, Field(ge=0)] | Literal["auto"], BeforeValidator(_refuse_other_text)
+    ] = AUTO
     max_drop_since_anchor: Annotated[float, Field(ge=0)] | None = None
     slices: Slices | None = None
 
     @model_validator(mode="after")
     def _check_order(self) -> Tolerance:
-        if self.since_anchor < self.max_drop:
+        limit = self.max_drop_since_anchor
+        if limit is not None and self.max_drop != AUTO and limit < self.max_drop:
             raise ValueError(
                 f"max_drop_since_anchor: at least max_drop, {self.max_drop:g}, is needed, given "
-                f"{self.since_anchor:g}"
+                f"{limit:g}"
             )
         return self
 
     @property
-    def since_anchor(self) -> float:
-        """The tolerance of all changes since the anchor together."""
-        limit = self.max_drop_since_anchor
-        return 2 * self.max_drop if limit is None else limit
-
-    @property
     def stated_limits(self) -> dict[str, float]:
-        """Name → value of each limit that the experiment states."""
+        """Name → value of each limit that the experiment states as a number."""
         limits = {
-            "max_drop": self.max_drop,
+            "max_drop": None if self.max_drop == AUTO else self.max_drop,
             "max_drop_since_anchor": self.max_drop_since_anchor,
         }
         return {name: limit for name, limit in limits.items() if limit is not None}
@@ -424,10 +438,11 @@ class CandidateBudget(StrictModel):
     """The level is shared by several candidates.
 
     Attributes:
-        max: Different candidates that may be checked between two updates of the baseline.
+        max: Different candidates that may be checked between two updates of the baseline. Each
+            needs more draws; for more than 100 they do not fit into memory.
     """
 
-    max: Annotated[int, Field(ge=1, le=10_000)]
+    max: Annotated[int, Field(ge=1, le=100)]
 
 
 def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -497,6 +512,14 @@ class Golden(StrictModel):
     dataset: str | None = None
 
 
+#: Keys of earlier versions, which have no effect → what became of them.
+ENDED_KEYS: Final = {
+    "fell": "gate.fell has no effect: a drop that is shown is called regressed, and it blocks",
+    "small_changes": "gate.small_changes has no effect: pass on these queries is called pass, and "
+    "each check prints which losses may be unseen",
+}
+
+
 class GatePolicy(StrictModel):
     """The policy of a gate; ``{MEASURE: {max_drop: M}, …}`` is short for ``{checks: …}``.
 
@@ -506,8 +529,8 @@ class GatePolicy(StrictModel):
         checks: Tolerance by measure; each is checked on all queries, and on every slice.
         slices: Slices that every measure is checked on as well: query types, or values of
             another field as ``{intent: meta}``, which is stored as ``intent: meta``.
-        small_changes: What ``pass on these queries`` does: ``pass``, or ``block`` with exit code 3.
-        fell: What ``fell`` does: ``block`` with exit code 1, or ``warn``.
+        small_changes: Of earlier versions; without effect, see :attr:`ended_keys`.
+        fell: Likewise.
         inconclusive: What ``inconclusive`` does: ``block`` with exit code 3, or ``warn``.
         candidates: Shares the level among several candidates since the last update; None = every
             candidate is checked at the full level. ``always_valid: {runs: R}`` is the same.
@@ -528,8 +551,8 @@ class GatePolicy(StrictModel):
         BeforeValidator(_refuse_repeats),
     ]
     slices: Slices = ()
-    small_changes: Literal["pass", "block"] = "pass"
-    fell: BlockOrWarn = "block"
+    small_changes: Annotated[Literal["pass", "block"] | None, Field(exclude=True)] = None
+    fell: Annotated[BlockOrWarn | None, Field(exclude=True)] = None
     inconclusive: Annotated[BlockOrWarn, BeforeValidator(_refuse_old_values)] = "block"
     candidates: CandidateBudget | None = None
     guards: tuple[Guard, ...] = ()
@@ -546,6 +569,11 @@ class GatePolicy(StrictModel):
         if isinstance(data, Mapping) and data and not any(key in cls.model_fields for key in data):
             return {"checks": data}
         return data
+
+    @property
+    def ended_keys(self) -> tuple[str, ...]:
+        """What became of the keys of earlier versions that the policy has, a sentence each."""
+        return tuple(text for key, text in ENDED_KEYS.items() if getattr(self, key) is not None)
 
     @property
     def measures(self) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ Format history:
     4   ``anchor``; the statuses of today
     5   ``seed``; an update has ``policy_changes``; digests of the queries field by field
     6   ``ledger``
+    7   ``max_drops``; the statuses of today. Files of version 6 are read, too
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedDifference, UnjudgedEvidence, compare_unjudged
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.gate.verdict import ALPHA, CheckOutcome, CheckResult
+from fusion_bench.gate.verdict import ALPHA, CheckOutcome, CheckResult, check_name
 from fusion_bench.stats.comparison import name_kind
 from fusion_bench.util.digests import digest_json
 
@@ -427,6 +428,32 @@ class Anchor(StoredRecord):
         return {record.collection: record for record in self.collections}
 
 
+class SealedDrop(StoredRecord):
+    """What ``max_drop: auto`` stands for in one check.
+
+    Attributes:
+        collection: The dataset.
+        slice: A query type, or ``field: value``; None = all queries.
+        measure: Its name.
+        max_drop: m.
+        reason: Why it is this drop.
+    """
+
+    collection: str
+    slice: str | None
+    measure: str
+    max_drop: float
+    reason: str
+
+    @property
+    def description(self) -> str:
+        """The check, its drop, and why it is this one."""
+        return (
+            f"{check_name(self.collection, self.slice, self.measure)} {self.max_drop:g} "
+            f"({self.reason})"
+        )
+
+
 class LedgerLine(StoredRecord):
     """A line of the ledger of checked candidates, which a record relies on.
 
@@ -456,13 +483,15 @@ class Baseline(StoredRecord):
         collections: One record a collection.
         anchor: The values of the first baseline, or of the last one that was blessed.
         history: Every update, the oldest first.
+        max_drops: What ``max_drop: auto`` stands for in each check; left out where the policy
+            states all drops.
         ledger: The line of this update in the ledger of checked candidates; left out where
             candidates are not counted.
         checksum: SHA-256 of all other keys: a file edited by hand is refused.
     """
 
     format: Literal["fusion-bench-baseline"] = "fusion-bench-baseline"
-    format_version: int = 6
+    format_version: int = 7
     engine: int
     experiment: str
     system: str
@@ -474,6 +503,7 @@ class Baseline(StoredRecord):
     collections: tuple[CollectionBaseline, ...]
     anchor: Anchor
     history: Annotated[tuple[BaselineUpdate, ...], Field(min_length=1)]
+    max_drops: tuple[SealedDrop, ...] = Field(default=(), json_schema_extra={OPTIONAL: True})
     ledger: LedgerLine | None = Field(default=None, json_schema_extra={OPTIONAL: True})
     checksum: str = ""
 
@@ -481,6 +511,11 @@ class Baseline(StoredRecord):
     def by_collection(self) -> dict[str, CollectionBaseline]:
         """The records by the name of the collection."""
         return {record.collection: record for record in self.collections}
+
+    def drops_of(self, collection: str) -> dict[tuple[str | None, str], float]:
+        """By slice and measure, what ``max_drop: auto`` stands for on one collection."""
+        sealed = (each for each in self.max_drops if each.collection == collection)
+        return {(each.slice, each.measure): each.max_drop for each in sealed}
 
     @property
     def is_anchor(self) -> bool:
@@ -495,14 +530,16 @@ class Baseline(StoredRecord):
     @property
     def contents(self) -> dict[str, Any]:
         """What an update can change: everything but history, anchor and ledger."""
-        return self.model_dump(mode="json", exclude={"history", "anchor", "ledger", "checksum"})
+        kept = {"format_version", "history", "anchor", "ledger", "checksum"}
+        return self.model_dump(mode="json", exclude=kept)
 
     @property
     def stored_data(self) -> dict[str, Any]:
-        """What its file holds; an empty ``where``, no ``unjudged`` and one repeat are left out."""
+        """What its file holds, without the optional keys that hold nothing."""
         data = self.model_dump(mode="json")
-        if self.ledger is None:
-            del data["ledger"]
+        for key in ("max_drops", "ledger"):
+            if not data[key]:
+                del data[key]
         for collection in (*data["collections"], *data["anchor"]["collections"]):
             for key in ("where", "unjudged", "trials", "groups"):
                 if not collection[key]:

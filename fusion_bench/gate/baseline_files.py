@@ -37,6 +37,8 @@ from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.digests import digest_json, digest_line, find_gap, follow_lines
 from fusion_bench.util.files import append_whole, baseline_path, explain_error, read_regular_text
 
+#: Earlier versions of the format that are read.
+OLDER_VERSIONS: Final = (6,)
 #: Parts that every collection is loaded from.
 REQUIRED_DIGESTS: Final = ("qrels",)
 
@@ -174,8 +176,9 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
     remedy = f"{'' if is_older else 'move it away and '}write a new one: {command}"
     if not path.exists():
         return None
-    baseline = read_stored(path, Baseline, what="baseline", remedy=remedy)
-    if baseline != baseline.with_checksum():
+    baseline = read_stored(path, Baseline, what="baseline", remedy=remedy, older=OLDER_VERSIONS)
+    data = json.loads(read_regular_text(path))  # an earlier version has its own words
+    if data.pop("checksum", "") != digest_json(data):
         raise DataError(
             f"{path}: edited since it was written (its checksum does not match): restore it, or "
             f"{remedy}"
@@ -183,7 +186,8 @@ def read_baseline(path: Path, experiment: Path | None = None) -> Baseline | None
     problem = next(_find_inconsistencies(baseline), None)
     if problem is not None:
         raise DataError(f"{path}: {problem}: restore it, or {remedy}")
-    return baseline
+    newest = Baseline.model_fields["format_version"].default
+    return baseline.model_copy(update={"format_version": newest})
 
 
 def list_plugins(baseline: Baseline | None) -> frozenset[str]:
@@ -195,16 +199,16 @@ def list_plugins(baseline: Baseline | None) -> frozenset[str]:
 
 
 def is_older_format(path: Path) -> bool:
-    """Whether a file is a baseline that an earlier version wrote."""
+    """Whether a file is a baseline of a version that is not read."""
     try:
         data = json.loads(read_regular_text(path))
     except (OSError, ValueError, RecursionError):
         return False
-    fields = Baseline.model_fields
-    if not isinstance(data, dict) or data.get("format") != fields["format"].default:
+    name = Baseline.model_fields["format"].default
+    if not isinstance(data, dict) or data.get("format") != name:
         return False
     version = data.get("format_version")
-    return isinstance(version, int) and version < fields["format_version"].default
+    return isinstance(version, int) and version < min(OLDER_VERSIONS)
 
 
 class CheckedCandidate(StoredRecord):

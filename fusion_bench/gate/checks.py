@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedDifference
+from fusion_bench.config.json_records import none_if_nan
+from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.settings import GatePolicy, split_slice
+from fusion_bench.experiment.settings import AUTO, GatePolicy, split_slice
 from fusion_bench.gate import verdict
 from fusion_bench.gate.baseline import CollectionBaseline, PairedUnjudged
-from fusion_bench.gate.estimates import (
-    CheckEstimates,
-    CheckRepeats,
-    SingleRule,
-    compute_repeat_power,
-    describe_repeats,
-    estimate_check,
-)
-from fusion_bench.gate.power import RulePower, compute_power
+from fusion_bench.gate.repeats import CheckRepeats
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.corrections import adjust_holm, default_resamples, randomization_p_values
-from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.stats.repeat_variance import RepeatTerm
+from fusion_bench.stats.inference import (
+    PairedRow,
+    RowInference,
+    infer_family,
+    repeat_variance,
+)
+from fusion_bench.stats.intervals import POWER, betting_bound, exact_mean
+from fusion_bench.stats.power import SampleSize, estimate_spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,10 +42,11 @@ class Check:
         max_drop: The tolerance.
         baseline: Shape (Q,): values of the baseline.
         candidate: Shape (Q,): values of the candidate for the same queries.
-        groups: Shape (Q,): codes of the groups.
+        keys: The group id of each query; its own id without groups.
         reference: What ``baseline`` holds: the baseline's values, or those of its anchor.
         unjudged: What unjudged documents could change in the difference; None = nothing.
         bounds: What they could make of the candidate's mean; None = not known.
+        is_auto: The policy says ``max_drop: auto``.
         repeats: The values of each repeat, of which those above are the means; None = one a side.
     """
 
@@ -54,10 +56,11 @@ class Check:
     max_drop: float
     baseline: FloatArray
     candidate: FloatArray
-    groups: IntArray
+    keys: tuple[str, ...]
     reference: verdict.Reference = "baseline"
     unjudged: UnjudgedDifference | None = None
     bounds: CompletionBounds | None = None
+    is_auto: bool = False
     repeats: CheckRepeats | None = None
 
     @property
@@ -81,10 +84,16 @@ class Check:
         """(Q,): candidate − baseline, float noise set to 0."""
         return paired_difference(self.candidate, self.baseline)
 
-    @cached_property
-    def repeat_terms(self) -> tuple[RepeatTerm, ...]:
-        """What repeats add to the variance of the mean difference."""
-        return () if self.repeats is None else self.repeats.make_terms(self.groups)
+    @property
+    def groups(self) -> IntArray:
+        """(Q,): codes of the groups."""
+        return number_by_appearance(self.keys)[0]
+
+    @property
+    def row(self) -> PairedRow:
+        """What the inference needs of it."""
+        repeats = () if self.repeats is None else self.repeats.means
+        return PairedRow(self.difference, self.keys, repeats)
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,6 +107,7 @@ class PairedCollection:
         unjudged: What unjudged documents could change; None with complete judgments.
         repeats: By measure, the values of each repeat, of which the others are the means; a measure
             with one a side is left out.
+        max_drops: By slice and measure, what ``max_drop: auto`` stands for; 0 where it is left out.
         record: The candidate's record, with these values; None = it has none.
     """
 
@@ -106,31 +116,47 @@ class PairedCollection:
     after: Mapping[str, FloatArray]
     unjudged: PairedUnjudged | None = None
     repeats: Mapping[str, CheckRepeats] = field(default_factory=dict)
+    max_drops: Mapping[tuple[str | None, str], float] = field(default_factory=dict)
     record: CollectionBaseline | None = None
 
 
-def build_checks(policy: GatePolicy, pair: PairedCollection) -> Iterator[Check]:
-    """Every check of a policy on one collection: measure × slice."""
-    task, before, after, unjudged = pair.task, pair.before, pair.after, pair.unjudged
+def build_checks(
+    policy: GatePolicy, pair: PairedCollection, reference: verdict.Reference = "baseline"
+) -> Iterator[Check]:
+    """Every check of a policy on one collection: measure × slice.
+
+    Args:
+        policy: What is checked.
+        pair: The values.
+        reference: What its ``before`` holds. A measure that the anchor lacks is not checked.
+    """
+    task, before, unjudged = pair.task, pair.before, pair.unjudged
     # The policy's measures begin with those of the checks.
-    for (name, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
-        repeats = pair.repeats.get(measure.name)
-        for slice_name in policy.slices_of(name):
+    for (key, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
+        name = measure.name
+        if reference == "anchor" and name not in before:
+            continue
+        repeats = pair.repeats.get(name)
+        for slice_name in policy.slices_of(key):
             keep = _queries_in(task, slice_name)
+            sealed = pair.max_drops.get((slice_name, name), 0.0)
+            max_drop = sealed if tolerance.max_drop == AUTO else tolerance.max_drop
+            if reference == "anchor":
+                stated = tolerance.max_drop_since_anchor
+                max_drop = 2 * max_drop if stated is None else stated
+            evidence = unjudged if keep.any() else None
             yield Check(
                 collection=task.dataset.name,
                 slice=slice_name,
-                measure=measure.name,
-                max_drop=tolerance.max_drop,
-                baseline=before[measure.name][keep],
-                candidate=after[measure.name][keep],
-                groups=task.groups[keep],
-                unjudged=unjudged.compare(measure.name, keep)
-                if unjudged is not None and keep.any()
-                else None,
-                bounds=unjudged.candidate.select_bounds(measure.name, keep)
-                if unjudged is not None and keep.any()
-                else None,
+                measure=name,
+                max_drop=max_drop,
+                baseline=before[name][keep],
+                candidate=pair.after[name][keep],
+                keys=tuple(compress(task.runs.groups, keep.tolist())),
+                reference=reference,
+                unjudged=None if evidence is None else evidence.compare(name, keep),
+                bounds=None if evidence is None else evidence.candidate.select_bounds(name, keep),
+                is_auto=tolerance.max_drop == AUTO,
                 repeats=repeats and repeats.select_queries(keep),
             )
 
@@ -144,87 +170,27 @@ def _queries_in(task: EvaluationSet, slice_name: str | None) -> BoolArray:
 
 
 def run_checks(
-    checks: Sequence[Check], *, runs: int = 1, resamples: int | None = None, seed: int = 0
+    checks: Sequence[Check], *, runs: int = 1, seed: int = 0
 ) -> tuple[verdict.CheckResult, ...]:
-    """Run every check; all of them are one family of Holm's correction.
+    """Run every check; all of them are one family.
 
-    A check with an error stays in the family with p = 1, so that it changes no other p-value.
+    A check with an error stays outside of the family: no run with an error passes.
 
     Args:
         checks: The checks.
         runs: R: every decision is taken at α/R, so that α holds over R different candidates.
-        resamples: Resamples of the sign-flip test; max(10,000, 200 × checks × R) by default.
-        seed: Seed of the random signs; the power uses the next one.
+        seed: Of the draws.
 
     Returns:
         One record a check, in their order.
     """
-    if not checks:
-        return ()
-    resamples = resamples or default_resamples(len(checks) * runs)
-    statistics = [_estimate(check, runs) for check in checks]
-    p_fell = np.ones(len(checks))
-    power: dict[int, RulePower] = {}
-    levels = {"level": verdict.ALPHA / (len(checks) * runs), "bound_level": verdict.ALPHA / runs}
-    for members in _group_by_queries(checks):
-        rows = np.stack([checks[i].difference for i in members])
-        groups = checks[members[0]].groups
-        p_fell[members] = randomization_p_values(
-            rows, groups, resamples=resamples, seed=seed, alternative="less"
-        )
-        plain = [n for n, i in enumerate(members) if not checks[i].repeat_terms]
-        max_drops = [checks[members[n]].max_drop for n in plain]
-        if plain:
-            plain_power = compute_power(rows[plain], groups, max_drops, **levels, seed=seed + 1)
-            power |= zip([members[n] for n in plain], plain_power, strict=True)
-    for i, (check, estimates) in enumerate(zip(checks, statistics, strict=True)):
-        if estimates is not None and check.repeat_terms:
-            p_fell[i] = max(p_fell[i], estimates.p_at_zero)
-            power[i] = compute_repeat_power(estimates, check.max_drop, **levels)
-    p_regressed = np.array([1.0 if each is None else each.p_regressed for each in statistics])
-    p_values = {"p": p_fell} | {
-        name: np.minimum(1, runs * adjust_holm(p))
-        for name, p in (("p_fell", p_fell), ("p_regressed", p_regressed))
-    }
-    rules = (SingleRule(check.max_drop, len(checks), runs, seed) for check in checks)
+    alpha = verdict.ALPHA / runs
+    family = [check.row for check in checks if check.error is None]
+    rows = iter(infer_family(family, seed=seed, alpha=alpha))
     return tuple(
-        _describe(check)
-        if estimates is None
-        else _build_result(
-            check, estimates, {name: float(p[i]) for name, p in p_values.items()}, power[i], rule
-        )
-        for i, (check, estimates, rule) in enumerate(zip(checks, statistics, rules, strict=True))
+        _describe(check) if check.error is not None else _build_result(check, next(rows), alpha)
+        for check in checks
     )
-
-
-def _group_by_queries(checks: Sequence[Check]) -> list[list[int]]:
-    """Indices of the checks that share their queries, and so can share their random signs."""
-    members: dict[tuple[str, str | None], list[int]] = {}
-    for i, check in enumerate(checks):
-        if check.error is None:
-            members.setdefault((check.collection, check.slice), []).append(i)
-    return list(members.values())
-
-
-def _estimate(check: Check, runs: int) -> CheckEstimates | None:
-    """The estimates of a check; None with an error."""
-    if check.error is not None:
-        return None
-    return estimate_check(
-        check.difference,
-        check.groups,
-        check.repeat_terms,
-        max_drop=check.max_drop,
-        alpha=verdict.ALPHA / runs,
-    )
-
-
-def is_accepted(check: Check) -> bool:
-    """Whether a check is ``unchanged`` or passes, at least on these queries."""
-    estimates = _estimate(check, 1)
-    passes = estimates is not None and estimates.estimate.low > -check.max_drop
-    is_decided = decides_status("pass", check.unjudged, check.max_drop)
-    return not check.difference.any() or (passes and not is_decided)
 
 
 def decides_status(
@@ -233,9 +199,9 @@ def decides_status(
     """Whether unjudged documents decide a check that would end with this status."""
     if unjudged is None:
         return False
-    if status in {"pass", "pass on these queries"}:
+    if status == "pass":
         return unjudged.decides(1, max_drop, is_pass=True)
-    return status in verdict.ALARMS and unjudged.decides(-1, max_drop)
+    return status == "regressed" and unjudged.decides(-1, max_drop)
 
 
 def _describe(check: Check) -> verdict.CheckResult:
@@ -249,52 +215,76 @@ def _describe(check: Check) -> verdict.CheckResult:
         status="inconclusive",
         error=check.error,
         queries=len(check.baseline),
-        groups=len(np.unique(check.groups)),
+        groups=len(set(check.keys)),
         unjudged=check.unjudged and check.unjudged.record,
         bounds=check.bounds,
     )
 
 
-def _build_result(
-    check: Check,
-    estimates: CheckEstimates,
-    p_values: Mapping[str, float],
-    power: RulePower,
-    rule: SingleRule,
-) -> verdict.CheckResult:
-    difference, estimate = check.difference, estimates.estimate
+def _build_result(check: Check, row: RowInference, alpha: float) -> verdict.CheckResult:
+    difference, m = check.difference, check.max_drop
     changed = int((difference != 0).sum())
-    means = (check.baseline, check.candidate)
-    status = verdict.decide_status(
-        changed=changed,
-        mean=estimate.mean,
-        max_drop=check.max_drop,
-        t_bound=estimate.low,
-        betting_bound=estimates.betting_bound,
-        p_fell=p_values["p_fell"],
-        p_regressed=p_values["p_regressed"],
-    )
-    if decides_status(status, check.unjudged, check.max_drop):
+    status = verdict.decide_status(row, changed=changed, max_drop=m, alpha=alpha)
+    if decides_status(status, check.unjudged, m):
         status = "unjudged decide"
+    groups, variance = check.groups, float(difference.var(ddof=1)) if len(difference) > 1 else 0.0
+    is_known = variance > 0 and row.units > 1
     numbers = {
-        "sd": _nan_to_none(estimate.sd),
-        "t_bound": _nan_to_none(estimate.low),
-        "betting_bound": _nan_to_none(estimates.betting_bound),
-        "design_effect": estimate.design_effect,
-        **p_values,
         "status": status,
         "changed": changed,
         "losses": int((difference < 0).sum()),
         "baseline_mean": exact_mean(check.baseline),
         "candidate_mean": exact_mean(check.candidate),
-        "difference": estimate.mean,
-        **power.model_dump(exclude={"rejection_drops"}),
-        "needed": estimates.needed,
-        "trials": check.repeats
-        and describe_repeats(check.repeats, means, check.groups, estimate=estimate, rule=rule),
+        "difference": row.mean,
+        "standard_error": none_if_nan(row.error),
+        "design_effect": row.error**2 * len(difference) / variance if is_known else None,
+        "lower_end": _clip_end(row.lower_bound(alpha), check.measure),
+        "upper_end": _clip_end(row.high, check.measure),
+        "p": row.p,
+        "has_few_changes": changed > 0 and not row.is_drawn,
+        "unseen_loss": none_if_nan(row.mean - betting_bound(difference, groups, alpha=alpha)),
+        "needed": _find_needed(check, row, alpha),
+        "trials": check.repeats and check.repeats.describe(row.error),
     }
+    if row.is_drawn:
+        numbers |= {
+            "min_detectable_drop": find_detectable_drop(row, m),
+            "pass_rate": row.share_above(-m, 0.0, alpha),
+            "regressed_rate": row.share_shown_below(-m, 0.0),
+            "false_pass_rate": row.share_above(-m, -m, alpha),
+        }
     return _describe(check).model_copy(update=numbers)
 
 
-def _nan_to_none(value: float) -> float | None:
-    return None if np.isnan(value) else value
+def _clip_end(end: float, measure: str) -> float | None:
+    """An end of an interval, which stays where differences can be; None = there is none."""
+    limit = 1.0 if is_bounded(measure) else math.inf
+    clipped = min(max(end, -limit), limit)
+    return clipped if math.isfinite(clipped) else None
+
+
+def find_detectable_drop(row: RowInference, max_drop: float) -> float | None:
+    """The true drop that ends in ``regressed`` in 80 % of the draws; None = in none.
+
+    A draw that lies by s* off the truth is ``regressed`` where its mean is below −m, and the upper
+    end of its interval below 0.
+
+    Args:
+        row: A difference that draws decide.
+        max_drop: m.
+    """
+    widths = np.hypot(row.critical[1] * row.errors, row.repeat_width)
+    # What repeats add to the spread of the mean, draws of queries do not have.
+    stretch = math.hypot(1, math.sqrt(repeat_variance(row.repeats)) / row.error)
+    drops = stretch * row.shifts + np.maximum(widths, max_drop)
+    drop = float(np.quantile(drops, POWER, method="higher"))
+    return drop if math.isfinite(drop) else None
+
+
+def _find_needed(check: Check, row: RowInference, alpha: float) -> SampleSize | None:
+    """Queries that a pass needs; None where repeats add variance: queries alone may not suffice."""
+    critical, repeat_width = row.one_sided(alpha)
+    if not (check.max_drop > 0 and row.error > 0 and math.isfinite(critical)) or repeat_width > 0:
+        return None
+    spread = estimate_spread(check.difference, check.groups)
+    return spread.needed_queries(check.max_drop, critical) if spread.freedom else None

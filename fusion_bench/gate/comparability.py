@@ -13,14 +13,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
 
 from fusion_bench._version import ENGINE
-from fusion_bench.experiment.settings import GatePolicy, Golden, Guard, Tolerance
+from fusion_bench.experiment.settings import AUTO, GatePolicy, Golden, Guard, Tolerance
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
     ListChange,
     PolicyChange,
     PolicyEffect,
+    SealedDrop,
 )
+from fusion_bench.gate.verdict import check_name
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.util.formatting import pluralize
 
@@ -149,8 +151,6 @@ def find_changes(before: object, after: object, path: str = "") -> dict[str, tup
 Bound = TypeVar("Bound", Guard, Golden)
 #: Key → its values, the strictest last.
 ORDERED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
-    "small_changes": ("pass", "block"),
-    "fell": ("warn", "block"),
     "inconclusive": ("warn", "block"),
     "lists": ("compare", "refuse"),
     "unreproduced": ("accept", "block"),
@@ -160,19 +160,20 @@ ORDERED_VALUES: Final[Mapping[str, tuple[str, ...]]] = {
 
 def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyChange]:
     """What differs between two policies, key by key; nothing where both check the same."""
-    # All checks are one family of Holm's correction: more of them lower the power of each.
+    # All checks are one family: more of them lower the power of each.
     addition: PolicyEffect = "stricter" if after.inconclusive == "block" else "other"
     for name in dict.fromkeys([*before.checks, *after.checks]):
         old, new = before.checks.get(name), after.checks.get(name)
         if old is None or new is None:
-            effect = addition if old is None else "looser"
+            effect = _find_addition(new, addition) if old is None else "looser"
             yield PolicyChange(
                 path=f"checks.{name}", before=_dump(old), after=_dump(new), effect=effect
             )
         else:
             yield from _compare_tolerances(f"checks.{name}", old, new)
             slices = (before.slices_of(name)[1:], after.slices_of(name)[1:])
-            yield from _compare_slices(f"checks.{name}.slices", slices, addition)
+            path = f"checks.{name}.slices"
+            yield from _compare_slices(path, slices, _find_addition(new, addition))
     for key, values in ORDERED_VALUES.items():
         first, second = getattr(before, key), getattr(after, key)
         if first != second:
@@ -191,14 +192,42 @@ def _dump(tolerance: Tolerance | None) -> dict[str, Any] | None:
     return None if tolerance is None else tolerance.model_dump(mode="json", exclude_none=True)
 
 
+def _find_addition(tolerance: Tolerance | None, effect: PolicyEffect) -> PolicyEffect:
+    """What one more check does; with ``max_drop: auto`` only an update can compute its drop."""
+    return "other" if tolerance is not None and tolerance.max_drop == AUTO else effect
+
+
 def _compare_tolerances(path: str, old: Tolerance, new: Tolerance) -> Iterator[PolicyChange]:
-    limits = {"max_drop": (old.max_drop, new.max_drop)}
-    if old.max_drop_since_anchor is not None or new.max_drop_since_anchor is not None:
-        limits["max_drop_since_anchor"] = (old.since_anchor, new.since_anchor)
+    limits: dict[str, tuple[Any, Any]] = {"max_drop": (old.max_drop, new.max_drop)}
+    stated = [each.max_drop_since_anchor for each in (old, new)]
+    if stated != [None, None]:
+        # By default twice max_drop: as a text, twice auto.
+        first, second = (
+            (AUTO if each.max_drop == AUTO else 2 * each.max_drop) if limit is None else limit
+            for each, limit in zip((old, new), stated, strict=True)
+        )
+        limits["max_drop_since_anchor"] = (first, second)
     for key, (first, second) in limits.items():
         if first != second:
-            effect: PolicyEffect = "looser" if second > first else "stricter"
+            effect: PolicyEffect = "other"
+            if AUTO not in {first, second}:
+                effect = "looser" if second > first else "stricter"
             yield PolicyChange(path=f"{path}.{key}", before=first, after=second, effect=effect)
+
+
+def compare_drops(
+    before: Iterable[SealedDrop], after: Iterable[SealedDrop]
+) -> Iterator[PolicyChange]:
+    """What ``max_drop: auto`` stands for now, where it stood for another drop before."""
+    known = {(each.collection, each.slice, each.measure): each.max_drop for each in before}
+    for each in after:
+        old = known.get((each.collection, each.slice, each.measure))
+        if old is not None and old != each.max_drop:
+            name = check_name(each.collection, each.slice, each.measure)
+            effect: PolicyEffect = "looser" if each.max_drop > old else "stricter"
+            yield PolicyChange(
+                path=f"max_drop: auto of {name}", before=old, after=each.max_drop, effect=effect
+            )
 
 
 def _compare_slices(

@@ -8,7 +8,6 @@ ones with a reason.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from math import isclose
 
 import numpy as np
@@ -28,13 +27,13 @@ from fusion_bench.gate.baseline import (
     PairedUnjudged,
     QueryRegression,
 )
-from fusion_bench.gate.checks import Check, PairedCollection, build_checks, is_accepted, run_checks
+from fusion_bench.gate.checks import Check, PairedCollection, build_checks, run_checks
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities
-from fusion_bench.gate.estimates import CheckRepeats
 from fusion_bench.gate.inputs import GateInputs, describe_collection
+from fusion_bench.gate.repeats import CheckRepeats
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import (
-    ALARMS,
+    ACCEPTED,
     CheckResult,
     CheckStatus,
     GoldenResult,
@@ -44,7 +43,7 @@ from fusion_bench.gate.verdict import (
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.ranking.plain_systems import fit_repeats
-from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import NOISE
 
 #: Relevant documents of one query in the verdict, by their best rank before or after.
 MAX_DOCUMENTS = 20
@@ -236,33 +235,20 @@ def find_anchor_breaks(
     return find_incompatibilities(kept, ties, common, held_out)
 
 
-def anchor_checks(
-    policy: GatePolicy, task: EvaluationSet, anchor: CollectionBaseline, new: CollectionBaseline
-) -> Iterator[Check]:
-    """Every check of a policy on one collection against the anchor.
+def pair_records(
+    task: EvaluationSet,
+    old: CollectionBaseline,
+    new: CollectionBaseline,
+    max_drops: Mapping[tuple[str | None, str], float],
+) -> PairedCollection:
+    """The values of two records of a collection, in the order of the new one.
 
     Args:
-        policy: What is checked; the tolerance is ``max_drop_since_anchor``.
         task: The collection.
-        anchor: The anchor's values; a measure that it lacks is not checked.
-        new: The candidate's values.
+        old: The baseline's record, or the anchor's.
+        new: The candidate's.
+        max_drops: By slice and measure, what ``max_drop: auto`` stands for.
     """
-    measures = zip(policy.checks, task.measures, strict=False)
-    known = [(key, measure) for key, measure in measures if measure.name in anchor.values]
-    limits = {
-        key: policy.checks[key].model_copy(update={"max_drop": policy.checks[key].since_anchor})
-        for key, _ in known
-    }
-    known_policy = policy.model_copy(update={"checks": limits})
-    known_task = replace(task, measures=tuple(measure for _, measure in known))
-    for check in build_checks(known_policy, _pair_records(known_task, anchor, new)):
-        yield replace(check, reference="anchor")
-
-
-def _pair_records(
-    task: EvaluationSet, old: CollectionBaseline, new: CollectionBaseline
-) -> PairedCollection:
-    """The values of two records of a collection, in the order of the new one."""
     unjudged = None
     if old.unjudged is not None and new.unjudged is not None:
         order = old.find_rows(new.queries)
@@ -279,24 +265,24 @@ def _pair_records(
         for name in sides[0] | sides[1]
     }
     before, after = old.value_arrays(new.queries), new.value_arrays()
-    return PairedCollection(task, before, after, unjudged, repeats, new)
+    return PairedCollection(task, before, after, unjudged, repeats, max_drops, new)
 
 
-def describe_rejected(checks: Sequence[Check]) -> list[str]:
+def describe_rejected(checks: Sequence[Check], seed: int) -> list[str]:
     """The anchor checks that are neither ``unchanged`` nor a pass, in words."""
     return [
         f"{check.name}: "
-        + (
-            check.error
-            or f"{check.difference.mean():+.4f}, max_drop_since_anchor {check.max_drop:g}"
-        )
-        for check in checks
-        if check.error is not None or not is_accepted(check)
+        + (check.error or f"{check.difference:+.4f}, max_drop_since_anchor {check.max_drop:g}")
+        for check in run_checks(checks, seed=seed)
+        if check.status not in ACCEPTED
     ]
 
 
 def pair_values(
-    inputs: GateInputs, committed: Baseline, collections: Sequence[EvaluationSet]
+    inputs: GateInputs,
+    committed: Baseline,
+    collections: Sequence[EvaluationSet],
+    sealed: Baseline | None = None,
 ) -> list[PairedCollection]:
     """Evaluate the candidate, and pair its values with the committed ones.
 
@@ -304,13 +290,15 @@ def pair_values(
         inputs: The experiment, and where its data is.
         committed: The baseline; it has the collections, the queries and the measures.
         collections: The loaded datasets.
+        sealed: The baseline whose ``max_drops`` count; None = the committed one.
     """
     inputs.progress("evaluating", 0, 1)
-    known = committed.by_collection
-    return [
-        _pair_records(task, known[task.dataset.name], describe_collection(task, inputs.candidate))
-        for task in collections
-    ]
+    known, drops = committed.by_collection, sealed or committed
+    pairs = []
+    for task in collections:
+        name, record = task.dataset.name, describe_collection(task, inputs.candidate)
+        pairs.append(pair_records(task, known[name], record, drops.drops_of(name)))
+    return pairs
 
 
 def check_policy(
@@ -331,7 +319,7 @@ def check_policy(
         verdict: As far as it is known.
         reference: The baseline's system; None = old ranks are not asked for.
     """
-    policy, candidate = inputs.policy, inputs.candidate
+    policy, candidate, seed = inputs.policy, inputs.candidate, inputs.experiment.seed
     inputs.progress("testing", 0, 1)
     family = [check for pair in pairs for check in build_checks(policy, pair)]
     anchor = committed.anchor.by_collection
@@ -339,14 +327,18 @@ def check_policy(
         check
         for pair in pairs
         if pair.record is not None
-        for check in anchor_checks(policy, pair.task, anchor[pair.task.dataset.name], pair.record)
+        for check in build_checks(
+            policy,
+            pair_records(pair.task, anchor[pair.task.dataset.name], pair.record, pair.max_drops),
+            "anchor",
+        )
     ]
     # An anchor of the baseline's own values asks nothing that the other checks do not.
     tested = family if committed.is_anchor else [*family, *since_anchor]
     open_groups = {each.dataset for each in verdict.near_duplicates if each.withholds}
     checks = tuple(
-        check.without_pass() if check.collection in open_groups else check
-        for check in run_checks(tested, runs=policy.runs, seed=inputs.experiment.seed)
+        check.withhold_pass() if check.collection in open_groups else check
+        for check in run_checks(tested, runs=policy.runs, seed=seed)
     )
     guards = tuple(_check_guard(guard, policy, pair) for guard in policy.guards for pair in pairs)
     golden = tuple(_check_golden_queries(inputs, [pair.task for pair in pairs]))
@@ -358,7 +350,7 @@ def check_policy(
         losses += _find_worst_queries(pair, (old, candidate), count=policy.worst)
     results = {
         "anchor_reason": "" if committed.is_anchor else committed.anchor.reason,
-        "needs_anchor": bool(describe_rejected(since_anchor)),
+        "needs_anchor": bool(describe_rejected(since_anchor, seed)),
         "config_changes": find_changes(committed.config, candidate.resolved_config),
         "list_changes": tuple(list_changes),
         "checks": checks,
@@ -452,12 +444,12 @@ def decide_exit_code(
         is_reproduced: See :class:`GateVerdict`.
 
     Returns:
-        0 = passed; 1 = a drop that blocks, or a guard or golden query is violated; 2 = something
+        0 = passed; 1 = a check regressed, or a guard or golden query is violated; 2 = something
         could not be checked, which no policy accepts; 3 = another status that blocks, or
         values of the baseline that nobody can compute again or trusts.
     """
     blocked = {check.status for check in checks if check.error is None}.intersection(blocking)
-    if blocked & ALARMS or any(check.is_violated for check in query_checks):
+    if "regressed" in blocked or any(check.is_violated for check in query_checks):
         return 1
     errors = [check.error for check in checks] + [check.error for check in query_checks]
     if not checks or any(error is not None for error in errors):

@@ -45,7 +45,7 @@ ZERO, BAR, LIMIT, LINE, BOUND = "│", "█", "┊", "─", "├"
 #: So many checks have a bar.
 MAX_BARS = 12
 LEGEND = (
-    "Bars: candidate − reference. The line ends at the one-sided 95 % t bound. ┊ is the largest "
+    "Bars: candidate − reference. The line ends at the one-sided 95 % lower end. ┊ is the largest "
     "drop that the policy allows."
 )
 
@@ -104,7 +104,7 @@ def _number_lines(check: CheckResult) -> Iterator[str]:
 def _bar_lines(checks: Sequence[CheckResult]) -> Iterator[str]:
     """A block of code, whose fence is longer than any run of backticks in it."""
     rows = [
-        BarRow(check.display_name, check.difference, check.t_bound, -check.max_drop)
+        BarRow(check.display_name, check.difference, check.lower_end, -check.max_drop)
         for check in checks[:MAX_BARS]
         if check.difference is not None
     ]
@@ -184,10 +184,10 @@ def _align_texts(texts: Sequence[str]) -> list[str]:
 
 
 HELP = (
-    "Each mark is the mean of candidate − reference. The line ends at the one-sided 95 % bound of "
-    "Student's t.",
+    "Each mark is the mean of candidate − reference. The line ends at the one-sided 95 % lower "
+    "end.",
     "The orange mark is the largest drop that the policy allows. A check passes where the whole "
-    "line lies right of it; it regresses where the mean is shown to lie left of it.",
+    "line lies right of it; it regresses if the mean lies left of it, and a drop is shown.",
     "Where the line crosses the mark, the queries cannot decide: the status is inconclusive.",
 )
 
@@ -206,7 +206,7 @@ def _gate_data(verdict: GateVerdict) -> dict[str, Any]:
     """The checks with a difference, as the page draws them.
 
     ``{"kind": "gate", "checks": [{"name", "status", "tone": "passed|failed|inconclusive",
-    "difference", "bound": t bound or null, "max_drop"}], "help": [paragraphs]}``
+    "difference", "bound": lower end or null, "max_drop"}], "help": [paragraphs]}``
     """
     checks = [_check_data(each) for each in verdict.checks if each.difference is not None]
     return {"kind": "gate", "checks": checks, "help": list(HELP)}
@@ -218,7 +218,7 @@ def _check_data(check: CheckResult) -> dict[str, Any]:
         "status": check.stated_status,
         "tone": check_tone(check),
         "difference": check.difference,
-        "bound": check.t_bound,
+        "bound": check.lower_end,
         "max_drop": check.max_drop,
     }
 

@@ -6,14 +6,14 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.judges import find_dataset_warnings, find_judge_refusals
 from fusion_bench.checks.lint import lint_experiment, read_dataset_facts
-from fusion_bench.checks.records import LintFinding, Obstacle
+from fusion_bench.checks.records import DataWarning, LintFinding, Obstacle
 from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import ObstacleKind
@@ -24,7 +24,7 @@ from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
-from fusion_bench.experiment.settings import GatePolicy, locate_check, split_slice
+from fusion_bench.experiment.settings import AUTO, GatePolicy, locate_check, split_slice
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
@@ -37,13 +37,14 @@ from fusion_bench.gate.comparability import compare_policies
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
+from fusion_bench.io.fingerprints import query_digests
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import NOISE
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.files import is_untracked, name_experiment
-from fusion_bench.util.formatting import Progress, ignore_progress
+from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 
 
 def _merge_repeats(dataset: Dataset) -> dict[str, str]:
@@ -84,7 +85,7 @@ class GateInputs:
         if self.experiment.gate is None:
             raise ConfigError(
                 f"{self.source.path}: no 'gate' key: add one, for example "
-                "gate: {system: NAME, checks: {nDCG@10: {max_drop: 0.005}}}"
+                "gate: {system: NAME, checks: {nDCG@10: {max_drop: auto}}}"
             )
         return self.experiment.gate
 
@@ -292,8 +293,40 @@ def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
                 yield start + warning.text
 
 
+#: The ledger of the looks of ``tune``, beside a dataset.
+LOOKS_NAME: Final = "looks.jsonl"
+
+
+def warn_of_looks(task: EvaluationSet, inputs: GateInputs) -> Iterator[DataWarning]:
+    """Warn where ``tune`` looked at the queries of a collection.
+
+    Raises:
+        DataError: The ledger of looks is malformed.
+    """
+    paths = dict(find_datasets(inputs.experiment, inputs.source, inputs.folders))
+    folder = next(p.parent for p in paths.values() if read_spec(p)[0].name == task.dataset.name)
+    tune = inputs.experiment.tune
+    stated = None if tune is None else tune.looks.file
+    path = folder / LOOKS_NAME if stated is None else inputs.source.path.parent / stated
+    if not path.is_file():
+        return
+    from fusion_bench.tune.looks import read_looks  # late, as it is slow
+
+    digests = set(query_digests(task.runs.queries))
+    seen = [digests.intersection(look.queries) for look in read_looks(path)]
+    queries = set().union(*seen)
+    if queries:
+        looks = pluralize(sum(map(bool, seen)), "look")
+        yield DataWarning(
+            key="tuned queries",
+            text=f"tune had {looks} at {len(queries):,} of these queries ({path}): a candidate "
+            "that was chosen on them passes more often than stated: tune on dev, gate on test.",
+            evidence={"looks": sum(map(bool, seen)), "queries": len(queries)},
+        )
+
+
 def find_unreachable_limits(
-    inputs: GateInputs, pairs: Iterable[tuple[EvaluationSet, CollectionBaseline]]
+    inputs: GateInputs, baseline: Baseline, collections: Iterable[EvaluationSet]
 ) -> Iterator[str]:
     """Why a check on all queries of a collection could not fail; nothing where each can.
 
@@ -301,10 +334,12 @@ def find_unreachable_limits(
 
     Args:
         inputs: The experiment with its policy.
-        pairs: Each collection with the values of its baseline.
+        baseline: Its values, and what ``max_drop: auto`` stands for.
+        collections: The loaded datasets.
     """
-    for task, record in pairs:
-        values = record.value_arrays()
+    for task in collections:
+        record = baseline.by_collection[task.dataset.name]
+        values, sealed = record.value_arrays(), baseline.drops_of(record.collection)
         # The policy's measures begin with those of the checks.
         for (key, tolerance), measure in zip(
             inputs.policy.checks.items(), task.measures, strict=False
@@ -312,13 +347,18 @@ def find_unreachable_limits(
             if not measure.is_bounded or measure.name not in values:
                 continue
             mean = exact_mean(values[measure.name])
-            for field, limit in tolerance.stated_limits.items():
+            limits = tolerance.stated_limits
+            if tolerance.max_drop == AUTO:
+                limits["max_drop"] = sealed.get((None, measure.name), 0.0)
+            for field, limit in limits.items():
                 if 0 < mean <= limit + NOISE:
                     where = inputs.source.where((*locate_check(inputs.source, key), field))
+                    is_auto = field not in tolerance.stated_limits
+                    remedy = "state a smaller one, or gate more queries" if is_auto else "give less"
                     yield (
-                        f"{where}: {limit:g} checks nothing: {measure.name} of "
-                        f"{record.collection} is {mean:.4f} in the baseline, and cannot fall by "
-                        "more: give less"
+                        f"{where}: {'auto, which is ' * is_auto}{limit:g}, checks nothing: "
+                        f"{measure.name} of {record.collection} is {mean:.4f} in the baseline, and "
+                        f"cannot fall by more: {remedy}"
                     )
 
 

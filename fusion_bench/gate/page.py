@@ -11,11 +11,11 @@ from fusion_bench.gate.baseline import (
     ListChange,
     PolicyChange,
     QueryRegression,
+    SealedDrop,
     format_side,
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import (
-    ALARMS,
     ALPHA,
     CheckOutcome,
     CheckResult,
@@ -23,7 +23,7 @@ from fusion_bench.gate.verdict import (
     GuardResult,
 )
 from fusion_bench.report import data_warnings
-from fusion_bench.report.answer_texts import DIFFERENCE
+from fusion_bench.report.answer_texts import DIFFERENCE, unseen_losses
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import (
     escape_control_chars,
@@ -35,34 +35,31 @@ from fusion_bench.util.formatting import (
 
 #: Above this many tolerances, noise and not the tolerance sets the minimum detectable drop.
 NOISY = 1.5
-#: With fewer changed queries, large losses of a few in a hundred may not have been seen yet.
-FEW_CHANGED = 100
+#: Of a check that draws do not decide.
+FEW_CHANGES = "few changed queries: nothing is promised"
 
 
-#: Of the table of checks.
 def _format_rate(rate: float | None) -> str:
     return "n/a" if rate is None else f"{100 * rate:.1f} %"
 
 
+#: Of the table of checks.
 CHECK_COLUMNS: tuple[Column[CheckResult], ...] = (
     Column("check", lambda check: check.display_name, is_text=True),
     Column("status", lambda c: c.stated_status if c.error is None else "error", is_text=True),
     Column("baseline", lambda check: format_number(check.baseline_mean), is_optional=True),
     Column("candidate", lambda check: format_number(check.candidate_mean), is_optional=True),
     DIFFERENCE,
-    Column("t bound", lambda check: format_number(check.t_bound, signed=True), is_optional=True),
-    Column(
-        *("rare-loss bound", lambda c: format_number(c.betting_bound, signed=True)),
-        is_optional=True,
-    ),
+    Column("lower end", lambda c: format_number(c.lower_end, signed=True), is_optional=True),
+    Column("upper end", lambda c: format_number(c.upper_end, signed=True), is_optional=True),
     Column("max_drop", lambda check: f"{check.max_drop:g}"),
-    Column("adjusted p", lambda check: format_number(check.p_fell), is_optional=True),
+    Column("p", lambda check: format_number(check.p), is_optional=True),
     Column("changed", lambda check: f"{check.changed} of {check.queries}", is_optional=True),
     Column("min. detectable drop", lambda check: format_number(check.min_detectable_drop)),
     Column("P(pass)", lambda check: _format_rate(check.pass_rate), is_optional=True),
-    Column("P(pass on these queries)", lambda c: _format_rate(c.small_pass_rate), is_optional=True),
-    Column("P(alarm)", lambda check: _format_rate(check.alarm_rate), is_optional=True),
-    Column("P(passes) at −max_drop", lambda c: _format_rate(c.false_pass_rate), is_optional=True),
+    Column("P(regressed)", lambda check: _format_rate(check.regressed_rate), is_optional=True),
+    Column("P(pass) at −max_drop", lambda c: _format_rate(c.false_pass_rate), is_optional=True),
+    Column("unseen losses", lambda c: _format_rate(c.unseen_loss), is_optional=True),
 )
 
 
@@ -70,7 +67,7 @@ def check_tone(check: CheckOutcome) -> Tone:
     """The tone of a check, whatever the policy does with its status."""
     if check.error is not None or check.status in {"inconclusive", "unjudged decide"}:
         return "inconclusive"
-    return "failed" if check.status in ALARMS else "passed"
+    return "failed" if check.status == "regressed" else "passed"
 
 
 def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> str:
@@ -88,8 +85,14 @@ def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> st
     text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
     if check.unjudged is not None and (check.unjudged.has_unjudged or is_decided):
         text += f"; {check.unjudged.description}"
+    if check.has_few_changes:
+        text += f"; {FEW_CHANGES}"
+    elif check.status in {"pass", "inconclusive"} and check.unseen_loss is not None:
+        text += f"; a loss of 1 on up to {_format_rate(check.unseen_loss)} of queries may be unseen"
     if check.trials is not None:
         text += f"; {check.trials.description}"
+    if check.is_withheld:
+        text += "; it would pass, but too many queries depend on others that no group joins"
     if is_decided and verdict is not None:
         text += f"; judge these first: {_judge_line_of(check, verdict)}"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
@@ -137,7 +140,7 @@ def _describe_power(check: CheckResult) -> str:
     """The minimum detectable drop, and the queries that the check has and needs to pass."""
     needed = "no number suffices" if check.max_drop == 0 else "an unknown number is needed"
     if check.needed is not None:
-        needed = f"{check.needed} are needed"
+        needed = f"about {check.needed} are needed"
     elif check.max_drop > 0 and check.trials is not None and check.trials.share > 0:
         needed = "more trials are needed, as queries alone never remove their effect,"
     groups = ""
@@ -145,16 +148,12 @@ def _describe_power(check: CheckResult) -> str:
         groups = f" in {pluralize(check.groups, 'group')}"
         if check.design_effect is not None:
             groups += f" (variance × {check.design_effect:.2g})"
+    drop = format_number(check.min_detectable_drop)
     return (
-        f"minimum detectable drop (80 % power) {format_number(check.min_detectable_drop)} with "
+        f"minimum detectable drop (about 80 % power) {drop} with "
         f"{pluralize(check.queries, 'query')}{groups}; "
-        f"{needed} to pass with max_drop {check.max_drop:g} where nothing is lost (80 % power)"
+        f"{needed} to pass with max_drop {check.max_drop:g} if nothing is lost (80 % power)"
     )
-
-
-def _has_few_changes(check: CheckResult) -> bool:
-    """Whether too few queries changed for rare large losses to show."""
-    return 0 < check.changed < FEW_CHANGED
 
 
 def _judged_tables(checks: Sequence[CheckResult]) -> Iterator[Table]:
@@ -177,10 +176,6 @@ REFERENCE_NOTE = (
     "The queries and judgments are the same. The reference is the baseline's stored value of each "
     "query: the new lists cannot reproduce it, so its old ranks are unknown."
 )
-FEW_CHANGES_NOTE = (
-    f"fewer than {FEW_CHANGED} queries changed, so rare large losses may not have been seen yet: "
-    "only pass, not pass on these queries, holds with them"
-)
 UNREPRODUCED_NOTE = (
     "the lists changed, so the baseline's values cannot be computed again, and a forged or an old "
     "file would look like this one. Where the baseline is not part of the change, --base COMMIT "
@@ -192,10 +187,12 @@ STRICTER_NOTE = (
     "later changes are held to"
 )
 NOTES = (
-    "Both bounds: one-sided, 95 %; the rare-loss bound also holds with rare losses of up to 1. "
-    "Adjusted p: one-sided sign-flip test, Holm's correction over all checks. Minimum detectable "
-    "drop: 80 % power. P(…): probability of a status where there is no true difference, and of "
-    "either pass at a true drop of exactly max_drop.",
+    "Lower end: of the check's own one-sided 95 % interval. Upper end and p: over all checks "
+    "together. Minimum detectable drop: about 80 % power. P(…): probability of a status if there "
+    "is no true difference, or at a true drop of exactly max_drop. Unseen losses: up to this share "
+    "of all queries may lose 1 although no query here shows it.",
+    "A candidate that was chosen on these queries passes more often than stated: choose on dev, "
+    "gate on test.",
 )
 
 
@@ -247,7 +244,8 @@ def _build_provenance(verdict: GateVerdict) -> Section | None:
 def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
     if verdict.checks:
         checks = verdict.checks
-        table = make_table("Checks", CHECK_COLUMNS, checks, notes=NOTES, tone=check_tone)
+        notes = (*NOTES, *_describe_drops(verdict.max_drops))
+        table = make_table("Checks", CHECK_COLUMNS, checks, notes=notes, tone=check_tone)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table, *_judged_tables(verdict.checks)), key="checks")
     findings = (*_describe_unreproduced(verdict), *_build_findings(verdict))
@@ -259,6 +257,13 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         )
     for table in _changes_tables(verdict):
         yield Section(parts=(table,))
+
+
+def _describe_drops(drops: Sequence[SealedDrop]) -> Iterator[str]:
+    """What ``max_drop: auto`` stands for, in one note; none where all drops are stated."""
+    if drops:
+        texts = "; ".join(each.description for each in drops)
+        yield f"max_drop: auto: {texts}."
 
 
 def _changes_tables(verdict: GateVerdict) -> Iterator[Table]:
@@ -324,12 +329,9 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     baseline = {} if before is None else {"the baseline": before}
     warnings = (*verdict.data_warnings, *warn_v2({**baseline, "the candidate": verdict.v2_enabled}))
     yield from data_warnings.list_findings(warnings)
-    for check in verdict.checks:
-        if check.error is not None or check.status not in {"unchanged", "pass"}:
-            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
-            yield Finding(text, check_tone(check), key=check.status)
-        elif (warning := power_warning(check)) is not None:
-            yield Finding(f"{check.name}: {warning}", "warning", key="power")
+    yield from _describe_checks(verdict)
+    for note in verdict.policy_notes:
+        yield Finding(note, "warning", key="policy")
     if verdict.policy_changes and not verdict.refusals:
         yield Finding(STRICTER_NOTE, key="policy")
     if verdict.runs > 1:
@@ -339,10 +341,6 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
             line = verdict.candidate_line
             text += "" if line is None else f" (line {line.line} of the ledger)"
         yield Finding(f"{text} since the last update", key="candidates")
-    few = [check.name for check in verdict.checks if _has_few_changes(check)]
-    if few:
-        text = f"{', '.join(few)}: {FEW_CHANGES_NOTE}"
-        yield Finding(text, "warning", key="few changes")
     for query_check in verdict.query_checks:
         tone: Tone = "passed" if query_check.holds else "failed"
         if query_check.error is not None:
@@ -350,6 +348,21 @@ def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
         key = "guard" if isinstance(query_check, GuardResult) else "golden"
         text = f"{query_check.collection}: {describe_query_check(query_check)}"
         yield Finding(text, tone, key=key)
+
+
+def _describe_checks(verdict: GateVerdict) -> Iterator[Finding]:
+    """The checks that did not pass, that hardly can, and what no rule can see."""
+    for check in verdict.checks:
+        is_unsure = check.status not in {"unchanged", "pass"} or check.has_few_changes
+        if check.error is not None or is_unsure:
+            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
+            yield Finding(text, check_tone(check), key=check.status)
+        elif (warning := power_warning(check)) is not None:
+            yield Finding(f"{check.name}: {warning}", "warning", key="power")
+    units = [check.groups for check in verdict.checks if check.changed and check.error is None]
+    unseen = unseen_losses(min(units)) if units else None
+    if unseen is not None:
+        yield Finding(unseen, key="unseen losses")
 
 
 def _describe_loss(query: QueryRegression) -> Finding:

@@ -12,6 +12,7 @@ Format history:
     8   ``is_acceptable``
     9   ``unreproduced``, ``base``, ``candidate_line``
     10  ``obstacles``
+    11  five statuses; one lower end of a check, and what may be unseen; ``policy_notes``
 """
 
 from __future__ import annotations
@@ -22,7 +23,13 @@ from pydantic import Field
 
 from fusion_bench.checks.records import DataWarning, LintFinding, NearDuplicates, Obstacle
 from fusion_bench.config.json_records import StoredRecord
-from fusion_bench.gate.baseline import LedgerLine, ListChange, PolicyChange, QueryRegression
+from fusion_bench.gate.baseline import (
+    LedgerLine,
+    ListChange,
+    PolicyChange,
+    QueryRegression,
+    SealedDrop,
+)
 from fusion_bench.gate.verdict import ACCEPTED, CheckResult, CheckStatus, GoldenResult, GuardResult
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -59,6 +66,8 @@ class GateVerdict(TableView, StoredRecord):
         config_changes: What differs in the resolved configuration: path → (before, after).
         list_changes: What differs in the lists that the baseline read.
         policy_changes: What differs in the policy; where a change needs an update, it is refused.
+        policy_notes: What became of keys of earlier versions that the policy has.
+        max_drops: What ``max_drop: auto`` stands for in each check.
         checks: Every check.
         guards: Every guard.
         golden: Every golden query.
@@ -76,7 +85,7 @@ class GateVerdict(TableView, StoredRecord):
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 10
+    format_version: int = 11
     experiment: str
     baseline: str
     system: str
@@ -100,6 +109,8 @@ class GateVerdict(TableView, StoredRecord):
     config_changes: dict[str, tuple[Any, Any]] = Field(default_factory=dict)
     list_changes: tuple[ListChange, ...] = ()
     policy_changes: tuple[PolicyChange, ...] = ()
+    policy_notes: tuple[str, ...] = ()
+    max_drops: tuple[SealedDrop, ...] = ()
     checks: tuple[CheckResult, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     golden: tuple[GoldenResult, ...] = ()
@@ -122,7 +133,7 @@ class GateVerdict(TableView, StoredRecord):
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a check."""
-        fields = ("difference", "t_bound", "max_drop", "p_fell", "changed", "losses", "status")
+        fields = ("difference", "lower_end", "max_drop", "p", "changed", "losses", "status")
         checks = self.checks[:limit]
         return {"check": [check.name for check in checks]} | {
             f: [getattr(check, f) for check in checks] for f in fields
@@ -175,11 +186,9 @@ class GateVerdict(TableView, StoredRecord):
             return "not checked"
         if self.exit_code == 0:
             return "passed" if statuses <= ACCEPTED else "passed with warnings"
-        deciding = {1: ("regressed", "fell"), 3: ("unjudged decide", "inconclusive")}
+        deciding = {1: ("regressed",), 3: ("unjudged decide", "inconclusive")}
         named = (s for s in deciding[self.exit_code] if s in statuses and s in self.blocking)
-        if self.exit_code == 1:
-            return next(named, "guard violated")
-        return next(named, "small changes" if statuses.intersection(self.blocking) else "blocked")
+        return next(named, "guard violated" if self.exit_code == 1 else "blocked")
 
     @property
     def _reproduction_note(self) -> str:

@@ -46,10 +46,11 @@ from fusion_bench.gate.inputs import (
     find_unusable_lists,
     lint_candidate,
     list_held_out,
+    warn_of_looks,
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
-from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import NOISE
 from fusion_bench.util.files import lock_folder, name_experiment, read_committed, show_path
 from fusion_bench.util.formatting import pluralize
 
@@ -78,6 +79,7 @@ def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> Gat
         system=candidate.name,
         blocking=find_blocking(policy),
         runs=policy.runs,
+        policy_notes=policy.ended_keys,
         v2_enabled=inputs.experiment.v2_enabled,
     )
     committed = read_baseline(baseline, path)
@@ -92,6 +94,7 @@ def run_gate(inputs: GateInputs, baseline: Path, base: str | None = None) -> Gat
             "baseline_reason": committed.history[-1].reason,
             "baseline_v2_enabled": committed.v2_enabled,
             "policy_changes": changes,
+            "max_drops": committed.max_drops,
         }
     )
     earlier = None if base is None else _read_base(baseline, base)
@@ -164,7 +167,10 @@ class _HeldCandidate:
         """What speaks against the numbers, and what lint finds in the candidate."""
         duplicates = comparison.search_queries(collections)
         warnings = {
-            task.dataset.name: find_task_warnings(task, [self.inputs.candidate], (), record)
+            task.dataset.name: [
+                *find_task_warnings(task, [self.inputs.candidate], (), record),
+                *warn_of_looks(task, self.inputs),
+            ]
             for task, record in zip(collections, duplicates, strict=True)
         }
         return {
@@ -180,7 +186,7 @@ class _HeldCandidate:
         self, collections: Sequence[EvaluationSet], descriptions: Sequence[CollectionBaseline]
     ) -> list[str]:
         """Why the values cannot be compared, or a check could not fail."""
-        ties, known = self.inputs.experiment.ties, self.committed.by_collection
+        ties = self.inputs.experiment.ties
         refusals = [
             *find_incompatibilities(self.committed, ties, descriptions, list_held_out(collections))
         ]
@@ -188,8 +194,7 @@ class _HeldCandidate:
             refusals += find_unusable_lists(task, self.inputs)
         if refusals:
             return refusals
-        pairs = [(task, known[task.dataset.name]) for task in collections]
-        return [*find_unreachable_limits(self.inputs, pairs)]
+        return [*find_unreachable_limits(self.inputs, self.committed, collections)]
 
     def _find_irreproducible_values(
         self, reference: System, collections: Sequence[EvaluationSet], changes: Sequence[ListChange]

@@ -25,8 +25,13 @@ from fusion_bench.gate.baseline import (
     LedgerLine,
     QueryLoss,
 )
-from fusion_bench.gate.checks import Check
-from fusion_bench.gate.comparability import find_changes, find_incompatibilities, find_list_changes
+from fusion_bench.gate.checks import Check, build_checks
+from fusion_bench.gate.comparability import (
+    compare_drops,
+    find_changes,
+    find_incompatibilities,
+    find_list_changes,
+)
 from fusion_bench.gate.inputs import (
     GateInputs,
     describe_collection,
@@ -36,6 +41,7 @@ from fusion_bench.gate.inputs import (
     list_held_out,
 )
 from fusion_bench.gate.result import GateVerdict
+from fusion_bench.gate.tolerances import seal_drops
 from fusion_bench.gate.verdict import find_blocking
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util import files
@@ -93,8 +99,8 @@ def update_baseline(
         raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
     inputs.progress("evaluating", 0, 1)
     new = _build_baseline(inputs, collections, reason)
-    pairs = zip(collections, new.collections, strict=True)
-    unreachable = list(find_unreachable_limits(inputs, pairs))
+    new = seal_drops(inputs, new)
+    unreachable = list(find_unreachable_limits(inputs, new, collections))
     if unreachable:
         raise ConfigError("; ".join(unreachable))
     with files.lock_folder(baseline.parent):
@@ -154,7 +160,7 @@ def _continue_history(
         new = new.model_copy(update={"anchor": _keep_anchor(previous, new.collections)})
     newest, update = previous.history[-1], new.history[0]
     if previous.contents != new.contents:
-        changes = _describe_changes(inputs, baseline, previous, collections)
+        changes = _describe_changes(inputs, baseline, sides, collections)
         history = (*previous.history, update.model_copy(update={**changes, "is_anchor": anchor}))
     elif anchor and not previous.is_anchor:
         reasons = tuple(dict.fromkeys((*newest.reasons, *update.reasons)))
@@ -262,9 +268,10 @@ def _refuse_far_from_anchor(
     for task in collections:
         name = task.dataset.name
         if name in known and previous.contents != new.contents:
-            anchor = previous.anchor.by_collection[name]
-            checks += comparison.anchor_checks(inputs.policy, task, anchor, records[name])
-    rejected = comparison.describe_rejected(checks)
+            sides = previous.anchor.by_collection[name], records[name]
+            pair = comparison.pair_records(task, *sides, new.drops_of(name))
+            checks += build_checks(inputs.policy, pair, "anchor")
+    rejected = comparison.describe_rejected(checks, inputs.experiment.seed)
     if rejected:
         raise FusionBenchError(
             f"no baseline written: since the anchor ({previous.anchor.updated_at[:10]}, "
@@ -336,16 +343,22 @@ def _add_reason(baseline: Path, newest: BaselineUpdate, reason: str) -> Baseline
 
 
 def _describe_changes(
-    inputs: GateInputs, baseline: Path, previous: Baseline, collections: Sequence[EvaluationSet]
+    inputs: GateInputs,
+    baseline: Path,
+    sides: tuple[Baseline, Baseline],
+    collections: Sequence[EvaluationSet],
 ) -> dict[str, Any]:
     """What the update changes, as fields of its record.
 
     The reference is the old value of each query, whatever the policy says of changed lists.
     """
-    candidate = inputs.candidate
+    candidate, (previous, new) = inputs.candidate, sides
     always = {
         "config_changes": find_changes(previous.config, candidate.resolved_config),
-        "policy_changes": inputs.find_policy_changes(previous),
+        "policy_changes": (
+            *inputs.find_policy_changes(previous),
+            *compare_drops(previous.max_drops, new.max_drops),
+        ),
     }
     ties, held_out = inputs.experiment.ties, list_held_out(collections)
     described = map(describe_collection, collections)
@@ -366,7 +379,7 @@ def _describe_changes(
         blocking=find_blocking(inputs.policy),
         near_duplicates=tuple(filter(None, comparison.search_queries(collections))),
     )
-    pairs = comparison.pair_values(inputs, previous, collections)
+    pairs = comparison.pair_values(inputs, previous, collections, new)
     verdict = comparison.check_policy(inputs, previous, pairs, list_changes, verdict)
     return {
         **always,

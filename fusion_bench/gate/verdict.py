@@ -2,88 +2,65 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from typing import Annotated, Final, Literal, TypeAlias
+
+from pydantic import BeforeValidator
 
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import NOISE, RowInference
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS
-from fusion_bench.util.formatting import format_number, pluralize
+from fusion_bench.util.formatting import format_number
 
 CheckStatus: TypeAlias = Literal[
-    "unchanged",
-    "pass",
-    "pass on these queries",
-    "fell",
-    "regressed",
-    "unjudged decide",
-    "inconclusive",
+    "unchanged", "pass", "regressed", "unjudged decide", "inconclusive"
 ]
+#: Statuses of earlier versions, which stored records may have.
+OLD_STATUSES: Final = {"pass on these queries": "pass", "fell": "regressed"}
 
-#: Level of every test and of both lower bounds.
+#: Level of every decision.
 ALPHA = 0.05
 #: Statuses that accept a candidate.
-ACCEPTED: Final[frozenset[CheckStatus]] = frozenset({"unchanged", "pass", "pass on these queries"})
-#: Statuses that claim a drop.
-ALARMS: Final[frozenset[CheckStatus]] = frozenset({"fell", "regressed"})
+ACCEPTED: Final[frozenset[CheckStatus]] = frozenset({"unchanged", "pass"})
 
 
 def decide_status(
-    *,
-    changed: int,
-    mean: float,
-    max_drop: float,
-    t_bound: float,
-    betting_bound: float,
-    p_fell: float,
-    p_regressed: float,
+    row: RowInference, *, changed: int, max_drop: float, alpha: float = ALPHA
 ) -> CheckStatus:
-    """Decide the status of one check, in the order of ``CheckStatus``.
+    """Decide the status of one check.
 
-    ``unchanged``: no query changed. ``pass``: both lower bounds lie above −m; ``pass on these
-    queries``: the t bound alone does. ``fell``: the mean is below −m, and d ≥ 0 is rejected;
-    ``regressed``: mean ≥ −m is rejected, too. Otherwise ``inconclusive``. NaN never passes.
-    ``unjudged decide`` is decided afterwards: see ``gate.checks.decides_status``.
+    ``unchanged``: no query changed. ``pass``: the check's own one-sided lower end lies above −m.
+    ``regressed``: the mean is below −m, and the family's interval excludes 0. Otherwise
+    ``inconclusive``. NaN never passes. ``unjudged decide`` is decided afterwards: see
+    ``gate.checks.decides_status``.
 
     Args:
+        row: The difference, candidate − reference, in the family of all checks.
         changed: Queries whose value differs.
-        mean: Of candidate − baseline over the queries of the check.
         max_drop: m ≥ 0.
-        t_bound: One-sided 95 % lower bound of the mean; NaN = no spread is known.
-        betting_bound: The same, assuming only that no difference is below −1.
-        p_fell: Of the sign-flip test of d ≥ 0, adjusted over all checks.
-        p_regressed: Of the one-sided t test of mean ≥ −m, adjusted likewise.
+        alpha: Level, of the family and of the check's own lower end.
     """
-    status: CheckStatus = "inconclusive"
-    if not (p_fell >= 0 and abs(mean) >= 0):  # NaN ends here
-        return status
     if not changed:
         return "unchanged"
-    if mean < -max_drop - NOISE and p_fell <= ALPHA:
-        status = "regressed" if p_regressed <= ALPHA else "fell"
-    elif -max_drop < t_bound <= mean:
-        status = "pass" if -max_drop < betting_bound <= mean else "pass on these queries"
-    return status
+    if row.lower_bound(alpha) > -max_drop:
+        return "pass"
+    if row.mean < -max_drop - NOISE and row.p <= alpha:
+        return "regressed"
+    return "inconclusive"
 
 
 def find_blocking(policy: GatePolicy) -> tuple[CheckStatus, ...]:
     """The statuses that block by a policy; the others pass, or are warnings."""
-    blocking: list[CheckStatus] = ["regressed", "unjudged decide"]
-    if policy.fell == "block":
-        blocking.append("fell")
-    if policy.inconclusive == "block":
-        blocking.append("inconclusive")
-    if policy.small_changes == "block":
-        blocking.append("pass on these queries")
-    return tuple(blocking)
+    always: tuple[CheckStatus, ...] = ("regressed", "unjudged decide")
+    return (*always, "inconclusive") if policy.inconclusive == "block" else always
 
 
 class CheckRepeatsResult(StoredRecord):
-    """How far the trials of the two sides of a check lie apart, and what single trials would say.
+    """How far the trials of the two sides of a check lie apart.
 
     Attributes:
         baseline: Trials of the reference.
@@ -95,8 +72,6 @@ class CheckRepeatsResult(StoredRecord):
         is_paired: Both sides read the same trials of a list, and each trial is compared with
             itself.
         is_borrowed: A side of one trial counts as unsteady as the other side.
-        single: Status → pairs of single trials, one a side, that would end in it, where the check
-            is decided from them alone.
     """
 
     baseline: int
@@ -106,12 +81,6 @@ class CheckRepeatsResult(StoredRecord):
     share: float
     is_paired: bool
     is_borrowed: bool
-    single: dict[CheckStatus, int]
-
-    @property
-    def one_can_tell(self) -> bool:
-        """Whether every pair of single repeats ends in one status."""
-        return len(self.single) == 1
 
     @property
     def description(self) -> str:
@@ -128,11 +97,7 @@ class CheckRepeatsResult(StoredRecord):
             text += (
                 f"; {FEW_REPEATS} or fewer hardly tell their effect, {ENOUGH_REPEATS} are needed"
             )
-        pairs = pluralize(sum(self.single.values()), "pair")
-        counts = ", ".join(f"{count} {status}" for status, count in self.single.items())
-        if self.one_can_tell:
-            return f"{text}; single trials agree ({pairs}: {counts})"
-        return f"{text}; one trial cannot tell ({pairs} of single trials: {counts})"
+        return text
 
 
 def _describe_side(repeats: int, sd: float | None) -> str:
@@ -177,7 +142,7 @@ class CheckOutcome(StoredRecord):
     measure: str
     reference: Reference = "baseline"
     max_drop: float
-    status: CheckStatus
+    status: Annotated[CheckStatus, BeforeValidator(lambda text: OLD_STATUSES.get(text, text))]
     error: str | None
     queries: int
     changed: int = 0
@@ -196,86 +161,69 @@ class CheckOutcome(StoredRecord):
         return check_name(self.collection, self.slice, measure, self.reference)
 
 
-class PowerRates(StoredRecord):
-    """How often the rule passes and alarms on one check.
-
-    Attributes:
-        min_detectable_drop: Smallest true drop that raises an alarm with 80 % power; None where
-            no value changed or no spread is known, as for every rate below.
-        pass_rate: Probability of ``pass`` where there is no true difference.
-        small_pass_rate: Probability of ``pass on these queries`` there.
-        alarm_rate: Probability of ``fell`` or ``regressed`` there.
-        false_pass_rate: Probability of either pass at a true drop of exactly m.
-    """
-
-    min_detectable_drop: float | None = None
-    pass_rate: float | None = None
-    small_pass_rate: float | None = None
-    alarm_rate: float | None = None
-    false_pass_rate: float | None = None
-
-
-class CheckResult(PowerRates, CheckOutcome):
+class CheckResult(CheckOutcome):
     """The statistics and the status of one check: a measure on a slice of a collection.
-
-    Every rate is a probability under the rule of this very check, other checks included; see
-    ``gate.power``.
 
     Attributes:
         groups: G; Q where no groups are declared.
         baseline_mean: Mean of the reference; None with an error, as every number below.
         candidate_mean: Mean of the candidate.
-        sd: Sample standard deviation of the differences by query; None with one query.
+        standard_error: Of the difference, by group; None with one group.
         design_effect: Variance of the difference by group ÷ by query; None = no spread is known.
-        t_bound: One-sided 95 % lower bound of the difference by Student's t; None with one group.
-        betting_bound: One-sided 95 % lower bound that also holds with rare losses of up to 1;
-            None where a difference is below −1.
-        p: One-sided, of the sign-flip test of "no drop", unadjusted; where repeats add variance,
-            never below Student's.
-        p_fell: The same, adjusted over all checks.
-        p_regressed: One-sided, of the t test of "a drop of at most m", adjusted likewise.
-        needed: Queries with which either pass has a probability of 80 % where there is no true
+        lower_end: Of the check's own one-sided 95 % interval; None with one group.
+        upper_end: Of the interval that holds together with those of all checks; None where too few
+            queries changed.
+        p: Two-sided, over all checks.
+        has_few_changes: Too few queries changed for draws to decide: nothing is promised.
+        min_detectable_drop: Smallest true drop that ends in ``regressed`` with a power of about .8;
+            None where draws do not decide, as for every rate below.
+        pass_rate: Probability of ``pass`` where there is no true difference.
+        regressed_rate: Probability of ``regressed`` there.
+        false_pass_rate: Probability of ``pass`` at a true drop of exactly m.
+        unseen_loss: The share of all queries that may lose 1 unseen; None where a difference is
+            below −1.
+        needed: Queries with which ``pass`` has a probability of 80 % where there is no true
             difference; None without tolerance or spread.
+        is_withheld: It would pass, but too many queries depend on others that no group joins.
         unjudged: What unjudged documents could change in the difference; None with complete
             judgments.
         bounds: What they could make of the candidate's mean; None likewise, and where it is not
             known.
-        trials: How far repeats lie apart, and what single ones would say; None with one repeat a
-            side.
+        trials: How far repeats lie apart; None with one repeat a side.
     """
 
     groups: int
     baseline_mean: float | None = None
     candidate_mean: float | None = None
-    sd: float | None = None
+    standard_error: float | None = None
     design_effect: float | None = None
-    t_bound: float | None = None
-    betting_bound: float | None = None
+    lower_end: float | None = None
+    upper_end: float | None = None
     p: float | None = None
-    p_fell: float | None = None
-    p_regressed: float | None = None
+    has_few_changes: bool = False
+    min_detectable_drop: float | None = None
+    pass_rate: float | None = None
+    regressed_rate: float | None = None
+    false_pass_rate: float | None = None
+    unseen_loss: float | None = None
     needed: SampleSize | None = None
+    is_withheld: bool = False
     unjudged: UnjudgedResult | None = None
     bounds: CompletionBounds | None = None
     trials: CheckRepeatsResult | None = None
 
-    def without_pass(self) -> CheckResult:
-        """The same where nothing may be more than ``pass on these queries``."""
-        rates = (self.pass_rate, self.small_pass_rate)
-        return self.model_copy(
-            update={
-                "status": "pass on these queries" if self.status == "pass" else self.status,
-                "pass_rate": None if rates[0] is None else 0.0,
-                "small_pass_rate": None if None in rates else sum(filter(None, rates)),
-            }
-        )
+    def withhold_pass(self) -> CheckResult:
+        """The same where nothing may pass."""
+        if self.status != "pass":
+            return self
+        return self.model_copy(update={"status": "inconclusive", "is_withheld": True})
 
     @property
     def stated_status(self) -> str:
         """The status, and behind it what it needs where it claims something."""
         if self.status == "unjudged decide":
             return "judge first"
-        claims = self.status not in {"unchanged", "inconclusive"}
+        claims = self.status in {"pass", "regressed"}
         return self.status + (self.unjudged.condition if claims and self.unjudged else "")
 
 

@@ -96,15 +96,13 @@ class PowerPlan(TableView):
 COMMANDS = {
     "better or worse": "eval, compare",
     "ship": "tune",
-    "alarm": "gate",
-    "pass on these queries": "gate",
+    "regressed": "gate",
+    "pass": "gate",
 }
 NOTES = (
     "ship: the first look, one-sided; the queries are the held-out ones.",
-    "alarm: the true drop at which the gate says fell, if max_drop is well below it.",
-    "pass on these queries: with this max_drop, where there is no true difference. Plain pass "
-    "needs more: at least ln .05 ÷ ln(1 − max_drop) queries (598 for .005, 299 for .01, 149 for "
-    ".02).",
+    "regressed: the true drop, if max_drop is well below it.",
+    "pass: with this max_drop, if there is no true difference.",
 )
 
 

@@ -7,6 +7,8 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
+from fusion_bench.gate.self_test.error_rates import measure_error_rates
+from fusion_bench.gate.self_test.simulation import HalvesOutcome
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -27,9 +29,7 @@ from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate
-from fusion_bench.gate.self_test.error_rates import measure_error_rates
 from fusion_bench.gate.self_test.page import build_self_test_page
-from fusion_bench.gate.self_test.simulation import HalvesOutcome
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset

@@ -50,8 +50,9 @@ def allow(root: Path, limit: float) -> None:
 
 
 def test_the_tolerance_since_the_anchor() -> None:
-    assert Tolerance(max_drop=0.01).since_anchor == 0.02
-    assert Tolerance(max_drop=0.01, max_drop_since_anchor=0.05).since_anchor == 0.05
+    assert Tolerance(max_drop="auto", max_drop_since_anchor=0.005).stated_limits == {
+        "max_drop_since_anchor": 0.005
+    }
     with pytest.raises(ValueError, match="max_drop"):
         Tolerance(max_drop=0.01, max_drop_since_anchor=0.005)
 
@@ -71,7 +72,7 @@ def test_losses_that_pass_one_by_one_are_refused_together(root: Path) -> None:
         assert verdict.anchor_reason == "first"
     lose(root, 0, 4, 8)
     verdict = gate_verdict(root)
-    assert [check.status for check in verdict.checks[:2]] == ["pass on these queries"] * 2
+    assert [check.status for check in verdict.checks[:2]] == ["pass"] * 2
     assert "inconclusive" in {check.status for check in verdict.checks[2:]}
     assert (verdict.exit_code, verdict.needs_anchor) == (3, True)
     before = (root / BASELINE).read_bytes()
@@ -136,7 +137,7 @@ def test_an_older_format_names_the_command_that_renews_it(
 ) -> None:
     renew_baseline(root)
     path = root / BASELINE
-    path.write_text(path.read_text().replace('"format_version": 6', '"format_version": 5'))
+    path.write_text(path.read_text().replace('"format_version": 7', '"format_version": 5'))
     assert main(["gate", EXPERIMENT]) == 2
     assert "--anchor --reason" in capsys.readouterr().err
     assert main(["gate", EXPERIMENT, "--update", "--reason", "renew"]) == 2

@@ -1,109 +1,119 @@
-"""Means, bounds, p-values and powers against slow and obvious versions of themselves."""
+"""Checks against slow and obvious versions of themselves."""
 
-from itertools import product
-from math import nan
+from math import inf, nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.stats.corrections import randomization_p_values
-from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.inference import infer_family
+from fusion_bench.stats.intervals import betting_bound
 from tests.texts import names_in_order
-
-values = st.integers(-4, 4).map(lambda n: n / 4)
 
 
 def contest(
     difference: FloatArray, groups: list[int] | None = None, *, name: str = "RR", m: float = 0.05
 ) -> Check:
     size = len(difference)
-    codes = np.arange(size) if groups is None else np.array(groups)
-    return Check("c", None, name, m, np.zeros(size), np.asarray(difference, float), codes)
+    keys = tuple(f"q{code}" for code in (range(size) if groups is None else groups))
+    return Check("c", None, name, m, np.zeros(size), np.asarray(difference, float), keys)
 
 
-@given(st.lists(values, min_size=2, max_size=8), st.data())
-@settings(max_examples=25, deadline=None)
-def test_the_one_sided_p_is_the_share_of_all_flips(rows: list[float], data: st.DataObject) -> None:
-    groups = data.draw(st.lists(st.integers(0, 3), min_size=len(rows), max_size=len(rows)))
-    labels = sorted(set(groups))
-    sums = [sum(d for d, g in zip(rows, groups, strict=True) if g == label) for label in labels]
-    flips = [
-        sum(s * d for s, d in zip(signs, sums, strict=True))
-        for signs in product((1, -1), repeat=len(sums))
-    ]
-    exact = np.mean([total <= sum(sums) + 1e-9 for total in flips])
-    [p] = randomization_p_values(np.array([rows]), np.array(groups), seed=3, alternative="less")
-    assert p == exact
+def made(seed: int, mean: float = 0.0, size: int = 60) -> FloatArray:
+    return np.random.default_rng(seed).normal(mean, 0.2, size).clip(-1, 1)
 
 
-def test_only_a_loss_makes_a_one_sided_p_small() -> None:
-    rows = np.array([[-0.1] * 20, [0.1] * 20, [0.0] * 20])
-    p = randomization_p_values(rows, resamples=2000, alternative="less")
-    assert p[0] == 1 / 2001
-    assert p[1:].tolist() == [1, 1]
+def test_the_ends_are_those_of_the_inference() -> None:
+    groups = (np.arange(60) // 3).tolist()
+    checks = [contest(made(5, -0.1), groups), contest(made(6), groups, name="AP")]
+    found = run_checks(checks, seed=3)
+    rows = infer_family([check.row for check in checks], seed=3, alpha=0.05)
+    for result, row in zip(found, rows, strict=True):
+        assert result.difference == row.mean
+        assert result.lower_end == row.lower_bound(0.05)
+        assert (result.upper_end, result.p) == (row.high, row.p)
+        assert result.groups == 20
+    assert [result.status for result in found] == ["regressed", "pass"]
 
 
-def test_the_bound_is_the_one_sided_t_bound_by_group() -> None:
-    random = np.random.default_rng(5)
-    difference, groups = random.normal(0, 0.2, 60), (np.arange(60) // 3).tolist()
-    [found] = run_checks([contest(difference.clip(-1, 1), groups)])
-    error = estimate_mean(difference, np.array(groups)).standard_error
-    assert found.t_bound == pytest.approx(difference.mean() - student.ppf(0.95, 19) * error)
-    p = student.cdf((difference.mean() + 0.05) / error, 19)
-    assert found.p_regressed == pytest.approx(p)
-    assert found.groups == 20
+def test_the_rates_are_shares_of_the_draws() -> None:
+    difference, m = made(5, size=80), 0.05
+    [found] = run_checks([contest(difference, m=m)], seed=3)
+    [row] = infer_family([contest(difference, m=m).row], seed=3, alpha=0.05)
+    lower, upper = row.one_sided(0.05)[0] * row.errors, row.critical[1] * row.errors
+    assert found.pass_rate == np.mean(row.shifts - lower > -m)
+    assert found.false_pass_rate == np.mean(row.shifts - lower > 0)
+    assert found.regressed_rate == np.mean((row.shifts < -m) & (row.shifts + upper < 0))
+    assert found.min_detectable_drop is not None
+
+    def power(drop: float) -> float:
+        means = row.shifts - drop
+        return float(np.mean((means < -m) & (means + upper < 0)))
+
+    draw = 1 / len(row.shifts)
+    assert power(found.min_detectable_drop - 1e-9) <= 0.8 + draw
+    assert power(found.min_detectable_drop + 1e-9) >= 0.8
 
 
-def test_holm_goes_over_all_checks_and_faults_keep_their_place() -> None:
-    random = np.random.default_rng(5)
-    bad = contest(random.normal(-0.1, 0.2, 60), name="a")
-    noise = contest(random.normal(0, 0.2, 60), name="b")
+def test_what_may_be_unseen_is_how_far_the_betting_bound_lies_below_the_mean() -> None:
+    quiet, noisy = np.zeros(100), made(5, size=100)
+    quiet[:2] = [-0.1, 0.1]
+    for difference in (quiet, noisy):
+        [found] = run_checks([contest(difference)])
+        bound = betting_bound(difference, alpha=0.05)
+        assert found.unseen_loss == pytest.approx(difference.mean() - bound)
+        assert found.unseen_loss > 0.029  # 3/n
+    [beyond] = run_checks([contest(noisy * 40, name="Judged cost")])
+    assert beyond.unseen_loss is None
+
+
+def test_all_checks_are_one_family_without_those_with_an_error() -> None:
+    bad, noise = contest(made(5, -0.1), name="a"), contest(made(9), name="b")
     alone, two, three = (
         run_checks(family)[0]
-        for family in ([bad], [bad, noise], [bad, noise, contest(np.array([nan]), name="c")])
+        for family in ([bad], [bad, noise], [bad, noise, contest(np.array([nan]))])
     )
-    assert alone.p_fell is not None
-    assert alone.p_regressed is not None
-    assert two.p_fell == pytest.approx(2 * alone.p_fell)
-    assert three.p_fell == pytest.approx(3 * alone.p_fell)
-    assert two.p_regressed == pytest.approx(2 * alone.p_regressed)
-    assert alone.status in {"fell", "regressed"}
+    assert alone.p is not None
+    assert two.p is not None
+    assert two.p > alone.p
+    assert three.p == two.p
+    assert three.lower_end == two.lower_end == alone.lower_end  # each check is tested alone
+    assert two.upper_end is not None
+    assert alone.upper_end is not None
+    assert two.upper_end > alone.upper_end
 
 
 def test_several_candidates_share_the_level() -> None:
-    difference = np.random.default_rng(5).normal(-0.03, 0.2, 60)
-    [one] = run_checks([contest(difference)], resamples=2000)
-    [ten] = run_checks([contest(difference)], runs=10, resamples=2000)
-    assert one.p_fell is not None
-    assert ten.p_fell == min(1, 10 * one.p_fell)
-    assert ten.t_bound is not None
-    error = estimate_mean(difference).standard_error
-    assert ten.t_bound == pytest.approx(difference.mean() - student.ppf(0.995, 59) * error)
+    checks = [contest(made(5, -0.03))]
+    [one], [ten] = run_checks(checks), run_checks(checks, runs=10)
+    [row] = infer_family([checks[0].row], alpha=0.005)
+    assert ten.lower_end == row.lower_bound(0.005)
+    assert one.lower_end is not None
+    assert ten.lower_end < one.lower_end
+    assert ten.upper_end == row.high
 
 
 def test_float_noise_is_no_change() -> None:
     [found] = run_checks([contest(np.full(30, -1e-15))])
-    assert (found.changed, found.losses, found.p_fell, found.status) == (0, 0, 1, "unchanged")
+    assert (found.changed, found.losses, found.p, found.status) == (0, 0, 1, "unchanged")
     assert found.min_detectable_drop is None
     assert found.false_pass_rate is None
+    assert not found.has_few_changes
 
 
-@pytest.mark.parametrize("bad", [nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [nan, inf, -inf])
 def test_what_is_no_number_is_a_fault(bad: float) -> None:
     [found] = run_checks([contest(np.array([0.1, bad, 0.2]))])
     assert names_in_order(str(found.error), "1 of 3", "candidate", "not finite")
     assert found.status == "inconclusive"
-    assert (found.difference, found.t_bound, found.p_fell) == (None, None, None)
+    assert (found.difference, found.lower_end, found.p) == (None, None, None)
 
 
-def test_one_group_never_passes_by_its_bound() -> None:
+def test_one_group_never_passes() -> None:
     [found] = run_checks([contest(np.full(20, 0.3), [0] * 20)])
-    assert found.t_bound is None
+    assert found.lower_end is None
     assert found.status == "inconclusive"
     assert found.min_detectable_drop is None
 
@@ -113,12 +123,29 @@ def test_five_lost_and_four_won_of_a_hundred_is_no_regression() -> None:
     difference[:9] = [-1.0] * 5 + [1.0] * 4
     [found] = run_checks([contest(difference, m=0.005)])
     assert found.status == "inconclusive"
-    assert found.p_fell == 0.5  # exact: of 2^9 flips, half reach the sum
+    assert found.p == 1.0  # exact: all flips of an odd number of ±1 reach 1
+    assert found.has_few_changes
 
 
-def test_a_change_of_few_queries_passes_on_these_queries_only() -> None:
+def test_few_changed_queries_are_decided_by_student_and_by_exact_flips() -> None:
     difference = np.zeros(400)
     difference[:2] = [-0.1, 0.1]
-    [few] = run_checks([contest(difference, m=0.005)])
-    [many] = run_checks([contest(np.tile(difference, 3), m=0.005)])
-    assert (few.status, many.status) == ("pass on these queries", "pass")
+    lost = np.zeros(60)
+    lost[:8] = -0.5
+    few, fell = run_checks([contest(difference, m=0.005), contest(lost, m=0.005)])
+    error = difference.std(ddof=1) / 20
+    assert few.lower_end == pytest.approx(-student.ppf(0.95, 399) * error)
+    assert (few.status, few.has_few_changes, few.upper_end) == ("pass", True, None)
+    assert fell.p == pytest.approx(2 * 2 / 2**8)  # two checks, two of 256 flips
+    assert (fell.status, fell.has_few_changes, fell.pass_rate) == ("regressed", True, None)
+
+
+def test_an_end_stays_where_differences_can_be() -> None:
+    difference = np.zeros(20)
+    difference[::2] = np.linspace(-1, 1, 10)
+    [bounded] = run_checks([contest(difference, name="RR")])
+    [free] = run_checks([contest(difference * 30, name="Judged cost")])
+    assert bounded.lower_end is not None
+    assert bounded.lower_end >= -1
+    assert free.lower_end is not None
+    assert free.lower_end < -1

@@ -59,7 +59,7 @@ def test_nothing_changed_passes(root: Path) -> None:
         ("local", "nDCG@10"),
     ]
     assert {c.status for c in result.checks} == {"unchanged"}
-    assert all(c.changed == 0 and c.p_fell == 1 for c in result.checks)
+    assert all(c.changed == 0 and c.p == 1 for c in result.checks)
     assert (result.baseline_reason, result.baseline_system, result.config_changes) == (
         "first",
         "live",

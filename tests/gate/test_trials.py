@@ -97,7 +97,8 @@ def test_a_baseline_keeps_the_values_of_each_trial(tmp_path: Path) -> None:
         assert record.values["RR@10"][q] == pytest.approx(sum(values) / 3)
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks[0].status) == (0, "unchanged")
-    assert repeats_of(verdict).single == {"unchanged": 3}
+    trials = repeats_of(verdict)
+    assert (trials.baseline, trials.candidate, trials.share) == (3, 3, 0)
 
 
 def test_a_baseline_of_one_trial_is_written_as_before(tmp_path: Path) -> None:
@@ -115,7 +116,6 @@ def test_new_trials_of_the_same_system_are_independent(tmp_path: Path) -> None:
     trials = repeats_of(verdict)
     assert [change.change for change in verdict.list_changes] == ["contents"]
     assert (trials.baseline, trials.candidate, trials.is_paired) == (3, 3, False)
-    assert sum(trials.single.values()) == 9
     assert verdict.checks[0].status == "inconclusive"
 
 
@@ -129,12 +129,9 @@ def test_an_effect_of_trials_is_no_regression(tmp_path: Path) -> None:
     assert check.difference == pytest.approx(-0.1)
     assert check.status == "inconclusive"
     assert trials.share > 0.5
-    assert check.t_bound is not None
-    assert check.t_bound < -0.2
-    assert {"regressed", "unchanged"} <= set(trials.single)
-    assert not trials.one_can_tell
+    assert check.lower_end is not None
+    assert check.lower_end < -0.2
     text = format_text(verdict)
-    assert names_in_order(text, "cannot tell", "(9 pairs")
     assert names_in_order(text, "baseline 3", "0.1000)")
     assert "more trials are" in text
 
@@ -155,8 +152,6 @@ def test_the_same_fall_in_every_trial_is_one(tmp_path: Path) -> None:
     write_trials(root, *draw_places(3, share=0.8, seed=4))
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks[0].status) == (1, "regressed")
-    assert repeats_of(verdict).single == {"regressed": 9}
-    assert "(9 pairs: 9 regressed)" in format_text(verdict)
 
 
 def test_the_same_trials_under_another_configuration_are_paired(tmp_path: Path) -> None:
@@ -167,11 +162,10 @@ def test_the_same_trials_under_another_configuration_are_paired(tmp_path: Path) 
     trials = repeats_of(verdict)
     assert verdict.list_changes == ()
     assert trials.is_paired
-    assert sum(trials.single.values()) == 3
 
 
 def test_one_trial_borrows_the_spread_of_the_others(tmp_path: Path) -> None:
-    root = make_trials(tmp_path, *move_places(0.4))
+    root = make_trials(tmp_path, *move_places(0.4), checks="RR@10: {max_drop: 0.1}")
     edit(root, EXPERIMENT, "gate:\n", "gate:\n  unreproduced: accept\n")
     renew_baseline(root)
     write_trials(root, *move_places(0.0, 0.1, 0.2))
@@ -184,7 +178,6 @@ def test_one_trial_borrows_the_spread_of_the_others(tmp_path: Path) -> None:
     trials = check.trials
     assert trials is not None
     assert (trials.baseline, trials.candidate, trials.is_borrowed) == (1, 3, True)
-    assert sum(trials.single.values()) == 3
     assert check.status == "inconclusive"
     assert "as unsteady as" in format_text(verdict)
 

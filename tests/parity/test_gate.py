@@ -1,9 +1,9 @@
 """The gate keeps its stated error rates on public collections."""
 
 import pytest
+from fusion_bench.gate.self_test.error_rates import measure_error_rates
 
 from benchmarks.studies.self_test import build_checks
-from fusion_bench.gate.self_test.error_rates import measure_error_rates
 from tests.parity.collections import aligned
 
 pytestmark = pytest.mark.parity

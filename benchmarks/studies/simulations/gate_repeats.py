@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from fusion_bench.gate.estimates import CheckRepeats, estimate_check
 
 from benchmarks.studies.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.gate.estimates import CheckRepeats, estimate_check
 from fusion_bench.gate.verdict import ALARMS, ALPHA, CheckStatus, decide_status
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.util.formatting import pluralize

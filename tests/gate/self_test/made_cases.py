@@ -103,8 +103,7 @@ class MadeCase:
         steps: The list that is gated, and a key of :data:`COMMANDS`, one after the other; the last
             one is judged.
         exit_code: The only right exit code.
-        checks: Of each check its right ``status`` and ``difference``, and where it is known the
-            right chance of a ``false_pass``.
+        checks: Of each check its right ``status`` and ``difference``.
     """
 
     name: str
@@ -142,10 +141,6 @@ def _expand(text: str) -> list[str]:
     return [value for value, count in pairs for _ in range(int(count))]
 
 
-#: A simulated chance may differ from the right one by this much.
-SIMULATED = 0.02
-
-
 def run_cases() -> Iterator[CaseOutcome]:
     """Run the steps of every case in a temporary folder, and judge the last."""
     with (
@@ -180,8 +175,5 @@ def find_faults(case: MadeCase, code: int, checks: Checks) -> Iterator[str]:
         difference, wanted = check["difference"], right["difference"]
         if abs(difference - wanted) > TOLERANCE:
             yield f"{name}: a difference of {difference:.6f}, not {wanted:.6f}"
-        rate, printed = right.get("false_pass"), check["false_pass_rate"] or 0.0
-        if rate is not None and abs(printed - rate) > SIMULATED:
-            yield f"{name}: P(passes at −m) of {printed:.4f}, not {rate:.4f}"
     if code != case.exit_code:
         yield f"exit code {code}, and {case.exit_code} is right"

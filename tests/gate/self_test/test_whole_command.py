@@ -1,6 +1,6 @@
 """The whole command where the right answer is known, and the slow form of the rule."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.errors import FusionBenchError
+from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test import whole_command
 from fusion_bench.gate.self_test.whole_command import Checks, run_damaged_lists
-from fusion_bench.stats.corrections import adjust_holm, randomization_p_values
-from fusion_bench.stats.intervals import betting_bound, estimate_mean, t_quantile
 from fusion_bench.util.worker_processes import WorkerProcess
 from tests.gate import cases
 from tests.gate.self_test import made_cases
@@ -23,15 +22,10 @@ from tests.gate.self_test.slow_rule import (
     CONSTRUCTED,
     PLAIN_POLICY,
     SlowCheck,
-    adjust_slowly,
     right_checks,
     right_exit_code,
 )
-from tests.texts import names_in_order
 from tests.util.worker_functions import exit_at_once
-
-values = st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.0, 0.5]), min_size=4, max_size=12)
-levels = st.sampled_from([0.05, 0.025])
 
 
 def test_every_answer_of_the_command_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -44,17 +38,15 @@ def test_every_answer_of_the_command_is_right(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(made_cases, "find_faults", spy)
     outcomes = [*made_cases.run_cases()]
     for case, checks in judged:
-        assert right_checks(case, checks) == list(case.checks), case.name
+        for slow, stated in zip(right_checks(case, checks), case.checks, strict=True):
+            assert {**stated, **slow} == stated, case.name
         if case.project.policy.keys() <= PLAIN_POLICY and case.name not in CONSTRUCTED and checks:
             statuses = [check["status"] for check in case.checks]
             assert right_exit_code(case, statuses) == case.exit_code, case.name
     assert [outcome.name for outcome in outcomes] == [case.name for case in make_cases()]
     assert [outcome.faults for outcome in outcomes] == [()] * len(outcomes)
     told = {status for outcome in outcomes for status in outcome.statuses}
-    assert told == {
-        "unchanged", "pass", "pass on these queries", "fell", "regressed", "inconclusive",
-        "unjudged decide",
-    }  # fmt: skip
+    assert told == {"unchanged", "pass", "regressed", "inconclusive", "unjudged decide"}
     assert {outcome.exit_code for outcome in outcomes} == {0, 1, 2, 3}
 
 
@@ -69,8 +61,8 @@ def test_a_stated_case_says_what_every_field_of_a_project_needs() -> None:
 
 def test_damaged_lists_fall(tmp_path: Path) -> None:
     outcomes = [*run_damaged_lists(cases_inputs(tmp_path))]
-    assert [outcome.faults for outcome in outcomes] == [()] * 4
-    assert [outcome.exit_code for outcome in outcomes] == [0, 1, 1, 0]
+    assert [outcome.faults for outcome in outcomes] == [()] * 3
+    assert [outcome.exit_code for outcome in outcomes] == [0, 1, 0]
 
 
 def cases_inputs(folder: Path) -> GateInputs:
@@ -84,34 +76,31 @@ def cases_inputs(folder: Path) -> GateInputs:
 @pytest.mark.parametrize(
     ("status", "difference", "code", "fault"),
     [
-        ("pass", -5 / 60, 1, "RR@10 (baseline): pass, and regressed is right"),
-        ("regressed", 5 / 60, 1, "RR@10 (baseline): a difference of 0.083333, not -0.083333"),
-        ("regressed", -5 / 60, 0, "exit code 0, and 1 is right"),
+        ("pass", -6 / 60, 1, "RR@10 (baseline): pass, and regressed is right"),
+        ("regressed", 6 / 60, 1, "RR@10 (baseline): a difference of 0.100000, not -0.100000"),
+        ("regressed", -6 / 60, 0, "exit code 0, and 1 is right"),
     ],
 )
 def test_a_wrong_answer_is_a_fault(status: str, difference: float, code: int, fault: str) -> None:
-    found = [*find_faults(five_lost(), code, [check(status=status, difference=difference)])]
+    found = [*find_faults(six_lost(), code, [check(status=status, difference=difference)])]
     assert found == [fault]
 
 
-def five_lost() -> MadeCase:
-    lists = {"before": [[1] * 60], "after": [[0] * 5 + [1] * 55]}
+def six_lost() -> MadeCase:
+    lists = {"before": [[1] * 60], "after": [[0] * 6 + [1] * 54]}
     project = MadeProject(lists, {"checks": {"RR@10": {"max_drop": 0.005}}})
-    case = MadeCase("5 lost", project, exit_code=1)
+    case = MadeCase("6 lost", project, exit_code=1)
     return replace(case, checks=right_checks(case, [check()]))
 
 
 def check(**changed: object) -> dict[str, object]:
-    """The record of the check of five lost queries; an exact sum gives its chance of a pass."""
-    right = {"status": "regressed", "difference": -5 / 60, "false_pass_rate": 0.1139}
+    """The record of the check of six lost queries."""
+    right = {"status": "regressed", "difference": -6 / 60}
     return {"measure": "RR@10", "reference": "baseline", "slice": None, **right, **changed}
 
 
-def test_a_wrong_chance_and_a_missing_check_are_faults() -> None:
-    found = [*find_faults(five_lost(), 1, [check(false_pass_rate=0.02)])]
-    assert len(found) == 1
-    assert names_in_order(found[0], "RR@10 (baseline)", "0.0200", "0.1139")
-    stated = replace(five_lost(), checks=[*five_lost().checks, {"status": "pass"}])
+def test_a_missing_check_is_a_fault() -> None:
+    stated = replace(six_lost(), checks=[*six_lost().checks, {"status": "pass"}])
     [missing] = find_faults(stated, 1, [check()])
     assert missing.startswith("1 checks, and 2")
 
@@ -125,36 +114,23 @@ def test_commands_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch) 
         whole_command.run_commands([(Path(), ["gate"])], process)
 
 
-@given(values, st.sampled_from([0.0, 0.1, 0.3]), st.sampled_from([1, 2, 3]), levels)
+@given(
+    st.lists(st.sampled_from([-1.0, -0.5, -0.25, 0.0, 0.0, 0.5]), min_size=4, max_size=9),
+    st.sampled_from([0.0, 0.1, 0.3]),
+    st.sampled_from([1, 2, 3]),
+    st.sampled_from([0.05, 0.025]),
+)
 @settings(deadline=None)
-def test_the_slow_rule_computes_what_the_gate_computes(
+def test_the_slow_rule_decides_as_the_gate_decides(
     differences: list[float], max_drop: float, first: int, level: float
 ) -> None:
     codes = np.maximum(np.arange(len(differences)) - first + 1, 0)  # a group of ``first`` queries
-    groups = [f"g{code}" for code in codes] if first > 1 else ()
-    check, array = SlowCheck(differences, max_drop, groups, level), np.array(differences)
-    estimate = estimate_mean(array, codes, alpha=2 * level)
-    assert check.mean == pytest.approx(estimate.mean)
-    assert check.t_bound == pytest.approx(estimate.low)
-    if check.mean < -max_drop:
-        [p] = randomization_p_values(array[None], codes, alternative="less")
-        assert check.p_fell == pytest.approx(p)
-    bound = betting_bound(array, codes, alpha=level)
-    if abs(bound + max_drop) > 1e-6:
-        assert check.is_bet_won == (bound > -max_drop)
-
-
-@pytest.mark.parametrize(("different", "step"), [(3, -1.0), (12, -0.5), (4, 0.25)])
-def test_the_chance_of_a_false_pass_is_that_of_drawn_queries(different: int, step: float) -> None:
-    differences = [step] * different + [0.0] * (80 - different)
-    drawn = np.random.default_rng(0).choice(differences, (40_000, 80))
-    shift = drawn.mean(axis=1) - np.mean(differences)
-    errors = drawn.std(axis=1, ddof=1) / np.sqrt(80)
-    simulated = (shift > t_quantile(79, 0.95) * errors).mean()
-    assert SlowCheck(differences, 0.01).false_pass_rate == pytest.approx(simulated, abs=0.01)
-    assert SlowCheck([*differences, step / 2], 0.01).false_pass_rate is None
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-def test_holm_by_loops(p_values: Sequence[float]) -> None:
-    assert adjust_slowly(p_values) == pytest.approx(adjust_holm(np.array(p_values)).tolist())
+    keys = tuple(f"g{code}" for code in codes)
+    slow = SlowCheck(differences, max_drop, keys, level)
+    zeros = np.zeros(len(differences))
+    fast = Check("c", None, "RR", max_drop, zeros, np.array(differences), keys)
+    [result] = run_checks([fast], runs=round(0.05 / level))
+    assert result.difference == pytest.approx(slow.mean)
+    assert result.p == pytest.approx(slow.p if slow.changed else 1.0)
+    if abs(slow.lower_end + max_drop) > 1e-9 and abs(slow.mean + max_drop) > 1e-9:
+        assert result.status == slow.decide(1)

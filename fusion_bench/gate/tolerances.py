@@ -1,0 +1,210 @@
+"""The drops that a gate's queries can decide: what ``max_drop: auto`` stands for.
+
+A change that loses nothing ends in ``pass`` where its lower end, about 1.66 standard errors below a
+mean that is itself .84 errors below 0 in one of five samples, lies above −m. So m = 2.5 standard
+errors lets four of five such changes pass. The error is that of the difference to the other fusions
+of the experiment, as the next change is not known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from fusion_bench.errors import FusionBenchError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.experiment.settings import AUTO
+from fusion_bench.experiment.system import System
+from fusion_bench.gate.baseline import Baseline, SealedDrop
+from fusion_bench.gate.checks import Check, PairedCollection, build_checks
+from fusion_bench.gate.inputs import GateInputs
+from fusion_bench.methods.fuse.rrf import RRF
+from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.stats.power import round_queries
+from fusion_bench.util.formatting import format_number, pluralize
+
+#: Standard errors in a drop that four of five changes without a loss pass.
+ERRORS: Final = 2.5
+#: The least drop, and the steps to which it is rounded up.
+LEAST_DROP, STEP = 0.005, 0.001
+#: Fewer other fusions, or smaller changes, tell too little; RRF with other settings is added.
+ENOUGH_FUSIONS: Final = 3
+
+
+@dataclass(frozen=True)
+class CheckSpread:
+    """How far the guarded system lies from other fusions on one check.
+
+    Attributes:
+        check: The check, against the fusion with the largest error.
+        against: The name of that fusion; empty = no other fusion has another value.
+        error: The standard error of the difference.
+    """
+
+    check: Check
+    against: str
+    error: float
+
+    @property
+    def drop(self) -> float:
+        """The smallest drop that the queries can decide."""
+        steps = math.ceil(ERRORS * self.error / STEP * (1 - 1e-12))
+        return max(LEAST_DROP, round(steps * STEP, 3))
+
+    @property
+    def reason(self) -> str:
+        """Why it is this drop."""
+        if not self.against:
+            return f"the least, as no other fusion differs from the guarded system: {LEAST_DROP:g}"
+        least = " is below the least" if ERRORS * self.error <= LEAST_DROP else ""
+        return (
+            f"{ERRORS:g} × {format_number(self.error)}, the standard error of the difference from "
+            f"{self.against} with {pluralize(len(self.check.baseline), 'query')}{least}"
+        )
+
+    @property
+    def sealed(self) -> SealedDrop:
+        """What a baseline keeps."""
+        check = self.check
+        return SealedDrop(
+            collection=check.collection,
+            slice=check.slice,
+            measure=check.measure,
+            max_drop=self.drop,
+            reason=self.reason,
+        )
+
+    @property
+    def warning(self) -> str | None:
+        """Why queries are too few for a stated ``max_drop``; None = they are enough."""
+        m, queries = self.check.max_drop, len(self.check.baseline)
+        if m >= self.drop or not self.against:
+            return None
+        needed = "no number of queries suffices"
+        if m > 0:
+            count = round_queries(queries * (ERRORS * self.error / m) ** 2, up=True)
+            needed = f"about {count:,} would do"
+        return (
+            f"{self.check.name}: max_drop {m:g} is less than {pluralize(queries, 'query')} can "
+            f"decide: most changes that lose nothing end inconclusive; {needed}, or max_drop "
+            f"{self.drop:g} (max_drop: auto)"
+        )
+
+
+def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Iterator[CheckSpread]:
+    """How far the guarded system lies from other fusions on each check of the policy.
+
+    Where the experiment has few other fusions, or all of them change few queries, RRF with k = 10
+    and RRF that doubles the weight of one list stand beside them.
+
+    Args:
+        inputs: The experiment, and where its data is.
+        baseline: Whose groups are taken; None = those found now.
+    """
+    candidate, experiment = inputs.candidate, inputs.experiment
+    others = [s for s in experiment.systems.values() if s != candidate and len(s.runs) > 1]
+    for task in inputs.load_collections(*others, committed=baseline):
+        [own] = _compare_fusions(inputs, task, [candidate]).values()
+        fusions = _compare_fusions(inputs, task, others)
+        variants: dict[str, list[Check]] = {}
+        for place, check in enumerate(own):
+            known = {name: each[place] for name, each in fusions.items()}
+            spread = find_spread(check, known)
+            if spread is None:
+                variants = variants or _compare_fusions(inputs, task, _vary_fusion(candidate))
+                known |= {name: each[place] for name, each in variants.items()}
+                spread = find_spread(check, known, is_enough=True)
+            yield spread or CheckSpread(check, "", 0.0)
+
+
+def find_spread(
+    check: Check, fusions: Mapping[str, Check], *, is_enough: bool = False
+) -> CheckSpread | None:
+    """The spread of the guarded system around other fusions on one check.
+
+    Args:
+        check: The check.
+        fusions: By the name of another fusion, the same check against it.
+        is_enough: Whether few fusions, or small changes, tell enough.
+
+    Returns:
+        None where they do not: fewer than three fusions have other values, or each of them on
+        fewer than half of the queries; otherwise where none has.
+    """
+    changed = {
+        name: int(np.count_nonzero(each.difference))
+        for name, each in fusions.items()
+        if each.error is None
+    }
+    differing = [name for name, count in changed.items() if count]
+    has_large = any(2 * count >= len(check.baseline) for count in changed.values())
+    if not differing or not (is_enough or (len(differing) >= ENOUGH_FUSIONS and has_large)):
+        return None
+    errors = {name: standard_error(fusions[name]) for name in differing}
+    against = max(errors, key=errors.__getitem__)
+    return CheckSpread(check, against, errors[against])
+
+
+def _vary_fusion(system: System) -> list[System]:
+    """RRF of the lists of a system, k = 10 or one of them with weight 2; blended as there."""
+    fusions = {"RRF k=10": RRF(k=10)}
+    fusions |= {f"RRF {name} ×2": RRF(weights={name: 2.0}) for name in system.runs}
+    ended = dict.fromkeys(("dialect", "weights_by_type", "by_query_type", "by_intent", "policy"))
+    return [
+        system.model_copy(update={**ended, "name": name, "fusion": fusion})
+        for name, fusion in fusions.items()
+    ]
+
+
+def _compare_fusions(
+    inputs: GateInputs, task: EvaluationSet, systems: Sequence[System]
+) -> dict[str, list[Check]]:
+    """By system, every check of the policy against it; without systems that do not run here."""
+    checks = {}
+    measures, loaded = task.measures, task.dataset.digests().keys()
+    [guarded] = evaluate_systems([inputs.candidate], task.runs, measures, training=task.training)
+    for system in systems:
+        if not system.list_keys <= loaded:
+            continue
+        try:
+            [other] = evaluate_systems([system], task.runs, measures, training=task.training)
+        except FusionBenchError:  # such as a document without a rerank score
+            continue
+        before, after = (
+            {m.name: row for m, row in zip(measures, each.values, strict=True)}
+            for each in (other, guarded)
+        )
+        pair = PairedCollection(task, before, after)
+        checks[system.name] = list(build_checks(inputs.policy, pair))
+    return checks
+
+
+def standard_error(check: Check) -> float:
+    """Of the mean difference, by group; 0 with one group, of which no spread is known."""
+    difference, codes = check.difference, check.groups
+    residuals = np.bincount(codes, weights=difference - difference.mean())
+    groups = len(residuals)
+    if groups < 2:
+        return 0.0
+    return float(np.sqrt((residuals**2).sum() * groups / (groups - 1)) / len(difference))
+
+
+def seal_drops(inputs: GateInputs, baseline: Baseline) -> Baseline:
+    """The baseline with the drops that ``max_drop: auto`` stands for."""
+    checks = inputs.policy.checks.values()
+    if all(each.max_drop != AUTO for each in checks):
+        return baseline
+    spreads = measure_spreads(inputs, baseline)
+    auto = (each.sealed for each in spreads if each.check.is_auto)
+    return baseline.model_copy(update={"max_drops": tuple(auto)})
+
+
+def warn_of_low_limits(inputs: GateInputs, baseline: Baseline) -> Iterator[str]:
+    """Why queries are too few for a ``max_drop`` that the experiment states, a text a check."""
+    for spread in measure_spreads(inputs, baseline):
+        if spread.warning is not None and not spread.check.is_auto:
+            yield spread.warning
