@@ -227,7 +227,7 @@ def _with_answer(rows: Sequence[SystemChange], answers: Sequence[str]) -> list[S
     return [row for row in rows if row.answer in answers]
 
 
-def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -> page.Finding:
+def _describe_verdict(change: CollectionChange, min_gain: float) -> page.Finding:
     """Counts, then the greatest gain and loss, then the best system then and now."""
     rows = [row for row in change.systems if row.status == "both"]
     moved = [row for row in rows if row.better or row.worse]
@@ -257,9 +257,7 @@ def _describe_verdict(change: CollectionChange, min_gain: float, alpha: float) -
     return page.Finding(text, tone, "decision", lines)
 
 
-def _describe_extremes(
-    moved: Sequence[SystemChange], min_gain: float
-) -> Iterator[str]:
+def _describe_extremes(moved: Sequence[SystemChange], min_gain: float) -> Iterator[str]:
     """The systems that gained and lost most."""
     known = [row for row in moved if row.difference is not None]
     gain = max(known, key=lambda row: row.difference or 0, default=None)

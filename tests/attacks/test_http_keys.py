@@ -256,9 +256,7 @@ def test_a_number_may_be_the_key() -> None:
 
 
 @pytest.mark.parametrize("short", ["EMPTY", "ollama", "abc1234"])
-@pytest.mark.parametrize(
-    "name", ["judge", "classify", "rerank chat", "rerank jina", "pull http"]
-)
+@pytest.mark.parametrize("name", ["judge", "classify", "rerank chat", "rerank jina", "pull http"])
 def test_a_key_that_is_too_short_is_refused_before_the_first_call(
     name: str, short: str, tmp_path: Path
 ) -> None:
