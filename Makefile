@@ -101,7 +101,7 @@ layers: $(VENV)/.dev
 
 types: $(VENV)/.dev
 	$(BIN)/mypy
-	for each in attack referee; do (cd datasets/$$each/rebuild && ../../../$(BIN)/mypy \
+	for each in attack referee; do (cd datasets/$$each/rebuild && MYPYPATH=../.. ../../../$(BIN)/mypy \
 		--config-file ../../../pyproject.toml --cache-dir ../../../.mypy_cache .) || exit 1; done
 
 tests: $(VENV)/.dev

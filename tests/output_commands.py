@@ -32,10 +32,7 @@ FILES = {
     ("rerank", "--out", ".jsonl"): "rerank --dataset mine --system a --provider noop",
     **{
         (f"retrieve {name}", "--out", ".trec"): f"retrieve {name} --documents d --replace {more}"
-        for name, more in (
-            *(("bm25", ""), ("dense", ""), ("hybrid", ""), ("hyde", MODEL)),
-            ("graph", "--entities e --relations r"),
-        )
+        for name, more in (*(("bm25", ""), ("dense", ""), ("hybrid", ""), ("hyde", MODEL)),)
     },
     ("retrieve dense", "--save-vectors", ".npz"): "retrieve dense --documents d --out new.trec",
     (
@@ -73,9 +70,9 @@ TRIED_ELSEWHERE = {
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.
 READ = frozenset(
     {
-        *("--baseline-file", "--config", "--datasets", "--documents", "--entities", "--examples"),
+        *("--baseline-file", "--config", "--datasets", "--documents", "--examples"),
         *("--from", "--import", "--llm-config", "--passages", "--plugin", "--qrels", "--queries"),
-        *("--campaign", "--experiment", "--relations", "--root", "--store", "--vectors"),
+        *("--campaign", "--experiment", "--root", "--store", "--vectors"),
         *("campaign", "candidate", "experiment", "file", "files", "log", "queries", "target"),
     }
 )

@@ -1,10 +1,9 @@
-"""Search a collection's texts and write the result as a run: BM25, dense, HyDE, graph, hybrid.
+"""Search a collection's texts and write the result as a run: BM25, dense, HyDE, hybrid.
 
 Examples:
     fusion-bench retrieve bm25 --dataset mine
     fusion-bench retrieve dense --dataset mine --encoder minilm
     fusion-bench retrieve hyde --dataset mine --field hyde
-    fusion-bench retrieve graph --dataset mine --entities e.jsonl --relations r.jsonl
     fusion-bench retrieve hybrid --dataset mine --vectors vectors.npz
 """
 
@@ -18,7 +17,7 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import echo, print_json
 from fusion_bench.config.options import Changes, File, Name, Option
 from fusion_bench.errors import ConfigError
-from fusion_bench.models.options import GraphRules, HybridSettings, LexicalOptions, RetrieveOptions
+from fusion_bench.models.options import HybridSettings, LexicalOptions, RetrieveOptions
 from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 #: The encoder where no vectors are stored.
 DEFAULT_ENCODER = "minilm"
 
-command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, graph, hybrid.", "."))
+command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, hybrid.", "."))
 
 
 class RetrieveCommand(RetrieveOptions, base.DatasetOptions, base.PluginOptions):
@@ -201,30 +200,6 @@ def _make_writer(options: HydeOptions) -> PassageWriter | None:
         return None
     base.refuse(options, "does not go with --llm", "passages", "field")
     return base.parse_llm(PassageWriter, options.llm)
-
-
-class GraphOptions(GraphRules, RetrieveCommand):
-    """Options of ``retrieve graph``.
-
-    Attributes:
-        entities: JSON Lines: id, name, aliases, documents of an entity.
-        relations: JSON Lines: source, target, weight of a relation.
-    """
-
-    entities: File
-    relations: File | None = None
-
-
-@base.add_command(command, name="graph")
-def graph_command(options: GraphOptions) -> None:
-    """Search by a walk over entities and documents, from the entities that the query names.
-
-    Examples:
-        fusion-bench retrieve graph --dataset mine --entities e.jsonl --relations r.jsonl
-    """
-    from fusion_bench.models.retrievers.graph import GraphRetriever
-
-    options.search(GraphRetriever(options.entities, options.relations, options.call(GraphRules)))
 
 
 class HybridOptions(HybridSettings, VectorOptions):

@@ -19,6 +19,8 @@ GONE: Final[Mapping[str, str]] = {
         "draw queries from a log with queries sample, or write them yourself; mark those of a "
         "language model with synthetic: true",
     ),
+    "retrieve graph": "write the run of your graph search as a file, and name it under runs with "
+    "the role graph",
     "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
     "part of that difference",
     "simulation:": "delete it",

@@ -102,22 +102,6 @@ class LexicalOptions(TokenOptions):
     padding: bool | None = None
 
 
-class GraphRules(TokenOptions):
-    """How a graph is linked and walked.
-
-    Attributes:
-        threshold: Share of a name that a query must hold.
-        sharpness: The higher, the less half a name counts.
-        damping: Chance of walking on, below 1.
-        mention_weight: Weight of an edge between an entity and a document.
-    """
-
-    threshold: Annotated[float, Option(min=0.001, max=1)] = 0.5
-    sharpness: Annotated[float, Option(min=0, max=100)] = 2.0
-    damping: Annotated[float, Option(min=0, max=0.999)] = 0.85
-    mention_weight: Annotated[float, Option(min=0.001)] = 1.0
-
-
 class HybridSettings(Options):
     """How the lists of vectors and of BM25 are fused: Σ weight / (c + rank).
 

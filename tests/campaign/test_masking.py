@@ -32,7 +32,7 @@ from tests.golden.test_pages import CALLS, normalized
 from tests.golden.test_pages import OTHER as OTHER_RUN
 
 #: Commands that make lists or types for all queries, which a campaign may be asked about.
-MAKERS = ("classify", "pull", "rerank", "retrieve bm25", "retrieve graph")
+MAKERS = ("classify", "pull", "rerank", "retrieve bm25")
 #: Of a command that copies judgments as they are, and of one on other queries.
 OTHER_RUNS = ("dataset new", "dataset from-logs")
 #: Lines that differ because a campaign is open, or because fewer others have a place beside them.

@@ -57,14 +57,11 @@ def make_project(root: Path) -> Path:
         {"id": f"q{q}", "text": f"what is d{q}?", "type": ("global", "local")[q % 2]}
         for q in range(QUERIES)
     ]
-    entities = [{"id": f"e{q}", "name": f"d{q}", "documents": [f"d{q}", "n0"]} for q in range(5)]
     files = {
         "datasets/mine/people.csv": "\n".join([HEADER, *grades]) + "\n",
         "datasets/mine/llm.csv": "\n".join([HEADER, *machine]) + "\n",
         "datasets/mine/documents.jsonl": "".join(f"{json.dumps(row)}\n" for row in rows),
         "datasets/mine/queries.jsonl": "".join(f"{json.dumps(row)}\n" for row in queries),
-        "entities.jsonl": "".join(f"{json.dumps(row)}\n" for row in entities),
-        "relations.jsonl": json.dumps({"source": "e0", "target": "e1"}) + "\n",
         "results.jsonl": json.dumps(make_result()) + "\n",
         "searches.txt": "".join(f"how to open d{q % 7}\n" for q in range(20)),
     }

@@ -54,10 +54,6 @@ CALLS = {
     "queries sample": (0, "queries sample searches.txt --n 3 --out drawn.jsonl"),
     "rerank": (0, "rerank --dataset mine --system rrf --provider noop --out reranked.jsonl"),
     "retrieve bm25": (0, "retrieve bm25 --dataset mine --out bm25.trec"),
-    "retrieve graph": (
-        0,
-        "retrieve graph --dataset mine --entities entities.jsonl --relations relations.jsonl",
-    ),
     "try": (0, f"try --qrels {QRELS} {RUN} {OTHER}"),
     "tune": (0, f"tune {EXPERIMENT} --out tuning"),
     "tune -v": (0, f"tune {EXPERIMENT} -v --out tuned"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+sys.path.append(str(Path(__file__).parents[2]))  # for entity_walk
+
 try:
     from pipeline import main
 except ModuleNotFoundError as missing:

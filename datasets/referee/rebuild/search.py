@@ -6,13 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from entity_walk import EntityLinker, Graph, personalized_pagerank
 from texts import Chunk, Game, Question
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.models.encoders.local import DenseIndex, Encoder
-from fusion_bench.models.options import GraphRules
 from fusion_bench.models.retrieval import Ranking, rank_documents
-from fusion_bench.models.retrievers.graph import EntityLinker, Graph, personalized_pagerank
 from fusion_bench.models.retrievers.lexical import BM25Index
 
 #: Documents a query in each run.
@@ -113,8 +112,9 @@ def walk_graph(collection: Collection, language: str) -> dict[str, Ranking]:
             for entity in chunk.entities
         ]
     graph = Graph.from_edges(nodes, edges)
-    rules = GraphRules(language=STEMMERS[language], threshold=THRESHOLD, sharpness=SHARPNESS)
-    linker = EntityLinker(names, rules)
+    linker = EntityLinker(
+        names, threshold=THRESHOLD, sharpness=SHARPNESS, language=STEMMERS[language]
+    )
     place = {node: i for i, node in enumerate(nodes)}
     questions = collection.questions
     named = linker.seeds([words(question.text, language) for question in questions])

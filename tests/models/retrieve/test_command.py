@@ -162,18 +162,6 @@ def test_a_language_model_writes_passages(
     assert "sk-hyde" not in yaml.read_text(encoding="utf-8")
 
 
-def test_a_graph_is_walked(yaml: Path) -> None:
-    write_lines(Path("e.jsonl"), [{"name": "Storm", "documents": ["d3"]}, {"name": "Ship"}])
-    write_lines(Path("r.jsonl"), [{"source": "Storm", "target": "Ship"}])
-    given = ["retrieve", "graph", "--dataset", "sea", "--entities", "e.jsonl"]
-    assert main([*given, "--relations", "r.jsonl"]) == 0
-    lists = ranked(RUNS / "graph.trec.gz")
-    assert lists["q1"][0] == "d3"
-    assert set(lists["q1"]) == {"d1", "d2", "d3"}
-    assert "q3" not in lists
-    assert load_dataset(yaml).runs["graph"].roles == {"graph"}
-
-
 @pytest.mark.usefixtures("yaml")
 def test_semche_is_run_over_a_real_chroma() -> None:
     vectors = {name: np.array(word_vector(text)) for name, text in DOCUMENTS.items()}
@@ -210,7 +198,6 @@ def test_semche_is_run_over_a_real_chroma() -> None:
         (["dense", "--dataset", "sea", "--encoder", "openai"], "model: is required"),
         (["dense", "--dataset", "sea", "--set", "modle=x"], "unknown key 'modle'"),
         (["dense", "--dataset", "sea", "--vectors", "no.npz"], "no.npz: no such file"),
-        (["graph", "--dataset", "sea", "--entities", "no.jsonl"], "no.jsonl"),
     ],
 )
 def test_errors_are_one_line(options: list[str], message: str, yaml: Path, capsys: Capture) -> None:

@@ -1,9 +1,11 @@
-"""Entities in files, named in texts, and the walk that begins there."""
+"""Entities named in texts, and the walk that begins there: what both built-in collections share."""
 
+import importlib.util
 import math
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -12,99 +14,23 @@ from hypothesis import strategies as st
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import DataError
-from fusion_bench.models.options import GraphRules
-from fusion_bench.models.retrievers.graph import (
-    Entity,
-    EntityLinker,
-    Graph,
-    GraphIndex,
-    personalized_pagerank,
-    read_entities,
-    read_relations,
-)
-from tests.models.retrieve.collection import DOCUMENTS, write_lines
-
-ENTITIES = {
-    "storm": Entity(("Storm", "the gale"), ("d1", "d3")),
-    "ship": Entity(("Ship",), None),
-    "d4": Entity(("Dusk phase",), ()),  # an entity and a document may have one id
-    "lantern": Entity(("Last lantern",), None),
-}
-RELATIONS = [("storm", "ship", 2.0), ("d4", "ship", 1.0)]
 
 
-def test_documents_near_the_named_entity_score_higher() -> None:
-    index = GraphIndex(DOCUMENTS, ENTITIES, RELATIONS)
-    storm, gale, lantern, nothing = index.scores(
-        ["what is a storm", "GALES!", "the last lantern", "nothing known"]
-    )
-    by_id = dict(zip(index.ids, storm, strict=True))
-    # d1 is linked to both; d2 only to the ship, one step away; d5 to neither.
-    assert by_id["d1"] > by_id["d3"] > by_id["d2"] > 0
-    assert by_id["d4"] == by_id["d5"] == 0
-    assert gale.argmax() == 0
-    assert dict(zip(index.ids, lantern, strict=True))["d5"] > 1
-    assert not nothing.any()
-    index = GraphIndex(DOCUMENTS, ENTITIES, [("d4", "ship", 1.0)])
-    [row] = index.scores(["dusk phase"])
-    by_id = dict(zip(index.ids, row, strict=True))
-    assert min(by_id["d1"], by_id["d2"]) > by_id["d4"] == 0
-    documents = {"a": "焦げカードを捨てます。", "b": "列車コマを進めます。"}
-    entities = {"焦げ": Entity(("焦げ",), None), "列車": Entity(("列車コマ",), None)}
-    index = GraphIndex(documents, entities, [], GraphRules(tokens="bigrams"))
-    scores = index.scores(["焦げとは？", "列車コマは？"])
-    assert scores.argmax(axis=1).tolist() == [0, 1]
+def load_script() -> ModuleType:
+    """The file beside the collections, which is in no package."""
+    path = Path(__file__).parents[3] / "datasets" / "entity_walk.py"
+    spec = importlib.util.spec_from_file_location("entity_walk", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
 
 
-def test_files_are_read(tmp_path: Path) -> None:
-    entities = write_lines(
-        tmp_path / "e.jsonl",
-        [
-            {"id": "s", "name": "Storm", "aliases": ["gale"], "documents": ["d1"], "kind": "rule"},
-            {"name": "Ship"},
-        ],
-    )
-    relations = write_lines(
-        tmp_path / "r.jsonl",
-        [{"source": "s", "target": "Ship"}, {"source": "Ship", "target": "d2", "weight": 0.5}],
-    )
-    known = read_entities(entities, DOCUMENTS)
-    assert known == {"s": Entity(("Storm", "gale"), ("d1",)), "Ship": Entity(("Ship",), None)}
-    assert read_relations(relations, known, DOCUMENTS) == [("s", "Ship", 1.0), ("Ship", "d2", 0.5)]
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ([], "the file is empty"),
-        ([{"id": "a"}], r"e\.jsonl:1: an entity needs a 'name' \(found: id\)"),
-        ([{"name": "a"}, {"name": "a"}], r"e\.jsonl:2: entity 'a' stands twice"),
-        ([{"name": ["a"]}], r"id must be text, given \[\"a\"\]"),
-        ([{"name": "a", "aliases": "b"}], "aliases must be a list of texts, given 'b'"),
-        ([{"name": "a", "documents": ["d1", "d9"]}], r"e\.jsonl:1: no document 'd9' is known"),
-    ],
-)
-def test_what_is_wrong_with_entities(
-    rows: list[dict[str, Any]], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(DataError, match=message):
-        read_entities(write_lines(tmp_path / "e.jsonl", rows), DOCUMENTS)
-
-
-@pytest.mark.parametrize(
-    ("row", "message"),
-    [
-        ({"source": "storm"}, r"r\.jsonl:1: a relation needs a 'source' and a 'target'"),
-        ({"source": "storm", "target": "x"}, "no entity or document 'x' is known"),
-        ({"source": "storm", "target": "ship", "weight": 0}, "positive number, given 0"),
-        ({"source": "storm", "target": "ship", "weight": True}, "positive number, given True"),
-        ({"source": "storm", "target": "ship", "weight": float("nan")}, "positive number"),
-    ],
-)
-def test_what_is_wrong_with_relations(row: dict[str, Any], message: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=message):
-        read_relations(write_lines(tmp_path / "r.jsonl", [row]), ENTITIES, DOCUMENTS)
-
+_SCRIPT = load_script()
+EntityLinker, Graph = _SCRIPT.EntityLinker, _SCRIPT.Graph
+personalized_pagerank = _SCRIPT.personalized_pagerank
 
 NAMES = {
     "t1": "Scheduled Task",
@@ -122,15 +48,15 @@ def test_coverage_and_seeds_are_shares_of_the_weight_of_a_name() -> None:
     [row] = EntityLinker(NAMES).coverage(["discovery of accounts and ACCOUNTS"])
     known, rare = weight(2), weight(1)
     assert row.tolist() == pytest.approx([0, known / (known + rare), 1, 0])
-    linker = EntityLinker(NAMES, GraphRules(threshold=0.4, sharpness=3))
+    linker = EntityLinker(NAMES, threshold=0.4, sharpness=3)
     whole = weight(1) + weight(2)
     partial = (weight(2) / whole) ** 3 * whole
     [row] = linker.seeds(["account discovery"])
     assert row[2] == pytest.approx(whole)
     assert row[1] == (pytest.approx(partial) if weight(2) / whole >= 0.4 else 0)
     assert linker.entities == ("t1", "t2", "t3", "t4")
-    assert EntityLinker(NAMES, GraphRules(threshold=0.5)).seeds(["task"])[0, 0] > 0
-    assert EntityLinker(NAMES, GraphRules(threshold=0.51)).seeds(["task"])[0, 0] == 0
+    assert EntityLinker(NAMES, threshold=0.5).seeds(["task"])[0, 0] > 0
+    assert EntityLinker(NAMES, threshold=0.51).seeds(["task"])[0, 0] == 0
     assert EntityLinker(NAMES).seeds([]).shape == (0, 4)
 
 
