@@ -30,6 +30,7 @@ from fusion_bench.leaderboard.rows import (
 )
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.stats.comparison_family import FusionVerdict, compare_family, decide_fusion
+from fusion_bench.stats.intervals import clopper_pearson
 from fusion_bench.stats.random_effects import PooledEffect, join_clusters, pool_effects
 
 #: A reranked row counts where the reranker scored at least this share of what it orders.
@@ -150,6 +151,16 @@ def _count(rows: Iterable[Comparison]) -> tuple[int, int]:
     return sum(each in BETTER for each in answers), sum(each in WORSE for each in answers)
 
 
+def _state_counts(rows: Mapping[str, Comparison], kind: str = "collections") -> str:
+    """On how many collections a row is better and worse, with the interval of the latter share."""
+    better, worse = _count(rows.values())
+    text = f"better on {better} of {len(rows)} {kind} and worse on {worse}"
+    if not rows:
+        return text
+    low, high = clopper_pearson(worse, len(rows))
+    return f"{text} ({low:.0%} to {high:.0%} of such collections, with 95 % confidence)"
+
+
 def _bars(rows: Mapping[str, Comparison], effect: PooledEffect | None) -> list[Bar]:
     bars = [Bar(name, row.difference, row.low, row.high) for name, row in rows.items()]
     return [*bars, *_pooled_bars(effect)]
@@ -175,7 +186,11 @@ def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
     convex = _compare_over_collections(scored, against_source(CONVEX))
     if not tuned:
         return QuestionAnswer("No collection has the rows yet.")
-    better, worse = _count(tuned.values())
+    untuned = {
+        each.head.name: row
+        for each in results
+        if (row := each.compare([BASELINE], _best_source(each)).get(BASELINE)) is not None
+    }
     off = {each.head.name: _switched_off(each) for each in results}
     won = [
         f"{name} ({method})"
@@ -186,8 +201,8 @@ def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
     unpassed = [each.head.name for each in results if not _methods_above(each)]
     effect = pool(tuned, clusters)
     sentence = (
-        f"Tuned RRF is better than the best single list, both chosen out of fold, on {better} of "
-        f"{len(tuned)} collections and worse on {worse}; {_describe(effect)}."
+        f"Compared to the best single list, untuned RRF is {_state_counts(untuned)}. Compared to "
+        f"the list chosen out of fold, tuned RRF is {_state_counts(tuned)}; {_describe(effect)}."
     )
     if won:
         sentence += f" On {', '.join(won)} that is fusion switched off: one list has the weight."
@@ -277,12 +292,9 @@ def answer_convex(results: Results, clusters: Clusters) -> QuestionAnswer:
     compared = _compare_over_collections([each for each in results if each.is_scored], TUNED_PAIR)
     if not compared:
         return QuestionAnswer("No collection whose lists have scores has both rows yet.")
-    better, worse = _count(compared.values())
     effect = pool(compared, clusters)
-    sentence = (
-        f"Tuned convex fusion is better than tuned RRF on {better} of {len(compared)} collections "
-        f"whose lists have scores and worse on {worse}; {_describe(effect)}."
-    )
+    counts = _state_counts(compared, "collections whose lists have scores")
+    sentence = f"Compared to tuned RRF, tuned convex fusion is {counts}; {_describe(effect)}."
     rows = [(name, format_difference(row)) for name, row in compared.items()]
     header = ("collection", "convex, tuned − rrf, tuned")
     return QuestionAnswer(sentence, header, rows, _bars(compared, effect))
@@ -298,10 +310,10 @@ def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
     tables = {variant: _compare_constants(results, variant) for variant in VARIANTS}
     if not chosen:
         return QuestionAnswer("No collection has the rows yet.")
-    better, worse = _count(chosen.values())
     sentence = (
-        f"k chosen out of fold is better than k = 60 on {better} of {len(chosen)} collections and "
-        f"worse on {worse}; {_describe(pool(chosen, clusters))}."
+        f"Compared to k = 60, k chosen out of fold is {_state_counts(chosen)}; "
+        f"{_describe(pool(chosen, clusters))}. A fixed small k may be better or worse: the table "
+        "has each."
     )
     engines = _engine_constants()
     rows, bars = [], []
@@ -353,13 +365,14 @@ def answer_reranker(results: Results, clusters: Clusters) -> QuestionAnswer:
                 counted[each.head.name] = against
     if not rows:
         return QuestionAnswer("No collection has a reranker.")
-    sources_better, fusion_better = _count(counted.values())
     mirrored = {name: _mirror(row) for name, row in counted.items()}
     effect = pool(mirrored, clusters)
+    reranked = sum(bool(each.head.reranker) for each in results)
     sentence = (
-        f"Below a reranker that orders {RERANK_DEPTH} documents, RRF is better than the best "
-        f"single list on {fusion_better} of {len(counted)} collections and worse on "
-        f"{sources_better}; {_describe(effect)}."
+        f"Below a reranker that orders {RERANK_DEPTH} documents, RRF, compared to the best single "
+        f"list, is {_state_counts(mirrored)}; {_describe(effect)}. A collection counts if the "
+        f"reranker scored {COVERED:.0%} of the documents that each list and RRF give it to order: "
+        f"{reranked - len(counted)} of {reranked} with a reranker are left out."
     )
     header = (
         *("collection", "depth", "scored", "best list", "rrf − list", "convex − rrf"),

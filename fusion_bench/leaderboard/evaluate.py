@@ -61,7 +61,6 @@ from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.comparison import JudgmentKind
 from fusion_bench.tune.cross_fitting import CrossFit, cross_fit
 from fusion_bench.tune.objective import TuningObjective, source_roles
 from fusion_bench.tune.sensitivity import sample_uniformly
@@ -103,7 +102,6 @@ class Material:
     def head(self, rows: Sequence[SystemRow], budget: TuningBudget) -> CollectionHead:
         """What the rows have in common."""
         runs, dataset = self.task.runs, self.task.dataset
-        judgments = judgment_kind(dataset, runs.queries)
         return CollectionHead(
             name=dataset.name,
             fingerprint=self.fingerprint,
@@ -111,17 +109,17 @@ class Material:
             groups=_salted_digests(self.fingerprint, runs.groups),
             lists=tuple(_describe_list(runs, name) for name in self.lists.roles),
             reranker=next(iter(self.lists.spaces), ""),
-            judgments=judgments,
-            judge=_name_judge(dataset.spec, judgments),
+            judgments=judgment_kind(dataset, runs.queries),
+            judge=_name_judge(dataset.spec),
             rows=tuple(rows),
             budget=budget,
         )
 
 
-def _name_judge(spec: DatasetSpec, judgments: JudgmentKind) -> str:
-    if spec.is_judged_by_machine:
-        return "a model"
-    return "authors' links" if judgments == "sparse" else "people"
+def _name_judge(spec: DatasetSpec) -> str:
+    if spec.qrels is None or "kind" not in spec.qrels.model_fields_set:
+        return "not declared"
+    return "a model" if spec.is_judged_by_machine else "people"
 
 
 def _describe_list(runs: AlignedRuns, name: str) -> ListFacts:

@@ -12,7 +12,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.leaderboard.answers import QUESTIONS, QuestionAnswer, Results, format_difference
 from fusion_bench.leaderboard.evaluate import LIST_DEPTH
 from fusion_bench.leaderboard.records import FILE, Leaderboard, encode_record
-from fusion_bench.leaderboard.results import list_results
+from fusion_bench.leaderboard.results import CollectionResults, list_results
 from fusion_bench.leaderboard.rows import BASELINE, MEASURE
 from fusion_bench.report.plots._base import BLUE, GRAY, open_drawing, plot_text, render_png
 from fusion_bench.stats.comparison import BETTER, WORSE
@@ -93,21 +93,35 @@ def _page_blocks(
 def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
     budget = results[0].head.budget
     trials = " or ".join(map(str, sorted({each.head.budget.trials for each in results})))
-    ranked = [each.head.name for each in results if not each.is_scored]
+    left_out = [each.head.name for each in results if not each.is_scored]
+    partly = [
+        f"{name} of {each.head.name}"
+        for each in results
+        if each.is_scored
+        for name in each.ranked_lists
+    ]
     count = pluralize(len(results), "collection")
     text = (
         f"{count}, in {MEASURE.name}, each list cut at rank {LIST_DEPTH}. They are what was at "
         "hand, no sample of all collections: the interval for a new collection holds for one that "
         "is like these. Other measures, depths and latency were not asked."
     )
-    if ranked:
+    if left_out:
         text += (
-            f" The lists of {', '.join(ranked)} hold ranks: methods that use scores are functions "
-            "of the rank there, and what is said of score fusion leaves them out."
+            f" The lists of {', '.join(left_out)} hold ranks, but for one list at most: methods "
+            "that use scores are functions of the rank there, and answers about score fusion leave "
+            "these collections out."
         )
+    if partly:
+        text += f" These lists hold ranks too, beside two or more with scores: {', '.join(partly)}."
     if leaderboard.clusters:
-        names = ", ".join(sorted(leaderboard.clusters))
-        text += f" Collections that resemble each other count as one effect: {names}."
+        groups: dict[str, list[str]] = {}
+        for name, cluster in sorted(leaderboard.clusters.items()):
+            groups.setdefault(cluster, []).append(name)
+        text += (
+            " Collections that resemble each other count as one effect, each of these groups: "
+            f"{'; '.join(', '.join(names) for names in groups.values())}."
+        )
     yield text
     yield (
         f"Tuned rows choose among {trials} random settings and the default, in "
@@ -132,7 +146,7 @@ def _collection_table(results: Results) -> tuple[Sequence[str], list[Sequence[st
             str(len(set(each.head.groups))),
             ", ".join(source.name for source in each.head.lists),
             str(max(source.depth for source in each.head.lists)),
-            "scores" if each.is_scored else "ranks",
+            _describe_scores(each),
             each.head.judge,
             each.head.judgments,
             f"{each.judged:.1%}",
@@ -141,6 +155,13 @@ def _collection_table(results: Results) -> tuple[Sequence[str], list[Sequence[st
         for each in results
     ]
     return header, rows
+
+
+def _describe_scores(each: CollectionResults) -> str:
+    ranked = each.ranked_lists
+    if len(ranked) == len(each.head.lists):
+        return "ranks"
+    return f"scores; ranks: {', '.join(ranked)}" if ranked else "scores"
 
 
 def _table_blocks(results: Results, answers: dict[str, QuestionAnswer]) -> Iterator[str]:

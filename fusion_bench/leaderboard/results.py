@@ -108,8 +108,13 @@ class CollectionResults:
 
     @property
     def is_scored(self) -> bool:
-        """Whether the scores of every list say more than its ranks."""
-        return all(each.is_scored for each in self.head.lists)
+        """Whether the scores of two lists or more say more than their ranks."""
+        return sum(each.is_scored for each in self.head.lists) > 1
+
+    @property
+    def ranked_lists(self) -> list[str]:
+        """The lists whose scores say no more than their ranks."""
+        return [each.name for each in self.head.lists if not each.is_scored]
 
     def values(self, name: str, measure: str = MEASURE.name) -> FloatArray | None:
         """(Q,): the values of a row; None = there are none."""

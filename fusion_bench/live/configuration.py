@@ -49,12 +49,12 @@ def apply_limit(system: System, limit: int) -> System:
     return _replace_blends(system, change).model_copy(update={"top_k": limit})
 
 
-def _without_reranking(system: System) -> System:
+def without_reranking(system: System) -> System:
     """The system that keeps the fused order, its stages too."""
     changed = _replace_blends(system, lambda _: NoBlend())
     if system.stages is None:
         return changed
-    stages = {name: _without_reranking(stage) for name, stage in system.stages.items()}
+    stages = {name: without_reranking(stage) for name, stage in system.stages.items()}
     return changed.model_copy(update={"stages": stages})
 
 
@@ -180,7 +180,7 @@ def configure_pipeline(
     )
     chains = rerankers if enabled and rerankers is not None else {}
     return PipelineConfig(
-        system=given if enabled else _without_reranking(given),
+        system=given if enabled else without_reranking(given),
         rules=rules,
         spaces=dict(score_spaces or {}),
         chains={name: _name_chain(name, chain, chosen) for name, chain in chains.items()},

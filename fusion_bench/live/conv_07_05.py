@@ -6,22 +6,25 @@ weight 0 is off: a document that only it returned is not in the fused list.
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
-from typing import Any, Self, cast
+from typing import Any, Protocol, Self, cast
 
 from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Query
-from fusion_bench.errors import ProviderError
+from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.live.configuration import configure_pipeline, parse_system
 from fusion_bench.live.final_list import LiveDocument, rank_documents
 from fusion_bench.live.pipeline import Pipeline
 from fusion_bench.live.profiles import CONV_RERANKER, CONV_SETTINGS
 from fusion_bench.live.query_lists import LIVE_QUERY, ListRules, align_lists, read_hits
 from fusion_bench.live.rerankers import RerankerLike
+from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import ConnectedProvider, HttpProvider, providers
+from fusion_bench.models.rerankers.chat import fill_template, parse_scores
 
 log = logging.getLogger("fusion_bench.live")
 
@@ -202,11 +205,51 @@ class ChainReranker:
         await self._pipeline.__aexit__()
 
 
+#: The document's prompt (5.2).
+PROMPT = """\
+Query: "{query}"
+
+Rate the relevance of each document to the query on a scale of 0-10.
+Return only the scores as a comma-separated list.
+
+Documents:
+{documents}
+
+Scores (comma-separated, e.g., "8,5,9,3"):"""
+#: Characters of a document in a prompt, and tokens of an answer.
+CHARACTERS, ANSWER_TOKENS = 500, 100
+
+
+class LLMClient(Protocol):
+    """The client of a language model; ``complete`` may be a coroutine function."""
+
+    def complete(self, *, prompt: str, max_tokens: int, temperature: float) -> Any:  # noqa: ANN401
+        """The text that a model writes."""
+
+
+class _ClientScores:
+    """A client as a reranker of the pipeline."""
+
+    identity = Identity("client", "LLMClient", "unit", prompt="CONV-07-05")
+
+    def __init__(self, client: LLMClient, batch: int) -> None:
+        self._client, self.batch = client, batch
+
+    async def score(self, query: str, documents: Sequence[str]) -> Reply:
+        prompt = fill_template(PROMPT, query, documents, CHARACTERS)
+        answer = self._client.complete(prompt=prompt, max_tokens=ANSWER_TOKENS, temperature=0)
+        if inspect.isawaitable(answer):
+            answer = await answer
+        scores, unread = parse_scores(str(answer), len(documents))
+        return Reply(scores, unread=unread)
+
+
 class LLMReranker(ChainReranker):
     """Scores by a language model, in batches; a failure keeps the fused order.
 
     Args:
-        model: Its name.
+        llm_client: Its client, which gets the document's prompt; or the name of a model for the
+            provider ``chat``, which has a prompt of its own.
         always_rerank: False = as many candidates as are wanted, or fewer, keep their order.
         batch_size: Documents of a prompt.
         keys: Further keys of the provider ``chat``, such as ``base_url``.
@@ -214,14 +257,20 @@ class LLMReranker(ChainReranker):
 
     def __init__(
         self,
-        model: str,
+        llm_client: LLMClient | str,
         *,
         always_rerank: bool = False,
         batch_size: int = 10,
         **keys: Any,  # noqa: ANN401 - the provider checks them
     ) -> None:
-        provider = {"method": "chat", "model": model, "batch": batch_size, **keys}
-        super().__init__(provider, always_rerank=always_rerank, raises=False)
+        reranker: RerankerLike = {
+            "method": "chat", "model": llm_client, "batch": batch_size, **keys
+        }  # fmt: skip
+        if not isinstance(llm_client, str):
+            if keys:
+                raise ConfigError(f"{', '.join(keys)}: a client has no such key: leave it out")
+            reranker = _ClientScores(llm_client, batch_size)
+        super().__init__(reranker, always_rerank=always_rerank, raises=False)
 
 
 class _ServerReranker:
@@ -231,8 +280,9 @@ class _ServerReranker:
     retries, and no circuit breaker.
     """
 
-    def __init__(self, keys: Mapping[str, Any]) -> None:
-        self._provider = cast("HttpProvider", providers.build(keys))
+    def __init__(self, api_key: str | None, keys: Mapping[str, Any]) -> None:
+        provider = cast("HttpProvider", providers.build(keys))
+        self._provider = provider if api_key is None else provider.with_key(api_key)
         self._stack = AsyncExitStack()
         self._server: ConnectedProvider | None = None
 
@@ -266,25 +316,36 @@ class CohereReranker(_ServerReranker):
     """Cohere's ``/v1/rerank``; a failure is an error.
 
     Args:
+        api_key: The API key; None = that in ``COHERE_API_KEY``.
         model: Its name.
-        keys: Further keys of the provider ``cohere_v1``; the API key comes from
-            ``COHERE_API_KEY``.
+        keys: Further keys of the provider ``cohere_v1``.
     """
 
-    def __init__(self, model: str = "rerank-multilingual-v3.0", **keys: Any) -> None:  # noqa: ANN401
-        super().__init__({"method": "cohere_v1", "model": model, **keys})
+    def __init__(
+        self,
+        api_key: str | None = None,
+        model: str = "rerank-multilingual-v3.0",
+        **keys: Any,  # noqa: ANN401 - the provider checks them
+    ) -> None:
+        super().__init__(api_key, {"method": "cohere_v1", "model": model, **keys})
 
 
 class VoyageReranker(_ServerReranker):
     """Voyage's ``/v1/rerank``; a failure is an error.
 
     Args:
+        api_key: The API key; None = that in ``VOYAGE_API_KEY``.
         model: Its name.
-        keys: Further keys of the provider ``voyage``; the API key comes from ``VOYAGE_API_KEY``.
+        keys: Further keys of the provider ``voyage``.
     """
 
-    def __init__(self, model: str = "rerank-2", **keys: Any) -> None:  # noqa: ANN401
-        super().__init__({"method": "voyage", "model": model, **keys})
+    def __init__(
+        self,
+        api_key: str | None = None,
+        model: str = "rerank-2",
+        **keys: Any,  # noqa: ANN401 - the provider checks them
+    ) -> None:
+        super().__init__(api_key, {"method": "voyage", "model": model, **keys})
 
 
 def _rename(item: object) -> object:

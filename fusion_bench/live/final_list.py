@@ -6,14 +6,14 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from math import isnan
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Query, ScoreSpace
-from fusion_bench.errors import FailureKind
+from fusion_bench.errors import ConfigError, FailureKind
 from fusion_bench.evaluation.crag import ABSOLUTE, CragThresholds, CragVerdict, judge_list
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
@@ -21,6 +21,20 @@ from fusion_bench.live.query_lists import QueryHit, candidate_ids
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.ranking import system_ranking
 from fusion_bench.ranking.plain_systems import plain_systems
+from fusion_bench.schema.record_fields import SINGLE_STRATEGIES, ChunkId, SearchResultType
+from fusion_bench.schema.search_records import (
+    CRAGScore,
+    RelevanceScore,
+    SearchQuery,
+    SearchResult,
+    SearchResultContent,
+    SearchResultItem,
+    SearchResultSources,
+    SearchStrategyMetrics,
+    StrategyMetric,
+    normalize_scores,
+    select_results,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +96,9 @@ class LiveResult:
         crag_unknown: Whether the pipeline has ``crag`` and CRAG cannot tell.
         v2_enabled: What ``RAG_FUSION_V2_ENABLED`` said when the pipeline was made; false =
             ``rrf_v2`` and ``position_aware`` run as ``rrf`` and ``replace``.
+        returned: List → how many documents it returned; without those that were off.
+        strategies: List → what it searches by: ``keyword``, ``semantic`` or ``graph``, by its name
+            or its role; a list without one is not in it.
     """
 
     documents: tuple[LiveDocument, ...]
@@ -98,6 +115,8 @@ class LiveResult:
     crag: CragVerdict | None = None
     crag_unknown: bool = False
     v2_enabled: bool = True
+    returned: Mapping[str, int] = field(default_factory=dict)
+    strategies: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def ranked(self) -> tuple[tuple[str, float], ...]:
@@ -107,6 +126,98 @@ class LiveResult:
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain data, for JSON; metadata stay as they were handed over."""
         return asdict(self)
+
+    def to_search_result(self, query: SearchQuery) -> SearchResult:
+        """The record of this answer, whose JSON line ``dataset from-logs`` reads.
+
+        Scores outside 0 to 1 are brought there by min-max over the documents, which keeps their
+        order. Of the options of the query, ``offset``, ``limit``, ``rerank_enabled`` and
+        ``crag_enabled`` apply, and the filter ``min_relevance``.
+
+        Args:
+            query: What was searched for.
+
+        Raises:
+            ConfigError: A list searches by no strategy.
+        """
+        for name in self.returned:
+            if name not in self.strategies:
+                raise ConfigError(
+                    f"list {name!r} has none of the roles {', '.join(SINGLE_STRATEGIES)}: give the "
+                    "pipeline roles={" + f"{name!r}: [...]" + "}"
+                )
+        options, verdict = query.options, self.crag
+        lists = {str(name): self._list_scores(name) for name in SINGLE_STRATEGIES}
+        columns = zip(
+            self.documents,
+            _to_unit([document.score for document in self.documents]),
+            _to_unit([document.fused_score for document in self.documents]),
+            strict=True,
+        )
+        crag = None
+        if options.crag_enabled and verdict is not None:
+            crag = CRAGScore(**asdict(verdict))
+        items = [
+            SearchResultItem(
+                id=document.id,
+                type=SearchResultType.CHUNK,
+                score=score,
+                relevance=RelevanceScore(
+                    combined=combined,
+                    **{name: scores.get(document.id, 0.0) for name, scores in lists.items()},
+                    rerank=document.rerank_score if options.rerank_enabled else None,
+                    crag=crag,
+                ),
+                content=SearchResultContent(text=document.text or ""),
+                highlights=(),
+                sources=SearchResultSources(
+                    chunk_id=ChunkId(document.id), entity_ids=(), relation_ids=()
+                ),
+            )
+            for document, score, combined in columns
+        ]
+        least = query.filters.min_relevance
+        return SearchResult(
+            query=query,
+            results=tuple(select_results(items, least, options)),
+            total_count=sum(item.score >= least for item in items),
+            processing_time=self.total_ms,
+            strategies=SearchStrategyMetrics(
+                **{name: self._describe_strategy(name, scores) for name, scores in lists.items()}
+            ),
+        )
+
+    def _list_scores(self, strategy: str) -> dict[str, float]:
+        """Document → its score in the lists of a strategy, above 0 to 1."""
+        found: dict[str, float] = {}
+        for document in self.documents:
+            for hit in document.sources:
+                if self.strategies.get(hit.list) == strategy:
+                    found[document.id] = max(hit.score, found.get(document.id, -math.inf))
+        if all(0 < score <= 1 for score in found.values()):
+            return found
+        unit = (max(score, RETURNED) for score in _to_unit([*found.values()], is_kept=False))
+        return dict(zip(found, unit, strict=True))
+
+    def _describe_strategy(self, strategy: str, scores: Mapping[str, float]) -> StrategyMetric:
+        counts = [n for name, n in self.returned.items() if self.strategies[name] == strategy]
+        return StrategyMetric(
+            enabled=bool(counts),
+            result_count=sum(counts),
+            processing_time=0,
+            top_score=max(scores.values(), default=0.0),
+        )
+
+
+#: Stands for the least score of a list, since 0 means that the list did not return the document.
+RETURNED: Final = 1e-9
+
+
+def _to_unit(scores: Sequence[float], *, is_kept: bool = True) -> Sequence[float]:
+    """The scores if they lie from 0 to 1 and are to be kept, else their min-max."""
+    if is_kept and all(0 <= score <= 1 for score in scores):
+        return scores
+    return normalize_scores(scores)
 
 
 def rank_documents(

@@ -27,7 +27,12 @@ from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
-from fusion_bench.live.configuration import PipelineConfig, apply_limit, configure_pipeline
+from fusion_bench.live.configuration import (
+    PipelineConfig,
+    apply_limit,
+    configure_pipeline,
+    without_reranking,
+)
 from fusion_bench.live.final_list import LiveDocument, LiveResult, judge_documents, rank_documents
 from fusion_bench.live.profiles import PROFILES
 from fusion_bench.live.query_lists import LIVE_QUERY, ListRules, Source, align_lists, gather_lists
@@ -36,6 +41,7 @@ from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.call_limits import summarize_events
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.ranking.plain_systems import choose_class, fit_system, needs_fitting
+from fusion_bench.schema.search_records import SearchQuery
 
 T = TypeVar("T")
 
@@ -216,7 +222,7 @@ class Pipeline:
 
     async def search(
         self,
-        query: str | Query,
+        query: str | Query | SearchQuery,
         lists: Mapping[str, Source] | None = None,
         *,
         query_type: str | None = None,
@@ -228,7 +234,8 @@ class Pipeline:
         """Answer one query; many may run at once.
 
         Args:
-            query: Its text, or a ``Query``.
+            query: Its text, a ``Query``, or a ``SearchQuery``: then its strategies, its limit and
+                offset, and whether it is reranked apply too.
             lists: The list of each source that has no retriever, in any order: see
                 :func:`~fusion_bench.live.query_lists.read_hits`. Functions are retrievers of this
                 query. Under the name of a rerank list: its scores, which then no provider gives.
@@ -248,11 +255,22 @@ class Pipeline:
         started = time.monotonic() - elapsed_ms / 1e3
         if self._tools is None:
             raise ConfigError("the pipeline is not open: search inside 'async with pipeline'")
-        asked, rules = _make_query(query, query_type, intent, confidence), self._config.rules
-        _check_type(query_type, self.system, rules.conditions.values())
-        system = self.system if limit is None else apply_limit(self.system, limit)
-        off = rules.explain_off(asked)
-        sources = self._config.choose_sources(lists or {}, off)
+        rules, system = self._config.rules, self.system
+        if isinstance(query, SearchQuery):
+            options = query.options
+            off = options.inactive_strategies
+            rules, fields = rules.without_strategies(off) if off else (rules, {})
+            query_type, limit = (
+                query_type or str(query.type),
+                limit or options.offset + options.limit,
+            )
+            query = Query(LIVE_QUERY, query.text, fields=fields)
+            system = system if options.rerank_enabled else without_reranking(system)
+        asked = _make_query(query, query_type, intent, confidence)
+        _check_type(query_type, system, rules.conditions.values())
+        system = system if limit is None else apply_limit(system, limit)
+        switched_off = rules.explain_off(asked)
+        sources = self._config.choose_sources(lists or {}, switched_off)
         strict, spaces = self._config.settings.strict, self._tools.spaces
         hits, failed = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
         runs = align_lists(asked, hits, system.base_runs, rules, spaces)
@@ -273,7 +291,7 @@ class Pipeline:
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),
             source_failures=failed,
             skipped=runs is None or scoring.is_skipped,
-            switched_off=off,
+            switched_off=switched_off,
             query_type=chosen if key is BY_TYPE else None,
             intent=chosen if key is BY_INTENT else None,
             rerank_ms=scoring.took_ms,
@@ -281,6 +299,8 @@ class Pipeline:
             crag=verdict,
             crag_unknown=rule is not None and verdict is None,
             v2_enabled=self._config.v2_enabled,
+            returned={name: len(hits[name]) for name in system.base_runs if name in hits},
+            strategies=rules.strategies,
         )
 
     def search_sync(self, *args: Any, **options: Any) -> LiveResult:  # noqa: ANN401 - of search

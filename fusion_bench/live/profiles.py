@@ -5,23 +5,29 @@ Each builder returns the arguments of a ``Pipeline``.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, cast
 from urllib.parse import urlsplit
 
 from pydantic import Field
 
 from fusion_bench.config.models import StrictModel, parse_model
-from fusion_bench.config.yaml_files import read_yaml
+from fusion_bench.config.query_types import BY_TYPE, CONV_03_05
+from fusion_bench.config.yaml_files import format_yaml, read_yaml
 from fusion_bench.engines.dialects.conv_07_05 import Conv0705
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.system import System
 from fusion_bench.live.rerankers import RerankerLike
+from fusion_bench.methods.blend.formulas import Linear, NoBlend
 from fusion_bench.models.endpoints import RetryRules
 from fusion_bench.models.rerank_config import BreakerRules, Deadline, RerankSettings
 from fusion_bench.models.rerankers import HttpProvider, Provider, providers
+
+log = logging.getLogger("fusion_bench.live")
 
 #: The three strategies, which are the sources and their roles.
 STRATEGIES = ("keyword", "semantic", "graph")
@@ -49,7 +55,7 @@ def conv_07_05(
         reranker: Who scores; None = no reranker.
         fusion: Its name in the document.
         k: Of ``RRFFusion``.
-        weights: By strategy; those of the document's types by default.
+        weights: By strategy; None = those of CONV-03-05 for the query's type.
         always_rerank: False = as many candidates as are wanted, or fewer, are not reranked.
         limit: Documents to return; the document's default is 20. ``search(limit=…)`` replaces it.
         options: Of ``Pipeline``, such as ``retrievers``.
@@ -57,8 +63,7 @@ def conv_07_05(
     method: dict[str, Any] = {"method": fusion}
     if fusion == "RRFFusion":
         method["k"] = k
-    if weights is not None:
-        method["weights"] = dict(weights)
+    method["weights"] = {BY_TYPE.key: CONV_03_05} if weights is None else dict(weights)
     top_k = Conv0705.defaults["top_k"] if limit is None else limit
     system: dict[str, Any] = {
         "name": Conv0705.name,
@@ -160,14 +165,21 @@ class NablarchRerank(StrictModel):
     circuit_breaker: BreakerEntry = BreakerEntry()
 
     def list_providers(self) -> list[Provider]:
-        """The providers in the order they are asked.
+        """The providers that are configured, in the order they are asked.
+
+        One whose key is not set is left out, if the other one has its key.
 
         Raises:
             ConfigError: A key is not a variable of the environment, or an endpoint is of another
                 API.
         """
-        names = [self.primary_provider, self.fallback_provider]
-        return [_build_provider(name, getattr(self, name)) for name in names if name is not None]
+        names = dict.fromkeys(filter(None, (self.primary_provider, self.fallback_provider)))
+        every = {name: _build_provider(name, getattr(self, name)) for name in names}
+        chosen = [each for each in every.values() if not each.key or os.environ.get(each.key)]
+        for name, each in every.items():
+            if chosen and each not in chosen:
+                log.warning("%s.%s is left out: %s is not set", self.where, name, each.key)
+        return [*(chosen or every.values())]
 
     @property
     def settings(self) -> RerankSettings:
@@ -224,6 +236,53 @@ def nablarch(
     return {"system": system, "ties": "first_seen", **options}
 
 
+def write_rerank_section(
+    system: System, config: Mapping[str, Any] | str | os.PathLike[str] | None = None
+) -> str:
+    """The text of an ``application.yml`` whose reranking is that of a system.
+
+    Depth, ``top_k``, ``min_score`` and ``beta`` are the system's, everything else is as it was.
+
+    Args:
+        system: One whose blend is ``linear`` with its tail dropped, or that has none.
+        config: As for :func:`nablarch`; None = the document's defaults.
+
+    Raises:
+        ConfigError: The file has no words for the system.
+    """
+    read, blend = _read_rerank_section(config), system.blend
+    changes: dict[str, Any] = {"enabled": not isinstance(blend, NoBlend)}
+    if isinstance(blend, Linear):
+        own = {name: getattr(blend, name) for name in ("reranker", "beta", "depth", "min_score")}
+        written = Linear.model_validate({**own, "tail": "drop"})
+        lost = [name for name, value in written if getattr(blend, name) != value]
+        if lost:
+            raise ConfigError(
+                f"system {system.name!r}: blend.{lost[0]}: {getattr(blend, lost[0])!r} has no key "
+                f"in an application.yml, which means {getattr(written, lost[0])!r}"
+            )
+        changes |= {"max_candidates": blend.depth, "min_score": blend.min_score}
+        changes["score_combination"] = ScoreCombination(beta=blend.beta)
+    elif not isinstance(blend, NoBlend):
+        raise ConfigError(
+            f"system {system.name!r}: blend: an application.yml means 'linear' or 'none', given "
+            f"{blend.method!r}"
+        )
+    if system.top_k is not None:
+        changes["default_top_k"] = system.top_k
+    data: Any = _hyphenate(read.model_copy(update=changes).model_dump())
+    for key in reversed(PREFIX):
+        data = {key: data}
+    return format_yaml(data)
+
+
+def _hyphenate(data: Any) -> Any:  # noqa: ANN401 - as YAML has it
+    """The same with ``-`` for ``_`` in keys."""
+    if not isinstance(data, Mapping):
+        return data
+    return {key.replace("_", "-"): _hyphenate(value) for key, value in data.items()}
+
+
 def _read_rerank_section(
     config: Mapping[str, Any] | str | os.PathLike[str] | None,
 ) -> NablarchRerank:
@@ -250,7 +309,7 @@ def _underscore(data: Any) -> Any:  # noqa: ANN401 - as YAML says it
     return {str(key).replace("-", "_"): _underscore(value) for key, value in data.items()}
 
 
-def _build_provider(name: str, entry: ProviderEntry) -> Provider:
+def _build_provider(name: str, entry: ProviderEntry) -> HttpProvider:
     keys: dict[str, Any] = dict(PROVIDERS[name])
     where = f"{NablarchRerank.where}.{name}"
     if entry.api_key is not None:
@@ -268,7 +327,7 @@ def _build_provider(name: str, entry: ProviderEntry) -> Provider:
         if not urlsplit(entry.endpoint).path.endswith(path):
             raise ConfigError(f"{where}.endpoint {entry.endpoint!r}: a URL that ends in {path}")
         keys["base_url"] = entry.endpoint.removesuffix(path)
-    return providers.build(keys)
+    return cast("HttpProvider", providers.build(keys))
 
 
 #: Name → what builds the arguments of a ``Pipeline`` from the profile's options.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from numbers import Real
@@ -20,6 +20,7 @@ from fusion_bench.data.records import Condition, Query, ScoreSpace, Switch, meet
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, did_you_mean
 from fusion_bench.ranking.final_lists import align_all_queries
+from fusion_bench.schema.record_fields import SINGLE_STRATEGIES
 from fusion_bench.util.calls import await_contained, call_function
 from fusion_bench.util.formatting import is_encodable
 
@@ -174,6 +175,30 @@ class ListRules:
     options: Mapping[str, ReadOptions]
     ties: Ties = "trec"
     conditions: Mapping[str, Condition] = field(default_factory=dict)
+
+    @property
+    def strategies(self) -> dict[str, str]:
+        """Source → what it searches by, from its role or its name; only those that say it."""
+        names = dict.fromkeys((*self.roles, *SINGLE_STRATEGIES))
+        found = {name: {name, *self.roles.get(name, ())} for name in names}
+        return {
+            name: str(strategy)
+            for strategy in SINGLE_STRATEGIES
+            for name, words in found.items()
+            if strategy in words
+        }
+
+    def without_strategies(self, off: Collection[str]) -> tuple[ListRules, dict[str, str]]:
+        """The rules under which lists of these strategies are off, and the fields of such a query.
+
+        Args:
+            off: The strategies.
+        """
+        conditions = dict(self.conditions)
+        for name, strategy in self.strategies.items():
+            if strategy in off:
+                conditions[name] = {**conditions.get(name, {}), strategy: ("on",)}
+        return replace(self, conditions=conditions), dict.fromkeys(off, "off")
 
     def explain_off(self, query: Query) -> dict[str, str]:
         """Source that is off for a query → why: ``intent is rules``."""

@@ -12,14 +12,15 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TypeAlias, TypeVar
+from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, Self, TypeAlias, TypeVar
 
-from pydantic import Field
+from pydantic import Field, PrivateAttr
 
 from fusion_bench.config.models import MOST_WORKERS, StrictModel
 from fusion_bench.config.server_fields import HttpServerModel
 from fusion_bench.errors import ConfigError, FusionBenchError, ProviderError
 from fusion_bench.models.answer_stores import AnswerStore
+from fusion_bench.util.api_keys import ApiKey
 from fusion_bench.util.files import read_regular_text
 from fusion_bench.util.http_client import JsonClient, open_client
 from fusion_bench.util.json_text import count_at, malformed_error, mapping_at, message_at
@@ -145,6 +146,23 @@ class ModelServer(HttpServerModel):
     base_url: str
     key: str | None = None
     timeout: Annotated[float, Field(gt=0)] = 60.0
+
+    _given_key: ApiKey | None = PrivateAttr(None)
+
+    @property
+    def given_key(self) -> ApiKey | None:
+        """The API key that a caller gave; None = it is in the environment."""
+        return self._given_key
+
+    def with_key(self, value: str) -> Self:
+        """The same server with an API key of the caller, which no record of it has.
+
+        Raises:
+            ConfigError: It is no API key.
+        """
+        made = self.model_copy()
+        made._given_key = ApiKey.of_value(value, "api_key")
+        return made
 
     async def resolve_model(self, remote: JsonClient) -> str | None:  # noqa: ARG002 - for servers that must be asked
         """The model that the server says it runs; None = the configured name."""

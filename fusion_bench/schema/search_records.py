@@ -221,6 +221,13 @@ class SearchOptions(Record):
         """
         return self.weights.restrict(self.strategies)
 
+    @property
+    def inactive_strategies(self) -> tuple[str, ...]:
+        """The strategies that do not run."""
+        if SearchStrategy.HYBRID in self.strategies:
+            return ()
+        return tuple(str(name) for name in SINGLE_STRATEGIES if name not in self.strategies)
+
 
 class SearchQuery(Record):
     """One request (REQ-TYPE-001).

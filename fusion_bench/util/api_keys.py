@@ -252,15 +252,26 @@ class ApiKey:
                 f"the environment variable {name} is not set: set it to the API key, or write "
                 "'key: null' for a server that needs none"
             )
+        return cls.of_value(value, f"the environment variable {name}", name=name)
+
+    @classmethod
+    def of_value(cls, value: str, where: str, *, name: str = "API key") -> ApiKey:
+        """The key itself.
+
+        Args:
+            value: The key.
+            where: Where it stands, for an error.
+            name: What is shown of it.
+
+        Raises:
+            ConfigError: It is too short, or is no valid header value.
+        """
         if not value.isascii() or not value.isprintable() or " " in value:
-            raise ConfigError(
-                f"the environment variable {name} is no API key: only ASCII without blanks"
-            )
+            raise ConfigError(f"{where} is no API key: only ASCII without blanks")
         if len(value) < KEPT_PIECE:  # it could be part of any text, so no answer could be kept
             raise ConfigError(
-                f"the environment variable {name} has {len(value)} characters, and an API key has "
-                f"at least {KEPT_PIECE}: set it to the key, or write 'key: null' for a server that "
-                "needs none"
+                f"{where} has {len(value)} characters, and an API key has at least {KEPT_PIECE}: "
+                "set it to the key, or write 'key: null' for a server that needs none"
             )
         return cls(value, name=name)
 

@@ -422,7 +422,9 @@ async def open_client(
         ConfigError: The key is missing, or would be sent in clear; or the base URL is not valid.
         MissingExtraError: httpx is not installed.
     """
-    key = None if settings.key is None else api_keys.ApiKey.from_environment(settings.key)
+    key: api_keys.ApiKey | None = getattr(settings, "given_key", None)
+    if key is None and settings.key is not None:
+        key = api_keys.ApiKey.from_environment(settings.key)
     await _import_transport()
     client = JsonClient(
         base_url,

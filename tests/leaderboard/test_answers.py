@@ -1,6 +1,7 @@
 """What a leaderboard says, on made cells."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,13 @@ from fusion_bench.leaderboard.answers import (
     answer_reranker,
     pool,
 )
-from fusion_bench.leaderboard.page import merge_equal
+from fusion_bench.leaderboard.page import PAGE, merge_equal, render_pages
 from fusion_bench.leaderboard.records import (
     Cell,
     CollectionHead,
+    Leaderboard,
     ListFacts,
+    StoredCollection,
     SystemRow,
     TuningBudget,
 )
@@ -84,6 +87,11 @@ def plain_values(gain: float = 0.1) -> dict[str, tuple[str, FloatArray]]:
     }
 
 
+def to_collection(results: CollectionResults) -> StoredCollection:
+    """The stored form, with the rows that a page needs."""
+    return StoredCollection(head=results.head, cells=tuple(results.cells.values()))
+
+
 def test_statements_on_score_fusion_leave_out_lists_of_ranks() -> None:
     both = [
         make_results("scored", plain_values()),
@@ -94,6 +102,36 @@ def test_statements_on_score_fusion_leave_out_lists_of_ranks() -> None:
     assert "on 1 of 1" in convex.sentence
     assert [row[0] for row in fusion.rows] == ["scored", "ranked"]
     assert [row[-3] for row in fusion.rows][1] == "–"
+
+
+def test_a_collection_keeps_its_scored_lists() -> None:
+    """Ranks are a matter of a list; one that holds ranks beside two with scores hides nothing."""
+    each = make_results("mixed", plain_values())
+    third = ListFacts(name="c", depth=10, is_scored=False)
+    mixed = replace(each, head=each.head.model_copy(update={"lists": (*each.head.lists, third)}))
+    assert (mixed.is_scored, mixed.ranked_lists) == (True, ["c"])
+    assert [row[0] for row in answer_convex([mixed], {}).rows] == ["mixed"]
+    page = render_pages(Leaderboard(collections=(to_collection(mixed),)))[PAGE].decode()
+    assert "beside two or more with scores: c of mixed." in page
+    assert "| scores; ranks: c |" in page
+
+
+def test_the_first_answer_says_untuned_and_tuned_and_no_zero_without_its_interval() -> None:
+    values = plain_values()
+    values["rrf"] = ("method", values["a"][1] - 0.1 * (1 + NOISE))
+    sentence = answer_fusion([make_results(name, values) for name in "xy"], {}).sentence
+    assert (
+        "best single list, untuned RRF is better on 0 of 2 collections and worse on 2" in sentence
+    )
+    assert "tuned RRF is better on 2 of 2 collections and worse on 0 (0% to 84% of such" in sentence
+
+
+def test_collections_that_resemble_each_other_are_listed_in_their_groups() -> None:
+    collections = tuple(to_collection(make_results(name, plain_values())) for name in "abcd")
+    clusters = {"a": "one", "b": "two", "c": "one", "d": "two"}
+    board = Leaderboard(collections=collections, clusters=clusters)
+    page = render_pages(board)[PAGE].decode()
+    assert "each of these groups: a, c; b, d." in page
 
 
 def test_a_mean_over_collections_has_an_interval_and_one_for_a_new_collection() -> None:
@@ -136,7 +174,9 @@ def test_below_a_reranker_counts_only_what_it_scored(coverage: float, answers: i
         values[below] = ("reranked", values[name][1] + 0.1)
     more = {below: {"coverage": coverage} for below in names.values()}
     answer = answer_reranker([make_results("one", values, more=more)], {})
-    assert f"list on {answers} of {answers}" in answer.sentence
+    assert f"better on {answers} of {answers}" in answer.sentence
+    assert "reranker scored 99% of the documents" in answer.sentence
+    assert f": {1 - answers} of 1 with a reranker are left out." in answer.sentence
     assert len(answer.rows) == 3
 
 

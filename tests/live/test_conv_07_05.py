@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fusion_bench import Pipeline
+from fusion_bench.config.query_types import CONV_03_05
 from fusion_bench.errors import ConfigError, ProviderError, UnknownNameError
 from fusion_bench.live.conv_07_05 import (
     CohereReranker,
@@ -232,6 +233,52 @@ def test_llm_reranker_a_failure_keeps_the_fused_order(how: str) -> None:
     assert result == mock_fused(3)
 
 
+class Client:
+    """A language model's client as the document has it, sync or async."""
+
+    def __init__(self, answer: str, *, is_async: bool = False) -> None:
+        self.answer, self.is_async = answer, is_async
+        self.calls: list[dict[str, Any]] = [{}]
+
+    def complete(self, **call: Any) -> Any:  # noqa: ANN401 - text, or what is awaited for it
+        self.calls.append(call)
+        return asyncio.sleep(0, self.answer) if self.is_async else self.answer
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_llm_reranker_takes_a_client_and_asks_it_as_the_document_does(is_async: bool) -> None:
+    client = Client("8,7,9,6,5", is_async=is_async)
+    result = rerank(LLMReranker(client, batch_size=5), mock_fused(10), 3)
+    assert [item.reranked_score for item in result[:2]] == [0.9, 0.9]
+    _, first, second = client.calls
+    assert (first["max_tokens"], first["temperature"]) == (100, 0)
+    assert first["prompt"].startswith('Query: "test query"\n\nRate the relevance of each document')
+    assert "\n[1] content 0\n\n[2] content 1\n" in first["prompt"]
+    assert first["prompt"].endswith('Scores (comma-separated, e.g., "8,5,9,3"):')
+    assert "[5] content 9" in second["prompt"]
+
+
+def test_llm_reranker_a_client_that_fails_keeps_the_fused_order() -> None:
+    client = Client("")
+    client.complete = lambda **_: 1 / 0  # type: ignore[method-assign]
+    assert rerank(LLMReranker(client), mock_fused(10), 3) == mock_fused(3)
+
+
+def test_a_server_reranker_takes_the_key_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As the document's tests have it; the key is in no text of the object."""
+    monkeypatch.delenv("COHERE_API_KEY", raising=False)
+    server = Loopback("cohere_v1", reply={"results": MOCK_RESULTS}, key="test-api-key")
+    with serving(server) as state:
+        reranker = CohereReranker("test-api-key", base_url=state.url)
+        result = rerank(reranker, mock_fused(10), 3)
+    [request] = state.requests
+    assert request["model"] == "rerank-multilingual-v3.0"
+    assert len(result) == 3
+    assert "test-api-key" not in repr(vars(reranker))
+    with pytest.raises(ConfigError, match="at least 8"):
+        VoyageReranker("short")
+
+
 def test_no_op_reranker_cuts_and_changes_nothing() -> None:
     assert rerank(NoOpReranker(), mock_fused(10), 5) == mock_fused(5)
 
@@ -261,7 +308,7 @@ def test_the_profile_is_the_dialect_with_the_requested_limit() -> None:
         assert pipeline.search_sync("q", lists, limit=15).skipped
     assert (few.skipped, len(few.documents)) == (True, 15)
     assert (cut.skipped, cut.provider, len(cut.documents)) == (False, "noop/order", 5)
-    assert [document.id for document in few.documents[:3]] == ["keyword0", "semantic0", "keyword1"]
+    assert [document.id for document in few.documents[:3]] == ["semantic0", "semantic1", "keyword0"]
 
 
 def test_profiles_without_a_reranker_or_a_name() -> None:
@@ -277,3 +324,21 @@ def test_profiles_without_a_reranker_or_a_name() -> None:
         Pipeline.profile("conv")
     with pytest.raises(ConfigError, match="fusion"):
         Pipeline.profile("conv-07-05", fusion="rrf")
+
+
+@pytest.mark.parametrize(
+    ("query_type", "first"), [("local", "keyword0"), ("global", "graph0"), (None, "semantic0")]
+)
+def test_the_profile_takes_the_weights_of_the_classifiers_type(
+    query_type: str | None, first: str
+) -> None:
+    lists = {name: [(f"{name}0", 1.0)] for name in EQUAL}
+    with Pipeline.profile("conv-07-05") as pipeline:
+        found = pipeline.search_sync("q", lists, query_type=query_type, confidence=0.9)
+        assert found.documents[0].id == first
+        unsure = pipeline.search_sync("q", lists, query_type=query_type, confidence=0.6)
+        assert unsure.documents[0].id == "semantic0"
+        weights = {source.list: source.weight for d in found.documents for source in d.sources}
+        assert weights == CONV_03_05[query_type or "hybrid"]
+        with pytest.raises(UnknownNameError, match="nonsense"):
+            pipeline.search_sync("q", lists, query_type="nonsense")

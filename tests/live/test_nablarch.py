@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from fusion_bench import Pipeline
 from fusion_bench.errors import ConfigError
+from fusion_bench.live.configuration import parse_system
 from fusion_bench.live.final_list import LiveResult
+from fusion_bench.live.profiles import write_rerank_section
 from fusion_bench.models.rerank_config import Deadline
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from tests.models.rerank.server import Loopback, serving
@@ -180,3 +183,57 @@ def test_what_an_application_yml_may_not_say(config: Mapping[str, Any], problem:
         Pipeline.profile("nablarch", config=config)
     assert problem in str(caught.value)
     assert "sk-1" not in str(caught.value)
+
+
+# ── one provider, and the way back
+
+
+@pytest.mark.parametrize("unset", ["COHERE_API_KEY", "JINA_API_KEY"])
+def test_a_provider_without_its_key_is_not_configured(
+    unset: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.delenv(unset)
+    with Pipeline.profile("nablarch") as pipeline:
+        (providers, _) = pipeline._config.chains["reranker"]
+    left = {"COHERE_API_KEY": "JINA_API_KEY", "JINA_API_KEY": "COHERE_API_KEY"}[unset]
+    assert [provider.key for provider in providers] == [left]  # type: ignore[union-attr]
+    assert f"{unset} is not set" in caplog.text
+
+
+def test_without_any_key_the_error_names_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("JINA_API_KEY", "COHERE_API_KEY"):
+        monkeypatch.delenv(name)
+    with pytest.raises(ConfigError, match="JINA_API_KEY is not set"), Pipeline.profile("nablarch"):
+        pass
+
+
+@pytest.mark.parametrize("config", [None, "application.yml"])
+def test_a_tuned_system_is_written_and_read_again(config: str | None, tmp_path: Path) -> None:
+    path = tmp_path / "application.yml"
+    path.write_text(YAML.replace("timeout-ms: 100", "timeout-ms: 80"))
+    blend = {"method": "linear", "reranker": "reranker", "beta": 0.7, "depth": 30, "tail": "drop",
+             "min_score": 0.2}  # fmt: skip
+    tuned = parse_system({"name": "tuned", "runs": ["hybrid"], "top_k": 7, "blend": blend})
+    path.write_text(write_rerank_section(tuned, path if config else None))
+    again = Pipeline.profile("nablarch", config=path)
+    assert (again.system.blend, again.system.top_k) == (tuned.blend, 7)
+    assert again._config.settings.timeout_ms == (80 if config else 100)
+    assert "api-key: ${JINA_API_KEY}" in path.read_text() or config is None
+
+
+def test_a_system_without_a_blend_switches_the_reranking_off() -> None:
+    text = write_rerank_section(parse_system({"runs": ["hybrid"]}))
+    assert yaml.safe_load(text)["nablarch"]["rag"]["rerank"]["enabled"] is False
+
+
+@pytest.mark.parametrize(
+    ("blend", "message"),
+    [
+        ({"method": "replace", "tail": "drop"}, "means 'linear' or 'none', given 'replace'"),
+        ({"method": "linear", "tail": "keep"}, "blend.tail: 'keep' has no key"),
+    ],
+)
+def test_what_has_no_key_is_refused(blend: dict[str, str], message: str) -> None:
+    system = parse_system({"runs": ["hybrid"], "blend": {**blend, "reranker": "r"}})
+    with pytest.raises(ConfigError, match=message):
+        write_rerank_section(system)
