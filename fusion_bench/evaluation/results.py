@@ -25,7 +25,6 @@ from fusion_bench.ranking.system_scores import UNCACHED, Scores, evaluate_system
 from fusion_bench.stats import repeat_variance
 from fusion_bench.stats.comparison import Comparison, Direction
 from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
-from fusion_bench.stats.inference import RepeatMeans
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
 from fusion_bench.util.formatting import format_number
 
@@ -77,7 +76,7 @@ def compare_fusions(
 
 def _list_repeat_means(
     task: EvaluationSet, fusions: Mapping[str, Assessment], sources: Mapping[str, Scores]
-) -> dict[tuple[str, str], RepeatMeans]:
+) -> dict[tuple[str, str], repeat_variance.RepeatMeans]:
     """The means of repeats on each side of each fusion's difference from each source."""
     means = {}
     for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):

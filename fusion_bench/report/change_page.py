@@ -192,7 +192,7 @@ QUERY_COLUMNS: tuple[page.Column[QueryChange], ...] = (
 )
 
 
-def _change_headline(change: ReportChange, min_gain: float, alpha: float) -> page.Finding:
+def _change_headline(change: ReportChange, min_gain: float) -> page.Finding:
     """The verdict over all collections.
 
     Args:
@@ -203,9 +203,7 @@ def _change_headline(change: ReportChange, min_gain: float, alpha: float) -> pag
     shared = [each for each in change.collections if each.status == "both"]
     if not shared:
         return page.Finding("The reports have no collection in common.", "warning", "decision")
-    return page.join_decisions(
-        "Changes", [_describe_verdict(each, min_gain, alpha) for each in shared]
-    )
+    return page.join_decisions("Changes", [_describe_verdict(each, min_gain) for each in shared])
 
 
 def _change_in_words(change: ReportChange) -> str:
@@ -327,7 +325,7 @@ def build_change_page(
     return page.Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
         (*warning_sections(warnings), _configuration(change), *sections),
-        _change_headline(change, new.min_gain, new.alpha),
+        _change_headline(change, new.min_gain),
         _provenance(old, new, origins),
         answer=_change_in_words(change),
     )

@@ -15,14 +15,17 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats import comparison
 from fusion_bench.stats.inference import (
     PairedRow,
-    RepeatMeans,
     RowInference,
     find_rivals,
     infer_family,
-    repeat_variance,
 )
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.stats.repeat_variance import paired_sides, repeat_means
+from fusion_bench.stats.repeat_variance import (
+    RepeatMeans,
+    paired_sides,
+    repeat_means,
+    repeat_variance,
+)
 
 #: A smaller difference is not worth a change, unless an experiment says otherwise.
 MIN_GAIN = 0.005
@@ -250,9 +253,8 @@ def find_first_group(
     Returns:
         Names in the order of ``table``.
     """
-    return tuple(
-        name for name, rivals in find_superior(table, seed=seed, alpha=alpha).items() if not rivals
-    )
+    rivals = find_superior(table, seed=seed, alpha=alpha)
+    return tuple(name for name in table.values if not rivals[name])
 
 
 FusionVerdict: TypeAlias = Literal["pays", "loses", "not shown", "unjudged decide"]

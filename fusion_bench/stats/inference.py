@@ -22,15 +22,16 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
-from fusion_bench.stats.intervals import draw_groups, exact_mean, t_quantile
+from fusion_bench.stats.intervals import bet_on_mean, draw_groups, exact_mean, t_quantile
 from fusion_bench.stats.power import upper_tail
+from fusion_bench.stats.repeat_variance import RepeatMeans, repeat_variance, repeat_width
 from fusion_bench.util.formatting import check_wanted
 
 #: Draws at least, and draws · α at least.
@@ -50,9 +51,6 @@ PAIRS: Final = 512
 POWER_QUANTILE: Final = 0.8416212335729143
 #: Halvings of the interval that holds a p.
 HALVINGS: Final = 60
-
-#: The means of the T > 1 repeats, over queries, of each side of a difference that has repeats.
-RepeatMeans: TypeAlias = tuple[FloatArray, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,18 +174,20 @@ class _Prepared:
         return (self.units.digest, self.sums.tobytes(), *(each.tobytes() for each in self.repeats))
 
 
-def flip_share(sums: FloatArray) -> float:
-    """The share of sign flips of the units whose |Σ| is at least the observed one.
+def exact_p(sums: FloatArray, sizes: FloatArray) -> float:
+    """Two-sided p of a row that draws do not decide.
 
-    It is 1 where 10 units or more differ: flips are no test of skewed differences, and one gain
-    more would not make them so.
+    Where fewer than 10 units differ, it is the share of their sign flips whose |Σ| is at least the
+    observed one. Flips are no test of skewed differences: where more differ, nearly all by the same
+    amount, it is 2 ÷ the capital of bets that the mean is 0, which holds whatever was not seen.
 
     Args:
         sums: Shape (G,): sums of differences by unit.
+        sizes: Shape (G,): their queries.
     """
     changed = sums[np.abs(sums) > NOISE]
     if len(changed) >= MIN_CHANGED:
-        return 1.0
+        return min(1.0, 2 * bet_on_mean(sums * np.sign(sums.sum()), sizes))
     flipped = np.zeros(1)
     for value in changed.tolist():
         flipped = np.concatenate((flipped + value, flipped - value))
@@ -299,28 +299,6 @@ class Tail:
         return (1 + reached) / (len(self.values) + 1)
 
 
-def repeat_variance(repeats: RepeatMeans) -> float:
-    """Σ B/T: what repeats add to the variance of a mean difference; 0 where they agree."""
-    return math.fsum(
-        float(np.var(means, ddof=1)) / len(means) for means in repeats if np.ptp(means) > NOISE
-    )
-
-
-def repeat_width(repeats: RepeatMeans, level: float, rows: int = 1) -> float:
-    """t(1 − level/R; ν) · √(Σ B/T): what repeats alone would make of the width of an interval.
-
-    Args:
-        repeats: The means of the repeats of each side that has several.
-        level: Probability of one tail.
-        rows: R, the rows of the family that have repeats.
-    """
-    variance = repeat_variance(repeats)
-    if variance == 0:
-        return 0.0
-    freedom = sum(len(means) - 1 for means in repeats)
-    return t_quantile(freedom, 1 - level / rows) * math.sqrt(variance)
-
-
 @dataclass(frozen=True, eq=False)
 class RowInference:
     """What the draws of a family say about one of its rows.
@@ -412,7 +390,7 @@ def infer_family(
 
     Rows with identical values count once, rows without any difference not at all. Rows that draws
     do not decide, as fewer than 10 units differ, take their share of α with them; their p is that
-    of sign flips. Where fewer than 30 and fewer than half do, draws decide, but give no interval.
+    of :func:`exact_p`. Where fewer than 30 and fewer than half do, draws give no interval.
 
     Args:
         rows: The family, of one or several collections.
@@ -439,7 +417,8 @@ def _decide_few(row: _Prepared, size: int) -> RowInference:
     """A row without an interval, or without any difference, in a family of so many rows."""
     if not row.changed:
         return replace(row.result, low=0.0, high=0.0)
-    return replace(row.result, p=1.0 if row.repeats else min(1.0, flip_share(row.sums) * size))
+    p = 1.0 if row.repeats else exact_p(row.sums, row.units.sizes)
+    return replace(row.result, p=min(1.0, p * size))
 
 
 def _draw_rows(
@@ -627,7 +606,7 @@ def _find_better(
             critical = tail.critical(level, scales[i, j])
             is_shown = abs(row.mean) > math.hypot(critical * row.error, width)
         else:
-            is_shown = not row.repeats and flip_share(row.sums) * len(pairs) <= alpha
+            is_shown = not row.repeats and exact_p(row.sums, row.units.sizes) * len(pairs) <= alpha
         if is_shown:
             better[i if row.mean < 0 else j].add(j if row.mean < 0 else i)
     return better

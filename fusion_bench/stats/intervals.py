@@ -343,6 +343,20 @@ def log_capital(log_sums: FloatArray) -> FloatArray:
     return np.asarray(np.logaddexp.reduce(log_sums, axis=-1) - np.log(log_sums.shape[-1]))
 
 
+def bet_on_mean(sums: FloatArray, sizes: FloatArray) -> float:
+    """One-sided p of "the true mean is at most 0"; 1 where a difference is beyond ±1.
+
+    Args:
+        sums: Shape (G,): sums of differences by unit.
+        sizes: Shape (G,): their queries.
+    """
+    if (np.abs(sums) > sizes + NOISE * sizes.sum()).any():
+        return 1.0
+    mean_size = float(sizes.mean())
+    returns = log_returns(sums / mean_size, float(sizes.max()) / mean_size, 0.0)
+    return float(np.exp(-max(log_capital(returns.sum(axis=0)), 0.0)))
+
+
 def betting_bound(
     differences: FloatArray, groups: IntArray | None = None, *, alpha: float
 ) -> float:

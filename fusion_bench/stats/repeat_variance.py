@@ -8,7 +8,7 @@ with random effects of queries, of repeats, and of one repeat on one query (Bren
 "Generalizability Theory", chapter 2; Voorhees, Samarov & Soboroff 2017, "Using Replicates in
 Information Retrieval Evaluation", ACM TOIS 36(2)). τ moves all queries of a repeat together. It is
 what averaging over queries does not remove, so that the variance of the means of the T repeats,
-divided by T, is added to the variance over queries: see ``stats.inference.repeat_width``.
+divided by T, is added to the variance over queries: see :func:`repeat_width`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray, make_readonly
-from fusion_bench.stats import inference
-from fusion_bench.stats.intervals import MeanEstimate, exact_mean, t_quantile
+from fusion_bench.stats.intervals import NOISE, MeanEstimate, exact_mean, t_quantile
 
+#: The means of the T > 1 repeats, over queries, of each side of a difference that has repeats.
+RepeatMeans: TypeAlias = tuple[FloatArray, ...]
 #: With so many repeats or fewer, their effect is hardly known.
 FEW_REPEATS: Final = 3
 #: Repeats that tell their effect.
@@ -68,7 +69,7 @@ def paired_sides(
     return first, second
 
 
-def repeat_means(sides: Sequence[FloatArray | None]) -> inference.RepeatMeans:
+def repeat_means(sides: Sequence[FloatArray | None]) -> RepeatMeans:
     """The mean over queries of each repeat, shape (T,), of each side that has several.
 
     Args:
@@ -81,9 +82,29 @@ def repeat_means(sides: Sequence[FloatArray | None]) -> inference.RepeatMeans:
     )
 
 
-def widen_estimate(
-    estimate: MeanEstimate, repeats: inference.RepeatMeans, *, alpha: float
-) -> MeanEstimate:
+def repeat_variance(repeats: RepeatMeans) -> float:
+    """Σ B/T: what repeats add to the variance of a mean difference; 0 where they agree."""
+    return math.fsum(
+        float(np.var(means, ddof=1)) / len(means) for means in repeats if np.ptp(means) > NOISE
+    )
+
+
+def repeat_width(repeats: RepeatMeans, level: float, rows: int = 1) -> float:
+    """t(1 − level/R; ν) · √(Σ B/T): what repeats alone would make of the width of an interval.
+
+    Args:
+        repeats: The means of the repeats of each side that has several.
+        level: Probability of one tail.
+        rows: R, the rows of the family that have repeats.
+    """
+    variance = repeat_variance(repeats)
+    if variance == 0:
+        return 0.0
+    freedom = sum(len(means) - 1 for means in repeats)
+    return t_quantile(freedom, 1 - level / rows) * math.sqrt(variance)
+
+
+def widen_estimate(estimate: MeanEstimate, repeats: RepeatMeans, *, alpha: float) -> MeanEstimate:
     """A mean over queries whose t interval is for new repeats too.
 
     Args:
@@ -91,12 +112,12 @@ def widen_estimate(
         repeats: The means of the repeats of each side that has several.
         alpha: 1 − coverage.
     """
-    added = inference.repeat_variance(repeats)
+    added = repeat_variance(repeats)
     if not added or math.isnan(estimate.standard_error):
         return estimate
     width = math.hypot(
         t_quantile(estimate.freedom, 1 - alpha / 2) * estimate.standard_error,
-        inference.repeat_width(repeats, alpha / 2),
+        repeat_width(repeats, alpha / 2),
     )
     return replace(
         estimate,

@@ -17,7 +17,7 @@ from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io import campaign_ledger
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.provenance import ListMeta, meta_path
-from fusion_bench.stats.comparison import MIN_GROUPS
+from fusion_bench.stats.inference import MIN_UNITS
 from tests import campaign_project as project
 from tests.tiny import edit
 from tests.tune.cases import make_look
@@ -58,14 +58,14 @@ def test_what_is_found_counts_the_groups_that_are_held_out(root: Path) -> None:
         root, project.DATASET, "judgments: complete", "judgments: complete\nqueries: queries.jsonl"
     )
     status = project.open_made(root)
-    assert status.held_out_groups == MIN_GROUPS
+    assert status.held_out_groups == MIN_UNITS
     assert status.phases[0].detectable_gain is not None
 
 
 def _place(query: int) -> dict[str, str]:
     """Twenty groups of five queries decide; ten of ten are tuned on."""
     if query < project.QUERIES // 2:
-        return {"split": "test", "group": f"t{query % MIN_GROUPS}"}
+        return {"split": "test", "group": f"t{query % MIN_UNITS}"}
     return {"split": "dev", "group": f"d{query % 10}"}
 
 

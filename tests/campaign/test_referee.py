@@ -5,7 +5,6 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
-import pytest
 
 from fusion_bench.campaign.decision import Tails
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
@@ -14,7 +13,6 @@ from fusion_bench.campaign.referee import AskJudgment, judge_candidate
 from fusion_bench.checks.unjudged import UnjudgedEvidence
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
-from fusion_bench.stats.comparison import check_skew
 
 QUERIES = 60
 
@@ -80,24 +78,14 @@ def test_values_that_cannot_be_computed_are_kept() -> None:
     assert (judged.ships, judged.is_withheld, judged.test.mean) == (False, True, 0)
 
 
-@pytest.mark.parametrize("tails", ["t", "bounded"])
-def test_few_differences_skewed_against_the_gain_are_kept(tails: Tails) -> None:
+def test_few_differences_skewed_against_the_gain_ship_only_with_student_s_tails() -> None:
     gains = LOW + 0.02 + NOISE / 500
     assert judge(values(gains), values(LOW), tails="t").ships
     gains[0] = LOW[0] - 0.3
-    judged = judge(values(gains), values(LOW), tails=tails)
+    judged = judge(values(gains), values(LOW), tails="bounded")
     assert judged.test.mean > judged.test.critical_mean
     assert not judged.ships
-
-
-@pytest.mark.parametrize("losses", [1, 2, 4, 10])
-@pytest.mark.parametrize("gain", [0.001, 0.02, 0.1])
-def test_skew_withholds_what_it_withholds_elsewhere(losses: int, gain: float) -> None:
-    difference = gain + NOISE / 50
-    difference[:losses] = -0.3
-    judged = judge(values(LOW + difference), values(LOW), tails="t")
-    word, _ = check_skew("better", difference, np.arange(QUERIES))
-    assert judged.is_withheld == (word != "better")
+    assert judge(values(gains), values(LOW), tails="t").ships
 
 
 def test_what_is_not_better_on_the_tuning_queries_is_screened_after_the_test() -> None:

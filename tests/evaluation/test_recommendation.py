@@ -100,7 +100,6 @@ def test_without_others_in_the_group_the_highest_mean_is_preferred(group: tuple[
         ("better", 0.1, 0.05, "use"),
         ("unjudged decide", 0.1, 0.05, "judge first"),
         ("not shown", 0.05, 0.05, "more queries"),
-        ("not shown (within simulation error)", 0.04, 0.05, "more queries"),
         ("not shown", 0.06, 0.05, "keep"),
         ("not shown", -0.01, 0.05, "keep"),
         ("not shown", 0.01, None, "keep"),

@@ -272,7 +272,6 @@ CASES: dict[str, tuple[Damage, str]] = {
     ),
     "high above 1": (lambda d: compared(d).update(high=1.5), "values from -1 to 1 are needed"),
     "p of 2": (lambda d: compared(d).update(p=2), "comparisons.0.p: values from 0 to 1"),
-    "adjusted p of 2": (lambda d: compared(d).update(p_adjusted=2), "comparisons.0.p_adjusted: "),
     "wins": (
         lambda d: compared(d).update(wins=9),
         "wins, ties and losses: (9, 1, 0), and the collection has 3 queries",
@@ -297,10 +296,6 @@ CASES: dict[str, tuple[Damage, str]] = {
     ),
     "alpha of 2": (lambda d: d["settings"].update(alpha=2), "settings.alpha: "),
     "alpha true": (lambda d: d["settings"].update(alpha=True), "settings.alpha: "),
-    "unknown correction": (
-        lambda d: d["settings"].update(correction="some"),
-        "settings.correction: ",
-    ),
 }
 
 

@@ -33,7 +33,7 @@ def built(**options: object) -> Experiment:
 def test_every_default_is_spelled_out() -> None:
     experiment = built()
     assert experiment.measures == ("nDCG@10", "RR@10", "R@100")
-    assert (experiment.ties, experiment.alpha, experiment.correction) == ("trec", 0.05, "max_t")
+    assert (experiment.ties, experiment.alpha) == ("trec", 0.05)
     assert experiment.systems["one"].name == "one"
     assert experiment.systems["one"].fusion.method == "rrf"
     assert experiment.dataset_names == ("d",)
@@ -54,9 +54,7 @@ def test_every_default_is_spelled_out() -> None:
         ({"alpha": "0.1"}, "alpha: input should be a valid number, given '0.1'"),
         ({"seed": "7"}, "seed: input should be a valid integer, given '7'"),
         ({"seed": 1.5}, "seed: input should be a valid integer"),
-        ({"resamples": 9_999}, "resamples: input should be greater than or equal to 10000"),
-        ({"interval": "t"}, "interval: unknown key 'interval': intervals follow correction: max_t"),
-        ({"correction": "z"}, "correction: input should be 'max_t', 'holm' or 'none'"),
+        ({"interval": "t"}, "interval: unknown key 'interval': one rule gives all intervals"),
         ({"min_gain": -1}, "min_gain: input should be greater than or equal to 0"),
         ({"systems": []}, "systems: a mapping of keys to values is needed, given []"),
         ({"systems": {"one": 3}}, "systems.one: a mapping of keys to values is needed, given 3"),

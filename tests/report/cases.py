@@ -93,14 +93,12 @@ def compared(
     measure: str = PRIMARY,
     baseline: str = "base",
     p: float = 0.5,
-    p_adjusted: float | None = None,
     low: float | None = -0.2,
     high: float | None = 0.4,
     detectable: float | None = None,
     unjudged: UnjudgedResult | None = None,
     ties: int = 1,
 ) -> ComparisonResult:
-    adjusted = p if measure == PRIMARY and p_adjusted is None else p_adjusted
     return ComparisonResult(
         measure=measure,
         baseline=baseline,
@@ -109,7 +107,6 @@ def compared(
         low=low,
         high=high,
         p=p,
-        p_adjusted=adjusted,
         wins=2,
         ties=ties,
         losses=0,
@@ -224,7 +221,7 @@ def full(name: str = "better one", *, baseline: str = "base", **changes: object)
         difference=0.4,
         low=0.3,
         high=0.5,
-        p_adjusted=0.0004,
+        p=0.0004,
         fusions=2,
         sources=2,
         is_reranked=False,

@@ -20,7 +20,7 @@ from fusion_bench.report.evaluation_findings import (
     group_finding,
 )
 from fusion_bench.report.page import Finding
-from fusion_bench.stats.comparison import Answer, SkewedDifference
+from fusion_bench.stats.comparison import Answer
 from tests.report import cases
 from tests.report.cases import SECOND, ceiling, collection, compared, fused, run, system, tied
 
@@ -41,7 +41,7 @@ FUSION = FusionResult(
     difference=0.2,
     low=0.1,
     high=0.3,
-    p_adjusted=0.01,
+    p=0.01,
     fusions=2,
     sources=3,
     is_reranked=False,
@@ -119,23 +119,11 @@ def grouped(
 def answers(
     *group: str,
     answer: Answer = "not shown",
-    skew: SkewedDifference | None = None,
     systems: int = 4,
-    queries: int = 400,
     groups: int = 400,
 ) -> list[Finding]:
-    """What is said of the first group, of skewed differences and of unseen losses."""
-    row = compared("a", 0.1, answer).model_copy(update={"skew": skew})
-    return [*answer_findings([row], group, systems=systems, queries=queries, groups=groups)]
-
-
-def _skew(
-    number: float, median: float, p: float, bound: float | None, *flags: bool
-) -> SkewedDifference:
-    is_against, is_withheld = flags
-    return SkewedDifference(
-        number, median, p, bound, is_against=is_against, is_withheld=is_withheld
-    )
+    """What is said of the first group and of unseen losses."""
+    return [*answer_findings([compared("a", 0.1, answer)], group, systems=systems, groups=groups)]
 
 
 GAIN = compared("high", 0.4, "better", p=0.01, low=0.3, high=0.5)
@@ -268,20 +256,11 @@ def _findings_of_all() -> Mapping[str, Iterable[Finding]]:
         "first group of all": answers("a", "b", "c", "d"),
         "two systems": answers("a", "b", systems=2),
         "no first group": answers(),
-        "299 queries": answers(answer="better", queries=299, groups=299),
-        "300 queries": answers(answer="better", queries=300, groups=300),
-        "30 groups": answers(answer="better", queries=900, groups=30),
-        "3 queries": answers(answer="better", queries=3, groups=3),
-        "3 queries, nothing shown": answers(queries=3, groups=3),
-        "a withheld answer": answers(
-            skew=_skew(-1.84, 0.01, 0.001, -0.05, True, True), queries=60, groups=60
-        ),
-        "a carried answer": answers(
-            answer="worse", skew=_skew(1.5, -0.2, 0.001, 0.05, True, False)
-        ),
-        "skewed in the direction of the answer": answers(
-            answer="better", skew=_skew(2.5, 0.01, 0.3, None, False, False)
-        ),
+        "299 queries": answers(answer="better", groups=299),
+        "300 queries": answers(answer="better", groups=300),
+        "30 groups": answers(answer="better", groups=30),
+        "3 queries": answers(answer="better", groups=3),
+        "3 queries, nothing shown": answers(groups=3),
     }
 
 

@@ -46,7 +46,7 @@ def test_columns_have_legends_and_may_go_where_a_page_is_narrow() -> None:
     table = primary(cases.full())
     assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
     required = headers(secondary(cases.full()).without_optional_columns())
-    assert required == ["system", "RR@10", "difference", "p (unadjusted)"]
+    assert required == ["system", "RR@10", "difference", "p"]
     tones = [row.tone for row in secondary(cases.full()).rows]
     assert tones == ["plain", "baseline", "plain", *3 * ["reference"]]
     for whole in (cases.full(), cases.collection(cases.system("base", 0.1))):
@@ -111,17 +111,13 @@ def test_rows_are_sorted_by_mean_and_equal_ones_keep_their_order() -> None:
     assert means == ["0.9000", "0.2000", "0.2000", "n/a", "n/a"]
 
 
-def test_missing_and_unadjusted_numbers_are_marked() -> None:
+def test_missing_numbers_are_marked() -> None:
     rows = (cases.system("base", None, unjudged=None), cases.system("x", None, unjudged=None))
     comparison = cases.compared("x", low=None, high=None, detectable=None)
     collection = cases.collection(*rows, comparisons=[comparison])
     assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "+0.1000", "n/a")
     assert validity(collection).rows[1].cells == ("x", "n/a", "+0.90", "n/a", "n/a")
     assert validity(collection).rows[0].cells == ("base", "", "", "", "n/a")
-    rows = (cases.system("base", 0.1), cases.system("x", 0.2))
-    comparison = cases.compared("x", p=0.04).model_copy(update={"p_adjusted": None})
-    table = primary(cases.collection(*rows, comparisons=[comparison]))
-    assert table.rows[0].cells[5] == ".040 (unadjusted)"
 
 
 def checked(comparisons: list[ComparisonResult], *, knows: bool = True) -> Table:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from scipy.stats import t
 
 from fusion_bench.checks.dataset_facts import (
     dataset_notices,
@@ -23,7 +22,6 @@ from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.details.report_details import CollectionDetails
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
-from fusion_bench.evaluation.results import describe_narrowing
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset, load_dataset
@@ -36,7 +34,7 @@ from fusion_bench.stats.comparison_family import (
     compare_family,
     decide_fusion,
 )
-from fusion_bench.stats.repeat_variance import make_repeat_terms, mean_of_repeats
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 from tests.counts_project import QUERIES, RANKS
 from tests.counts_project import make as make_counts
 from tests.evaluation.trials.reports import run
@@ -185,28 +183,15 @@ def test_a_fusion_reads_the_files_that_all_of_its_lists_have(
 
 
 def test_the_variance_of_a_difference_has_the_terms_of_both_numbers(collection: Collection) -> None:
-    """Mean squares by their definition, and Satterthwaite's degrees of freedom."""
+    """The variance of the means of the repeats of each side ÷ their number, by definition."""
     [item] = [each for each in collection.ranked_comparisons if each.candidate == "a"]
-    queries, sides = len(QUERIES), [reciprocal("a"), reciprocal("b")]
+    sides = [reciprocal("a"), reciprocal("b")]
     difference = sides[0].mean(axis=0) - sides[1].mean(axis=0)
-    by_query = difference.var(ddof=1) / queries
-    added, squares = 0.0, by_query**2 / (queries - 1)
-    for y in sides:
-        count = len(y)
-        rest = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
-        within = (rest**2).sum() / ((count - 1) * (queries - 1)) / queries
-        between = y.mean(axis=1).var(ddof=1)
-        assert between > within
-        added += (between - within) / count
-        squares += (between / count) ** 2 / (count - 1)
-        squares += (within / count) ** 2 / ((count - 1) * (queries - 1))
-    variance = by_query + added
-    freedom = max(variance**2 / squares, 1)  # at least the smallest T - 1
+    by_query = difference.var(ddof=1) / len(QUERIES)
+    added = sum(y.mean(axis=1).var(ddof=1) / len(y) for y in sides)
     assert item.difference == pytest.approx(difference.mean())
-    assert item.standard_error == pytest.approx(np.sqrt(variance))
-    assert item.trial_share == pytest.approx(added / variance)
-    assert item.narrowing is not None
-    assert item.narrowing.now == pytest.approx(t.ppf(0.975, freedom) * np.sqrt(variance))
+    assert item.standard_error == pytest.approx(np.sqrt(by_query))
+    assert item.trial_share == pytest.approx(added / (by_query + added))
 
 
 def test_the_page_and_the_checks_say_each_number(project: Path) -> None:
@@ -237,13 +222,9 @@ def test_two_reports_have_each_their_own_number(project: Path, tmp_path: Path) -
     [item] = compare_reports(*reports, baseline=None, candidates=["a"])[0].comparisons
     sides = [reciprocal("a"), reciprocal("a", 2)]
     assert item.difference == pytest.approx(sides[1].mean() - sides[0].mean())
-    added = 0.0
-    for y in sides:
-        rest = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
-        within = (rest**2).sum() / ((len(y) - 1) * (len(QUERIES) - 1)) / len(QUERIES)
-        added += max(y.mean(axis=1).var(ddof=1) - within, 0) / len(y)
+    added = sum(y.mean(axis=1).var(ddof=1) / len(y) for y in sides)
     assert item.standard_error is not None
-    assert item.trial_share == pytest.approx(added / item.standard_error**2)
+    assert item.trial_share == pytest.approx(added / (item.standard_error**2 + added))
 
 
 def test_one_trial_can_be_shown_where_all_lists_have_it(project: Path) -> None:
@@ -256,7 +237,7 @@ def test_one_trial_can_be_shown_where_all_lists_have_it(project: Path) -> None:
     assert select_repeat(alone, 3).files["runs/a"].path.name == "a-3.trec"
 
 
-# ── records about trials: disagreement, shares of the variance, what narrows an interval
+# ── records about trials: disagreement, shares of the variance
 
 
 SIMULATED, COUNT = 60, 3
@@ -272,20 +253,6 @@ def test_a_row_says_how_far_its_trials_lie_apart(repeated: Collection) -> None:
     shares = (trials.query_share, trials.trial_share, trials.residual_share)
     assert sum(share or 0 for share in shares) == pytest.approx(1)
     assert repeated.system("b").trials is None
-
-
-def test_a_comparison_says_what_narrows_it(repeated: Collection) -> None:
-    comparison = repeated.comparison("a", "RR@10")
-    assert comparison is not None
-    assert comparison.trial_share is not None
-    narrowing = comparison.narrowing
-    assert narrowing is not None
-    assert narrowing.added_queries == 2  # 4 queries, 3 trials of one system
-    assert narrowing.all_trials <= narrowing.one_trial <= narrowing.now
-    assert narrowing.all_queries <= narrowing.more_queries <= narrowing.now
-    secondary = repeated.comparison("a", "nDCG@10")
-    assert secondary is not None
-    assert secondary.narrowing is None
 
 
 def make_values(*, is_shared: bool) -> ComparedValues:
@@ -315,23 +282,6 @@ def test_trials_of_a_shared_list_cancel() -> None:
     assert nested.high - nested.low > 10 * (shared.high - shared.low)
 
 
-def test_the_plan_of_a_shared_list_is_that_of_the_differences() -> None:
-    shared = describe_narrowing(make_values(is_shared=True), "fused", alpha=0.05)
-    nested = describe_narrowing(make_values(is_shared=False), "fused", alpha=0.05)
-    assert shared is not None
-    assert nested is not None
-    assert shared.now < nested.now
-    assert not shared.prefers_repeats
-    assert nested.prefers_repeats
-    assert shared.added_queries == nested.added_queries == SIMULATED / COUNT
-
-
-def test_systems_of_one_trial_have_no_plan() -> None:
-    values = make_values(is_shared=True)
-    alone = ComparedValues(values.measure, values.values, values.baseline, values.keys)
-    assert describe_narrowing(alone, "fused", alpha=0.05) is None
-
-
 def test_whether_fusion_pays_accounts_for_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -345,12 +295,11 @@ def test_whether_fusion_pays_accounts_for_trials(
     make(tmp_path, *TRIALS)
     collection = run(tmp_path).collections[0]
     values = collection.repeat_values()
-    groups = np.array([0, 0, 1, 2])  # q1 and q2 are one
     [options] = calls
-    assert options["repeat_terms"] == {
-        ("both", "a"): make_repeat_terms([values["both"][:, 0] - values["a"][:, 0]], groups),
-        ("both", "b"): make_repeat_terms([values["both"][:, 0], None], groups),
-    }
+    both, alone = (values[name][:, 0].mean(axis=1) for name in ("both", "a"))
+    [shared], [own] = (options["repeats"]["both", source] for source in ("a", "b"))
+    assert shared == pytest.approx(both - alone)
+    assert own == pytest.approx(both)
 
 
 # ── what is found on the first trial alone, and that it is named
@@ -434,7 +383,8 @@ def test_other_files_are_new_trials(first: Report, tmp_path: Path) -> None:
     assert (again.difference, again.trial_share) == (0, 0)
     # The means are equal, and nothing says that these trials belong together.
     assert other.difference == 0
-    assert other.standard_error > again.standard_error == 0
+    assert other.standard_error == again.standard_error == 0
+    assert other.trial_share == 1
 
 
 def test_one_trial_beside_several_is_named(first: Report, tmp_path: Path) -> None:

@@ -257,7 +257,7 @@ def test_the_forest_shows_differences_and_what_can_be_detected() -> None:
     assert [(round(box.x0, 9), round(box.x1, 9)) for box in boxes] == [(-0.25, 0.25)] * 2
     right = axes.child_axes[0]
     assert [label.get_text() for label in right.get_yticklabels()] == ["-0.2000", "+0.4000"]
-    assert any("(80 % power)" in line for line in legend(figure))
+    assert any("below 80 % power" in line for line in legend(figure))
 
 
 def test_the_forest_is_one_picture_and_comes_first() -> None:
