@@ -46,7 +46,6 @@ FILES = {
 #: Command and option that names a folder → the words before the option, which succeed.
 FOLDERS = {
     ("compare", "--out"): f"compare --qrels {QRELS} {RUN} {OTHER} --html --csv",
-    ("dataset from-logs", "--out"): "dataset from-logs results.jsonl",
     ("dataset new", "folder"): f"dataset new ? {RUN} {OTHER}",
     ("diagnose", "--out"): f"diagnose {EXPERIMENT}",
     ("eval", "--out"): f"eval {EXPERIMENT}",

@@ -5,7 +5,6 @@ Examples:
     fusion-bench dataset show attack
     fusion-bench dataset check datasets/mine/dataset.yaml
     fusion-bench dataset unjudged experiments/mine.yaml > to-judge.tsv
-    fusion-bench dataset from-logs results.jsonl --out datasets/mine
     fusion-bench dataset add beir:downloads/scifact --out datasets/scifact
     fusion-bench dataset new datasets/mine bm25=a.trec dense=b.jsonl --qrels judged.csv
 """
@@ -33,7 +32,6 @@ from fusion_bench.cli.application.console import (
 from fusion_bench.cli.application.progress import progress_bar
 from fusion_bench.config.options import Argument, Depth, File, Folder, Name, Names, Option
 from fusion_bench.experiment import DEFAULT_MEASURES
-from fusion_bench.importers.options import LogOptions
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import escape_control_chars, pluralize
 
@@ -396,41 +394,6 @@ def unjudged_command(options: UnjudgedOptions) -> None:
     typer.echo("dataset\tquery\tdocument\tbest_rank\tsystems")
     for row in documents:
         typer.echo("\t".join(map(escape_control_chars, row.cells)))
-
-
-class LogCommand(LogOptions, base.JsonOptions):
-    """Options of ``dataset from-logs``.
-
-    Attributes:
-        log: SearchResult records as JSON, one a line.
-    """
-
-    log: Annotated[Path, Argument("LOG")]
-
-
-@base.add_command(command, name="from-logs")
-def from_logs_command(options: LogCommand) -> None:
-    """Make a dataset of logged searches, and an experiment that replays production.
-
-    Examples:
-        fusion-bench dataset from-logs results.jsonl --out datasets/mine
-        fusion-bench dataset from-logs results.jsonl --out datasets/mine --qrels qrels.txt
-            --queries queries.jsonl
-    """
-    from fusion_bench.importers.log_dataset import write_log_dataset
-
-    made = write_log_dataset(options.log, options)
-    if options.json:
-        print_json(made)
-        return
-    lists = ", ".join(f"{name} ({count:,})" for name, count in made.lists.items())
-    echo(f"{pluralize(made.queries, 'query')}; lists with their documents: {lists}")
-    echo(f"replay: {made.check.same_order:,} of {made.check.queries:,} queries in the logged order")
-    for notice in made.notes:
-        echo(f"note: {notice}")
-    echo_written(made.files)
-    if options.qrels is not None:
-        echo(f"Next: fusion-bench eval {quote(str(options.out / 'experiment.yaml'))}")
 
 
 def _list_facts(facts: Mapping[str, object]) -> Iterator[str]:

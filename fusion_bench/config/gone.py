@@ -14,6 +14,8 @@ GONE: Final[Mapping[str, str]] = {
     "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
     "grades sensitivity": "name the other judge's file as qrels of a copy of the dataset.yaml and "
     "run eval, or use grades estimate",
+    "dataset from-logs": "name the log as a list of dataset new, with the texts of the queries as "
+    "their ids",
     **dict.fromkeys(
         ("queries filter", "queries generate", "queries vote"),
         "draw queries from a log with queries sample, or write them yourself; mark those of a "

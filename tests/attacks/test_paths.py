@@ -50,7 +50,6 @@ PLACES = (
     "compare ?",
     "dataset show ?",
     "dataset check ?",
-    "dataset from-logs ? --out d",
     f"fuse {RUN} datasets/mine/b.trec --out ?.trec",
     "power --from ?",
     "schema --out ?",

@@ -33,8 +33,8 @@ from tests.golden.test_pages import OTHER as OTHER_RUN
 
 #: Commands that make lists or types for all queries, which a campaign may be asked about.
 MAKERS = ("classify", "pull", "rerank", "retrieve bm25")
-#: Of a command that copies judgments as they are, and of one on other queries.
-OTHER_RUNS = ("dataset new", "dataset from-logs")
+#: Of a command that copies judgments as they are.
+OTHER_RUNS = ("dataset new",)
 #: Lines that differ because a campaign is open, or because fewer others have a place beside them.
 OWN_LINES = re.compile(r"holds out|held out|more warnings|notes?\.$")
 KEPT = "q0"
@@ -201,7 +201,6 @@ EXPORT = "reports/judged.txt"
         ["power", "--from", "before"],
         TUNE,
         ["try", "--qrels", QRELS, RUN, OTHER_RUN, "--save", "saved", "--no-plots"],
-        ["dataset", "from-logs", "results.jsonl", "--qrels", QRELS, "--out", "logged"],
     ],
     ids=lambda words: " ".join(words[:3]),
 )

@@ -20,7 +20,6 @@ FILES = sorted(FOLDER.glob("*.py"))
 SHARED = sorted((FOLDER / "application").glob("*.py"))
 #: Read as attributes of the record by the functions that take it whole.
 TAKEN_WHOLE = {
-    "dataset": ["importers.log_dataset"],
     "eval": ["report.write"],
     "export": ["engines.export"],
     "judge": ["judging.judge_work"],

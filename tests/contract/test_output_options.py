@@ -10,7 +10,6 @@ from tests.attacks.project import DATASET, QRELS, QUERIES, RUN, make_project
 from tests.attacks.runner import read_files, run_here
 from tests.commands import leaf_commands, options_of
 from tests.engines.pull.cases import write_queries
-from tests.importers.logs.test_from_logs import make_item, make_search, write_log
 from tests.output_commands import FILES, FOLDERS, READ, TRIED_ELSEWHERE
 
 FOREIGN = "my own notes\n"
@@ -69,7 +68,6 @@ def test_no_file_of_a_folder_is_replaced_that_no_command_wrote(
 ) -> None:
     root = make_project(tmp_path)
     write_queries(root)
-    write_log(root, make_search("x", make_item("d1", 0.9, keyword=0.9)))
     words = FOLDERS[case]
 
     def run(folder: str, *more: str) -> tuple[int, str]:

@@ -15,7 +15,6 @@ from tests import campaign_project
 from tests.commands import leaf_commands, options_of, values_at
 from tests.gate import cases
 from tests.importers.datasets.collections import make_beir
-from tests.importers.logs.test_from_logs import A, make_search, write_log
 from tests.judging.grades.judged_project import make_judged_project
 
 ROOT = Path(__file__).parent.parent.parent
@@ -53,7 +52,6 @@ def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(make_judged_project(tmp_path))
-    write_log(tmp_path, make_search("one", A))
     make_beir(tmp_path / "downloads/nfcorpus")
     judgments = tmp_path / "datasets/mine/judgments/ann.csv"
     judgments.parent.mkdir()

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, QUERIES
-from tests.schema.cases import make_result
 from tests.tiny import write_files
 
 SYSTEMS = """\
@@ -62,7 +61,6 @@ def make_project(root: Path) -> Path:
         "datasets/mine/llm.csv": "\n".join([HEADER, *machine]) + "\n",
         "datasets/mine/documents.jsonl": "".join(f"{json.dumps(row)}\n" for row in rows),
         "datasets/mine/queries.jsonl": "".join(f"{json.dumps(row)}\n" for row in queries),
-        "results.jsonl": json.dumps(make_result()) + "\n",
         "searches.txt": "".join(f"how to open d{q % 7}\n" for q in range(20)),
     }
     return write_files(root, files)

@@ -23,7 +23,6 @@ CALLS = {
     "classify": (0, f"classify {QUERIES} --out types.jsonl"),
     "compare": (0, "compare before after --candidate live"),
     "dataset check": (0, "dataset check mine"),
-    "dataset from-logs": (0, "dataset from-logs results.jsonl --out logged"),
     "dataset list": (0, "dataset list"),
     "dataset new": (0, f"dataset new own {RUN} {OTHER} --qrels {QRELS}"),
     "dataset show": (0, "dataset show mine"),

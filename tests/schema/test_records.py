@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 import fusion_bench.schema as schema
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.evaluation.crag import CragThresholds, judge_list
+from fusion_bench.io.load_records import load_run
 from fusion_bench.schema import (
     ChunkId,
     CommunityId,
@@ -293,3 +294,12 @@ DAY: Any = "2024-01-03"
 def test_what_is_refused(call: Callable[[], object], says: str) -> None:
     with pytest.raises(FusionBenchError, match=says):
         call()
+
+
+def test_records_of_searches_are_read_as_a_run(tmp_path: Path) -> None:
+    record = cases.make_result()
+    path = tmp_path / "results.jsonl"
+    path.write_text(f"{json.dumps(record)}\n", encoding="utf-8")
+    expected = {item["id"]: item["score"] for item in record["results"]}
+    assert load_run(path, name="production").to_dict() == {record["query"]["text"]: expected}
+    assert expected
