@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.gate import checks as gate_checks
 from fusion_bench.gate import verdict
 from fusion_bench.gate.checks import Check
 from fusion_bench.gate.self_test import trial
@@ -85,7 +84,7 @@ def test_planted_drops_find_another_rule_out(
     assert source.count(old) == 1
     names = dict(vars(verdict))
     exec(source.replace(old, new), names)  # noqa: S102 - the code under test, with one change
-    monkeypatch.setattr(gate_checks.verdict, "decide_status", names["decide_status"])
+    monkeypatch.setattr(verdict, "decide_status", names["decide_status"])
     assert any(outcome.faults for outcome in planted(root))
 
 
