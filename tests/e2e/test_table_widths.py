@@ -29,8 +29,12 @@ from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.self_test.known_answers import (
+    SelfTestResult,
+    measure_pass_rates,
+    split_checks,
+)
 from fusion_bench.gate.self_test.page import build_self_test_page
-from fusion_bench.gate.self_test.trial import SelfTestResult, measure_pass_rates, split_checks
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import load_dataset
@@ -48,7 +52,7 @@ from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.run import run_tuning
 from fusion_bench.util.formatting import Progress, ignore_progress
 from tests.gate import cases
-from tests.gate.self_test.test_trial import make_checks as self_test_checks
+from tests.gate.self_test.test_known_answers import make_checks as self_test_checks
 from tests.tiny import edit
 
 WIDTHS = (80, 100, 120, 200)
