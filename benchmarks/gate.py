@@ -1,7 +1,7 @@
-"""The gate's statistics against scipy's permutation_test, side by side.
+"""The gate's statistics against scipy's bootstrap, side by side.
 
-The gate's time covers tests, bounds, Holm's correction and power. scipy runs the randomization test
-of one check; its time is multiplied by the number of checks. The p-values of both must agree.
+The gate's time covers both ends, p and power of all checks. scipy computes the BCa interval of one
+check; its time is multiplied by the number of checks. The lower ends of both must agree.
 """
 
 from __future__ import annotations
@@ -13,60 +13,58 @@ from collections.abc import Callable
 import numpy as np
 
 from benchmarks.timing import Row
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
+from fusion_bench.gate.tolerances import standard_error
+from fusion_bench.gate.verdict import ALPHA
+from fusion_bench.stats.inference import DRAWS, draw_counts
 
 TITLE = "The gate's statistics"
-#: Queries, measures, collections and randomizations.
-SIZES = ((1_000, 3, 1, 10_000), (10_000, 5, 3, 10_000))
-TOY = ((200, 2, 1, 1_000),)
+#: Queries, measures and collections.
+SIZES = ((1_000, 3, 1), (10_000, 5, 3))
+TOY = ((200, 2, 1),)
 
 
 def make_checks(queries: int, measures: int, collections: int) -> list[Check]:
     """Checks on values that a measure could have: many ties, correlated measures."""
     random = np.random.Generator(np.random.PCG64(7))
-    groups, checks = np.arange(queries), []
+    keys, checks = tuple(f"q{q}" for q in range(queries)), []
     for c in range(collections):
         base = 1 / random.integers(1, 11, queries)
         for m in range(measures):
             differs = random.random(queries) < 0.4
             values = np.where(differs, 1 / random.integers(1, 11, queries), base) - 0.0005 * m
-            checks.append(Check(f"c{c}", None, f"m{m}", 0.005, base, np.clip(values, 0, 1), groups))
+            checks.append(Check(f"c{c}", None, f"m{m}", 0.005, base, np.clip(values, 0, 1), keys))
     return checks
 
 
-def gate_p_values(checks: list[Check], resamples: int) -> list[float]:
-    """The p-values of all checks; bounds, Holm and power are computed too."""
-    return [result.p or 0.0 for result in run_checks(checks, resamples=resamples, seed=7)]
+def gate_ends(checks: list[Check]) -> list[float]:
+    """The lower ends of all checks; upper ends, p and power are computed too."""
+    return [result.lower_end or 0.0 for result in run_checks(checks, seed=7)]
 
 
-def scipy_p_values(checks: list[Check], resamples: int) -> list[float]:
-    """scipy: the one-sided sign-flip test of each check, vectorized, in blocks of memory."""
-    from scipy.stats import permutation_test
-
-    def total(values: FloatArray, axis: int = -1) -> FloatArray:
-        return np.asarray(values.sum(axis=axis))
+def scipy_ends(checks: list[Check]) -> list[float]:
+    """scipy: the one-sided BCa bootstrap interval of each mean, vectorized, in blocks of memory."""
+    from scipy.stats import bootstrap
 
     return [
         float(
-            permutation_test(
+            bootstrap(
                 (check.difference,),
-                total,
-                permutation_type="samples",
-                alternative="less",
-                vectorized=True,
-                n_resamples=resamples,
+                np.mean,
+                n_resamples=DRAWS,
                 batch=500,
+                vectorized=True,
+                confidence_level=1 - 2 * ALPHA,
+                method="BCa",
                 rng=np.random.default_rng(7),
-            ).pvalue
+            ).confidence_interval.low
         )
         for check in checks
     ]
 
 
-def largest_difference(resamples: int) -> float:
-    """Two p-values from so many draws differ by less: six standard errors at 1/2."""
-    return float(6 * np.sqrt(2 * 0.25 / resamples))
+#: Two lower ends differ by less, in standard errors.
+AGREEMENT = 0.25
 
 
 def rows(rounds: int, *, toy: bool = False) -> list[Row]:
@@ -74,27 +72,25 @@ def rows(rounds: int, *, toy: bool = False) -> list[Row]:
     return [_measure_row(*size, rounds=min(rounds, 3)) for size in (TOY if toy else SIZES)]
 
 
-def _measure_row(
-    queries: int, measures: int, collections: int, resamples: int, *, rounds: int
-) -> Row:
+def _measure_row(queries: int, measures: int, collections: int, *, rounds: int) -> Row:
     checks = make_checks(queries, measures, collections)
     functions: dict[str, Callable[[], list[float]]] = {
-        "gate": lambda: gate_p_values(checks, resamples),
-        "scipy": lambda: scipy_p_values(checks[:1], resamples),
+        "gate": lambda: gate_ends(checks),
+        "scipy": lambda: scipy_ends(checks[:1]),
     }
     seconds: dict[str, list[float]] = {name: [] for name in functions}
-    p_values: dict[str, float] = {}
+    ends: dict[str, float] = {}
     for _ in range(rounds):
+        draw_counts.cache_clear()
         for name, function in functions.items():
             started = time.process_time()
-            p_values[name] = function()[0]
+            ends[name] = function()[0]
             seconds[name].append(time.process_time() - started)
-    if abs(p_values["gate"] - p_values["scipy"]) >= largest_difference(resamples):
-        raise ArithmeticError(f"{queries} queries: the p-values differ: {p_values}")
+    if abs(ends["gate"] - ends["scipy"]) >= AGREEMENT * standard_error(checks[0]):
+        raise ArithmeticError(f"{queries} queries: the lower ends differ: {ends}")
     gate, scipy = (statistics.median(seconds[name]) for name in functions)
     return {
         "queries × measures × collections": f"{queries:,} × {measures} × {collections}",
-        "randomizations": f"{resamples:,}",
         "gate s": gate,
         "scipy, one check s": scipy,
         "scipy ratio": len(checks) * scipy / gate,

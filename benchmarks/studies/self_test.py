@@ -1,4 +1,4 @@
-"""Self-test of the gate on every collection: renews docs/studies/gate-self-test.md.
+"""The gate on trial on every collection: renews docs/studies/gate-self-test.md.
 
 The built-in collection runs with its experiment. The collections of the parity tests run if
 FUSION_BENCH_PARITY_DATA names their folder.
@@ -9,45 +9,34 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from fusion_bench.gate.self_test.error_rates import (
-    SelfTestResult,
-    compare_two_systems,
-    measure_error_rates,
-    run_self_test,
-)
 
+from benchmarks.table import replace_between_marks
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.checks import Check
+from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.inputs import GateInputs
-from fusion_bench.gate.self_test.page import build_self_test_page, draw_power_curves
+from fusion_bench.gate.self_test.known_answers import (
+    compare_two_systems,
+    list_members,
+    measure_pass_rates,
+    sample_checks,
+    split_checks,
+)
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.report.markdown import format_table
-from fusion_bench.report.plots import render_png
-from fusion_bench.util.files import write_atomic
+from fusion_bench.stats.intervals import clopper_pearson
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "experiments" / "default.yaml"
 PAGE = ROOT / "docs" / "studies" / "gate-self-test.md"
-PICTURE = PAGE.with_suffix(".png")
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP@100", "P@5")
-MAX_DROP, RUNS, SEED = 0.01, 2000, 7
-HEAD = """# Self-test of the gate
-
-`fusion-bench gate --self-test` measures the gate's error rates on your data. This page shows the
-rates on the built-in collection and on the public collections of the parity tests. `make self-test`
-renews it in a few minutes; `FUSION_BENCH_PARITY_DATA` names the public collections.
-
-[gate.md](../reference/gate.md#proof) explains the rates and the intervals.
-
-![Power by true drop on the built-in collection, stated and measured](gate-self-test.png)
-
-"""
+MAX_DROP, RUNS, SEED = 0.01, 400, 7
+HEADER = ("collection", "check", "groups", "pass at max_drop %", "regressed without a drop %")
 
 
 def build_checks(collection: str, runs: AlignedRuns) -> list[Check]:
@@ -60,73 +49,80 @@ def build_checks(collection: str, runs: AlignedRuns) -> list[Check]:
     ]
     measures = [parse_measure(name) for name in MEASURES]
     before, after = evaluate_systems(systems, runs, measures)
-    groups = np.arange(len(runs.queries))
     return [
-        Check(collection, None, measure.name, MAX_DROP, old, new, groups)
+        Check(collection, None, measure.name, MAX_DROP, old, new, tuple(runs.groups))
         for measure, old, new in zip(measures, before.values, after.values, strict=True)
     ]
 
 
-def build_section(result: SelfTestResult, title: str) -> list[str]:
-    """A collection's part of the page."""
-    page = build_self_test_page(result, title)
-    reference, candidate = result.systems
-    lines = []
-    for table in page.sections[0].tables:
-        lines += [f"**{table.title}**", "", *format_table(table), ""]
-    return [
-        f"## {title}",
-        "",
-        f"**{result.headline}.** Differences of {candidate} and {reference}.",
-        "",
-        *lines,
-        *(f"- {finding.text}" for finding in page.sections[0].findings),
-        *("" for finding in page.sections[0].findings[:1]),
-    ]
+def count_alarms(checks: Sequence[Check], runs: int) -> int:
+    """Runs without a true difference in which any check is ``regressed``.
+
+    The labels of the two systems are swapped with probability ½ in every drawn group.
+    """
+    rng = np.random.Generator(np.random.PCG64([SEED, 2]))
+    members = {check.keys: list_members(check.keys) for check in checks}
+    alarms = 0
+    for _ in range(runs):
+        samples = []
+        signs: dict[str, float] = {}
+        for check in sample_checks(checks, members, rng):
+            for key in check.keys:
+                signs.setdefault(key, float(rng.choice((-1.0, 1.0))))
+            flipped = check.candidate * np.array([signs[key] for key in check.keys])
+            samples.append(replace(check, candidate=flipped))
+        alarms += any(each.status == "regressed" for each in run_checks(samples, seed=SEED))
+    return alarms
 
 
-def load_parity_checks() -> Iterator[tuple[str, list[Check]]]:
-    """The checks of each collection of the parity tests, if their folder is known."""
-    if os.environ.get("FUSION_BENCH_PARITY_DATA"):
+def build_rows(name: str, checks: Sequence[Check], runs: int) -> Iterator[tuple[str, ...]]:
+    """A row a check; the first has the rate of alarms of all checks together."""
+    tested, _ = split_checks(checks)
+    if not tested:
+        return
+    alarms = count_alarms(tested, runs)
+    for place, rate in enumerate(measure_pass_rates(tested, runs=runs, seed=SEED)):
+        groups = len(set(tested[place].keys))
+        yield (
+            *(name, rate.check.partition(" / ")[2], f"{groups:,}", _format(rate.count, runs)),
+            "" if place else f"{_format(alarms, runs)} (any check)",
+        )
+
+
+def _format(count: int, runs: int) -> str:
+    low, high = clopper_pearson(count, runs)
+    return f"{100 * count / runs:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
+
+
+def list_collections(*, toy: bool) -> Iterator[tuple[str, list[Check]]]:
+    """The checks of each collection: of the default experiment, then public or made ones."""
+    inputs = GateInputs(*read_experiment(EXPERIMENT), [ROOT / "datasets"])
+    yield "attack", compare_two_systems(inputs)[0]
+    if toy:
+        from benchmarks.collections import make_toy_collection
+
+        yield "toy", build_checks("toy", make_toy_collection().runs)
+    elif os.environ.get("FUSION_BENCH_PARITY_DATA"):
         from tests.parity.collections import COLLECTIONS, aligned
 
         for name in COLLECTIONS:
             yield name, build_checks(name, aligned(name))
 
 
-def make_toy_checks() -> Iterator[tuple[str, list[Check]]]:
-    """The checks of a made collection."""
-    from benchmarks.collections import make_toy_collection
-
-    yield "toy", build_checks("toy", make_toy_collection().runs)
-
-
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the self-test on every collection and write the page."""
+    """Try every collection, and write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--toy", action="store_true", help="few runs; write nothing")
+    parser.add_argument("--runs", type=int, default=RUNS)
     options = parser.parse_args(arguments)
-    runs = 20 if options.toy else RUNS
-    inputs = GateInputs(*read_experiment(EXPERIMENT), [ROOT / "datasets"])
-    if options.toy:
-        checks, names = compare_two_systems(inputs)
-        result = measure_error_rates(checks, systems=names, runs=runs)
-    else:
-        result = run_self_test(inputs, runs=runs)
-    picture = render_png(draw_power_curves(result))
-    lines, results = build_section(result, "attack"), [result]
-    for name, checks in make_toy_checks() if options.toy else load_parity_checks():
-        result = measure_error_rates(checks, systems=("rrf", "convex"), runs=runs, seed=SEED)
-        results.append(result)
-        lines += build_section(result, name)
-        print(name, result.headline)
-    total = sum(len(result.error_rates) for result in results)
-    wrong = sum(not rate.agrees for result in results for rate in result.error_rates)
-    summary = f"**{total} error rates on {len(results)} collections, {wrong} disagree.**\n\n"
+    rows: list[tuple[str, ...]] = []
+    for name, checks in list_collections(toy=options.toy):
+        rows += build_rows(name, checks, 5 if options.toy else options.runs)
+        print(*(" | ".join(row) for row in rows if row[0] == name), sep="\n", flush=True)
+    lines = [HEADER, (":--", ":--", "--:", "--:", "--:"), *rows]
+    table = "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
     if not options.toy:
-        write_atomic(PICTURE, picture)
-        write_atomic(PAGE, (HEAD + summary + "\n".join(lines)).rstrip().encode() + b"\n")
-    print(summary.strip())
+        replace_between_marks(PAGE, table, mark="gate self-test")
 
 
 if __name__ == "__main__":

@@ -242,8 +242,8 @@ def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
 
 def _run_self_test(options: GateOptions, out: Path) -> None:
     from fusion_bench.gate.inputs import GateInputs
+    from fusion_bench.gate.self_test.known_answers import run_self_test
     from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
-    from fusion_bench.gate.self_test.trial import run_self_test
 
     with options.open() as opened:
         inputs = GateInputs(*opened, options.allowed)

@@ -172,10 +172,10 @@ TERMS: tuple[Term, ...] = (
         ("min. detectable", "power"),
     ),
     Term(
-        "rare-loss bound",
-        "How much may be lost at most, with 95 % confidence, even if a few queries that were not "
-        "seen lose all. Keys and JSON call it betting_bound.",
-        ("betting bound",),
+        "unseen losses",
+        "Up to this share of all queries may lose 1 although no query at hand shows it, with 95 % "
+        "confidence. Keys and JSON call it unseen_loss.",
+        ("unseen loss", "rare-loss bound"),
     ),
     Term(
         "w/t/l",

@@ -60,10 +60,10 @@ def test_a_plan_of_an_assumed_spread() -> None:
     assert {rule.name: round(rule.tail, 4) for rule in plan.rules} == {
         "better or worse": 0.025,
         "ship": 0.02,
-        "alarm": 0.0125,
-        "pass on these queries": 0.05,
+        "regressed": 0.0063,
+        "pass": 0.05,
     }
-    assert plan.to_pandas()["queries"].tolist() == [790, 850, 960, 620]
+    assert plan.to_pandas()["queries"].tolist() == [790, 850, 1200, 620]
     assert plan.to_dict()["comparison"] is None
     assert "sd 0.2" in repr(plan)
 

@@ -7,8 +7,6 @@ from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
-from fusion_bench.gate.self_test.error_rates import measure_error_rates
-from fusion_bench.gate.self_test.simulation import HalvesOutcome
 from rich.cells import cell_len
 from rich.console import Console
 
@@ -29,6 +27,11 @@ from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.formats import build_update_page
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.run import run_gate
+from fusion_bench.gate.self_test.known_answers import (
+    SelfTestResult,
+    measure_pass_rates,
+    split_checks,
+)
 from fusion_bench.gate.self_test.page import build_self_test_page
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.gate.update import update_baseline
@@ -45,7 +48,7 @@ from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.run import run_tuning
 from fusion_bench.util.formatting import Progress, ignore_progress
 from tests.gate import cases
-from tests.gate.self_test.test_error_rates import make_checks as self_test_checks
+from tests.gate.self_test.test_known_answers import make_checks as self_test_checks
 from tests.tiny import edit
 
 WIDTHS = (80, 100, 120, 200)
@@ -82,23 +85,18 @@ def gate_pages(root: Path) -> Iterator[tuple[str, Page]]:
     edit(root, cases.EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     inputs = cases.gate_inputs(root)
     yield "gate", build_gate_page(run_gate(inputs, path))
-    rates = measure_error_rates(self_test_checks(), runs=40)
-    half = HalvesOutcome(
-        check="c / one",
-        quantity="power at the detectable drop",
-        printed=0.8,
-        measured=0.5,
-        standard_error=0.04,
-        agrees=False,
-    )
+    tested, skipped = split_checks(self_test_checks())
+    rates = tuple(measure_pass_rates(tested, runs=20, seed=1))
     case = CaseOutcome(
         name="a guard with 2 of 200 queries lost, 1 % allowed",
-        statuses=("pass on these queries",) * 3,
+        statuses=("inconclusive",) * 3,
         exit_code=0,
         faults=("RR@10 (baseline): pass, and regressed is right",) * 3,
     )
-    page = build_self_test_page(rates.with_answers([half], [case]), "t")
-    yield "gate --self-test", page
+    result = SelfTestResult(
+        systems=("a", "b"), agrees=False, rates=rates, cases=(case,), skipped=skipped
+    )
+    yield "gate --self-test", build_self_test_page(result, "t")
     update_baseline(inputs, path, "second", anchor=True)
     baseline = read_baseline(path)
     assert baseline is not None

@@ -25,9 +25,12 @@ def row(
     mean: float, error: float, *, p: float = 1.0, units: int = 2001, drawn: float | None = None
 ) -> RowInference:
     """A difference; with ``drawn`` all draws have this t*, else Student's t decides."""
-    values = np.full(20_000, error if drawn is None else drawn * error)
-    draws = {} if drawn is None else {"shifts": values, "errors": np.full(20_000, error)}
-    return RowInference(mean, error, units, 100, p=p, repeat_width=0.0, **draws)
+    if drawn is None:
+        return RowInference(mean, error, units, 100, p=p, repeat_width=0.0)
+    shifts, errors = np.full(20_000, drawn * error), np.full(20_000, error)
+    return RowInference(
+        mean, error, units, 100, p=p, repeat_width=0.0, shifts=shifts, errors=errors
+    )
 
 
 #: changed, row → status; Student's one-sided 95 % quantile is 1.6456 here

@@ -11,7 +11,6 @@ from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import update_baseline
-from fusion_bench.gate.verdict import ALARMS
 from tests.parity.data import parity_data
 
 COLLECTIONS = ("biology", "economics", "robotics")
@@ -70,7 +69,7 @@ def test_one_trial_against_another_of_the_same_agent_rarely_alarms(tmp_path: Pat
         for first, second in combinations("123", 2)
     ]
     assert len(statuses) == 27
-    assert sum(status in ALARMS for status in statuses) <= MOST_ALARMS
+    assert statuses.count("regressed") <= MOST_ALARMS
 
 
 @pytest.mark.parametrize("agents", [("ultrahigh", "high"), ("high", "medium")])
@@ -82,7 +81,6 @@ def test_a_weaker_agent_is_a_regression_in_every_trial(
     assert check.status == "regressed"
     assert check.trials is not None
     assert (check.trials.baseline, check.trials.candidate) == (3, 3)
-    assert check.trials.single == {"regressed": 9}
 
 
 def test_one_trial_of_an_unsteady_agent_is_no_candidate_for_three(tmp_path: Path) -> None:

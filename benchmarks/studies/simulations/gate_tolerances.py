@@ -6,7 +6,7 @@ Two lists of a collection are fused by RRF (k = 60). Its queries (of attack: its
 with replacement; the gate computes the tolerance from the drawn ones, with or without three other
 fusions in the experiment. A change is another real setting; signs of its differences are flipped
 with probability ½, by group, so that nothing is lost in truth. A planted drop lowers each query by
-twice the tolerance besides. ``run_checks`` decides each change alone.
+between 0 and four tolerances besides, uniformly. ``run_checks`` decides each change alone.
 """
 
 from __future__ import annotations
@@ -129,7 +129,8 @@ def simulate(collection: str, size: int, draws: int) -> Iterator[Cell]:
                 signs = np.repeat(random.choice([-1.0, 1.0], units), [len(row) for row in rows])
                 change = signs * (values[name] - guarded)[order]
                 checks.append(replace(own, candidate=change, max_drop=m))
-                planted = replace(own, candidate=np.maximum(change - 2 * m, -1.0), max_drop=m)
+                loss = random.uniform(0, 4 * m, len(change))
+                planted = replace(own, candidate=np.maximum(change - loss, -1.0), max_drop=m)
                 [result] = run_checks([planted])
                 found[kind][name] += result.status == "regressed"
             # Whether a check passes does not depend on the others.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fusion_bench.gate.self_test.trial import MOST_GROUPS, PassRate, SelfTestResult
+from fusion_bench.gate.self_test.known_answers import MOST_GROUPS, PassRate, SelfTestResult
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.io.outputs import write_files
 from fusion_bench.report.markdown import render_page

@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.gate import checks as gate_checks
 from fusion_bench.gate import verdict
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.self_test import trial
+from fusion_bench.gate.self_test import known_answers
+from fusion_bench.gate.self_test.known_answers import (
+    SelfTestResult,
+    measure_pass_rates,
+    split_checks,
+)
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
-from fusion_bench.gate.self_test.trial import SelfTestResult, measure_pass_rates, split_checks
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.stats.inference import RowInference
 from tests.gate import cases
@@ -39,7 +42,7 @@ def make_checks(size: int = 60, seed: int = 3) -> list[Check]:
 
 def planted(root: Path) -> list[CaseOutcome]:
     tested, _ = split_checks(make_checks())
-    return [*trial.plant_drops(tested, cases.gate_inputs(root))]
+    return [*known_answers.plant_drops(tested, cases.gate_inputs(root))]
 
 
 def test_the_rates_hold_and_are_the_same_for_the_same_seed() -> None:
@@ -85,7 +88,7 @@ def test_planted_drops_find_another_rule_out(
     assert source.count(old) == 1
     names = dict(vars(verdict))
     exec(source.replace(old, new), names)  # noqa: S102 - the code under test, with one change
-    monkeypatch.setattr(gate_checks.verdict, "decide_status", names["decide_status"])
+    monkeypatch.setattr(verdict, "decide_status", names["decide_status"])
     assert any(outcome.faults for outcome in planted(root))
 
 
@@ -109,8 +112,8 @@ def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
 
 def test_slices_of_a_collection_share_the_drawn_groups() -> None:
     one, two, _ = make_checks()
-    members = {one.keys: trial.list_members(one.keys)}
-    samples = [*trial.sample_checks([one, two], members, np.random.default_rng(1))]
+    members = {one.keys: known_answers.list_members(one.keys)}
+    samples = [*known_answers.sample_checks([one, two], members, np.random.default_rng(1))]
     assert samples[0].keys == samples[1].keys
     assert len(samples[0].baseline) == 60
     pairs = set(zip(one.difference.tolist(), two.difference.tolist(), strict=True))
@@ -146,7 +149,9 @@ def test_on_the_command_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     answer = CaseOutcome(name="damaged", statuses=("regressed",), exit_code=1, faults=())
-    monkeypatch.setattr(trial, "run_damaged_lists", lambda _: [answer])  # of few groups: none
+    monkeypatch.setattr(
+        known_answers, "run_damaged_lists", lambda _: [answer]
+    )  # of few groups: none
     monkeypatch.chdir(cases.make_project(tmp_path))
     places = {q: 1 + (q * q + 3 * q // 4) % 5 for q in range(cases.QUERIES)}  # many values
     (tmp_path / "datasets/mine/b.trec").write_text(cases.run_lines(places, "b"))
