@@ -194,6 +194,21 @@ def exact_p(sums: FloatArray, sizes: FloatArray) -> float:
     return float((np.abs(flipped) >= abs(changed.sum()) - NOISE * len(sums)).mean())
 
 
+def flip_p(sums: FloatArray, seed: int) -> float:
+    """Two-sided p of random sign flips of the units that differ; 0 where 60 or more do.
+
+    Args:
+        sums: Shape (G,): sums of differences by unit.
+        seed: Of the experiment.
+    """
+    changed = sums[np.abs(sums) > NOISE]
+    if len(changed) >= 2 * ENOUGH_CHANGED:
+        return 0.0
+    signs = np.random.default_rng(seed).choice([-1.0, 1.0], (DRAWS, len(changed)))
+    reached = np.abs(signs @ changed) >= abs(changed.sum()) - NOISE * len(sums)
+    return float((1 + reached.sum()) / (DRAWS + 1))
+
+
 def studentize(shifts: FloatArray, errors: FloatArray, error: FloatArray | float) -> FloatArray:
     """t* = shift ÷ error of each draw; ±∞ or 0, by the sign of the shift, where its error is 0.
 
@@ -311,7 +326,7 @@ class RowInference:
         repeats: As given.
         low: Lower end of the interval, which holds together with those of the family; NaN = none.
         high: Upper end.
-        p: Two-sided, over the family.
+        p: Two-sided, over the family. Where draws give no interval, sign flips must agree.
         critical: c⁺ and −c⁻, the errors to the lower and to the upper end; NaN = no draws.
         repeat_width: What repeats add to each, see :func:`repeat_width`.
         shifts: Shape (B,): m* − m of each draw; empty where too few units differ.
@@ -405,7 +420,7 @@ def infer_family(
     draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
     drawn = _draw_rows(usable, seed=seed, draws=draws)
     family = _Family.from_rows(
-        usable, drawn, draws=draws, size=len(distinct), alpha=alpha, limit=limit
+        usable, drawn, draws=draws, size=len(distinct), seed=seed, alpha=alpha, limit=limit
     )
     return tuple(
         family.decide(row, *drawn[row.content]) if row.is_drawn else _decide_few(row, len(distinct))
@@ -446,8 +461,10 @@ class _Family:
         lower: How far t* is above 0, which decides lower ends.
         upper: How far it is below.
         scales: By content of a row its scale in both.
-        share: These rows ÷ all rows of the whole family.
+        size: All rows of the whole family.
+        share: These rows ÷ all.
         repeated: R: those with repeats.
+        seed: Of the experiment.
         alpha: Level of the whole family.
         limit: The greatest difference.
     """
@@ -455,8 +472,10 @@ class _Family:
     lower: Tail
     upper: Tail
     scales: Mapping[tuple[bytes, ...], tuple[float, float]]
+    size: int
     share: float
     repeated: int
+    seed: int
     alpha: float
     limit: float
 
@@ -468,6 +487,7 @@ class _Family:
         *,
         draws: int,
         size: int,
+        seed: int,
         alpha: float,
         limit: float,
     ) -> _Family:
@@ -481,8 +501,10 @@ class _Family:
             lower=Tail(greatest_scaled(t, lower)),
             upper=Tail(greatest_scaled(-t, upper)),
             scales=dict(zip((row.content for row in rows), pairs, strict=True)),
+            size=size,
             share=len(rows) / max(size, 1),
             repeated=sum(repeat_variance(row.repeats) > 0 for row in rows),
+            seed=seed,
             alpha=alpha,
             limit=limit,
         )
@@ -496,17 +518,19 @@ class _Family:
             errors: s* likewise.
         """
         level, scales = self.alpha * self.share / 2, self.scales[row.content]
+        flips = 0.0 if row.has_interval else flip_p(row.sums, self.seed) * self.size
         width = repeat_width(row.repeats, level, self.repeated)
         critical = self.lower.critical(level, scales[0]), self.upper.critical(level, scales[1])
         tail, scale = (self.lower, scales[0]) if row.mean > 0 else (self.upper, scales[1])
-        t, level_at_zero = abs(row.mean) / row.error, self.find_level(row, tail, scale)
+        t, freedom = abs(row.mean) / row.error, len(row.sums) - 1
+        level_at_zero = self.find_level(row, tail, scale)
         low = row.mean - math.hypot(critical[0] * row.error, width)
         high = row.mean + math.hypot(critical[1] * row.error, width)
         return replace(
             row.result,
             low=max(low, -self.limit) if row.has_interval else math.nan,
             high=min(high, self.limit) if row.has_interval else math.nan,
-            p=min(1.0, max(2 * level_at_zero / self.share, 2 * upper_tail(t, len(row.sums) - 1))),
+            p=min(1.0, max(2 * level_at_zero / self.share, 2 * upper_tail(t, freedom), flips)),
             critical=critical,
             repeat_width=width,
             shifts=shifts,
