@@ -204,7 +204,7 @@ def compare(
     allow_suspect: bool = False,
     **options: Any,  # noqa: ANN401 - the models check them
 ) -> Comparisons:
-    """Compare systems with a baseline: means, paired differences, intervals, adjusted p-values.
+    """Compare systems with a baseline: means, paired differences, intervals, p-values.
 
     Args:
         qrels: Judgments, or a dataset: its name, its path, or a ``Dataset``. Judgments are a path,

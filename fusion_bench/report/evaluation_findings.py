@@ -211,13 +211,13 @@ def _describe_change(collection: Collection, item: ComparisonResult) -> str:
 
 
 def _describe_difference(report: Report, item: ComparisonResult) -> str:
-    """``+0.0100 [+0.0020, +0.0180], adjusted p .012``."""
+    """``+0.0100 [+0.0020, +0.0180], p .012``."""
     difference = format_difference(item.difference, item.low, item.high)
     return f"{difference}, p {format_p_value(item.p, alpha=report.alpha)}"
 
 
 def _describe_system(report: Report, collection: Collection, name: str) -> str:
-    """``name (nDCG@10 0.6000, +1.7 %: …; +0.0100 [+0.0020, +0.0180], adjusted p .012; …)``."""
+    """``name (nDCG@10 0.6000, +1.7 %: …; +0.0100 [+0.0020, +0.0180], p .012; …)``."""
     primary = collection.primary_measure
     mean = format_number(collection.system(name).measures[primary].mean)
     item = collection.comparison(name, primary)
@@ -327,7 +327,7 @@ def _describe_pair(report: Report, result: FusionResult) -> str:
     family = pluralize(result.fusions * result.sources, "comparison")
     return (
         f"{result.fusion} against {result.source}: {means} ({difference}, "
-        f"{format_coverage(report.alpha)} interval, adjusted p {p}; {family}, fusions × sources)."
+        f"{format_coverage(report.alpha)} interval, p {p}; {family}, fusions × sources)."
     )
 
 

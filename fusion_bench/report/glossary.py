@@ -130,10 +130,10 @@ TERMS: tuple[Term, ...] = (
         ("95 % interval", "confidence interval"),
     ),
     Term(
-        "adjusted p",
+        "p",
         "How often a difference as large as this one would come about by chance in any row of the "
         "table, if no system differed from the baseline. At most .05 (alpha) counts as shown.",
-        ("p", "significant", "max-T"),
+        ("adjusted p", "significant"),
     ),
     Term(
         "unadjusted",
@@ -147,8 +147,7 @@ TERMS: tuple[Term, ...] = (
     ),
     Term(
         "better, worse",
-        "The difference is shown: its adjusted p is at most alpha, and its interval does not "
-        "contain 0.",
+        "The difference is shown: its p is at most alpha, and its interval does not contain 0.",
         ("better", "worse", "verdict"),
     ),
     Term(

@@ -143,7 +143,7 @@ class Tools:
         query_type: Name | None = None,
         per_query: bool = False,
     ) -> ToolAnswer:
-        """Compare the systems of an experiment: means, differences, intervals, adjusted p-values.
+        """Compare the systems of an experiment: means, differences, intervals, p-values.
 
         Use it to see what a configuration does on the tuning queries. While a campaign is open, its
         held-out queries are left out. Without one these are all queries of the experiment, and a
