@@ -24,6 +24,7 @@ from fusion_bench.util.formatting import (
     format_interval,
     format_number,
     format_p_value,
+    format_percent,
     list_names,
     pluralize,
 )
@@ -153,8 +154,25 @@ def describe_few_changes(rows: Iterable[ComparedRow], coverage: str) -> str:
     )
 
 
-#: With fewer queries, or groups, the page says which losses may not have been seen.
+#: With fewer queries, or groups, pages say which losses may not have been seen.
 ENOUGH_SEEN = 300
+#: With probability .05 no unit has what this number ÷ units of all queries have.
+RULE_OF_THREE = 3
+
+
+def unseen_losses(units: int) -> str | None:
+    """What no rule can see among so few units, in a sentence; None where there are enough.
+
+    Args:
+        units: The groups that decide, or the queries where there are no groups.
+    """
+    if units >= ENOUGH_SEEN:
+        return None
+    share = format_percent(min(1.0, RULE_OF_THREE / max(1, units)))
+    return (
+        f"Among {pluralize(units, 'unit')}, a loss of 1 that up to {share} of all queries have may "
+        "not show at all."
+    )
 
 
 def answer_findings(

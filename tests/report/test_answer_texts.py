@@ -8,6 +8,7 @@ from fusion_bench.report.answer_texts import (
     format_adjusted_p,
     format_answer,
     format_compared_interval,
+    unseen_losses,
 )
 from tests.report.cases import compared
 
@@ -59,3 +60,10 @@ def test_an_interval_that_may_not_cover_is_marked() -> None:
     assert format_compared_interval(unknown) == "n/a"
     assert describe_few_changes([row], "95 %") == ""
     assert "not a 95 % interval" in describe_few_changes([row, few], "95 %")
+
+
+@pytest.mark.parametrize(("units", "share"), [(2, "100.0"), (50, "6.0"), (299, "1.0")])
+def test_below_300_units_a_sentence_says_what_no_rule_can_see(units: int, share: str) -> None:
+    expected = f"a loss of 1 that up to {share} % of all queries have may not show at all."
+    assert unseen_losses(units) == f"Among {units} units, {expected}"
+    assert unseen_losses(300) is None
