@@ -21,7 +21,6 @@ from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.explain.diagnosis import FailureCount, diagnose_experiment
-from fusion_bench.report.tuning_page import recommend
 from fusion_bench.report.tuning_records import ThresholdReport, ThresholdRule, TuningReport
 from fusion_bench.util.formatting import format_interval, format_number, format_p_value
 
@@ -134,7 +133,8 @@ def run_tuning(trials: int) -> TuningReport:
 
 def format_tuned(report: TuningReport) -> str:
     """The tuned numbers against the default and the best untuned system, and the front."""
-    gain, match, front = report.held_out, report.untuned_match, report.front
+    gain, front = report.held_out, report.front
+    match = next((row for row in report.floor if row.name == report.advice.name), None)
     lines = ["| held out | nDCG@10 | difference |", "|:--|--:|--:|"]
     change = _format_change(gain.difference, gain.low, gain.high)
     p = format_p_value(gain.p, alpha=0.05)
@@ -149,7 +149,7 @@ def format_tuned(report: TuningReport) -> str:
         name = f"depth {least.depth} − depth {front.best.depth}"
         lines.append(f"| efficient points: {name} | {_format(least.held_out)} | {change} |")
     verdict = (
-        f"Verdict against the default: `{report.verdict}`. Recommendation: {recommend(report)}"
+        f"Verdict against the default: `{report.verdict}`. Recommendation: {report.advice.sentence}"
     )
     return "\n".join([*lines, "", verdict])
 

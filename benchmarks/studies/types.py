@@ -91,8 +91,7 @@ def format_row(
             continue
         default, tuned = base.evaluate_params([base.default_params, chosen.params])
         whole = judge.measure_gain(tuned, default, split.held_out)
-        mask = split.held_out
-        [over_global] = judge.estimate_family([(typed.values[mask], typed.overall[mask])])
+        [over_global] = judge.estimate_family([judge.pair_values(typed.values, typed.overall)])
         record = judge.class_record(typed, default, over_global)
         verdicts[record.verdict] += 1
         types = max(types, len(record.params))

@@ -19,8 +19,8 @@ from fusion_bench.report.data_warnings import find_report_warnings
 from fusion_bench.report.power_page import PlannedComparison, PowerPlan
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import POWER
-from fusion_bench.stats.look_levels import look_level
 from fusion_bench.stats.power import Spread, estimate_spread, plan_rule, sidak_tail
+from fusion_bench.tune.looks import look_level
 
 
 def assume_spread(

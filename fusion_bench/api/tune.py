@@ -43,7 +43,7 @@ from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_folders
 from fusion_bench.report.tuning_page import tuning_findings
-from fusion_bench.report.tuning_records import TuningReport, Value
+from fusion_bench.report.tuning_records import Recommendation, TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.tune.gains import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
@@ -58,16 +58,16 @@ if TYPE_CHECKING:
 
 
 class ChosenParameters(dict[str, Value]):
-    """Values by path; shown, they say where no gain stands behind them."""
+    """Values by path; shown, they say if the run does not recommend them."""
 
-    def __init__(self, values: Mapping[str, Value], verdict: str) -> None:
+    def __init__(self, values: Mapping[str, Value], advice: Recommendation) -> None:
         super().__init__(values)
-        self._verdict = verdict
+        self._advice = advice
 
     def __repr__(self) -> str:
-        if self._verdict == "ship":
+        if self._advice.kind == "use tuned":
             return super().__repr__()
-        return f"{super().__repr__()}  # not shown to be better than the default: {self._verdict}"
+        return f"{super().__repr__()}  # not recommended: {self._advice.sentence}"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,8 +83,13 @@ class TuningResult(ResultView):
     objective: TuningObjective
 
     @property
+    def recommendation(self) -> Recommendation:
+        """What to do: ``kind``, ``name`` of the system to use, ``sentence``."""
+        return self.report.advice
+
+    @property
     def verdict(self) -> str:
-        """``ship``, ``keep``, ``worse`` or ``too few queries``: decided on held-out queries."""
+        """Against the default: ``ship``, ``keep``, ``worse`` or ``too few queries``."""
         return self.report.verdict
 
     @property
@@ -95,7 +100,7 @@ class TuningResult(ResultView):
     @property
     def parameters(self) -> ChosenParameters:
         """The chosen values by path, such as ``fusion.k``."""
-        return ChosenParameters(self.report.choice.params, self.verdict)
+        return ChosenParameters(self.report.choice.params, self.recommendation)
 
     @property
     def system(self) -> System:
@@ -147,10 +152,7 @@ class TuningResult(ResultView):
 
     def _summary(self) -> str:
         chosen = ", ".join(f"{path} {_shorten(value)}" for path, value in self.parameters.items())
-        match = self.report.untuned_match
-        doubt = "" if match is None else f"; no gain is shown over {match.name}"
-        doubt = doubt if self.verdict == "ship" else "; no gain is shown for these values"
-        return f"TuningResult({self.verdict!r}: {chosen}{doubt})\n{self.comparison!r}"
+        return f"TuningResult({self.recommendation.sentence!r}: {chosen})\n{self.comparison!r}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a trial."""
@@ -182,7 +184,7 @@ def tune(
 ) -> TuningResult:
     """Tune a system's parameters, and test the gain on queries that did not choose them.
 
-    Below 150 queries each is held out once, by cross-fitting; with more, half of them are held out.
+    Half of the queries are held out, unless the dataset has splits of its own.
 
     Args:
         qrels: Judgments, or a dataset, in any form that ``compare`` takes. A dataset's own splits

@@ -26,7 +26,7 @@ from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.tune.gains import paired_gain
+from fusion_bench.tune.gains import student_gain
 
 #: The name of a candidate in messages.
 CANDIDATE = "candidate"
@@ -275,12 +275,11 @@ def _describe_tuning(
     """
     if candidate.tuning is None or baseline.tuning is None:
         return None
-    gain = paired_gain(
+    gain = student_gain(
         candidate.tuning,
         baseline.tuning,
         data.tuning_groups,
         is_bounded=data.measure.is_bounded,
-        seed=None,
     )
     difference = paired_difference(candidate.tuning, baseline.tuning)
     order = np.argsort(difference, kind="stable")

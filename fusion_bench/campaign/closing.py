@@ -13,8 +13,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.report.tuning_records import Gain
 from fusion_bench.stats.intervals import betting_bound
-from fusion_bench.tune.gains import paired_gain
-from fusion_bench.tune.trial_selection import shrink_gain
+from fusion_bench.tune.gains import student_gain
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 
@@ -107,7 +106,6 @@ def _describe_ask(
         is_contradicted=answer == "ship" and not judgment.ships,
         gain=gain,
         log_e_value=judgment.test.log_e_value,
-        shrunken=shrink_gain(gain) if gain is not None and answer == "ship" else None,
     )
 
 
@@ -119,13 +117,12 @@ def _measure_gain(
 ) -> Gain:
     """The held-out gain; with bounded tails its interval is the betting one, at the ask's share."""
     share = judgment.test.share
-    gain = paired_gain(
+    gain = student_gain(
         candidate.held_out,
         baseline.held_out,
         data.held_out_groups,
         is_bounded=data.measure.is_bounded,
         alpha=2 * share,
-        seed=None,
     )
     if judgment.test.tails == "t":
         return gain

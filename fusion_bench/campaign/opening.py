@@ -53,7 +53,7 @@ from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.inference import MIN_UNITS
 from fusion_bench.tune import looks as tuning_looks
-from fusion_bench.tune.splits import HALF, QuerySplit, split_queries
+from fusion_bench.tune.splits import QuerySplit, split_queries
 from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,
@@ -216,12 +216,11 @@ def _split(
         )
     runs = runs if free.all() else runs.subset(free)
     tuning = experiment.tune or TuneSettings(system=experiment.baseline)
-    share = tuning.held_out if isinstance(tuning.held_out, float) else HALF
     split = split_queries(
         runs,
         dataset.queries,
         split_seed=tuning.split_seed,
-        held_out=share if held_out is None else held_out,
+        held_out=tuning.held_out if held_out is None else held_out,
     )
     if held_out is not None and split.split_seed is None:
         raise ConfigError(

@@ -226,5 +226,4 @@ def _format_gain(ask: records.ClosedAsk) -> str:
 def _describe_ship(ask: records.ClosedAsk) -> str:
     if ask.is_contradicted:
         return f"Ask {ask.number}: the ledger says ship, its values do not: {_format_gain(ask)}."
-    shrunken = format_number(ask.shrunken, signed=True)
-    return f"Ask {ask.number} shipped: {_format_gain(ask)}; given that it shipped, {shrunken}."
+    return f"Ask {ask.number} shipped: {_format_gain(ask)}."

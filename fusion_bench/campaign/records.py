@@ -245,7 +245,6 @@ class ClosedAsk(ReportRecord):
         is_contradicted: It was told ``ship``, and its values as computed now do not say so.
         gain: Held out, with the interval of its share: the betting interval, or Student's.
         log_e_value: Natural logarithm of the e-value.
-        shrunken: With ``ship`` the gain given that its test was passed.
     """
 
     number: int
@@ -259,7 +258,6 @@ class ClosedAsk(ReportRecord):
     is_contradicted: bool
     gain: Gain | None
     log_e_value: OptionalFloat
-    shrunken: OptionalFloat = None
 
 
 class CampaignReport(ReportRecord):

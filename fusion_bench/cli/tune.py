@@ -21,6 +21,10 @@ if TYPE_CHECKING:  # imported late, as it is slow
     from fusion_bench.report.tuning_records import TuningReport
 
 
+#: Kinds of a recommendation that leave something to do before any change can be recommended.
+UNDECIDED = frozenset({"judge first", "declare groups"})
+
+
 class TuneCommand(TuneOptions, base.ExperimentOptions, base.PageOptions):
     """Options of ``tune``.
 
@@ -53,15 +57,15 @@ def command(options: TuneCommand) -> None:
 
     folders = options.folders
     out = options.out or Path("reports") / name_experiment(options.experiment) / "tuning"
-    verdicts = []
+    kinds = set()
     with options.read() as (parsed, source):
         refuse_inputs(base.list_inputs(parsed, source, folders))
         check_output(out / "tuning.json")  # before hours of search
         plan = partial(after_tune, datasets=options.datasets)
         for report, files in run_tuning(parsed, source, options, out, folders, progress_bar, plan):
             _print_report(report, files, replace(options, out=out))
-            verdicts.append(report.verdict)
-    if {"unjudged decide", "groups decide"}.intersection(verdicts):
+            kinds.add(report.advice.kind)
+    if not kinds.isdisjoint(UNDECIDED):
         raise typer.Exit(ExitCode.INCONCLUSIVE)
 
 

@@ -24,7 +24,7 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.tune.run import KEPT
-from fusion_bench.tune.splits import HALF, split_queries
+from fusion_bench.tune.splits import split_queries
 from fusion_bench.util.files import write_atomic
 
 
@@ -84,10 +84,10 @@ def make_session(
     """
     tuning = _tune_settings(experiment, system)
     task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
-    # A person chooses here, so few queries are not cross-fitted: half of them stay unseen.
-    held_out = HALF if tuning.held_out == "auto" else tuning.held_out
     runs = task.runs.repeats[0]
-    split = split_queries(runs, dataset.queries, split_seed=tuning.split_seed, held_out=held_out)
+    split = split_queries(
+        runs, dataset.queries, split_seed=tuning.split_seed, held_out=tuning.held_out
+    )
     shown = runs.subset(split.tune)
     measures = _order_measures(task.measures, tuning, dataset, source)
     roles = dict(zip(runs.sources, runs.roles, strict=True))

@@ -17,6 +17,7 @@ from fusion_bench.console.setting import Setting
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.system import System
+from fusion_bench.report.answer_texts import name_verdict, unseen_losses
 from fusion_bench.report.tuning_records import Gain, TuningVerdict
 from fusion_bench.report.tuning_texts import (
     describe_claim,
@@ -28,15 +29,13 @@ from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import HeldOutGains, SearchOutcome
 from fusion_bench.tune.looks import (
     HeldOutLook,
-    LookCounter,
     find_ledger,
-    held_out_queries,
     open_held_out_look,
 )
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.util.files import name_experiment
-from fusion_bench.util.formatting import format_number
+from fusion_bench.util.formatting import format_loss_share, format_number
 
 #: Params of the setting: the objective knows two systems, and no space.
 CANDIDATE: Final[Params] = {"setting": "console"}
@@ -71,18 +70,12 @@ def ask_held_out(session: ConsoleSession, setting: Setting, reports: Path) -> di
         reports: Folder of reports, for a ledger that cannot stand beside the dataset.
 
     Raises:
-        ConfigError: Nothing is held out, the setting is the baseline, or a plan of looks is
-            declared.
+        ConfigError: The setting has the values of the baseline.
         DataError: A rerank list is degraded, and the experiment refuses such lists.
         FusionBenchError: The ledger is malformed, or cannot be written.
     """
     candidate, _ = session.open_setting(setting)
     _refuse_degraded(session, candidate)
-    if session.split.is_cross_fitted:
-        raise ConfigError(
-            "verdict: 'tune.held_out: all' shows every query here, so that none can test a choice: "
-            "run 'fusion-bench tune', which cross-fits"
-        )
     counter = find_ledger(
         session.tuning.looks,
         alpha=session.experiment.alpha,
@@ -91,7 +84,6 @@ def ask_held_out(session: ConsoleSession, setting: Setting, reports: Path) -> di
         out=reports / name_experiment(session.source.path) / "tuning",
     )
     evaluation, outcome = _prepare(session, candidate)
-    _refuse_plan(counter, evaluation)
     values = evaluation.objective.evaluate_params([{}, outcome.chosen.params])
     if np.array_equal(values[0], values[1]):
         raise ConfigError("verdict: the setting has the values of the baseline on every query")
@@ -134,6 +126,7 @@ def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluat
         session.tuning,
         session.experiment.alpha,
         near_duplicates=find_near_duplicates(session.dataset, session.runs.queries),
+        is_grouped=session.dataset.spec.grouping != "none",
     )
     return evaluation, SearchOutcome(SearchResult(trials), trials[1])
 
@@ -152,16 +145,6 @@ def _refuse_degraded(session: ConsoleSession, candidate: System) -> None:
             raise DataError(f"{session.dataset_file}: {reason}")
 
 
-def _refuse_plan(counter: LookCounter, evaluation: HeldOutEvaluation) -> None:
-    """Raise where a plan of looks froze other numbers."""
-    queries = held_out_queries(evaluation.objective, evaluation.split)
-    if counter.max_queries is not None or counter.find_plan(queries) is not None:
-        raise ConfigError(
-            "verdict: a plan of looks (tune.looks.max_queries) has frozen the numbers that it "
-            "tests: run 'fusion-bench tune'"
-        )
-
-
 def _describe(
     session: ConsoleSession,
     candidate: System,
@@ -173,13 +156,17 @@ def _describe(
     measure = session.evaluator.measures[0].name
     claim = describe_claim(verdict, gain, session.tuning.min_gain)
     text = (
-        f"Verdict: {verdict}. The setting of {candidate.name} {claim} the baseline "
+        f"Verdict: {name_verdict(verdict)}. The setting of {candidate.name} {claim} the baseline "
         f"{session.baseline.name} on the held-out queries of {session.dataset.name}"
         f"{shown_condition(verdict, unjudged)}: {measure} "
         f"{format_number(gain.default)} → {format_number(gain.tuned)} "
         f"({format_gain(gain, session.experiment.alpha)}). "
         f"The least gain is {format_number(session.tuning.min_gain)}."
     )
+    if verdict == "ship":
+        text += format_loss_share("The setting", gain.loss_share)
+    if (unseen := unseen_losses(gain.groups)) is not None:
+        text += f" {unseen}"
     return {
         "verdict": verdict,
         "text": text,

@@ -260,7 +260,7 @@ class ConsoleSession:
             "queries": len(self.evaluator.runs.queries),
             "groups": int(self.evaluator.runs.group_codes.max()) + 1,
             "split": self.split.origin,
-            "held_out": None if self.split.is_cross_fitted else int(self.split.held_out.sum()),
+            "held_out": int(self.split.held_out.sum()),
             "alpha": self.experiment.alpha,
             "measures": measures,
             "primary": measures[0],

@@ -101,10 +101,21 @@ def find_preference(collection: Collection) -> Preference | None:
     grouped = [item for item in better if item.candidate in collection.first_group]
     if len(grouped) < 2:
         return Preference((grouped or better)[0])
-    efforts = {item.candidate: _row_effort(collection, item.candidate) for item in grouped}
+    name, reason = prefer_least(
+        {item.candidate: _row_effort(collection, item.candidate) for item in grouped}
+    )
+    return Preference(next(item for item in grouped if item.candidate == name), reason)
+
+
+def prefer_least(efforts: Mapping[str, Effort]) -> tuple[str, str]:
+    """The first of the systems that take least, and why it is preferred to the others.
+
+    Args:
+        efforts: At least one, by system.
+    """
     least = min(efforts.values())
-    preferred = next(item for item in grouped if efforts[item.candidate] == least)
-    return Preference(preferred, _describe_reason(least, list(efforts.values())))
+    name = next(name for name, effort in efforts.items() if effort == least)
+    return name, _describe_reason(least, list(efforts.values()))
 
 
 def _row_effort(collection: Collection, name: str) -> Effort:

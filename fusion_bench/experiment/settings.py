@@ -95,8 +95,8 @@ SamplerName: TypeAlias = Literal[
     "parzen", "tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"
 ]
 SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
-#: Samplers whose trials are the same whatever the values, as cross-fitting needs them.
-DATA_FREE_SAMPLERS = frozenset({"random", "qmc", "grid", "brute_force"})
+#: The share of the queries that is held out by default.
+HALF = 0.5
 #: In YAML, the ranges that the methods declare.
 DECLARED = "own"
 
@@ -220,9 +220,8 @@ class TuneSettings(SearchSettings):
         measure: What is maximized; the experiment's first measure by default.
         parameters: Path → range, or ``own`` for what the methods declare at or below that path;
             None = everything that they declare.
-        held_out: Share of the queries held out, where the dataset has no splits of its own; or
-            ``all``: each query is held out once, by cross-fitting. ``auto`` = ``all`` with few
-            queries where no other setting excludes it, else half.
+        held_out: Share of the queries held out, where the dataset has no splits of its own;
+            ``auto`` = half.
         split_seed: Hashed with query ids; another one gives another split.
         folds: Of the nested cross-validation; 0 = none.
         min_gain: A smaller gain is not worth a change.
@@ -247,7 +246,7 @@ class TuneSettings(SearchSettings):
     system: str
     measure: MeasureName | None = None
     parameters: dict[str, ParameterRange | Literal["own"]] | None = None
-    held_out: Annotated[float, Field(gt=0, lt=1)] | Literal["all", "auto"] = "auto"
+    held_out: Annotated[float, Field(gt=0, lt=1)] = HALF
     split_seed: str = "fusion-bench"
     folds: Annotated[int, Field(ge=0, le=MOST_FOLDS)] = 5
     min_gain: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0.005
@@ -268,54 +267,18 @@ class TuneSettings(SearchSettings):
             raise ValueError("'sceptical' is called 'shrinkage' now")
         return rule
 
+    @field_validator("held_out", mode="before")
+    @classmethod
+    def _read_share(cls, share: object) -> object:
+        if share == "all":
+            raise ValueError("cross-fitting is gone, as it shipped too often: write 0.5")
+        return HALF if share == "auto" else share
+
     @model_validator(mode="after")
     def _check_one_key(self) -> TuneSettings:
         if self.by_query_type and self.by_intent:
             raise ValueError("by_query_type and by_intent exclude each other: keep one")
-        if self.looks.max_queries is not None and (self.class_key or self.crag):
-            raise ValueError(
-                "looks.max_queries plans looks at one frozen set of numbers: leave out "
-                "by_query_type, by_intent and crag"
-            )
         return self
-
-    @model_validator(mode="after")
-    def _check_cross_fitting(self) -> TuneSettings:
-        if self.held_out == "all" and self.cross_fitting_obstacle is not None:
-            setting, reason = self.cross_fitting_obstacle
-            raise ValueError(
-                f"held_out: all cannot be combined with {setting}, because {reason}: leave out one "
-                "of the two"
-            )
-        return self
-
-    @property
-    def cross_fitting_obstacle(self) -> tuple[str, str] | None:
-        """A setting that excludes cross-fitting, and the reason; None = there is none."""
-        given, one_set = self.model_fields_set, "cross-fitting tests one set of parameters"
-        has_front, no_front = self.front.method != "none", "cross-fitting searches no front"
-        follows = "sampler" in given and self.sampler not in DATA_FREE_SAMPLERS
-        samplers = ", ".join(sorted(DATA_FREE_SAMPLERS))
-        obstacles = (
-            ("by_query_type", self.by_query_type, one_set),
-            ("by_intent", self.by_intent, one_set),
-            ("crag", self.crag is not None, one_set),
-            ("looks.max_queries", self.looks.max_queries is not None, one_set),
-            ("front", "front" in given and has_front, no_front),
-            ("effort", "effort" in given and has_front, no_front),
-            ("folds: 0", self.folds == 0, "cross-fitting needs folds"),
-            (
-                "choose: one_standard_error",
-                self.choose == "one_standard_error",
-                "cross-fitting chooses by shrinkage or best",
-            ),
-            (
-                f"sampler: {self.sampler}",
-                follows,
-                f"cross-fitting needs trials that do not follow the values ({samplers})",
-            ),
-        )
-        return next(((name, reason) for name, is_set, reason in obstacles if is_set), None)
 
     @property
     def class_key(self) -> ClassKey | None:
@@ -324,16 +287,9 @@ class TuneSettings(SearchSettings):
             return BY_INTENT
         return BY_TYPE if self.by_query_type else None
 
-    def search_settings(self, *, is_data_free: bool = False) -> SearchSettings:
-        """The part that one search needs.
-
-        Args:
-            is_data_free: Whether trials must not follow the values, as for cross-fitting.
-        """
-        settings = {name: getattr(self, name) for name in SearchSettings.model_fields}
-        if is_data_free and self.sampler not in DATA_FREE_SAMPLERS:
-            settings["sampler"] = "random"
-        return SearchSettings(**settings)
+    def search_settings(self) -> SearchSettings:
+        """The part that one search needs."""
+        return SearchSettings(**{name: getattr(self, name) for name in SearchSettings.model_fields})
 
 
 #: What a status that is no pass does: it blocks, or it is a warning.

@@ -33,6 +33,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import DatasetSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
+from fusion_bench.leaderboard.cross_fitting import CrossFit, cross_fit
 from fusion_bench.leaderboard.records import (
     FORMAT_VERSION,
     HEAD,
@@ -61,7 +62,6 @@ from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.tune.cross_fitting import CrossFit, cross_fit
 from fusion_bench.tune.objective import TuningObjective, source_roles
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.space import build_search_space

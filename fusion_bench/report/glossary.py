@@ -174,7 +174,7 @@ TERMS: tuple[Term, ...] = (
         "unseen losses",
         "Up to this share of all queries may lose 1 although no query at hand shows it, with 95 % "
         "confidence. Keys and JSON call it unseen_loss.",
-        ("unseen loss", "rare-loss bound"),
+        ("unseen loss",),
     ),
     Term(
         "w/t/l",

@@ -14,15 +14,13 @@ from fusion_bench.config.json_records import compute_once
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.answer_texts import describe_first_group
+from fusion_bench.report.answer_texts import describe_first_group, unseen_losses
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
+from fusion_bench.report.tuning_advice import find_better_effort
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
-    advise_next_look,
-    advise_untuned,
     describe_claim,
-    describe_floor,
     describe_look,
     describe_verdict,
     format_gain,
@@ -33,32 +31,6 @@ from fusion_bench.report.tuning_texts import (
 )
 from fusion_bench.stats.repeat_variance import FEW_REPEATS
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
-
-#: By design, what ``held_out: auto`` did.
-DESIGNS = {
-    "all": "Every query is held out once, by cross-fitting",
-    "share": "Half of the queries is held out",
-}
-
-
-def describe_split(choice: records.SplitChoice | None) -> str:
-    """What ``held_out: auto`` chose, why, and its power; empty where it did not decide."""
-    if choice is None or choice.asked != "auto" or choice.design == "dataset":
-        return ""
-    text = f"{DESIGNS[choice.design]} (held_out: auto, because {choice.reason})."
-    return " ".join(filter(None, (text, _describe_power(choice.power))))
-
-
-def _describe_power(rows: Sequence[records.SimulatedPower]) -> str:
-    if not rows:
-        return ""
-    shares = " and ".join(
-        f"{format_percent(row.cross_fitting)} of the samples of {row.collection} (half split: "
-        f"{format_percent(row.half_split)})"
-        for row in rows
-    )
-    return f"Simulated with {rows[0].queries} queries, cross-fitting ships a true gain in {shares}."
-
 
 #: A smaller plateau is a narrow peak, which the tuning queries alone do not support.
 NARROW_PLATEAU = 0.01
@@ -108,11 +80,10 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         yield Finding(text, key="first group")
     yield from _unjudged_finding(report)
     texts = {
-        "floor": "" if report.verdict == "ship" else describe_floor(report),
         "better effort": _describe_better_effort(report),
-        "split": describe_split(report.split_choice),
         "list trials": _describe_list_repeats(report),
         "look": describe_look(report.look),
+        "unseen losses": _describe_unseen(report),
         "groups": CHOSEN_GROUPING.get(report.grouping, ""),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
@@ -141,6 +112,11 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         yield Finding(text, tone, "thresholds")
 
 
+def _describe_unseen(report: records.TuningReport) -> str:
+    """What no rule can see; empty where nothing was tested, or there are units enough."""
+    return "" if report.is_default_chosen else unseen_losses(report.held_out.groups) or ""
+
+
 def _describe_list_repeats(report: records.TuningReport) -> str:
     """What values and intervals mean where lists have several files; empty where they do not."""
     if report.list_trials == 1:
@@ -154,7 +130,7 @@ def _describe_list_repeats(report: records.TuningReport) -> str:
 
 def _verdict_tone(report: records.TuningReport) -> Tone:
     """That of the verdict; a gain is a warning where something untuned does as well."""
-    if report.verdict == "ship" and report.untuned_match is not None:
+    if report.verdict == "ship" and report.advice.kind != "use tuned":
         return "warning"
     return TONES.get(report.verdict, "plain")
 
@@ -198,7 +174,7 @@ def _describe_plateau(report: records.TuningReport) -> str:
     if report.plateau is None:
         return ""
     share, remark = report.plateau.share, ""
-    if share < NARROW_PLATEAU and not report.is_cross_fitted:
+    if share < NARROW_PLATEAU:
         remark = " It is a narrow peak; rely on the held-out queries."
     return (
         f"Plateau: {format_percent(share)} of {report.plateau.sample:,} random parameter sets are "
@@ -260,7 +236,7 @@ def _warnings(report: records.TuningReport) -> Iterator[tuple[str, str]]:
         absent = "queries without a type" if field == "type" else f"queries without an {field}"
         name = absent if value is None else f"{field} {value}"
         text = f"The tuned system loses on {name}: {format_gain(gain, report.alpha)}"
-        yield f"losing {field}", f"{text}, not adjusted for the number of {field}s."
+        yield f"losing {field}", f"{text}, over all {field}s."
 
 
 def _unjudged_finding(report: records.TuningReport) -> Iterator[Finding]:
@@ -295,107 +271,25 @@ def _is_at_range_end(parameter: records.ParameterInfo, report: records.TuningRep
     return value >= high - margin or is_low or value == low
 
 
-#: By verdict.
-ADVICE = {
-    "unjudged decide": "keep the default: unjudged documents decide this comparison. Judge these "
-    "first: {judge}",
-    "too few tuning queries": "keep the default, and judge more queries to tune on, or tune fewer "
-    "parameters.",
-    "worse": "keep the default; the tuned parameters fit the tuning queries only.",
-    "keep": "keep the default. These parameters hold no gain worth a change; try another run or "
-    "another reranker.",
-    "ship": "use the tuned parameters (tuned.yaml).",
-    "groups decide": "keep the default until dataset.yaml says which queries are one group ("
-    "groups: auto, none, or a file): so many depend on others that the gain may be theirs alone.",
-}
-
-
-def recommend(report: records.TuningReport, tuned: str = "tuned.yaml") -> str:
-    """One thing to do now.
-
-    Args:
-        report: What was found.
-        tuned: File of the tuned experiment.
-    """
-    if report.verdict == "unjudged decide":
-        return ADVICE[report.verdict].format(
-            judge=data_warnings.format_judge_line(data_warnings.JudgePlace(tuned))
-        )
-    match = report.untuned_match
-    if report.verdict == "ship" and match is not None:
-        return (
-            f"{advise_untuned(match)}, which needs no tuning. The tuned parameters are not shown "
-            "to gain anything over it."
-        )
-    point = _better_effort_point(report)
-    if point is not None and report.front is not None and not report.front.is_contradicted:
-        first = "use the tuned parameters" if report.verdict == "ship" else "keep the default"
-        name = report.front.point_name(point)
-        return f"{first}, and try {name} (front.yaml) if its cost is acceptable: it gains more."
-    if report.verdict == "keep" and report.is_default_chosen:
-        return (
-            "keep the default. More trials, other parameters, or another run or reranker may gain "
-            "more."
-        )
-    if report.verdict == "too few tuning queries":
-        return f"{ADVICE[report.verdict]}{_advise_all_queries(report)}"
-    if report.verdict != "too few queries":
-        return ADVICE[report.verdict]
-    nested = report.nested.difference if report.nested is not None else 0.0
-    if report.held_out.difference <= 0 and nested <= 0:
-        return "keep the default; no gain was measured that more queries could confirm."
-    if report.needed is not None and report.needed.queries > report.held_out.queries:
-        return f"keep the default, and judge more queries.{advise_next_look(report.look)}"
-    return (
-        "keep the default, unless the change costs nothing; the gain is probably about that small."
-    )
-
-
 def _tuning_in_words(report: records.TuningReport) -> str:
-    """The verdict as a title: ``Use the tuned a on c: nDCG@10 +0.0500 on held-out queries``."""
-    system, match = f"{report.system} on {report.dataset}", report.untuned_match
-    if report.verdict == "unjudged decide":
+    """The recommendation as a title: ``Use the tuned a on c: nDCG@10 +0.0500 on held-out …``."""
+    system, advice = f"{report.system} on {report.dataset}", report.advice
+    if advice.kind == "judge first":
         return f"Keep the default {system}, and judge first: documents without a grade decide"
-    if report.verdict != "ship":
+    if advice.kind == "declare groups":
+        return f"Keep the default {system} until its groups are declared"
+    if advice.kind == "use untuned":
+        return f"Use {advice.name} instead of {system}: it needs no tuning, and nothing beats it"
+    if advice.kind == "keep default":
         return f"Keep the default {system}: no gain is shown on held-out queries"
-    if match is not None and match.kind == "missing":
-        return f"Use {match.name} on {report.dataset}: tuning is not shown to gain anything over it"
-    if match is not None:
-        return f"Keep the default {system}: the tuned one is not shown to gain over {match.name}"
     gain = f"{report.measure} {format_number(report.held_out.difference, signed=True)}"
     condition = shown_condition(report.verdict, report.unjudged)
     return f"Use the tuned {system}: {gain} on held-out queries{condition}"
 
 
-def _advise_all_queries(report: records.TuningReport) -> str:
-    """The other way to use few queries; empty where there are enough, or it was taken."""
-    choice = report.split_choice
-    if choice is None or choice.design != "share" or not choice.power:
-        return ""
-    return f" With {choice.queries} queries, 'held_out: all' tunes and tests on all of them."
-
-
-def _better_effort_point(report: records.TuningReport) -> records.ParetoPoint | None:
-    """The best of the front, where its effort gains more than the tuned parameters.
-
-    It was chosen on the tuning queries. The held-out ones must show it above the default (interval
-    not adjusted for the other verdicts), and by more than the tuned parameters and the least gain.
-    """
-    if report.front is None:
-        return None
-    best, default = report.front.best, report.front.default_point
-    chosen = next((p for p in report.front.points if "chosen" in p.roles), default)
-    if best.reranker_and_depth in {default.reranker_and_depth, chosen.reranker_and_depth}:
-        return None
-    difference = best.over_default
-    is_enough = difference.mean > max(report.held_out.difference, 0.0) + report.min_gain
-    is_shown = difference.low is not None and difference.low > 0
-    return best if is_enough and is_shown else None
-
-
 def _describe_better_effort(report: records.TuningReport) -> str:
     """That reranker or depth gain more than the tuned parameters; empty = they do not."""
-    point, front = _better_effort_point(report), report.front
+    point, front = find_better_effort(report), report.front
     if point is None or front is None:
         return ""
     default = front.default_point
@@ -410,8 +304,8 @@ def _describe_better_effort(report: records.TuningReport) -> str:
     return (
         f"{claim} Held out, {front.point_name(point)} "
         f"reaches {format_number(point.held_out)}, the default ({front.point_name(default)}) "
-        f"{format_number(default.held_out)} ({format_paired(point.over_default)}, not adjusted "
-        f"for the other verdicts), the tuned parameters {format_number(report.held_out.tuned)}."
+        f"{format_number(default.held_out)} ({format_paired(point.over_default)}, which holds for "
+        f"all points together), the tuned parameters {format_number(report.held_out.tuned)}."
     )
 
 
@@ -455,11 +349,12 @@ def build_page(
         *data_warnings.lint_section(report.lint),
         systems,
     )
-    advice = recommend(report, tuned)
+    advice = report.advice.sentence
+    if report.advice.kind == "judge first":
+        line = data_warnings.format_judge_line(data_warnings.JudgePlace(tuned))
+        advice += f" Judge these first: {line}"
     return Page(
-        *(title, sections, verdict, provenance),
-        answer=_tuning_in_words(report),
-        advice=(f"{advice[:1].upper()}{advice[1:]}",),
+        *(title, sections, verdict, provenance), answer=_tuning_in_words(report), advice=(advice,)
     )
 
 

@@ -17,11 +17,13 @@ Format history:
         ``data`` with ``warnings``
     9   ``bounds`` of ``data``, ``floor``, ``by_type``, ``by_intent`` and the points of ``front``
     10  ``shrunken`` is a number
+    11  ``recommendation``, ``verdict_against_default`` instead of ``verdict``; ``loss_share`` of
+        gains; neither ``shrunken`` nor ``split_choice``: every query decides at most once
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
@@ -39,7 +41,8 @@ from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.report_records import ScoredList, ThresholdPair
-from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Difference, MeanDifference
+from fusion_bench.report.answer_texts import name_verdict
+from fusion_bench.stats.comparison import Answer, Difference, MeanDifference
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -119,8 +122,12 @@ class Gain(Difference):
     Attributes:
         default: Mean of the default.
         tuned: Mean of the tuned system.
-        p: Two-sided, of the sign-flip test by group, and never below Student's; with several
-            verdicts adjusted for them, as the interval is.
+        low: Lower end of its interval, which holds together with those of its family; None where
+            too few queries differ.
+        high: Upper end.
+        p: Two-sided, over the family.
+        loss_share: The share of draws in which tuned is worse; None where too few queries differ
+            for draws.
         sd: Standard error · √Q: N queries of the same grouping have a standard error of sd/√N.
         queries: Q.
         groups: Groups of queries; Q where none are declared.
@@ -129,48 +136,16 @@ class Gain(Difference):
 
     default: float
     tuned: float
+    loss_share: OptionalFloat = None
     sd: OptionalFloat
     queries: int
     groups: int
     design_effect: float | None = None
 
-
-#: ``dataset``: its own splits; ``share``: a share is held out; ``all``: cross-fitting.
-SplitDesign: TypeAlias = Literal["dataset", "share", "all"]
-
-
-class SimulatedPower(ReportRecord):
-    """How often a true gain was shipped in simulations, at the one-sided level .025.
-
-    Attributes:
-        collection: That the queries were drawn from.
-        queries: Drawn for each sample.
-        half_split: Share of the samples that ship where half of them is held out.
-        cross_fitting: The same where every query is held out once.
-    """
-
-    collection: str
-    queries: int
-    half_split: float
-    cross_fitting: float
-
-
-class SplitChoice(ReportRecord):
-    """Which queries decide, and why.
-
-    Attributes:
-        asked: ``tune.held_out``.
-        design: What was done.
-        queries: Judged queries that take part.
-        reason: Why, in words; empty = the setting says so.
-        power: Simulated at about as many queries; empty = not simulated there.
-    """
-
-    asked: float | Literal["all", "auto"]
-    design: SplitDesign
-    queries: int
-    reason: str = ""
-    power: tuple[SimulatedPower, ...] = ()
+    @property
+    def is_drawn(self) -> bool:
+        """Whether enough queries differ for draws to decide."""
+        return self.loss_share is not None
 
 
 class Look(ReportRecord):
@@ -181,9 +156,8 @@ class Look(ReportRecord):
         level: The one-sided level of this look.
         power: Its power for a difference that a single look finds with power .8 (normal
             approximation).
-        next_number: Number of the next look at other numbers or queries; None = not counted, or
-            the plan is over.
-        next_level: Its one-sided level; under a plan, at ``max_queries`` held-out queries.
+        next_number: Number of the next look at other numbers or queries; None = not counted.
+        next_level: Its one-sided level.
         next_query_factor: How many times the queries of a single look it needs for power .8.
         is_repeated: Whether the same numbers were looked at on the same queries before.
         file: The ledger; None = not counted.
@@ -191,7 +165,7 @@ class Look(ReportRecord):
         line: Line of the ledger that this look is; None = not counted, or of an earlier version.
         digest: Its digest, which the next line of the ledger names.
         lost: A look of the report before this one that the ledger lacks; empty = none is known.
-        max_queries: Held-out queries of the plan's last look; None = no plan.
+        max_queries: Of the settings; it has no effect.
     """
 
     number: int | None
@@ -299,8 +273,6 @@ class PerTypeResult(ReportRecord):
 
 
 FloorKind: TypeAlias = Literal["system", "source", "missing"]
-#: Answers that show that something untuned does as well as the tuned system.
-AS_GOOD: Final[tuple[Answer, ...]] = (*BETTER, "equivalent", "identical")
 
 
 class FloorRow(MeanDifference):
@@ -326,16 +298,6 @@ class FloorRow(MeanDifference):
     p: float
     answer: Answer
     bounds: CompletionBounds | None = None
-
-    @property
-    def is_as_good(self) -> bool:
-        """Whether it is shown to be better, equivalent or identical."""
-        return self.answer in AS_GOOD
-
-    @property
-    def is_not_below(self) -> bool:
-        """Whether it is as good, or at least has no lower mean."""
-        return self.is_as_good or self.difference >= 0
 
 
 class PairedDifference(ReportRecord):
@@ -569,7 +531,7 @@ class ThresholdReport(ScoredList):
 
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 
 
 class ChosenTrial(ReportRecord):
@@ -590,6 +552,27 @@ class ChosenTrial(ReportRecord):
     config: dict[str, Any]
 
 
+class Recommendation(ReportRecord):
+    """What to do after a run: the one that its page, its exit code and its files carry.
+
+    Attributes:
+        kind: ``use untuned``: another system of the experiment, a single source, or the default
+            with another ``missing``. ``judge first``, ``declare groups``: keep the default until
+            that is done.
+        name: The system to use.
+        sentence: What to do, and why.
+        config: The resolved system.
+        loss_share: Of a change the share of draws in which it is worse than the default; None where
+            too few queries differ for draws.
+    """
+
+    kind: Literal["use tuned", "use untuned", "keep default", "judge first", "declare groups"]
+    name: str
+    sentence: str
+    config: dict[str, Any]
+    loss_share: OptionalFloat = None
+
+
 class TuningReport(TableView, ReportRecord):
     """One tuning run of one system on one dataset.
 
@@ -603,7 +586,6 @@ class TuningReport(TableView, ReportRecord):
         measure: What was tuned for, as the dataset resolves it.
         split: How tuning and held-out queries were told apart, in words.
         split_seed: What was hashed with their ids; None = the dataset's own split.
-        split_choice: Why these queries decide; None = not known.
         settings: Sampler, trials, seed, alpha, interval, least gain, folds, …
         parameters: What was tuned.
         default: The resolved default system.
@@ -612,9 +594,9 @@ class TuningReport(TableView, ReportRecord):
         nested: The same by nested cross-validation; None = not asked for. It estimates.
         held_out: The same on the held-out queries: this decides.
         level: One-sided level of the verdicts; intervals cover 1 − 2 · this.
-        verdict: What that allows to be said.
-        shrunken: With ``ship`` the gain given that its test was passed, inside the interval of
-            ``held_out``; None = another verdict, or no interval.
+        verdict_against_default: What that allows to be said of tuned and default; nothing else of
+            the experiment counts in it.
+        recommendation: What to do, with everything on the held-out table; None = not decided yet.
         needed: Held-out queries that would show the least gain with power .8; None = not known.
         look: Which look at these held-out queries it is; None = the default was chosen, so that
             nothing was looked at.
@@ -655,7 +637,6 @@ class TuningReport(TableView, ReportRecord):
     measure: str
     split: str
     split_seed: str | None
-    split_choice: SplitChoice | None = None
     settings: dict[str, Any]
     parameters: tuple[ParameterInfo, ...]
     default: dict[str, Any]
@@ -664,8 +645,8 @@ class TuningReport(TableView, ReportRecord):
     nested: Gain | None
     held_out: Gain
     level: float = 0.025
-    verdict: TuningVerdict
-    shrunken: float | None = None
+    verdict_against_default: TuningVerdict
+    recommendation: Recommendation | None = None
     needed: SampleSize | None
     look: Look | None = None
     unjudged: UnjudgedResult | None = None
@@ -692,11 +673,6 @@ class TuningReport(TableView, ReportRecord):
     lint: tuple[LintFinding, ...] = ()
 
     @property
-    def is_cross_fitted(self) -> bool:
-        """Whether every query was held out once, and tuned on otherwise."""
-        return self.split_choice is not None and self.split_choice.design == "all"
-
-    @property
     def class_gains(self) -> dict[str, list[tuple[str | None, Gain]]]:
         """The held-out gain of each query type and of each intent, by the field they are of."""
         return {
@@ -719,7 +695,8 @@ class TuningReport(TableView, ReportRecord):
     def _summary(self) -> str:
         trials = pluralize(len(self.trials), "trial")
         names = f"{self.system} on {self.dataset}"
-        return f"TuningReport({self.name!r}, {names}, {self.measure}: {self.verdict}, {trials})"
+        verdict = name_verdict(self.verdict)
+        return f"TuningReport({self.name!r}, {names}, {self.measure}: {verdict}, {trials})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         """One row a trial."""
@@ -776,18 +753,16 @@ class TuningReport(TableView, ReportRecord):
         return spreads
 
     @property
-    def untuned_match(self) -> FloorRow | None:
-        """What, untuned, does best of all that has no lower held-out mean; None = nothing.
+    def verdict(self) -> TuningVerdict:
+        """:attr:`verdict_against_default`."""
+        return self.verdict_against_default
 
-        Rows that are shown to be as good as the tuned system come first. A gain that ships must be
-        shown over the default with another ``missing``, too: its mean alone would not do.
-        """
-        rows = sorted(self.floor, key=lambda row: not row.is_as_good)
-        return next((row for row in rows if row.is_not_below or self._may_repair(row)), None)
-
-    def _may_repair(self, row: FloorRow) -> bool:
-        """Whether a gain that ships may be that of another ``missing`` alone."""
-        return self.verdict == "ship" and row.kind == "missing" and row.answer not in WORSE
+    @property
+    def advice(self) -> Recommendation:
+        """The recommendation of a finished record."""
+        if self.recommendation is None:
+            raise ValueError("recommendation: not decided yet")
+        return self.recommendation
 
     @property
     def better_trials(self) -> int:

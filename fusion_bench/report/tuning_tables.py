@@ -64,7 +64,7 @@ def pareto_table(report: records.TuningReport, front: records.ParetoFront) -> Ta
         "Each row is the best system of its depth on the tuning queries. Nothing with less effort "
         f"({' and '.join(EFFORT_NAMES[axis] for axis in front.axes)}) is as good there, except "
         "beside rows marked 'not efficient'. Held out: paired intervals against the default and "
-        "against the best row, not adjusted for the number of rows."
+        "against the best row; those of one column hold together."
     )
     return make_table(
         "Quality against effort",
@@ -124,9 +124,6 @@ TONES: dict[str | None, Tone] = {
     "unjudged decide": "warning",
     "groups decide": "warning",
 }
-
-#: Of intervals that are not those of the cross-fitting test.
-SHARED_FOLDS = " Tuned values are cross-fitted: folds share queries, so intervals are too narrow."
 
 
 def tuning_tables(report: records.TuningReport) -> Iterator[Table]:
@@ -191,9 +188,9 @@ def gain_table(report: records.TuningReport) -> Table:
     by_group = f", interval by group{'' if effect is None else f' (variance × {effect:.2g})'}"
     gains = [("tuning queries (biased)", report.tune)]
     notes = [
-        f"Difference = tuned - default, paired by query{by_group * is_grouped}. p: "
-        "two-sided sign-flip test by query or group, never below Student's t. w/t/l = queries "
-        "won, tied and lost by the tuned system."
+        f"Difference = tuned - default, paired by query{by_group * is_grouped}. p is two-sided. "
+        "p and interval come from queries or groups that are drawn anew; n/a = too few differ. "
+        "w/t/l = queries won, tied and lost by the tuned system."
     ]
     if report.nested is not None:
         gains.append(("nested cross-validation", report.nested))
@@ -201,15 +198,7 @@ def gain_table(report: records.TuningReport) -> Table:
             "Nested cross-validation repeats the whole search without each fold and evaluates it "
             "there. Its folds share queries, so its interval is too narrow for a verdict."
         )
-    decides = "held out"
-    if report.is_cross_fitted:
-        decides = "all, cross-fitted"
-        notes.append(
-            "Cross-fitted: each fold of the queries is evaluated with what the other folds "
-            "choose. p and interval are those of the whole procedure under sign flips, with a new "
-            "choice in each."
-        )
-    gains.append((f"{decides} (verdict)", report.held_out))
+    gains.append(("held out (verdict)", report.held_out))
     title = f"{display_measure(report.measure)}: tuned against default"
     headers = ("queries from", "default", "tuned")
     return _build_gain_table(report, title, headers, gains, notes, report.verdict)
@@ -230,18 +219,19 @@ def _floor_table(report: records.TuningReport) -> Table:
             is_text=True,
         ),
     ]
-    if group := report.first_group:
+    group = report.first_group
+    if group:
         columns.insert(-1, answer_texts.first_group_column(group, lambda row: row.name))
     note = (
-        "The same held-out queries. Difference = this - tuned; p and intervals are adjusted for "
-        f"the {len(report.floor)} rows.{SHARED_FOLDS if report.is_cross_fitted else ''}"
+        "The same held-out queries. Difference = this - tuned; p and intervals hold for all "
+        f"{len(report.floor)} rows together."
     )
     return make_table(
         f"{display_measure(report.measure)}: without tuning",
         columns,
         report.floor,
         notes=(note, *describe_columns(columns)),
-        tone=lambda row: "warning" if row.is_not_below else "plain",
+        tone=lambda row: "warning" if row.name in group else "plain",
     )
 
 
@@ -266,10 +256,7 @@ def _class_gain_table(
     report: records.TuningReport, field: str, gains: Sequence[tuple[str | None, records.Gain]]
 ) -> Table:
     """The held-out gain of each query type, or of each intent."""
-    note = (
-        f"Held out. Not adjusted for the number of {field}s; no verdict rests on these intervals."
-        f"{SHARED_FOLDS if report.is_cross_fitted else ''}"
-    )
+    note = f"Held out. Intervals hold for all {field}s together; no verdict rests on them."
     named = [(f"(no {field})" if name is None else name, gain) for name, gain in gains]
     title = f"Gain by {'query type' if field == 'type' else field}"
     return _build_gain_table(report, title, (field, "default", "tuned"), named, [note])

@@ -8,10 +8,10 @@ from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import DIGITS
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
-from fusion_bench.stats.comparison import SHOWN
 from fusion_bench.util.formatting import (
     format_change,
     format_difference,
+    format_loss_share,
     format_number,
     format_p_value,
     format_percent,
@@ -60,12 +60,13 @@ def describe_look(look: records.Look | None) -> str:
         return f"Looks were not counted ({look.note}). The verdict is tested one-sided at {level}."
     again = ", asked again about the same numbers and queries" if look.is_repeated else ""
     place = "" if look.line is None else f" It is line {look.line} of {look.file}."
+    place += NO_PLANS if look.max_queries is not None else ""
     place += f" The ledger is there, because {look.note}." if look.note else ""
     place += f" Looks are missing, so this number is too low: {look.lost}." if look.lost else ""
     return (
         f"This is look {look.number} at these held-out queries{again}. It is tested one-sided at "
-        f"{level}, with {format_percent(look.power)} power where a single test has 80 %."
-        f"{_describe_plan(look)}{_describe_next(look)}{place}"
+        f"{level}, with about {format_percent(look.power)} power where a single test has 80 %."
+        f"{_describe_next(look)}{place}"
     )
 
 
@@ -84,19 +85,17 @@ def format_level(level: float) -> str:
     return f"{level:.2g}".removeprefix("0")
 
 
-def _describe_plan(look: records.Look) -> str:
-    if look.max_queries is None:
-        return ""
-    return f" It belongs to a plan of {look.max_queries:,} held-out queries (Lan–DeMets)."
+#: Of settings that declare a plan of looks.
+NO_PLANS = " 'looks: {max_queries: …}' has no effect: the level of a look follows from its number."
 
 
 def _describe_next(look: records.Look) -> str:
-    if look.next_number is None or look.next_level is None:
-        return " It is the last of its plan." if look.max_queries is not None else ""
+    if look.number is None or look.next_number is None or look.next_level is None:
+        return ""
     level, factor = format_level(look.next_level), look.next_query_factor or 1.0
     return (
-        f" The next, look {look.next_number}, is tested at {level} and needs {factor:.1f} times "
-        "the queries of a single test."
+        f" The next, look {look.next_number}, is tested at {level} and needs about {factor:.1f} "
+        "times the queries of a single test."
     )
 
 
@@ -163,40 +162,30 @@ CONDITIONAL = frozenset({"ship", "worse", "keep"})
 
 
 def describe_verdict(report: records.TuningReport) -> str:
-    """The first line: what untuned does as well, the verdict and the gain that it rests on."""
+    """The recommendation, where it is another than the verdict; the verdict and its gain."""
     if report.is_default_chosen:
         return _describe_default_choice(report)
-    gain, match = report.held_out, report.untuned_match
-    label = "Verdict"
-    if report.verdict == "ship" and match is not None:
-        advice = f"So {advise_untuned(match)}."
-        label = f"{describe_floor(report)} {advice} Verdict against the default alone"
+    gain, advice = report.held_out, report.advice
+    first = f"{advice.sentence} " if advice.kind == "use untuned" else ""
     claim = describe_claim(report.verdict, gain, report.min_gain)
     change = format_change(
         gain.difference, gain.default, wins=gain.wins, losses=gain.losses, queries=gain.queries
     )
     condition = shown_condition(report.verdict, report.unjudged)
     text = (
-        f"{label}: {name_verdict(report.verdict)}. The tuned system {claim} the default "
-        f"{report.system} on {_describe_queries(report)} of {report.dataset}{condition}: "
+        f"{first}Verdict against the default: {name_verdict(report.verdict)}. The tuned system "
+        f"{claim} the default {report.system} on held-out queries of {report.dataset}{condition}: "
         f"{report.measure} {format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
         f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
     )
-    if report.shrunken is not None:
-        shrunken = format_number(report.shrunken, signed=True)
-        text += f" Shrunken estimate of the gain: {shrunken}."
+    if report.verdict in {"ship", "groups decide"}:
+        text += format_loss_share("The tuned system", gain.loss_share)
     if report.verdict == "too few queries":
         needed = "an unknown number of" if report.needed is None else str(report.needed)
-        kind = "" if report.is_cross_fitted else "held-out "
-        text += f" Showing that gain takes {needed} {kind}queries (80 % power)."
+        if report.needed is not None and not report.needed.at_least:
+            needed = f"about {needed}"
+        text += f" Showing that gain takes {needed} held-out queries (80 % power)."
     return text
-
-
-def _describe_queries(report: records.TuningReport) -> str:
-    """Which queries decide."""
-    if report.is_cross_fitted:
-        return f"all {report.held_out.queries:,} queries (cross-fitted)"
-    return "held-out queries"
 
 
 def describe_claim(verdict: str, gain: records.Gain, min_gain: float) -> str:
@@ -215,48 +204,20 @@ def shown_condition(verdict: str, unjudged: UnjudgedResult | None) -> str:
 def _describe_default_choice(report: records.TuningReport) -> str:
     value = format_number(report.held_out.default)
     trials = pluralize(len(report.trials), "trial")
+    label = f"Verdict against the default: {name_verdict(report.verdict)}."
+    if report.advice.kind == "use untuned":
+        label = f"{report.advice.sentence} {label}"
     if report.verdict != "too few tuning queries":
         return (
-            f"Verdict: {report.verdict}. The search ({trials}) chose the default {report.system} "
-            f"itself on {report.dataset}, so there is no gain to test: {report.measure} stays "
-            f"{value} on {_describe_queries(report)}."
+            f"{label} The search ({trials}) chose the default {report.system} itself on "
+            f"{report.dataset}, so there is no gain to test: {report.measure} stays {value} on "
+            "held-out queries."
         )
     best = max(trial.value for trial in report.completed_trials if trial.value is not None)
     gain = format_number(best - report.tune.default, signed=True)
     return (
-        f"Verdict: {report.verdict}. {report.better_trials:,} of {trials} looked better than the "
-        f"default {report.system} on the {report.tune.queries:,} tuning queries of "
-        f"{report.dataset} (the best by {gain} {report.measure}), too little for so few queries: "
-        "the default was chosen, and no change is tested."
+        f"{label} {report.better_trials:,} of {trials} looked better than the default "
+        f"{report.system} on the {report.tune.queries:,} tuning queries of {report.dataset} (the "
+        f"best by {gain} {report.measure}), too little for so few queries: the default was "
+        "chosen, and no change is tested."
     )
-
-
-def describe_floor(report: records.TuningReport) -> str:
-    """What, untuned, does as well as the tuned system on the held-out queries; empty = nothing."""
-    row = report.untuned_match
-    if row is None:
-        return ""
-    name = f"The single source {row.name}" if row.kind == "source" else f"{row.name}, not tuned,"
-    least = format_number(report.min_gain)
-    claims = {
-        "better": "is better than",
-        "better, by less than min_gain": f"is better, by less than {least}, than",
-        "equivalent": f"is equivalent within {least} to",
-        "identical": "has the same values as",
-    }
-    unshown = "has no lower mean than, and is not shown to differ from,"
-    claim = claims.get(row.answer, unshown if row.difference >= 0 else "is not shown to be below")
-    chosen = f"the default {report.system}" if report.is_default_chosen else "the tuned system"
-    if row.answer in SHOWN and report.unjudged is not None:
-        chosen += report.unjudged.condition
-    difference = format_difference(row.difference, row.low, row.high)
-    return (
-        f"{name} {claim} {chosen} on the same queries: {report.measure} "
-        f"{format_number(row.mean)} ({difference})."
-        f"{' The gain may be that of this value alone.' if row.kind == 'missing' else ''}"
-    )
-
-
-def advise_untuned(row: records.FloorRow) -> str:
-    """What to do where something untuned does as well as the tuned system."""
-    return f"use {row.name}" if row.kind == "missing" else f"keep the default, or use {row.name}"

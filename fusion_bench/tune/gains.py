@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import get_args
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, get_args
 
 import numpy as np
 
@@ -18,23 +18,27 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
+from fusion_bench.evaluation.recommendation import Effort, find_effort
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
-from fusion_bench.stats.comparison import check_skew, decide_answer, paired_difference
-from fusion_bench.stats.corrections import randomization_p_values
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.max_t import FamilyRow, max_t
-from fusion_bench.stats.power import SampleSize, estimate_spread
-from fusion_bench.stats.repeat_variance import (
-    RepeatTerm,
-    add_repeat_variance,
-    make_repeat_terms,
-    paired_sides,
+from fusion_bench.stats.comparison import Answer, paired_difference
+from fusion_bench.stats.inference import (
+    PairedRow,
+    RepeatMeans,
+    RowInference,
+    find_rivals,
+    infer_family,
 )
+from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.power import SampleSize, estimate_spread, two_sided_p
+from fusion_bench.stats.repeat_variance import paired_sides, repeat_means
 from fusion_bench.tune.objective import TuningObjective
+
+#: What nothing takes.
+NO_EFFORT: Final = Effort(0, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,138 +59,94 @@ class PairedValues:
     repeats: FloatArray | None = None
 
     @property
-    def repeat_terms(self) -> tuple[RepeatTerm, ...]:
-        """What the repeats add to the variance of the gain."""
-        return make_repeat_terms([self.repeats], number_by_appearance(self.groups)[0])
-
-
-def paired_gain(
-    tuned: FloatArray,
-    default: FloatArray,
-    groups: IntArray | None = None,
-    *,
-    is_bounded: bool = False,
-    alpha: float = 0.05,
-    seed: int | None = 0,
-    repeats: FloatArray | None = None,
-) -> Gain:
-    """The mean paired difference tuned − default, with its interval by group.
-
-    Args:
-        tuned: Shape (Q,), the primary measure.
-        default: Shape (Q,), the same queries.
-        groups: Shape (Q,), integer codes; None = every query is its own group.
-        is_bounded: Values lie in [0, 1].
-        alpha: 1 − coverage of the t interval.
-        seed: Of the randomization test; None = Student's test alone, which is quick.
-        repeats: Shape (T, Q): the differences on each repeat of the lists; None = there is one.
-
-    Returns:
-        Its ``p`` is that of the paired randomization test by group, at least Student's; 1 where
-        nothing differs. With one group, interval and ``sd`` are None.
-    """
-    difference = paired_difference(tuned, default)
-    mean = estimate_mean(difference, groups, alpha=alpha)
-    mean = add_repeat_variance(mean, make_repeat_terms([repeats], groups), alpha=alpha)
-    p = 1.0
-    if difference.any():
-        p = student_p(mean)
-    if difference.any() and seed is not None:
-        p = max(p, float(randomization_p_values(difference[None], groups, seed=seed)[0]))
-    ends = clip_ends(mean.low, mean.high, is_bounded=is_bounded)
-    return _make_gain(tuned, default, difference, mean, ends=ends, p=p)
-
-
-def clip_ends(low: float, high: float, *, is_bounded: bool) -> tuple[float | None, float | None]:
-    """The ends of an interval of a difference as records hold them.
-
-    Args:
-        low: Lower end; not finite = none is known.
-        high: Upper end.
-        is_bounded: Values lie in [0, 1], so that the ends stay within ±1.
-    """
-    if not (math.isfinite(low) and math.isfinite(high)):
-        return None, None
-    return (max(low, -1.0), min(high, 1.0)) if is_bounded else (low, high)
-
-
-def student_p(mean: MeanEstimate) -> float:
-    """Two-sided p of Student's t test of a mean of 0; 1 where no spread is known."""
-    from fusion_bench.util.special_functions import special  # late, as it is slow
-
-    if not mean.standard_error > 0:  # written so that NaN ends here too
-        return 1.0
-    return float(2 * special.stdtr(mean.freedom, -abs(mean.mean) / mean.standard_error))
+    def row(self) -> PairedRow:
+        """Tuned − default, as families take it."""
+        difference = paired_difference(self.tuned, self.default)
+        return PairedRow(difference, tuple(self.groups), repeat_means([self.repeats]))
 
 
 def estimate_family(
     rows: Sequence[PairedValues], *, is_bounded: bool = False, alpha: float = 0.05, seed: int = 0
 ) -> list[Gain]:
-    """The gains that the verdicts of one run rest on, adjusted for their number by max-T.
+    """Gains whose intervals and p hold together, see :func:`infer_family`.
 
     Args:
-        rows: One a verdict.
+        rows: The family.
         is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
         alpha: Two-sided level of the whole family.
-        seed: Of the sign flips.
-
-    Returns:
-        Their ``p`` and intervals are those of :func:`fusion_bench.stats.max_t.max_t`, so that p is
-        at most ``alpha`` where the interval does not hold 0.
+        seed: Of the draws.
     """
-    family = [
-        FamilyRow(
-            paired_difference(row.tuned, row.default),
-            tuple(row.groups),
-            repeat_terms=row.repeat_terms,
-        )
-        for row in rows
-    ]
-    tested = max_t(family, seed=seed, alpha=alpha)
-    gains = []
-    for row, each, result in zip(rows, family, tested.rows, strict=True):
-        # Of a few changed groups no interval is finite.
-        ends = clip_ends(result.low, result.high, is_bounded=is_bounded)
-        gains.append(
-            _make_gain(
-                row.tuned, row.default, each.difference, result.estimate, ends=ends, p=result.p
-            )
-        )
-    return gains
+    inferred = infer_family(
+        [row.row for row in rows], seed=seed, alpha=alpha, limit=find_limit(is_bounded=is_bounded)
+    )
+    return [_make_gain(row, result) for row, result in zip(rows, inferred, strict=True)]
 
 
-def _make_gain(
+def find_limit(*, is_bounded: bool) -> float:
+    """The greatest difference that a measure can have."""
+    return 1.0 if is_bounded else math.inf
+
+
+def _make_gain(row: PairedValues, result: RowInference) -> Gain:
+    difference = row.row.difference
+    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
+    count = len(difference)
+    return Gain(
+        default=float(row.default.mean()),
+        tuned=float(row.tuned.mean()),
+        difference=result.mean,
+        low=result.low,
+        high=result.high,
+        p=result.p,
+        loss_share=result.loss_share,
+        sd=result.error * math.sqrt(count),
+        wins=wins,
+        ties=count - wins - losses,
+        losses=losses,
+        queries=count,
+        groups=result.units,
+        design_effect=estimate_mean(difference, number_by_appearance(row.groups)[0]).design_effect,
+    )
+
+
+def student_gain(
     tuned: FloatArray,
     default: FloatArray,
-    difference: FloatArray,
-    mean: MeanEstimate,
+    groups: IntArray,
     *,
-    ends: tuple[float | None, float | None],
-    p: float,
+    is_bounded: bool = False,
+    alpha: float = 0.05,
 ) -> Gain:
-    """The record of tuned − default; ``mean`` estimates the mean of ``difference``."""
-    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
-    return Gain(
-        default=float(default.mean()),
-        tuned=float(tuned.mean()),
-        difference=mean.mean,
-        low=ends[0],
-        high=ends[1],
-        p=p,
-        sd=mean.standard_error * math.sqrt(mean.queries),
-        wins=wins,
-        ties=len(difference) - wins - losses,
-        losses=losses,
-        queries=mean.queries,
-        groups=mean.groups,
-        design_effect=mean.design_effect,
+    """Tuned − default with Student's interval and p, for levels so small that draws take too long.
+
+    Args:
+        tuned: Shape (Q,), the primary measure.
+        default: Shape (Q,), the same queries.
+        groups: Shape (Q,), codes.
+        is_bounded: Values lie in [0, 1].
+        alpha: 1 − coverage of the interval.
+    """
+    row = PairedValues(tuned, default, tuple(map(str, groups.tolist())))
+    mean, limit = (
+        estimate_mean(row.row.difference, groups, alpha=alpha),
+        find_limit(is_bounded=is_bounded),
     )
+    result = RowInference(
+        mean.mean,
+        mean.standard_error,
+        mean.groups,
+        0,
+        low=max(mean.low, -limit),
+        high=min(mean.high, limit),
+        p=two_sided_p(mean.mean, mean.standard_error, mean.freedom),
+    )
+    return _make_gain(row, result)
 
 
 def estimate_needed(
     row: PairedValues, gain: Gain, min_gain: float, *, factor: float = 1.0
 ) -> SampleSize | None:
-    """Held-out queries that would show the least gain with power .8.
+    """Held-out queries that would show the least gain with a power of about .8.
 
     Args:
         row: The held-out values.
@@ -203,10 +163,8 @@ def estimate_needed(
     if not (min_gain > 0 and error is not None and error > 0):  # so that NaN ends here too
         return None
     critical = None
-    if gain.low is not None and gain.high is not None:
-        # The greater side: the other may be cut at ±1.
-        width = max(gain.high - gain.difference, gain.difference - gain.low)
-        critical = factor * width / error
+    if gain.low is not None:
+        critical = factor * (gain.difference - gain.low) / error
     return spread.needed_queries(min_gain, critical)
 
 
@@ -219,7 +177,9 @@ class UntunedSystem:
         kind: Whether it is a system of the experiment or a single source.
         values: Shape (Q,).
         repeats: Shape (T, Q): its values on each repeat of its lists; None = there is one.
-        is_shared: Whether the tuned system reads one of its lists that have several repeats.
+        repeat_lists: The lists that it reads which have several repeats.
+        config: The resolved system.
+        effort: What it takes to run and to explain.
         bounds: What unjudged documents could make of its values; None with complete judgments.
     """
 
@@ -227,8 +187,15 @@ class UntunedSystem:
     kind: FloorKind
     values: FloatArray
     repeats: FloatArray | None = None
-    is_shared: bool = False
+    repeat_lists: frozenset[str] = frozenset()
+    config: Mapping[str, Any] = field(default_factory=dict)
+    effort: Effort = NO_EFFORT
     bounds: QueryBounds | None = None
+
+    def repeats_with(self, other: UntunedSystem) -> RepeatMeans:
+        """What repeats add to the variance of the difference of two systems."""
+        is_shared = not self.repeat_lists.isdisjoint(other.repeat_lists)
+        return repeat_means(paired_sides(self.repeats, other.repeats, is_shared=is_shared))
 
     def select_queries(self, queries: BoolArray | IntArray) -> UntunedSystem:
         """The same on some of its queries, a mask of shape (Q,) or their numbers."""
@@ -272,7 +239,10 @@ def evaluate_untuned(
     known = [system.resolved_config for system in (*others, objective.system)]
     repaired = [s for s in missing_variants(objective) if s.resolved_config not in known]
     names = drop_final(task.runs.sources, task.runs.roles)
-    alone = [System(name=name, runs=(name,)) for name in sorted(names)]
+    alone = [
+        System(name=f"list {name}" if name in experiment.systems else name, runs=(name,))
+        for name in sorted(names)
+    ]
     sources = [system for system in alone if system.resolved_config not in known]
     systems = [*others, *sources, *repaired]
     measures = [objective.measure]
@@ -282,14 +252,15 @@ def evaluate_untuned(
     kinds: list[FloorKind] = ["system" for _ in others]
     kinds += ["source" for _ in sources]
     kinds += ["missing" for _ in repaired]
-    tuned = task.repeat_lists(objective.system)
     return tuple(
         UntunedSystem(
             score.system,
             kind,
             score.values[0],
             score.repeats[:, 0] if len(score.repeats) > 1 else None,
-            is_shared=not tuned.isdisjoint(task.repeat_lists(system)),
+            repeat_lists=task.repeat_lists(system),
+            config=system.resolved_config,
+            effort=find_effort(system),
             bounds=find_system_bounds(system, task.runs, measures, training=task.training)[0],
         ).select_queries(order)
         for score, kind, system in zip(scores, kinds, systems, strict=True)
@@ -321,62 +292,87 @@ def missing_variants(objective: TuningObjective) -> list[System]:
 
 def compare_floor(
     untuned: Sequence[UntunedSystem],
-    tuned: FloatArray,
+    tuned: UntunedSystem,
     groups: Sequence[str],
     *,
     is_bounded: bool = False,
     min_gain: float,
     alpha: float,
     seed: int,
-    tuned_repeats: FloatArray | None = None,
 ) -> tuple[FloorRow, ...]:
     """Compare what nobody tuned with the tuned system; all of it is one family.
 
     Args:
         untuned: On the held-out queries.
-        tuned: Shape (Q,), the same queries.
+        tuned: On the same queries.
         groups: Shape (Q,): group ids.
         is_bounded: Values lie in [0, 1].
         min_gain: Differences below it are equivalent.
         alpha: Two-sided level of the family.
-        seed: Of the sign flips.
-        tuned_repeats: Shape (T, Q): of the tuned system on each repeat; None = there is one.
+        seed: Of the draws.
 
     Returns:
         The highest mean first.
     """
     if not untuned:
         return ()
-    keys = tuple(groups)
-    codes = number_by_appearance(keys)[0]
     family = [
-        FamilyRow(
-            paired_difference(each.values, tuned),
-            keys,
-            margin=min_gain,
-            repeat_terms=make_repeat_terms(
-                paired_sides(each.repeats, tuned_repeats, is_shared=each.is_shared), codes
-            ),
+        PairedRow(
+            paired_difference(each.values, tuned.values), tuple(groups), each.repeats_with(tuned)
         )
         for each in untuned
     ]
-    tested = max_t(family, seed=seed, alpha=alpha)
-    rows = []
-    for each, row, result in zip(untuned, family, tested.rows, strict=True):
-        low, high = clip_ends(result.low, result.high, is_bounded=is_bounded)
-        changed = int(np.count_nonzero(row.difference))
-        answer = decide_answer(result, changed=changed, alpha=alpha)
-        rows.append(
-            FloorRow(
-                name=each.name,
-                kind=each.kind,
-                mean=float(each.values.mean()),
-                difference=result.estimate.mean,
-                low=low,
-                high=high,
-                p=result.p,
-                answer=check_skew(answer, row.difference, codes, alpha=alpha)[0],
-                bounds=each.bounds and each.bounds.record,
-            )
+    inferred = infer_family(family, seed=seed, alpha=alpha, limit=find_limit(is_bounded=is_bounded))
+    rows = [
+        FloorRow(
+            name=each.name,
+            kind=each.kind,
+            mean=float(each.values.mean()),
+            difference=result.mean,
+            low=result.low,
+            high=result.high,
+            p=result.p,
+            answer=decide_answer(result, min_gain=min_gain, alpha=alpha),
+            bounds=each.bounds and each.bounds.record,
         )
+        for each, result in zip(untuned, inferred, strict=True)
+    ]
     return tuple(sorted(rows, key=lambda row: -row.mean))
+
+
+def decide_answer(row: RowInference, *, min_gain: float, alpha: float) -> Answer:
+    """The answer that the inference of a row supports.
+
+    Args:
+        row: Of a family.
+        min_gain: m: differences inside ±m are equivalent.
+        alpha: Level of the family.
+    """
+    if row.changed == 0:
+        return "identical"
+    is_within = row.has_interval and -min_gain < row.low and row.high < min_gain
+    if row.p > alpha:
+        return "equivalent" if is_within else "not shown"
+    if row.mean > 0:
+        return "better, by less than min_gain" if is_within else "better"
+    return "worse, by less than min_gain" if is_within else "worse"
+
+
+def find_best_group(
+    systems: Sequence[UntunedSystem], groups: Sequence[str], *, alpha: float, seed: int
+) -> dict[str, frozenset[str]]:
+    """By system those that are better than it, in the family of all pairs; the best have none.
+
+    Args:
+        systems: On the same queries, the default and the tuned one among them.
+        groups: Shape (Q,): group ids.
+        alpha: 1 − the probability that the best is in the best group.
+        seed: Of the draws.
+    """
+    by_name = {each.name: each for each in systems}
+
+    def repeats(first: str, second: str) -> RepeatMeans:
+        return by_name[first].repeats_with(by_name[second])
+
+    values = {name: each.values for name, each in by_name.items()}
+    return find_rivals(values, tuple(groups), seed=seed, alpha=alpha, repeats=repeats)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import zip_longest
 
 import numpy as np
 
@@ -21,7 +20,7 @@ from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
 from fusion_bench.stats.comparison import Direction
-from fusion_bench.tune.gains import PairedValues, estimate_family, paired_gain, select_repeats
+from fusion_bench.tune.gains import PairedValues, estimate_family, select_repeats
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
@@ -71,6 +70,8 @@ class HeldOutEvaluation:
         level: One-sided level of the verdicts; None = half of ``alpha``.
         next_factor: Critical value of the next look ÷ that of this one.
         near_duplicates: Queries that depend on each other though no group says so; None = few.
+        is_grouped: Whether groups are declared or looked for: with ``groups: none`` a copy of a
+            held-out query may have been tuned on.
     """
 
     objective: TuningObjective
@@ -80,6 +81,13 @@ class HeldOutEvaluation:
     level: float | None = None
     next_factor: float = 1.0
     near_duplicates: NearDuplicates | None = None
+    is_grouped: bool = True
+
+    @property
+    def groups_decide(self) -> bool:
+        """Whether ``ship`` is withheld until the dataset says which queries are one group."""
+        duplicates = self.near_duplicates
+        return not self.is_grouped or (duplicates is not None and duplicates.withholds)
 
     @property
     def is_bounded(self) -> bool:
@@ -98,7 +106,7 @@ class HeldOutEvaluation:
         mask: BoolArray,
         repeats: FloatArray | None = None,
     ) -> Gain:
-        """Tuned − default on the queries where ``mask`` is true. Not adjusted.
+        """Tuned − default on the queries where ``mask`` is true, a family of its own.
 
         Args:
             tuned: Shape (Q,).
@@ -107,34 +115,12 @@ class HeldOutEvaluation:
             repeats: Shape (T, Q): their differences on each repeat of the lists; None = there is
                 one.
         """
-        return paired_gain(
-            tuned[mask],
-            default[mask],
-            self.objective.runs.group_codes[mask],
-            is_bounded=self.is_bounded,
-            alpha=2 * self.verdict_level,
-            seed=self.tuning.seed,
-            repeats=select_repeats(repeats, mask),
-        )
+        return self.estimate_family([self.pair_values(tuned, default, repeats, mask)])[0]
 
-    def estimate_family(
-        self,
-        rows: Sequence[tuple[FloatArray, FloatArray]],
-        repeats: Sequence[FloatArray | None] = (),
-    ) -> list[Gain]:
-        """The held-out gains of several verdicts, adjusted for their number.
-
-        Args:
-            rows: Tuned and default, each of shape (held-out queries,).
-            repeats: Of the first rows their differences on each repeat of the lists, (T, Q) over
-                all queries; None = there is one.
-        """
-        pairs = [
-            self.pair_values(tuned, default, each)
-            for (tuned, default), each in zip_longest(rows, repeats)
-        ]
+    def estimate_family(self, rows: Sequence[PairedValues]) -> list[Gain]:
+        """Gains that hold together, at the level of the verdicts."""
         return estimate_family(
-            pairs,
+            rows,
             is_bounded=self.is_bounded,
             alpha=2 * self.verdict_level,
             seed=self.tuning.seed,
@@ -153,19 +139,28 @@ class HeldOutEvaluation:
             tuning_folds(self.objective, self.split, self.tuning)
 
     def pair_values(
-        self, tuned: FloatArray, default: FloatArray, repeats: FloatArray | None = None
+        self,
+        tuned: FloatArray,
+        default: FloatArray,
+        repeats: FloatArray | None = None,
+        mask: BoolArray | None = None,
     ) -> PairedValues:
-        """Values on the held-out queries, with their groups.
+        """Values on some queries, with their groups.
 
         Args:
-            tuned: Shape (held-out queries,).
-            default: Shape (held-out queries,).
-            repeats: Shape (T, Q): their differences on each repeat, all queries; None = there is
-                one.
+            tuned: Shape (Q,).
+            default: Shape (Q,).
+            repeats: Shape (T, Q): their differences on each repeat; None = there is one.
+            mask: Shape (Q,): which queries; None = the held-out ones.
         """
-        held_out = self.split.held_out
-        groups = [self.objective.runs.groups[q] for q in np.flatnonzero(held_out)]
-        return PairedValues(tuned, default, groups, select_repeats(repeats, held_out))
+        mask = self.split.held_out if mask is None else mask
+        return PairedValues(
+            tuned[mask], default[mask], self.list_groups(mask), select_repeats(repeats, mask)
+        )
+
+    def list_groups(self, mask: BoolArray) -> list[str]:
+        """The group ids of the queries where ``mask``, (Q,), is true."""
+        return [self.objective.runs.groups[q] for q in np.flatnonzero(mask)]
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False
@@ -177,7 +172,7 @@ class HeldOutEvaluation:
             level=self.verdict_level,
             chosen=chosen,
             unjudged_decide=unjudged_decide,
-            groups_decide=self.near_duplicates is not None and self.near_duplicates.withholds,
+            groups_decide=self.groups_decide,
         )
 
     def decide_with_unjudged(

@@ -20,27 +20,32 @@ from fusion_bench.checks.source_ties import find_source_ties
 from fusion_bench.checks.unjudged import (
     UnjudgedDifference,
     UnjudgedEvidence,
-    combine_evidence,
     compare_unjudged,
     judgment_kind,
     measure_unjudged,
 )
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.assessment import assess_system
+from fusion_bench.evaluation.recommendation import prefer_least
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
-from fusion_bench.stats.comparison_family import ComparedValues, find_first_group
-from fusion_bench.stats.repeat_variance import make_repeat_terms
+from fusion_bench.report.tuning_advice import PreferredSystem, recommend
+from fusion_bench.stats.inference import PairedRow, infer_family
 from fusion_bench.tune import sensitivity, trial_selection
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
-from fusion_bench.tune.cross_fitting import CrossFit, adopt_fit, widen_fit
-from fusion_bench.tune.gains import UntunedSystem, compare_floor, estimate_needed, select_repeats
+from fusion_bench.tune.gains import (
+    PairedValues,
+    UntunedSystem,
+    compare_floor,
+    estimate_needed,
+    find_best_group,
+)
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
@@ -78,13 +83,11 @@ class HeldOutGains:
         evaluation: The objective, its split, and the rules.
         outcome: What was searched.
         dataset: Where the queries come from.
-        fit: What cross-fitting evaluates instead; None = the chosen trial itself is evaluated.
     """
 
     evaluation: HeldOutEvaluation
     outcome: SearchOutcome
     dataset: Dataset
-    fit: CrossFit | None = None
 
     @property
     def _objective(self) -> TuningObjective:
@@ -106,14 +109,9 @@ class HeldOutGains:
         return np.asarray(self._values[0])
 
     @property
-    def chosen(self) -> FloatArray:
+    def tuned(self) -> FloatArray:
         """(Q,): values of the chosen trial."""
         return np.asarray(self._values[1])
-
-    @property
-    def tuned(self) -> FloatArray:
-        """(Q,): of what is evaluated: the chosen trial, or by fold what the others choose."""
-        return self.chosen if self.fit is None else self.default + self.fit.values
 
     @cached_property
     def default_by_repeat(self) -> FloatArray | None:
@@ -122,43 +120,13 @@ class HeldOutGains:
 
     @cached_property
     def tuned_by_repeat(self) -> FloatArray | None:
-        """(T, Q): of what is evaluated."""
-        if self.fit is None or self.default_by_repeat is None:
-            return self._objective.evaluate_by_repeat(self.system)
-        systems, codes = self._systems_by_query
-        values = self.default_by_repeat.copy()
-        for number, system in enumerate(systems):
-            by_repeat = self._objective.evaluate_by_repeat(system)
-            if by_repeat is not None:
-                values[:, codes == number] = by_repeat[:, codes == number]
-        return values
+        """(T, Q): of the chosen trial."""
+        return self._objective.evaluate_by_repeat(self.system)
 
     @property
     def gain_by_repeat(self) -> FloatArray | None:
         """(T, Q): tuned − default."""
         return _subtract(self.tuned_by_repeat, self.default_by_repeat)
-
-    @cached_property
-    def chosen_gain_by_repeat(self) -> FloatArray | None:
-        """(T, Q): the chosen trial of the search − default."""
-        if self.fit is None:
-            return self.gain_by_repeat
-        return _subtract(self._objective.evaluate_by_repeat(self.system), self.default_by_repeat)
-
-    @cached_property
-    def _systems_by_query(self) -> tuple[list[System], IntArray]:
-        """The systems that are evaluated, and (Q,) the number of each query's."""
-        if self.fit is None:
-            return [self.system], np.zeros(len(self._objective.runs.queries), dtype=np.int64)
-        # Each query is evaluated with what the other folds choose.
-        evaluation, objective = self.evaluation, self._objective
-        trials = self.outcome.result.computed_trials
-        params = (
-            trials[t].params if t >= 0 else objective.default_params
-            for t in self.fit.chosen.tolist()
-        )
-        codes = trial_selection.tuning_folds(objective, evaluation.split, evaluation.tuning)
-        return [objective.build_system(each) for each in params], codes
 
     @cached_property
     def system(self) -> System:
@@ -180,50 +148,35 @@ class HeldOutGains:
 
         All verdicts of the run are one family.
         """
-        mask, per_type = self._held_out, self.outcome.per_type
-        groups = self._objective.runs.group_codes
-        rows, repeats = [(self.tuned[mask], self.default[mask])], [self.gain_by_repeat]
+        evaluation, per_type = self.evaluation, self.outcome.per_type
+        rows = [evaluation.pair_values(self.tuned, self.default, self.gain_by_repeat)]
         if per_type is not None:
-            rows.append((per_type.values[mask], per_type.overall[mask]))
             sides = map(self._objective.evaluate_by_repeat, (per_type.system, per_type.base))
-            repeats.append(_subtract(*sides))
+            values = per_type.values, per_type.overall
+            rows.append(evaluation.pair_values(*values, _subtract(*sides)))
+        groups = evaluation.list_groups(self._held_out)
         rows += [
-            (each.utilities(each.tuned), each.utilities(each.default)) for each in self.thresholds
+            PairedValues(each.utilities(each.tuned), each.utilities(each.default), groups)
+            for each in self.thresholds
         ]
-        gain, *others = self.evaluation.estimate_family(rows, repeats)
-        if self.fit is not None:
-            fit = widen_fit(self.fit, make_repeat_terms([self.gain_by_repeat], groups), groups)
-            gain = adopt_fit(gain, fit, is_bounded=self.evaluation.is_bounded)
+        gain, *others = evaluation.estimate_family(rows)
         return gain, (others.pop(0) if per_type is not None else None), others
 
     def compare_unjudged(self) -> UnjudgedDifference | None:
-        """Of what is evaluated − the default; None with complete judgments."""
-        return self._compare_systems(*self._systems_by_query, self._objective.system)
+        """Of the chosen trial − the default; None with complete judgments."""
+        return self._compare_systems(self.system, self._objective.system)
 
-    def _compare_systems(
-        self, tuned: Sequence[System], codes: IntArray | None, default: System
-    ) -> UnjudgedDifference | None:
-        """What unjudged documents could change in the held-out difference of two systems.
-
-        Args:
-            tuned: Systems.
-            codes: Shape (Q,): which of them evaluates each query; None = there is one.
-            default: The system to compare with.
-        """
+    def _compare_systems(self, tuned: System, default: System) -> UnjudgedDifference | None:
+        """What unjudged documents could change in the held-out difference of two systems."""
         objective, held_out = self._objective, self._held_out
         queries = objective.runs.queries
         kind = judgment_kind(self.dataset, [queries[q] for q in np.flatnonzero(held_out)])
         if kind == "complete":
             return None
-        known: dict[str, UnjudgedEvidence] = {}
-        keys = [repr(system.resolved_config) for system in (*tuned, default)]
-        for key, system in zip(keys, (*tuned, default), strict=True):
-            known[key] = known[key] if key in known else self._measure_unjudged(system)
-        *parts, baseline = (known[key] for key in keys)
-        codes = np.zeros(len(queries), dtype=np.int64) if codes is None else codes
+        first, second = map(self._measure_unjudged, (tuned, default))
         return compare_unjudged(
-            combine_evidence(parts, codes).select_queries(held_out),
-            baseline.select_queries(held_out),
+            first.select_queries(held_out),
+            second.select_queries(held_out),
             groups=objective.runs.group_codes[held_out],
             alpha=self.evaluation.alpha,
             kind=kind,
@@ -245,8 +198,6 @@ def _subtract(first: FloatArray | None, second: FloatArray | None) -> FloatArray
     return None if first is None or second is None else first - second
 
 
-#: Sign flips behind the first group, on which no verdict rests.
-GROUP_DRAWS = 2_000
 #: Settings that the record holds elsewhere, or not.
 OMITTED = frozenset({"parameters", "system", "split_seed", "effort", "crag", "front", "looks"})
 
@@ -257,11 +208,9 @@ class HeldOutReport(HeldOutGains):
 
     Attributes:
         untuned: The other systems and the single sources; none = not compared.
-        split_choice: Why these queries decide; None = not known.
     """
 
     untuned: Sequence[UntunedSystem] = ()
-    split_choice: model.SplitChoice | None = None
 
     def make_record(self, name: str, provenance: Provenance) -> model.TuningReport:
         """The report.
@@ -270,15 +219,15 @@ class HeldOutReport(HeldOutGains):
             name: Of the experiment.
             provenance: Of the run.
         """
-        result, front = self.outcome.result, self._check_front()
+        result, front, verdicts = self.outcome.result, self._check_front(), self._verdict_fields()
         rows = np.flatnonzero(self._held_out).tolist()
         values = zip(self.default[rows].tolist(), self.tuned[rows].tolist(), strict=True)
-        return model.TuningReport(
+        report = model.TuningReport(
             name=name,
             dataset=self.dataset.name,
             fingerprint=self.dataset.fingerprint,
             **self._setting_fields(),
-            **self._verdict_fields(),
+            **verdicts,
             **self._data_fields(),
             front=front,
             trials=tuple(model.TrialRecord(**vars(trial)) for trial in result.trials),
@@ -288,6 +237,8 @@ class HeldOutReport(HeldOutGains):
             interrupted=result.interrupted or bool(front and front.interrupted),
             provenance=provenance,
         )
+        untuned = self._prefer_untuned(report)
+        return report.model_copy(update={"recommendation": recommend(report, untuned)})
 
     def _check_front(self) -> model.ParetoFront | None:
         """The front, with what is judged, and what the rest could change in its best gain."""
@@ -297,8 +248,7 @@ class HeldOutReport(HeldOutGains):
         front = front.model_copy(update={"points": tuple(map(self._with_bounds, front.points))})
         if "default" in front.best.roles:
             return front
-        best = [_build_system(front.best)]
-        unjudged = self._compare_systems(best, None, self._objective.system)
+        unjudged = self._compare_systems(_build_system(front.best), self._objective.system)
         if unjudged is None:
             return front
         is_contradicted = unjudged.decides(1, self.evaluation.tuning.min_gain)
@@ -345,18 +295,22 @@ class HeldOutReport(HeldOutGains):
     def _gains_by(self, field: str) -> Iterator[dict[str, Any]]:
         """The held-out gain of each value of a field of the queries; nothing with fewer than two.
 
-        The gains are not adjusted.
+        They are one family.
         """
         runs, held_out = self._objective.runs, self._held_out
         values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
         names = sort_field_values(values[held_out])
-        for name in names if len(names) > 1 else ():
-            mask = held_out & (values == name)
+        masks = [held_out & (values == name) for name in names if len(names) > 1]
+        gains = self.evaluation.estimate_family(
+            [
+                self.evaluation.pair_values(self.tuned, self.default, self.gain_by_repeat, mask)
+                for mask in masks
+            ]
+        )
+        for name, mask, gain in zip(names, masks, gains, strict=False):
             yield {
                 field: name,
-                "gain": self.evaluation.measure_gain(
-                    self.tuned, self.default, mask, self.gain_by_repeat
-                ),
+                "gain": gain,
                 "bounds": {
                     system: bounds.select_queries(mask[held_out]).record
                     for system, bounds in self._bounds.items()
@@ -367,15 +321,13 @@ class HeldOutReport(HeldOutGains):
         """What was tuned, by which settings, what was chosen, and how much the numbers matter."""
         objective, outcome, chosen = self._objective, self.outcome, self.outcome.chosen
         split, tuning = self.evaluation.split, self.evaluation.tuning
-        search = tuning.search_settings(is_data_free=split.is_cross_fitted)
         settings = tuning.model_dump(mode="json", exclude=set(OMITTED))
         return {
             "system": objective.system.name,
             "measure": objective.measure.name,
             "split": split.origin,
             "split_seed": split.split_seed,
-            "split_choice": self.split_choice,
-            "settings": {**settings, "sampler": search.sampler, "alpha": self.evaluation.alpha},
+            "settings": {**settings, "alpha": self.evaluation.alpha},
             "parameters": sensitivity.parameter_records(objective, split, chosen),
             "default": objective.system.resolved_config,
             "choice": model.ChosenTrial(
@@ -385,7 +337,7 @@ class HeldOutReport(HeldOutGains):
                 config=self.system.resolved_config,
             ),
             "folds": sensitivity.fold_records(objective, outcome.cross, self.default),
-            "plateau": sensitivity.plateau_record(objective, split, self.chosen, tuning.seed),
+            "plateau": sensitivity.plateau_record(objective, split, self.tuned, tuning.seed),
             "importances": sensitivity.parameter_importances(
                 objective.parameters, outcome.result.trials
             ),
@@ -393,29 +345,28 @@ class HeldOutReport(HeldOutGains):
 
     def _verdict_fields(self) -> dict[str, Any]:
         """The gains, the verdicts, and what unjudged documents could change."""
-        evaluation, outcome, mask = self.evaluation, self.outcome, self._held_out
+        evaluation, outcome = self.evaluation, self.outcome
         (held_out, over_global, others), cross = self.family, outcome.cross
         unjudged, per_type, record = self.compare_unjudged(), outcome.per_type, None
         choice = trial_selection.describe_choice(outcome.result, outcome.chosen)
         verdict = evaluation.decide_with_unjudged(held_out, choice, unjudged)
         if per_type is not None and over_global is not None:
-            of_classes = self._compare_systems([per_type.system], None, per_type.base)
+            of_classes = self._compare_systems(per_type.system, per_type.base)
             record = evaluation.class_record(per_type, self.default, over_global, of_classes)
         needed = estimate_needed(
-            evaluation.pair_values(self.tuned[mask], self.default[mask], self.gain_by_repeat),
+            evaluation.pair_values(self.tuned, self.default),
             held_out,
             evaluation.tuning.min_gain,
             factor=evaluation.next_factor,
         )
-        on_tuning = evaluation.split.tune, self.chosen_gain_by_repeat
+        on_tuning = evaluation.split.tune, self.gain_by_repeat
         return {
-            "tune": evaluation.measure_gain(self.chosen, self.default, *on_tuning),
+            "tune": evaluation.measure_gain(self.tuned, self.default, *on_tuning),
             "nested": cross
             and evaluation.measure_gain(cross.values, self.default, cross.fold >= 0),
             "held_out": held_out,
             "level": evaluation.verdict_level,
-            "verdict": verdict,
-            "shrunken": trial_selection.shrink_gain(held_out) if verdict == "ship" else None,
+            "verdict_against_default": verdict,
             "needed": needed,
             "unjudged": unjudged and unjudged.record,
             "per_type": record,
@@ -425,42 +376,71 @@ class HeldOutReport(HeldOutGains):
             ),
         }
 
-    def _find_first_group(self) -> tuple[str, ...]:
-        """The held-out systems that are not shown to be worse than any other."""
-        if not self.untuned:
-            return ()
-        sides = (self.default, self.default_by_repeat), (self.tuned, self.tuned_by_repeat)
-        named = zip(self._sides, sides, strict=True)
-        systems = [*(UntunedSystem(name, "system", *side) for name, side in named), *self.untuned]
-        every = [each.select_queries(self._held_out) for each in systems]
-        values = every[0].values
-        table = ComparedValues(
-            self._objective.measure.name,
-            {each.name: each.values for each in every},
-            every[0].name,
-            tuple(self.evaluation.pair_values(values, values).groups),
-            self.evaluation.is_bounded,
-            {each.name: each.repeats for each in every if each.repeats is not None},
+    @cached_property
+    def _table(self) -> dict[str, UntunedSystem]:
+        """The default, the tuned system, and what nobody tuned, by name, on held-out queries."""
+        values = (self.default, self.default_by_repeat), (self.tuned, self.tuned_by_repeat)
+        sides = [
+            UntunedSystem(name, "system", *each, self.dataset.repeat_lists & system.list_keys)
+            for (name, system), each in zip(self._sides.items(), values, strict=True)
+        ]
+        every = [each.select_queries(self._held_out) for each in (*sides, *self.untuned)]
+        return {each.name: each for each in every}
+
+    @cached_property
+    def _rivals(self) -> dict[str, frozenset[str]]:
+        """By system of the table those that are shown to be better than it."""
+        evaluation = self.evaluation
+        return find_best_group(
+            list(self._table.values()),
+            evaluation.list_groups(self._held_out),
+            alpha=2 * evaluation.verdict_level,
+            seed=evaluation.tuning.seed,
         )
-        alpha, seed = 2 * self.evaluation.verdict_level, self.evaluation.tuning.seed
-        return find_first_group(table, seed=seed, alpha=alpha, draws=GROUP_DRAWS)
+
+    def _prefer_untuned(self, report: model.TuningReport) -> PreferredSystem | None:
+        """What nobody tuned that is recommended before the tuned system; None = nothing.
+
+        It is in the best group, and its mean is not below the default's. Where the tuned system is
+        not shown to be better than the default, nothing is recommended that is not shown to be,
+        either.
+        """
+        default, _ = self._sides
+        best = {  # the highest mean first
+            row.name: self._table[row.name]
+            for row in report.floor
+            if row.name in report.first_group and row.mean >= report.held_out.default
+        }
+        if report.verdict != "ship":
+            best = {name: each for name, each in best.items() if name in self._rivals[default]}
+        if not best or report.verdict in {"unjudged decide", "groups decide"}:
+            return None
+        name, reason = prefer_least({name: each.effort for name, each in best.items()})
+        system, base = best[name], self._table[default]
+        groups = self.evaluation.list_groups(self._held_out)
+        [row] = infer_family(
+            [PairedRow(system.values - base.values, tuple(groups), system.repeats_with(base))],
+            seed=self.evaluation.tuning.seed,
+            alpha=2 * self.evaluation.verdict_level,
+        )
+        reason = reason if len(best) > 1 else ""
+        return PreferredSystem(name, dict(system.config), reason, len(best), row.loss_share)
 
     def _data_fields(self) -> dict[str, Any]:
         """What is beside the verdicts: the floor, gains by class, and facts of the data."""
-        evaluation, mask = self.evaluation, self._held_out
-        tuned = self.tuned[mask]
+        evaluation, (_, tuned) = self.evaluation, self._sides
+        best = [name for name, better in self._rivals.items() if not better]
         return {
             "floor": compare_floor(
-                [each.select_queries(mask) for each in self.untuned],
-                tuned,
-                evaluation.pair_values(tuned, tuned).groups,
+                [each for name, each in self._table.items() if name not in self._sides],
+                self._table[tuned],
+                evaluation.list_groups(self._held_out),
                 is_bounded=evaluation.is_bounded,
                 min_gain=evaluation.tuning.min_gain,
                 alpha=2 * evaluation.verdict_level,
                 seed=evaluation.tuning.seed,
-                tuned_repeats=select_repeats(self.tuned_by_repeat, mask),
             ),
-            "first_group": self._find_first_group(),
+            "first_group": tuple(best) if self.untuned else (),
             "by_type": tuple(model.TypeGain(**each) for each in self._gains_by("type")),
             "by_intent": tuple(model.IntentGain(**each) for each in self._gains_by("intent")),
             "data": self._measure_facts(),

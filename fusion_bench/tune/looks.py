@@ -21,26 +21,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import Annotated, Literal
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
-from fusion_bench.config.parameters import Value
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.chained_ledger import LedgerFormat
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
 from fusion_bench.report import tuning_records as record
 from fusion_bench.report.tuning_records import Look, TuningReport
-from fusion_bench.stats.look_levels import look_level, planned_levels, power_at_level, query_factor
-from fusion_bench.tune.cross_fitting import CrossFit
+from fusion_bench.stats.intervals import POWER
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.search import Trial
 from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.digests import add_line_digest, digest_line, follow_lines
 from fusion_bench.util.files import lock_folder, read_regular_text, resolve_path, write_atomic
@@ -78,20 +74,6 @@ LEDGER_NAME = "looks.jsonl"
 Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
 
 
-class LookPlan(StrictModel):
-    """What was declared before the first look of a plan.
-
-    Attributes:
-        max_queries: Held-out queries of its last look.
-        parameters: The frozen numbers, path → value.
-        tuned_on: Digests of the queries that they were tuned on.
-    """
-
-    max_queries: Annotated[int, Field(ge=1)]
-    parameters: dict[str, Value]
-    tuned_on: tuple[Digest, ...]
-
-
 class LedgerEntry(StrictModel):
     """One look.
 
@@ -105,7 +87,7 @@ class LedgerEntry(StrictModel):
         number: j, counted from 1 among the looks that share held-out queries.
         level: The one-sided level that it was tested at.
         verdict: Of the run; None = it did not end.
-        plan: The plan that it belongs to; None = none.
+        plan: Of an earlier version: what was declared before the first look; None = nothing.
         queries: Digests of the ids of the held-out queries, sorted.
         judgments: Digests of what is judged relevant for each, sorted: another id of a query, in
             a copy of the dataset, say, is another digest of the id, and the same one here.
@@ -122,7 +104,7 @@ class LedgerEntry(StrictModel):
     number: Annotated[int, Field(ge=1)]
     level: Annotated[float, Field(ge=0, le=1)]
     verdict: str | None = None
-    plan: LookPlan | None = None
+    plan: dict[str, Any] | None = None
     queries: Annotated[tuple[Digest, ...], Field(min_length=1)]
     judgments: tuple[Digest, ...] = ()
     line: Annotated[int, Field(ge=1)] | None = None
@@ -224,9 +206,30 @@ def update_ledger(
     return after
 
 
-def plan_fractions(looks: Sequence[LedgerEntry], plan: LookPlan) -> list[float]:
-    """The information fraction of each look of a plan: its held-out queries ÷ ``max_queries``."""
-    return [len(look.queries) / plan.max_queries for look in looks]
+#: Shares of α: of the first look, and of all later ones together.
+FIRST_SHARE, LATER_SHARE = 0.4, 0.1
+_NORMAL: Final = NormalDist()
+_POWER: Final = _NORMAL.inv_cdf(POWER)
+
+
+def look_level(number: int, alpha: float = 0.05) -> float:
+    """The one-sided level of a look: .02, then .005·2^−(j−1); α/2 in all, by the union bound.
+
+    Args:
+        number: j, from 1.
+        alpha: Two-sided level of a single look.
+    """
+    return (FIRST_SHARE if number == 1 else LATER_SHARE * 0.5 ** (number - 1)) * alpha
+
+
+def power_at_level(level: float, *, single: float = 0.025) -> float:
+    """Power at a one-sided level, where it is .8 at ``single``; normal approximation."""
+    return _NORMAL.cdf(_POWER + _NORMAL.inv_cdf(1 - single) + _NORMAL.inv_cdf(level))
+
+
+def query_factor(level: float, *, single: float = 0.025) -> float:
+    """Queries for power .8 at a one-sided level ÷ those at ``single``; normal approximation."""
+    return ((_POWER - _NORMAL.inv_cdf(level)) / (_POWER - _NORMAL.inv_cdf(single))) ** 2
 
 
 @dataclass(frozen=True)
@@ -236,7 +239,7 @@ class LookCounter:
     Attributes:
         path: The ledger that looks are written to; None = they are not counted.
         alpha: Two-sided level of a single look.
-        max_queries: Of the declared plan; None = none is declared.
+        max_queries: Of the settings; it has no effect, which the report says.
         readonly: A ledger that is read too, and cannot be written to; None = there is none.
         note: Why looks are not counted, or are counted elsewhere; empty = neither.
         earlier: The dataset and the look of the report that the run replaces; None = there is none.
@@ -249,39 +252,6 @@ class LookCounter:
     note: str = ""
     earlier: tuple[str, record.Look] | None = None
 
-    def find_plan(self, queries: Iterable[str], judgments: Iterable[str] = ()) -> LookPlan | None:
-        """The plan that looks at these held-out queries belong to; None = there is none yet.
-
-        Raises:
-            ConfigError: A plan was declared after the first look, or the experiment does not keep
-                to the one that was declared before it.
-            DataError: A line of the ledger is no look.
-        """
-        wanted = self.max_queries
-        if self.path is None:
-            if wanted is not None:
-                raise ConfigError(f"tune.looks.max_queries: needs counted looks, but {self.note}")
-            return None
-        earlier = related_looks(self._read_all(), (*query_digests(queries), *judgments))
-        if not earlier:
-            return None
-        plan = earlier[0].plan
-        if plan is None and wanted is None:
-            return None
-        if plan is None:
-            raise ConfigError(
-                f"tune.looks.max_queries: must be declared before the first look, but {self.path} "
-                f"has {len(earlier)} at these held-out queries: delete the key, or hold out other "
-                "queries"
-            )
-        if wanted != plan.max_queries:
-            given, most = "is missing" if wanted is None else f"is {wanted}", plan.max_queries
-            raise ConfigError(
-                f"tune.looks.max_queries: {given}, but {self.path} has a plan of {most} held-out "
-                f"queries: write 'looks: {{max_queries: {most}}}', or hold out other queries"
-            )
-        return plan
-
     def open_look(self, look: LedgerEntry) -> LedgerEntry:
         """Write a look without its verdict, unless it was made before.
 
@@ -292,7 +262,6 @@ class LookCounter:
             The look with its number and its level.
 
         Raises:
-            ConfigError: The plan does not allow it.
             FusionBenchError: The ledger is malformed, or cannot be written.
         """
         opened: list[LedgerEntry] = []
@@ -322,24 +291,19 @@ class LookCounter:
         shared = {"level": look.level, "power": power_at_level(look.level, single=single)}
         if self.path is None:
             return record.Look(number=None, note=self.note, **shared)
-        made = related_looks(self._read_all(), look.contents)
-        number, level = len(made) + 1, look_level(len(made) + 1, self.alpha)
-        has_next = True
-        if look.plan is not None:
-            fractions = plan_fractions(made, look.plan)
-            has_next = fractions[-1] < 1
-            level = planned_levels([*fractions, 1.0], single)[-1] if has_next else 0.0
+        number = len(related_looks(self._read_all(), look.contents)) + 1
+        level = look_level(number, self.alpha)
         return record.Look(
             number=look.number,
-            next_number=number if has_next else None,
-            next_level=level if has_next else None,
-            next_query_factor=query_factor(level, single=single) if has_next else None,
+            next_number=number,
+            next_level=level,
+            next_query_factor=query_factor(level, single=single),
             is_repeated=look.verdict is not None,
             file=str(self.path),
             line=look.line,
             digest=None if look.line is None else look.digest,
             note=self.note,
-            max_queries=None if look.plan is None else look.plan.max_queries,
+            max_queries=self.max_queries,
             **shared,
         )
 
@@ -363,12 +327,8 @@ class LookCounter:
 
     def _number(self, look: LedgerEntry, known: Sequence[LedgerEntry]) -> LedgerEntry:
         """The look with the number and the level that follow from the looks before it."""
-        earlier = related_looks(known, look.contents)
-        number = len(earlier) + 1
+        number = len(related_looks(known, look.contents)) + 1
         level = look_level(number, self.alpha)
-        if look.plan is not None:
-            fractions = plan_fractions([*earlier, look], look.plan)
-            level = planned_levels(fractions, self.alpha / 2)[-1]
         return look.model_copy(update={"number": number, "level": level})
 
 
@@ -477,7 +437,6 @@ def open_held_out_look(
     evaluation: HeldOutEvaluation,
     outcome: SearchOutcome,
     *,
-    fit: CrossFit | None = None,
     experiment: str,
     date: str,
     system: str | None = None,
@@ -488,20 +447,17 @@ def open_held_out_look(
         counter: Counts the looks of the dataset.
         evaluation: The objective, its split and the rules.
         outcome: What was chosen, and parameters by class.
-        fit: What cross-fitting evaluates instead; None = the chosen trial itself.
         experiment: Name of the experiment.
         date: When, ISO 8601.
         system: What is tested against the default; None = the default with other numbers.
 
     Raises:
-        ConfigError: A plan of looks does not allow it.
         FusionBenchError: The ledger is malformed, or cannot be written.
     """
     objective, split, crag = evaluation.objective, evaluation.split, evaluation.tuning.crag
     chosen, per_type = outcome.chosen, outcome.per_type
     held_out = held_out_queries(objective, split)
     default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
-    tuned = tuned if fit is None else default + fit.values
     numbers = {
         "params": dict(chosen.params),
         "by_class": None if per_type is None else {k: dict(v) for k, v in per_type.params.items()},
@@ -517,7 +473,6 @@ def open_held_out_look(
             numbers=numbers_digest(measure, numbers, held_out, default[mask], tuned[mask]),
             number=1,
             level=counter.alpha / 2,
-            plan=_make_plan(counter, objective, split, chosen),
             queries=query_digests(held_out),
             judgments=judgment_digests(objective.runs.qrels, held_out),
         )
@@ -528,16 +483,3 @@ def open_held_out_look(
 def held_out_queries(objective: TuningObjective, split: QuerySplit) -> list[str]:
     """Ids of the held-out queries."""
     return [objective.runs.queries[q] for q in np.flatnonzero(split.held_out)]
-
-
-def _make_plan(
-    counter: LookCounter, objective: TuningObjective, split: QuerySplit, chosen: Trial
-) -> LookPlan | None:
-    if counter.max_queries is None:
-        return None
-    tuned_on = [objective.runs.queries[q] for q in np.flatnonzero(split.tune)]
-    return LookPlan(
-        max_queries=counter.max_queries,
-        parameters=dict(chosen.params),
-        tuned_on=query_digests(tuned_on),
-    )

@@ -238,9 +238,12 @@ def front_points(
     best = values[int(np.argmax(np.where(efficient, means, -np.inf)))]
     base = values[next(i for i, p in enumerate(kept) if p.params == default.params)]
 
-    def difference(row: FloatArray, other: FloatArray) -> model.PairedDifference:
-        gain = evaluation.measure_gain(row, other, evaluation.split.held_out)
-        return model.PairedDifference(mean=gain.difference, low=gain.low, high=gain.high)
+    def subtract(other: FloatArray) -> list[model.PairedDifference]:
+        gains = evaluation.estimate_family([evaluation.pair_values(row, other) for row in values])
+        return [
+            model.PairedDifference(mean=gain.difference, low=gain.low, high=gain.high)
+            for gain in gains
+        ]
 
     roles = {"default": default.params, "chosen": chosen.params}
     records = [
@@ -254,13 +257,15 @@ def front_points(
             slow=point.cost.slow,
             value=point.value,
             held_out=float(row[evaluation.split.held_out].mean()),
-            over_default=difference(row, base),
-            over_best=difference(row, best),
+            over_default=over_default,
+            over_best=over_best,
             params=dict(point.params),
             config=point.system.resolved_config,
             efficient=bool(on_front),
         )
-        for point, row, on_front in zip(kept, values, efficient, strict=True)
+        for point, row, on_front, over_default, over_best in zip(
+            *(kept, values, efficient, subtract(base), subtract(best)), strict=True
+        )
     ]
     efforts = np.array([point.cost.effort(axes[-1]) for point in kept])
     return tuple(records[i] for i in np.lexsort((means, efforts)).tolist())

@@ -17,6 +17,7 @@ from fusion_bench.experiment.experiment import Experiment, find_datasets, read_d
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
@@ -104,7 +105,7 @@ def relocate_dataset(name: str, file: Path, folder: Path) -> str:
 
 
 def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:
-    """The default and the tuned system side by side, as YAML.
+    """The default, the tuned system and what is recommended side by side, as YAML.
 
     Args:
         experiment: The tuned experiment.
@@ -124,14 +125,17 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         **experiment.model_dump(mode="json", include={"crag"}, exclude_none=True),
         "systems": {report.system: default.resolved_config, name: report.choice.config},
     }
+    if report.advice.kind == "use untuned" and report.advice.name not in data["systems"]:
+        data["systems"][report.advice.name] = report.advice.config
     if report.per_type is not None:
         data["systems"][f"{name} by {report.per_type.field}"] = report.per_type.config
     return format_yaml(data)
 
 
 def _describe_tuning(report: TuningReport) -> str:
-    """The two systems and the verdict; with what unjudged documents say where they decide."""
-    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.verdict}"
+    """The recommendation and the verdict; with what unjudged documents say where they decide."""
+    text = f"{report.system} as it was and as tuned on {report.dataset}. {report.advice.sentence} "
+    text += f"Verdict against the default: {name_verdict(report.verdict)}"
     if (look := report.look) is not None:
         number = "looks not counted" if look.number is None else f"look {look.number}"
         text += f" ({number}, one-sided level {look.level:.2g})"

@@ -12,7 +12,6 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
 
 import numpy as np
 
@@ -20,8 +19,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, IntArray, make_readonly
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.report.tuning_records import SimulatedPower, SplitChoice, SplitDesign
 
 #: The split to tune on and the one to evaluate on, where a dataset has both.
 TUNE_ON, JUDGE_ON = "dev", "test"
@@ -36,14 +33,12 @@ class QuerySplit:
         held_out: Shape (Q,): these decide, and nothing is ever chosen on them.
         origin: How they were told apart, in words.
         split_seed: What was hashed with the ids; None where the dataset's own splits were taken.
-        is_cross_fitted: Whether both parts are all queries: each is held out once, with its fold.
     """
 
     tune: BoolArray
     held_out: BoolArray
     origin: str
     split_seed: str | None = None
-    is_cross_fitted: bool = False
 
     def __post_init__(self) -> None:
         for part, array in (("tune on", self.tune), ("judge on", self.held_out)):
@@ -53,7 +48,7 @@ class QuerySplit:
                     "give the dataset more judged queries"
                 )
             make_readonly(array)
-        if (self.tune & self.held_out).any() and not self.is_cross_fitted:
+        if (self.tune & self.held_out).any():
             raise ConfigError("split: a query stands in both parts: give each query one part")
 
 
@@ -138,11 +133,7 @@ def dataset_split(queries: Sequence[str], known: Mapping[str, Query]) -> QuerySp
 
 
 def split_queries(
-    runs: AlignedRuns,
-    known: Mapping[str, Query],
-    *,
-    split_seed: str,
-    held_out: float | Literal["all"] = 0.5,
+    runs: AlignedRuns, known: Mapping[str, Query], *, split_seed: str, held_out: float = 0.5
 ) -> QuerySplit:
     """The dataset's own split where it has one, otherwise :func:`hashed_split`.
 
@@ -150,22 +141,12 @@ def split_queries(
         runs: All judged queries that take part.
         known: What the dataset says about them.
         split_seed: For the hash; ignored where the dataset decides.
-        held_out: Share to hold out, ignored likewise; or ``all``.
+        held_out: Share to hold out, ignored likewise.
 
     Raises:
-        ConfigError: ``all`` with a dataset's own split, a group that stands in both parts of it,
-            or an empty part.
+        ConfigError: A group that stands in both parts of the dataset's own split, or an empty part.
     """
     split = dataset_split(runs.queries, known)
-    if held_out == "all":
-        if split is not None:
-            raise ConfigError(
-                f"tune.held_out: all: the dataset has splits {TUNE_ON} and {JUDGE_ON}, which "
-                "decide: delete the key"
-            )
-        every = np.ones(len(runs.queries), dtype=bool)
-        origin = "every query held out once, by cross-fitting"
-        return QuerySplit(every, every.copy(), origin, split_seed, is_cross_fitted=True)
     if split is None:
         return hashed_split(runs.groups, runs.types, split_seed=split_seed, held_out=held_out)
     tune, judge = (
@@ -179,73 +160,6 @@ def split_queries(
             "one split"
         )
     return split
-
-
-#: Of ``benchmarks/studies/simulations/results/few_queries.json``, 500 samples a row.
-SIMULATED: Final = (
-    SimulatedPower(collection="jqara", queries=40, half_split=0.124, cross_fitting=0.198),
-    SimulatedPower(collection="jqara", queries=60, half_split=0.270, cross_fitting=0.328),
-    SimulatedPower(collection="jqara", queries=100, half_split=0.518, cross_fitting=0.548),
-    SimulatedPower(collection="attack", queries=40, half_split=0.020, cross_fitting=0.076),
-    SimulatedPower(collection="attack", queries=60, half_split=0.054, cross_fitting=0.104),
-    SimulatedPower(collection="attack", queries=100, half_split=0.130, cross_fitting=0.166),
-)
-
-
-def nearest_power(queries: int) -> tuple[SimulatedPower, ...]:
-    """The rows of the simulated number of queries that is the nearest."""
-    nearest = min((row.queries for row in SIMULATED), key=lambda size: abs(size - queries))
-    return tuple(row for row in SIMULATED if row.queries == nearest)
-
-
-#: With fewer queries ``held_out: auto`` uses all of them, else it holds out half.
-FEW_QUERIES: Final = 150
-HALF: Final = 0.5
-
-
-def choose_split(
-    runs: AlignedRuns, known: Mapping[str, Query], tuning: TuneSettings
-) -> tuple[QuerySplit, SplitChoice]:
-    """Split the queries as ``tune.held_out`` says.
-
-    Args:
-        runs: All judged queries that take part.
-        known: What the dataset says about them.
-        tuning: Of its settings, some exclude cross-fitting.
-
-    Raises:
-        ConfigError: See :func:`split_queries`.
-    """
-    asked, count = tuning.held_out, len(runs.queries)
-    obstacle, is_few = tuning.cross_fitting_obstacle, count < FEW_QUERIES
-    resolved = asked
-    if resolved == "auto":
-        has_splits = dataset_split(runs.queries, known) is not None
-        resolved = "all" if is_few and obstacle is None and not has_splits else HALF
-    split = split_queries(runs, known, split_seed=tuning.split_seed, held_out=resolved)
-    design: SplitDesign = "share" if split.split_seed is not None else "dataset"
-    design = "all" if split.is_cross_fitted else design
-    return split, SplitChoice(
-        asked=asked,
-        design=design,
-        queries=count,
-        reason=_explain(count, obstacle, asked=asked, design=design),
-        power=nearest_power(count) if is_few and design != "dataset" else (),
-    )
-
-
-def _explain(
-    count: int, obstacle: tuple[str, str] | None, *, asked: object, design: SplitDesign
-) -> str:
-    if design == "dataset":
-        return f"the dataset has splits {TUNE_ON} and {JUDGE_ON}"
-    if asked != "auto":
-        return ""
-    if count >= FEW_QUERIES:
-        return f"{count:,} queries are {FEW_QUERIES} or more"
-    if obstacle is not None:
-        return f"{obstacle[0]} is set, and {obstacle[1]}"
-    return f"{count:,} queries are fewer than {FEW_QUERIES}"
 
 
 def assign_folds(

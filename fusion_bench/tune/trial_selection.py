@@ -23,6 +23,7 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_rea
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import SelectionRule, TuneSettings
 from fusion_bench.report.tuning_records import MEAN_NOISE, Gain, TuningVerdict
+from fusion_bench.stats.inference import MIN_CHANGED
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
@@ -33,9 +34,6 @@ from fusion_bench.util.formatting import pluralize
 MIN_GAIN: Final = 0.005
 #: One-sided level of the test that ``ship`` rests on.
 LEVEL: Final = 0.025
-#: With fewer changed queries or fewer groups an interval is too unsure to exclude a gain.
-MIN_CHANGED, MIN_GROUPS = 10, 20
-
 #: What the search chose: other parameters, or the default, with or without better trials.
 ChosenTrial: TypeAlias = Literal["tuned", "default", "default over better trials"]
 
@@ -57,34 +55,29 @@ def decide_verdict(
         level: One-sided level of ``ship``.
         chosen: What the search chose.
         unjudged_decide: Whether unjudged documents decide the answer that would be shown.
-        groups_decide: Whether so many queries depend on others that ``ship`` is withheld until the
-            dataset's groups are declared or refused.
+        groups_decide: Whether ``ship`` is withheld until the dataset's groups are declared.
 
     Returns:
         The first that applies. ``unjudged decide``: judge documents first. ``too few tuning
-        queries``: the default was chosen though trials looked better. ``worse``: the interval is
-        below 0. ``keep``: it is below ``min_gain``, with at least 10 changed queries and 20
-        groups; or the default was chosen, and no trial looked better. ``ship``: the gain is
-        positive, and its two-sided p is at most 2·``level``; with ``groups_decide`` that is
-        ``groups decide``. Else ``too few queries``.
+        queries``: the default was chosen though trials looked better. ``worse``: the loss is shown,
+        at two-sided p of at most 2·``level``. ``keep``: the interval is below ``min_gain``, with at
+        least 10 changed queries; or the default was chosen, and no trial looked better. ``ship``:
+        the gain is shown, by draws; with ``groups_decide`` that is ``groups decide``. Else ``too
+        few queries``.
     """
     if unjudged_decide:
         return "unjudged decide"
     if chosen == "default over better trials":
         return "too few tuning queries"
-    if gain.high is not None and gain.high < 0:
+    is_shown = gain.p <= 2 * level
+    if is_shown and gain.difference < 0:
         return "worse"
-    if chosen == "default" or _excludes_gain(gain, min_gain):
+    is_below = gain.high is not None and gain.high < min_gain
+    if chosen == "default" or (is_below and gain.changed >= MIN_CHANGED):
         return "keep"
-    if gain.difference > 0 and gain.p <= 2 * level:
+    if is_shown and gain.is_drawn:
         return "groups decide" if groups_decide else "ship"
     return "too few queries"
-
-
-def _excludes_gain(gain: Gain, min_gain: float) -> bool:
-    """Whether the whole interval is below the least gain, and can be relied on."""
-    is_below = gain.high is not None and gain.high < min_gain
-    return is_below and gain.changed >= MIN_CHANGED and gain.groups >= MIN_GROUPS
 
 
 #: Observations (queries or groups) that the prior counts as.
@@ -251,53 +244,6 @@ def one_standard_error(
     gap = np.where(one_sided, 1.0, np.where(np.isnan(gap), 0.0, gap))
     distances = np.sqrt((gap**2).sum(axis=1))
     return int(level[np.lexsort((-means[level], distances))[0]])
-
-
-#: Steps of bisection, after which no digit changes.
-STEPS: Final = 60
-
-
-def shrink_gain(gain: Gain) -> float | None:
-    """The true gain that makes a gain likeliest, given that it passed its test.
-
-    A gain is reported after it passed a test, so it is too high on average: where the power is
-    low, about twice the true one (Gelman & Carlin 2014, "Beyond power calculations: assessing
-    type S and type M errors"). With the gain d, its standard error e and the test's critical value
-    c, the conditional likelihood of the true gain g is that of a normal d of mean g and standard
-    deviation e, cut off below c·e:
-
-        φ((d − g)/e) ÷ Φ(g/e − c),   the greatest where d is the mean of what passes.
-
-    Source: Zhong & Prentice 2008, "Bias-reduced estimators and confidence intervals for odds
-    ratios in genome-wide association studies", Biostatistics 9(4).
-
-    Args:
-        gain: That passed: above 0, and its interval, mean ± c standard errors, is not below 0.
-
-    Returns:
-        No less than the lower end of the interval, and no more than the gain; None where no
-        interval is known.
-    """
-    if gain.low is None or gain.sd is None:
-        return None
-    error = gain.sd / math.sqrt(gain.queries)
-    if not error > 0:  # written so that NaN ends here too
-        return gain.difference
-    margin = max(gain.low, 0.0) / error
-    # g/e − c: the mean of what passes grows with it.
-    low, high = gain.low / error - gain.difference / error, margin
-    for _ in range(STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if middle + _hazard(middle) > margin else (middle, high)
-    return min(max(gain.difference - _hazard(low) * error, gain.low), gain.difference)
-
-
-def _hazard(x: float) -> float:
-    """φ(x) ÷ Φ(x): by how much the mean of a normal variable above −x exceeds that of all."""
-    if x < -30:  # both are 0 as floats further out
-        return -x
-    below = math.erfc(-x / math.sqrt(2)) / 2
-    return math.exp(-(x**2) / 2) / math.sqrt(2 * math.pi) / below
 
 
 #: Fewest groups to tune on where the experiment names no folds: two folds of two.

@@ -21,29 +21,20 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import PerTypeConfig, System
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.fingerprints import judgment_digests, query_digest
 from fusion_bench.ranking.plain_systems import resolve_classes
-from fusion_bench.report.tuning_records import SplitChoice, TuningReport
-from fusion_bench.tune.cross_fitting import fit_all_queries
+from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.tune.gains import UntunedSystem
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.held_out_report import HeldOutReport, SearchOutcome
-from fusion_bench.tune.looks import (
-    UNCOUNTED,
-    LookCounter,
-    LookPlan,
-    held_out_queries,
-    open_held_out_look,
-)
+from fusion_bench.tune.looks import UNCOUNTED, LookCounter, open_held_out_look
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
 from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search
-from fusion_bench.tune.splits import QuerySplit, choose_split
+from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
     choose_trial,
@@ -158,53 +149,6 @@ def combine_classes(
     return base.system.model_copy(update=changed)
 
 
-def _frozen_split(objective: TuningObjective, split: QuerySplit, plan: LookPlan) -> QuerySplit:
-    """The split of a plan: all queries decide but those of the groups it was tuned on.
-
-    Args:
-        objective: What was tuned, on all queries.
-        split: As the settings say today; queries in neither part take no part.
-        plan: The plan.
-
-    Raises:
-        ConfigError: None of the queries that it was tuned on is left.
-    """
-    runs, tuned_on = objective.runs, set(plan.tuned_on)
-    is_tuned = [query_digest(query) in tuned_on for query in runs.queries]
-    groups = {group for group, tuned in zip(runs.groups, is_tuned, strict=True) if tuned}
-    tune = np.array([group in groups for group in runs.groups], dtype=bool)
-    part = split.tune | split.held_out
-    if not (tune & part).any():
-        raise ConfigError(
-            "tune.looks: none of the queries that the plan's numbers were tuned on is left: "
-            "restore them, or start another ledger for other queries"
-        )
-    origin = "numbers frozen by the plan of looks; all queries but those they were tuned on decide"
-    return QuerySplit(tune & part, part & ~tune, origin, split.split_seed)
-
-
-def _frozen_trials(
-    objective: TuningObjective, split: QuerySplit, plan: LookPlan
-) -> tuple[SearchResult, Trial]:
-    """The default and the frozen numbers as the only trials, and the latter: nothing is searched.
-
-    Raises:
-        ConfigError: The frozen numbers do not fit today's search space.
-    """
-    known = {parameter.path for parameter in objective.parameters}
-    unknown = sorted(set(plan.parameters) - known)
-    if unknown:
-        raise ConfigError(
-            f"tune.looks: the plan froze {unknown[0]}, which is no parameter of "
-            f"{objective.system.name} now: restore 'tune.parameters' and the system"
-        )
-    choices = [objective.default_params, plan.parameters]
-    means = objective.subset_queries(split.tune).evaluate_params(choices).mean(axis=1).tolist()
-    default, frozen = (dict(params) for params in choices)
-    trial = Trial(1, frozen, means[1], "frozen")
-    return SearchResult((Trial(0, default, means[0], "default"), trial)), trial
-
-
 #: The logs of the search on all tuning queries, of each fold's, and of the front's.
 LOG, FOLD_LOG, FRONT_LOG = "trials.jsonl", "trials-fold-{}.jsonl", "trials-front.jsonl"
 
@@ -247,25 +191,27 @@ class TuningRun:
             provenance: Of the run.
         """
         objective = self.objective
-        split, choice = choose_split(objective.runs, self.dataset.queries, self.tuning)
-        held_out = held_out_queries(objective, split)
-        plan = self.looks.find_plan(held_out, judgment_digests(objective.runs.qrels, held_out))
-        run = replace(self, tuning=self._settle_sampler())
-        if plan is None:
-            tuning, split = fit_default_folds(objective.runs.groups, split, run.tuning)
-            run = replace(run, tuning=tuning)
-        else:
-            split = _frozen_split(objective, split, plan)
-        duplicates = find_near_duplicates(self.dataset, objective.runs.queries)
-        evaluation = HeldOutEvaluation(
-            objective, split, run.tuning, self.alpha, near_duplicates=duplicates
+        tuning = self.tuning
+        split = split_queries(
+            objective.runs,
+            self.dataset.queries,
+            split_seed=tuning.split_seed,
+            held_out=tuning.held_out,
         )
-        if plan is None:
-            outcome = run._search_all(evaluation, name)
-        else:
-            outcome = SearchOutcome(*_frozen_trials(objective, split, plan))
+        run = replace(self, tuning=self._settle_sampler())
+        tuning, split = fit_default_folds(objective.runs.groups, split, run.tuning)
+        run = replace(run, tuning=tuning)
+        evaluation = HeldOutEvaluation(
+            objective,
+            split,
+            run.tuning,
+            self.alpha,
+            near_duplicates=find_near_duplicates(self.dataset, objective.runs.queries),
+            is_grouped=self.dataset.spec.grouping != "none",
+        )
+        outcome = run._search_all(evaluation, name)
         self.progress(f"{self.dataset.name}: evaluating", 1, 1)
-        report = run._evaluate(evaluation, outcome, choice, name, provenance)
+        report = run._evaluate(evaluation, outcome, name, provenance)
         return report.model_copy(update={"lint": self._lint_systems(report)})
 
     def _settle_sampler(self) -> TuneSettings:
@@ -284,7 +230,7 @@ class TuningRun:
         """Search on the tuning queries, by fold, by class, and for the front."""
         evaluation.check_feasible()
         objective, split, tuning = evaluation.objective, evaluation.split, self.tuning
-        result = self._search(split.tune, 0, is_data_free=split.is_cross_fitted)
+        result = self._search(split.tune, 0)
         if self.export is not None:
             from fusion_bench.tune.shared_study import export_search  # imports Optuna
 
@@ -293,8 +239,6 @@ class TuningRun:
         cross = per_type = front = None
         try:
             _check_finished(result)
-            if split.is_cross_fitted:
-                return SearchOutcome(result, chosen)
             if tuning.folds:
                 cross = cross_validate(objective, split, tuning, self._search)
             if tuning.class_key is not None:
@@ -310,26 +254,17 @@ class TuningRun:
         self,
         evaluation: HeldOutEvaluation,
         outcome: SearchOutcome,
-        choice: SplitChoice,
         name: str,
         provenance: Provenance,
     ) -> TuningReport:
         """Count the look at the held-out queries, take it, and note its verdict."""
-        look = fit = None
-        if evaluation.split.is_cross_fitted and outcome.tests_a_change:
-            fit = fit_all_queries(evaluation, outcome.result)
+        look = None
         if outcome.tests_a_change or self.tuning.crag is not None:
             look = open_held_out_look(
-                self.looks,
-                evaluation,
-                outcome,
-                fit=fit,
-                experiment=name,
-                date=provenance.created,
+                self.looks, evaluation, outcome, experiment=name, date=provenance.created
             )
             evaluation = replace(evaluation, level=look.level, next_factor=look.next_factor)
-            fit = fit and fit_all_queries(evaluation, outcome.result)
-        held_out = HeldOutReport(evaluation, outcome, self.dataset, fit, self.untuned, choice)
+        held_out = HeldOutReport(evaluation, outcome, self.dataset, self.untuned)
         report = held_out.make_record(name, provenance)
         return report if look is None else look.close(report)
 
@@ -349,12 +284,11 @@ class TuningRun:
         self.progress(f"{self.dataset.name}: {name}", 0, 1)
         return _check_finished(run_search(objective, keep, self.tuning.search_settings()))
 
-    def _search(self, keep: BoolArray, fold: int, *, is_data_free: bool = False) -> SearchResult:
+    def _search(self, keep: BoolArray, fold: int) -> SearchResult:
         """Search on these queries; fold 0 = all tuning queries."""
         # Its own seed: with the same first trials, folds would seem to agree more than they do.
         seed = self.tuning.seed + fold
-        settings = self.tuning.search_settings(is_data_free=is_data_free)
-        settings = settings.model_copy(update={"seed": seed})
+        settings = self.tuning.search_settings().model_copy(update={"seed": seed})
         where = f"fold {fold} of {self.tuning.folds}, " if fold else ""
         total = settings.trials
 

@@ -163,6 +163,13 @@ def format_percent(value: float | None) -> str:
     return "<0.1 %" if 0 < value < 0.0005 else f"{100 * value:.1f} %"
 
 
+def format_loss_share(name: str, share: float | None) -> str:
+    """`` NAME loses in 2.1 % of the draws.`` of a change; empty where nothing was drawn."""
+    if share is None or math.isnan(share):
+        return ""
+    return f" {name} loses in {format_percent(share)} of the draws."
+
+
 def format_rounded(value: float | None) -> str:
     """No decimals, thousands set apart."""
     return "n/a" if value is None or math.isnan(value) else f"{value:,.0f}"

@@ -29,19 +29,16 @@ def test_verdict_parameters_and_comparison_agree_with_the_report() -> None:
     assert len(repr(found).splitlines()) <= 3
 
 
-@pytest.mark.parametrize("verdict", ["ship", "keep", "too few queries", "unjudged decide"])
-def test_parameters_without_a_shown_gain_say_so(verdict: str) -> None:
-    report = tuned().report.model_copy(update={"verdict": verdict})
+@pytest.mark.parametrize("kind", ["use tuned", "use untuned", "keep default", "judge first"])
+def test_parameters_that_are_not_recommended_say_so(kind: str) -> None:
+    advice = tuned().recommendation.model_copy(update={"kind": kind, "sentence": "Do this."})
+    report = tuned().report.model_copy(update={"recommendation": advice})
     found = replace(tuned(), report=report)
     values = dict(found.parameters)
     assert found.parameters == values
-    if verdict == "ship":
-        assert repr(found.parameters) == repr(values)
-        assert "no gain" not in repr(found)
-    else:
-        assert repr(found.parameters).startswith(repr(values))
-        assert verdict in repr(found.parameters)
-        assert "no gain" in repr(found)
+    assert repr(found.parameters).startswith(repr(values))
+    assert ("Do this." in repr(found.parameters)) == (kind != "use tuned")
+    assert "Do this." in repr(found)
 
 
 def test_the_study_and_its_trials_are_those_of_optuna() -> None:
@@ -77,7 +74,7 @@ def test_nothing_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ({"trials": 0}, r"tune\.trials"),
         ({"parameters": {"fusion.q": "own"}}, r"fusion\.q"),
         ({"measure": "nope"}, "unknown measure"),
-        ({}, "2 groups .* 4 groups"),
+        ({}, "1 group .* 4 groups"),
     ],
 )
 def test_what_cannot_be_tuned_says_why(options: dict[str, Any], message: str) -> None:
@@ -102,9 +99,8 @@ def test_a_gain_that_repairs_missing_does_not_stand_alone() -> None:
     with pytest.warns(UserWarning, match="missing: zero"):
         found = fb.tune(qrels, runs, skip, space={"missing": ["skip", "zero"]}, trials=8, folds=0)
     assert found.verdict == "ship"
-    match = found.report.untuned_match
-    assert match is not None
-    assert (match.name, match.kind) == ("weighted_score, missing: zero", "missing")
+    advice = found.recommendation
+    assert (advice.kind, advice.name) == ("use untuned", "weighted_score, missing: zero")
     assert found.comparison.difference > 0.1
-    assert match.name in repr(found)
-    assert match.name in found.explanation
+    assert advice.name in repr(found)
+    assert advice.name in found.explanation

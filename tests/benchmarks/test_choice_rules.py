@@ -205,13 +205,11 @@ def test_ours_ships_what_is_better_everywhere_and_no_null(stage: Stage) -> None:
     values, default = make_world(stage, NULL, 0).values, stage.grid.default
     runs, dataset = stage.pair.runs, stage.pair.dataset
     assert not tune_looked_up(dataset, runs, values, default, 0).choice.ships
-    better = values.copy()
-    better[: len(values) // 2] = np.clip(values[default] + 0.3, 0, 1)
+    better = values / 2
+    better[: len(values) // 2] = better[default] + np.linspace(0.2, 0.4, values.shape[1])
     found = tune_looked_up(dataset, runs, better, default, 0)
     assert found.verdict == "ship"
     assert found.choice.setting < len(values) // 2
-    assert found.shrunken is not None
-    assert found.shrunken <= found.choice.claimed + 1e-12
 
 
 def test_too_few_groups_are_refused(stage: Stage) -> None:
@@ -230,8 +228,7 @@ def make_result(ships: list[bool]) -> PairResult:
             0.5,
             1.0,
             tuple(
-                Outcome(rule, ship, 1, 0.03, 0.01, None, "keep" if rule == OURS else "")
-                for rule in ROWS
+                Outcome(rule, ship, 1, 0.03, 0.01, "keep" if rule == OURS else "") for rule in ROWS
             ),
         )
         for n, ship in enumerate(ships)

@@ -5,6 +5,7 @@ from typing import Any
 from fusion_bench.checks.collection_warnings import warn_near_duplicates
 from fusion_bench.checks.records import DataWarning, NearDuplicates
 from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.report.tuning_advice import PreferredSystem
 from fusion_bench.report.tuning_records import (
     DataFacts,
     Look,
@@ -13,12 +14,10 @@ from fusion_bench.report.tuning_records import (
     ParetoFront,
     ParetoPoint,
     Plateau,
-    SplitChoice,
 )
 from tests.report.cases import run
 from tests.report.tuning_cases import (
     by_type_too,
-    floor_row,
     front,
     front_with_points,
     gain,
@@ -36,7 +35,11 @@ UNJUDGED = UnjudgedResult(
     candidate_share=0.4, baseline_share=0.1, judged_only=-0.02, low=-0.03, high=-0.01, filled=-0.04
 )
 ALL_JUDGED = UNJUDGED.model_copy(update={"candidate_share": 0.0, "baseline_share": 0.0})
-CROSS_FITTED = SplitChoice(asked="all", design="all", queries=100)
+BM25 = PreferredSystem("bm25", {"runs": ["bm25"]}, loss_share=0.012)
+FEWEST = BM25._replace(reason="it needs the fewest lists", alternatives=3, loss_share=None)
+UNDECLARED = UnjudgedResult(
+    candidate_share=0.4, baseline_share=0.1, judged_only=None, low=None, high=None, filled=None
+)
 LOOK = Look(
     number=1, level=0.02, power=0.773, next_number=2, next_level=0.0025, next_query_factor=1.697
 )
@@ -112,7 +115,6 @@ CASES: dict[str, dict[str, Any]] = {
     "few, with a next look": {**FEW, "look": LOOK, "needed": None},
     "few tuning queries": {
         "verdict": "too few tuning queries",
-        "shrunken": None,
         **chosen(trial=0),
     },
     "unjudged decide": {"verdict": "unjudged decide", "unjudged": UNJUDGED},
@@ -123,34 +125,26 @@ CASES: dict[str, dict[str, Any]] = {
         "held_out": NOTHING,
         "nested": NOTHING,
     },
-    **{
-        f"ship beside a {row.kind} that is {row.answer}, {row.difference:+g}": {"floor": (row,)}
-        for row in (
-            floor_row("equivalent", difference=-0.001),
-            floor_row("better", difference=0.02),
-            floor_row("better, by less than min_gain", difference=0.002),
-            floor_row("identical", difference=0.0),
-            floor_row("not shown", difference=0.001),
-            floor_row("not shown", difference=-0.001),
-            floor_row("equivalent", kind="system", difference=0.0),
-            floor_row("not shown", kind="missing", difference=-0.001, name="today, missing: zero"),
-            floor_row("worse", kind="missing", difference=-0.1, name="today, missing: zero"),
-        )
+    "ship beside a source": {"untuned": BM25},
+    "ship beside three": {"untuned": FEWEST},
+    "ship beside a source, if unjudged documents are not relevant": {
+        "untuned": BM25,
+        "unjudged": UNDECLARED,
     },
-    "ship beside two": {"floor": (floor_row(name="other"), floor_row("better", difference=0.02))},
-    "keep beside a better source": {
+    "keep beside a better source": {"verdict": "keep", "untuned": BM25},
+    "the default was chosen beside a better source": {
+        **chosen(trial=0),
         "verdict": "keep",
-        "floor": (floor_row("better", difference=0.02),),
+        "untuned": BM25,
     },
+    "groups decide": {"verdict": "groups decide"},
+    "300 groups": {"held_out": gain(0.03, 0.01, 0.05, queries=400, groups=300)},
+    "ship without draws": {"held_out": gain(0.03, None, None, loss_share=None)},
     "a loss held out": {"tune": gain(0.04, -1, 1), "held_out": gain(-0.01, -1, 1)},
     "no gain on the tuning queries": {"tune": gain(0.0, -1, 1), "held_out": gain(0.0, -1, 1)},
     "no nested cross-validation": {"nested": None, "folds": ()},
     "a wide plateau": {"plateau": Plateau(share=0.5, sample=100)},
     "a narrow peak": {"plateau": Plateau(share=0.001, sample=100)},
-    "a narrow peak, cross-fitted": {
-        "split_choice": CROSS_FITTED,
-        "plateau": Plateau(share=0.0, sample=100),
-    },
     "no plateau": {"plateau": None},
     **{f"{count} trials of lists": {"list_trials": count} for count in (2, 3, 4)},
     "nearest within one standard error": chosen(rule="one_standard_error", trial=3),
@@ -213,7 +207,7 @@ CASES: dict[str, dict[str, Any]] = {
     "a look": look(),
     "a look of a line": look(line=3, file="looks.jsonl"),
     "looks that are missing": look(line=3, file="looks.jsonl", lost="line 9 is gone"),
-    "the last look": {"look": Look(number=3, level=0.024, power=0.79, max_queries=400)},
+    "a look of a plan": look(max_queries=400),
     "an uncounted look": {"look": Look(number=None, level=0.025, power=0.8, note="because")},
     "a front": {"front": front()},
     "a front of one depth": points({10: {"value": 0.54}}),

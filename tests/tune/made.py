@@ -9,7 +9,7 @@ DATASET = """\
 name: made
 qrels: qrels.txt
 queries: queries.jsonl
-groups: none
+groups: groups.jsonl
 runs:
   good: {path: good.trec, roles: [question, semantic]}
   bad: {path: bad.trec, roles: [keyword]}
@@ -46,6 +46,8 @@ def make(root: Path) -> Path:
     (root / "experiments").mkdir()
     (root / "experiments" / "e.yaml").write_text(EXPERIMENT, encoding="utf-8")
     (folder / "dataset.yaml").write_text(DATASET, encoding="utf-8")
+    # Declared, as equal judgments of so few documents are chance.
+    (folder / "groups.jsonl").write_text('{"id": "q0", "group": "q0"}\n', encoding="utf-8")
     hidden = rng.random((QUERIES, DEPTH))
     relevant = hidden > 0.8
     rows = [(q, d) for q in range(QUERIES) for d in range(DEPTH)]

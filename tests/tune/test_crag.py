@@ -29,6 +29,7 @@ from fusion_bench.tune.crag import (
     fit_thresholds,
     threshold_utility,
 )
+from fusion_bench.tune.gains import PairedValues
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.splits import QuerySplit, hashed_split
@@ -184,7 +185,8 @@ def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     [fitted_list] = fit_lists([evidence], split, crag)
     utilities = fitted_list.utilities(fitted_list.tuned), fitted_list.utilities(fitted_list.default)
     evaluation = HeldOutEvaluation(base, split, TUNING)
-    [gain] = evaluation.estimate_family([utilities])
+    groups = evaluation.list_groups(split.held_out)
+    [gain] = evaluation.estimate_family([PairedValues(*utilities, groups)])
     found = fitted_list.to_report(gain, evaluation.decide_verdict(gain))
     scores, relevant = evidence.scores, evidence.relevant
     fitted = fit_thresholds(scores[split.tune], relevant[split.tune], credit=0.75)
@@ -205,7 +207,8 @@ def test_thresholds_obey_the_least_gain(base: TuningObjective, split: QuerySplit
     [fitted] = fit_lists([evidence_of(base)], split, CragFitSettings(upper=0.95, lower=0.9))
     utilities = fitted.utilities(fitted.tuned), fitted.utilities(fitted.default)
     wanted = HeldOutEvaluation(base, split, TUNING.model_copy(update={"min_gain": 1.0}))
-    [gain] = wanted.estimate_family([utilities])
+    groups = wanted.list_groups(split.held_out)
+    [gain] = wanted.estimate_family([PairedValues(*utilities, groups)])
     assert wanted.decide_verdict(gain) == "keep"
 
 

@@ -1,6 +1,7 @@
 """Gains by hand, over the default and over what nobody tuned, and the verdicts of one run."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,10 +13,9 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.report.tuning_records import FloorKind
-from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.repeat_variance import add_repeat_variance, make_repeat_terms
-from fusion_bench.tune.cross_fitting import CrossFit, cross_fit, widen_fit
+from fusion_bench.report.tuning_records import FloorKind, Gain
+from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.tune.gains import (
     PairedValues,
     UntunedSystem,
@@ -24,7 +24,7 @@ from fusion_bench.tune.gains import (
     estimate_needed,
     evaluate_untuned,
     missing_variants,
-    paired_gain,
+    student_gain,
 )
 from fusion_bench.tune.objective import create_objective, load_tuning_dataset
 from fusion_bench.tune.run import load_all_lists
@@ -38,39 +38,49 @@ DEFAULT, TUNED = RNG.random(40), RNG.random(40)
 NAMES = tuple(f"q{i}" for i in range(40))
 
 
-def test_the_gain_is_the_paired_t_interval_without_groups() -> None:
-    result = paired_gain(TUNED, DEFAULT)
+def gain_of(tuned: FloatArray, default: FloatArray, groups: Sequence[str] = NAMES) -> Gain:
+    [found] = estimate_family([PairedValues(tuned, default, groups)])
+    return found
+
+
+def test_a_gain_is_the_inference_of_its_differences() -> None:
+    result = gain_of(TUNED, DEFAULT)
     d = TUNED - DEFAULT
-    reach = stats.t.ppf(0.975, 39) * d.std(ddof=1) / math.sqrt(40)
-    assert (result.low, result.high) == pytest.approx((d.mean() - reach, d.mean() + reach))
+    [row] = infer_family([PairedRow(d, NAMES)])
+    assert (result.low, result.high, result.p) == (row.low, row.high, row.p)
+    assert result.loss_share == row.loss_share
+    assert result.is_drawn
     assert result.sd == pytest.approx(d.std(ddof=1))
     assert (result.wins, result.losses) == ((d > 0).sum(), (d < 0).sum())
     assert result.queries == result.groups == 40
-    assert result.p >= stats.ttest_1samp(d, 0).pvalue - 1e-12
-
-
-def test_a_few_large_gains_have_no_smaller_p_than_students() -> None:
-    tuned = np.zeros(30)
-    tuned[:6] = [0.9, 0.01, 0.01, 0.01, 0.01, 0.01]
-    result = paired_gain(tuned, np.zeros(30))
-    assert result.p == pytest.approx(stats.ttest_1samp(tuned, 0).pvalue)
-    assert result.p > 0.25, "all six are wins, which the signs alone would call .03"
+    assert result.design_effect == pytest.approx(1)
 
 
 def test_repeated_queries_in_a_group_tell_nothing_new() -> None:
-    alone = paired_gain(TUNED[:30], np.zeros(30))
-    repeated = paired_gain(np.repeat(TUNED[:30], 4), np.zeros(120), np.repeat(np.arange(30), 4))
+    alone = gain_of(TUNED, np.zeros(40))
+    repeated = gain_of(np.repeat(TUNED, 4), np.zeros(160), tuple(np.repeat(NAMES, 4).tolist()))
     assert (repeated.low, repeated.high) == pytest.approx((alone.low, alone.high))
     assert alone.sd is not None
     assert repeated.sd == pytest.approx(2 * alone.sd), "four of them count as one"
     assert repeated.p == pytest.approx(alone.p)
+    assert repeated.groups == 40
 
 
 def test_float_noise_is_no_gain() -> None:
     base = np.full(10, 0.3)
-    result = paired_gain(base + 1e-15, base)
+    result = gain_of(base + 1e-15, base, NAMES[:10])
     assert (result.difference, result.p, result.ties) == (0.0, 1.0, 10)
     assert decide_verdict(result) == "too few queries", "nothing changed"
+
+
+def test_of_a_campaign_the_interval_and_p_are_students() -> None:
+    codes = np.arange(40)
+    result = student_gain(TUNED, DEFAULT, codes, alpha=1e-4)
+    d = TUNED - DEFAULT
+    reach = stats.t.ppf(1 - 1e-4 / 2, 39) * d.std(ddof=1) / math.sqrt(40)
+    assert (result.low, result.high) == pytest.approx((d.mean() - reach, d.mean() + reach))
+    assert result.p == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
+    assert student_gain(TUNED, DEFAULT, np.zeros(40, dtype=np.int64)).low is None
 
 
 def test_the_verdicts_of_one_run_are_one_family() -> None:
@@ -103,16 +113,15 @@ def test_the_needed_queries_are_those_of_the_rule() -> None:
 
 @pytest.mark.parametrize("is_bounded", [False, True])
 def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool) -> None:
-    tuned, default = np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0, 0.0])
-    result = paired_gain(tuned, default, is_bounded=is_bounded)
-    assert result.low is not None
-    assert result.high is not None
-    assert (result.low >= -1, result.high <= 1) == (is_bounded, is_bounded)
-    names = tuple("abcdefghijkl")
-    wide = PairedValues(np.tile([1.0, 0.0], 6), np.tile([0.0, 1.0], 6), names)
-    [judged] = estimate_family([wide], is_bounded=is_bounded, alpha=0.001)
+    tuned, default = np.tile([1.0, 0.0], 12), np.tile([0.0, 1.0], 12)
+    tuned[0] = 0.5
+    row = PairedValues(tuned, default, [f"q{n}" for n in range(24)])
+    [judged] = estimate_family([row], is_bounded=is_bounded, alpha=1e-5)
     assert judged.low is not None
     assert (judged.low >= -1) == is_bounded
+    student = student_gain(tuned[:3], default[:3], np.arange(3), is_bounded=is_bounded)
+    assert student.low is not None
+    assert (student.low >= -1) == is_bounded
 
 
 def test_of_a_few_changed_queries_no_interval_is_finite() -> None:
@@ -121,7 +130,14 @@ def test_of_a_few_changed_queries_no_interval_is_finite() -> None:
     [result] = estimate_family([PairedValues(tuned, DEFAULT, NAMES)])
     assert (result.low, result.high, result.changed) == (None, None, 4)
     assert result.p == pytest.approx(2 / 16)
+    assert not result.is_drawn
     assert decide_verdict(result) == "too few queries"
+    tuned[:9] = DEFAULT[:9] + 0.2
+    [result] = estimate_family([PairedValues(tuned, DEFAULT, NAMES)])
+    assert result.p == pytest.approx(2 / 2**9)
+    assert decide_verdict(result) == "too few queries", "fewer than 10 queries never ship"
+    [result] = estimate_family([PairedValues(DEFAULT, tuned, NAMES)])
+    assert decide_verdict(result) == "worse"
 
 
 VALUES = np.random.default_rng(3).random(40)
@@ -131,7 +147,8 @@ NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
 
 def judge(*values: FloatArray, min_gain: float = 0.005) -> dict[str, str]:
     untuned = [UntunedSystem(*each) for each in zip("abcdef", KINDS, values, strict=False)]
-    rows = compare_floor(untuned, VALUES, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
+    tuned = UntunedSystem("tuned", "system", VALUES)
+    rows = compare_floor(untuned, tuned, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
     assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
     return {row.name: row.answer for row in rows}
 
@@ -198,9 +215,8 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
     }
     tuned = by_trial.mean(axis=0)
     rows = [each.select_queries(np.ones(len(tuned), dtype=bool)) for each in untuned]
-    judged = compare_floor(
-        rows, tuned, objective.runs.queries, min_gain=0, alpha=0.05, seed=0, tuned_repeats=by_trial
-    )
+    side = UntunedSystem("tuned", "system", tuned, by_trial)
+    judged = compare_floor(rows, side, objective.runs.queries, min_gain=0, alpha=0.05, seed=0)
     assert {row.name for row in judged} == {"a", "b", "c", "abc"}
 
 
@@ -209,7 +225,6 @@ RANDOM = np.random.default_rng(11)
 BEFORE = RANDOM.uniform(0.2, 0.6, QUERIES)
 GAIN = RANDOM.normal(0.03, 0.02, QUERIES)
 GROUPS = [f"q{n:02d}" for n in range(QUERIES)]
-CODES = np.arange(QUERIES)
 #: Whole trials move by this: a main effect, which no number of queries averages out.
 MOVES = np.array([-0.03, 0.0, 0.03])[:, None]
 
@@ -220,17 +235,11 @@ def moved(scale: float) -> FloatArray:
 
 
 def test_a_gain_without_a_trial_effect_is_the_plain_one() -> None:
-    plain = paired_gain(BEFORE + GAIN, BEFORE)
-    assert paired_gain(BEFORE + GAIN, BEFORE, repeats=moved(0.0)) == plain
     row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
     assert estimate_family([replace(row, repeats=moved(0.0))]) == estimate_family([row])
 
 
 def test_a_trial_effect_widens_gains_by_its_variance() -> None:
-    terms = make_repeat_terms([moved(1.0)], CODES)
-    expected = add_repeat_variance(estimate_mean(GAIN, CODES), terms)
-    gain = paired_gain(BEFORE + GAIN, BEFORE, CODES, repeats=moved(1.0))
-    assert (gain.low, gain.high) == pytest.approx((expected.low, expected.high))
     row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
     [plain] = estimate_family([row])
     [judged] = estimate_family([replace(row, repeats=moved(1.0))])
@@ -238,49 +247,24 @@ def test_a_trial_effect_widens_gains_by_its_variance() -> None:
     assert judged.p > plain.p
     assert judged.low is not None
     assert plain.low is not None
-    assert judged.low < plain.low
-
-
-def make_fit(gain: float, level: float = 0.025) -> CrossFit:
-    differences = np.stack([GAIN - GAIN.mean() + gain, RANDOM.normal(0, 0.02, QUERIES)])
-    return cross_fit(differences, CODES % 4, GROUPS, level=level, flips=999, rule="best")
-
-
-def test_a_cross_fitted_gain_is_widened_too() -> None:
-    fit = make_fit(0.03)
-    assert widen_fit(fit, (), CODES) is fit
-    wide = widen_fit(fit, make_repeat_terms([moved(1.0)], CODES), CODES)
-    assert wide.mean == fit.mean
-    assert wide.p > fit.p
-    assert wide.interval[0] < fit.interval[0] < fit.interval[1] < wide.interval[1]
-
-
-@pytest.mark.parametrize("scale", [0.1, 0.3, 1.0])
-def test_p_and_interval_of_a_widened_fit_agree(scale: float) -> None:
-    terms = make_repeat_terms([moved(scale)], CODES)
-    answers = set()
-    for gain in np.linspace(0.001, 0.12, 12):
-        wide = widen_fit(make_fit(float(gain)), terms, CODES)
-        excludes = wide.interval[0] > 0
-        # One flip of 1,000 on either side is the step between the two.
-        assert wide.p <= 0.05 if excludes else wide.p >= 0.048
-        answers.add(excludes)
-    assert answers == {True, False}
+    width = t_quantile(2, 0.975) * np.std([-0.03, 0, 0.03], ddof=1) / math.sqrt(3)
+    expected = math.hypot(plain.difference - plain.low, width)
+    assert judged.difference - judged.low == pytest.approx(expected)
 
 
 def test_the_floor_knows_which_trials_are_shared() -> None:
     tuned = BEFORE + MOVES
-    untuned = UntunedSystem("one", "system", BEFORE + GAIN, tuned + GAIN, is_shared=True)
+    lists = frozenset({"runs/a"})
+    untuned = UntunedSystem("one", "system", BEFORE + GAIN, tuned + GAIN, lists)
+    side = UntunedSystem("tuned", "system", BEFORE, tuned, lists)
 
     def width(system: UntunedSystem) -> float:
-        [row] = compare_floor(
-            [system], BEFORE, GROUPS, min_gain=0.005, alpha=0.05, seed=0, tuned_repeats=tuned
-        )
+        [row] = compare_floor([system], side, GROUPS, min_gain=0.005, alpha=0.05, seed=0)
         assert row.low is not None
         assert row.high is not None
         return row.high - row.low
 
-    shared, nested = width(untuned), width(replace(untuned, is_shared=False))
+    shared, nested = width(untuned), width(replace(untuned, repeat_lists=frozenset()))
     assert nested > 2 * shared
     assert width(replace(untuned, repeats=None)) > shared
 

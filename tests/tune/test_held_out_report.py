@@ -13,13 +13,13 @@ from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
+from fusion_bench.evaluation.recommendation import Effort
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import CragFitSettings, TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
-from fusion_bench.tune.cross_fitting import fit_all_queries
-from fusion_bench.tune.gains import UntunedSystem, paired_gain
+from fusion_bench.tune.gains import PairedValues, UntunedSystem, estimate_family
 from fusion_bench.tune.held_out import HeldOutEvaluation, shown_direction
 from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
@@ -118,6 +118,74 @@ def test_what_is_not_shown_to_be_worse_held_out_is_in_the_first_group(
     assert best.first_group == ("twin",)
 
 
+@pytest.fixture(scope="module")
+def large() -> tuple[TuningObjective, QuerySplit, SearchResult]:
+    """More queries, of which half show the gain."""
+    base = problem(runs=aligned(240))
+    split = hashed_split(base.runs.groups, base.runs.types, split_seed="s")
+    return base, split, run_search(base, split.tune, TUNING.search_settings())
+
+
+def test_an_untuned_system_of_the_best_group_is_recommended_before_a_tuned_one_that_ships(
+    large: tuple[TuningObjective, QuerySplit, SearchResult],
+) -> None:
+    base, split, study = large
+    report = reported(*large, None)
+    assert report.verdict == "ship"
+    assert report.advice.kind == "use tuned"
+    assert report.advice.loss_share == report.held_out.loss_share
+    _, tuned = base.evaluate_params([base.default_params, study.best_trial.params])
+    noise = np.random.default_rng(3).normal(0, 0.01, len(tuned))
+    two, one, bad = (
+        UntunedSystem("two lists", "system", tuned + noise, effort=Effort(0, 2, 0)),
+        UntunedSystem("one list", "source", tuned - noise, effort=Effort(0, 1, 0)),
+        UntunedSystem("nothing", "source", np.zeros(len(tuned)), effort=Effort(0, 0, 0)),
+    )
+    found = reported(base, split, study, None, untuned=[two, one, bad])
+    assert set(found.first_group) == {"the tuned system", "two lists", "one list"}
+    assert found.verdict == "ship", "against the default alone"
+    assert (found.advice.kind, found.advice.name) == ("use untuned", "one list")
+    assert "fewest lists" in found.advice.sentence
+    assert found.advice.loss_share is not None
+    assert found.advice.loss_share < 0.05
+    alone = reported(base, split, study, None, untuned=[bad])
+    assert alone.advice.kind == "use tuned"
+    [default] = base.evaluate_params([base.default_params])
+    wild = np.random.default_rng(4).normal(0, 0.4, len(default))
+    wild -= wild[split.held_out].mean() + 0.001
+    unsure = UntunedSystem("unsure", "source", default + wild, effort=Effort(0, 0, 0))
+    found = reported(base, split, study, None, untuned=[unsure])
+    assert "unsure" in found.first_group
+    assert found.advice.kind == "use tuned", "its mean is below the default's"
+
+
+def test_without_a_ship_only_what_is_better_than_the_default_is_recommended(
+    base: TuningObjective, split: QuerySplit
+) -> None:
+    [default] = base.evaluate_params([base.default_params])
+    value = float(default[split.tune].mean())
+    nothing_found = SearchResult((Trial(0, base.default_params, value, "default"),))
+    noise = np.random.default_rng(3).normal(0, 0.01, len(default))
+    same = UntunedSystem("as good", "source", default + noise)
+    found = reported(base, split, nothing_found, None, untuned=[same])
+    assert "as good" in found.first_group
+    assert (found.verdict, found.advice.kind) == ("keep", "keep default")
+    better = UntunedSystem("better", "source", default + 0.2 + noise)
+    found = reported(base, split, nothing_found, None, untuned=[same, better])
+    assert found.verdict == "keep"
+    assert (found.advice.kind, found.advice.name) == ("use untuned", "better")
+
+
+def test_without_any_groups_nothing_ships(
+    large: tuple[TuningObjective, QuerySplit, SearchResult],
+) -> None:
+    base, split, study = large
+    judge = HeldOutEvaluation(base, split, TUNING, is_grouped=False)
+    outcome = SearchOutcome(study, study.best_trial)
+    found = HeldOutReport(judge, outcome, dataset(base)).make_record("e", ORIGIN)
+    assert (found.verdict, found.advice.kind) == ("groups decide", "declare groups")
+
+
 def test_the_record_is_what_the_values_say(
     base: TuningObjective, split: QuerySplit, study: SearchResult, report: TuningReport
 ) -> None:
@@ -150,9 +218,13 @@ def test_types_and_groups_are_judged_by_group(
     assert [one.type for one in report.by_type] == ["a", "b"]
     default, tuned = base.evaluate_params([base.default_params, study.best_trial.params])
     mask = split.held_out & np.array([t == "a" for t in base.runs.types])
-    codes = np.unique(np.array(base.runs.groups)[mask], return_inverse=True)[1]
-    expected = paired_gain(tuned[mask], default[mask], codes)
-    assert report.by_type[0].gain.low == pytest.approx(expected.low)
+    rows = [
+        PairedValues(tuned[part], default[part], np.array(base.runs.groups)[part].tolist())
+        for part in (mask, split.held_out & ~mask)
+    ]
+    assert [one.gain for one in report.by_type] == estimate_family(
+        rows, is_bounded=True, seed=TUNING.seed
+    )
     assert sum(one.gain.queries for one in report.by_type) == report.held_out.queries
 
 
@@ -343,31 +415,10 @@ def test_all_verdicts_of_a_run_are_one_family(
     (alone, none, _), (gain, over_global, others) = families
     assert (none, others) == (None, [])
     assert over_global is not None
-    mask, (default, tuned) = (
-        split.held_out,
-        base.evaluate_params([base.default_params, chosen.params]),
-    )
+    default, tuned = base.evaluate_params([base.default_params, chosen.params])
     rows = [(tuned, default), (by_class.values, by_class.overall)]
-    assert [gain, over_global] == judge.estimate_family([(a[mask], b[mask]) for a, b in rows])
+    assert [gain, over_global] == judge.estimate_family([judge.pair_values(*row) for row in rows])
     assert alone.p <= gain.p
-
-
-def test_cross_fitted_gains_are_compared_by_what_each_fold_was_evaluated_with(
-    base: TuningObjective, study: SearchResult
-) -> None:
-    every = np.ones(80, dtype=bool)
-    whole = QuerySplit(every, every.copy(), "all", "s", is_cross_fitted=True)
-    judge = HeldOutEvaluation(base, whole, TUNING)
-    fit = fit_all_queries(replace(judge, level=0.02), study)
-    gains = HeldOutGains(judge, SearchOutcome(study, study.best_trial), dataset(base), fit)
-    gain, _, _ = gains.family
-    assert gain.difference == pytest.approx(fit.mean)
-    assert gain.p == fit.p
-    unjudged = gains.compare_unjudged()
-    assert unjudged is not None
-    assert unjudged.judged_only is not None
-    assert unjudged.judged_only.mean == pytest.approx(fit.mean), "all documents are judged"
-    assert unjudged.filled == pytest.approx(fit.mean)
 
 
 def test_values_in_batches_are_the_same(base: TuningObjective, study: SearchResult) -> None:

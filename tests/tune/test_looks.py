@@ -1,4 +1,4 @@
-"""Looks at held-out queries: their ledger, their number, their plan."""
+"""Looks at held-out queries: their ledger, their number, their level."""
 
 import json
 import multiprocessing
@@ -6,6 +6,7 @@ import os
 import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -13,17 +14,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fusion_bench.data.qrels import Qrels
-from fusion_bench.errors import ConfigError, DataError
+from fusion_bench.errors import DataError
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
-from fusion_bench.stats.look_levels import planned_levels
+from fusion_bench.report.tuning_texts import describe_look
 from fusion_bench.tune.looks import (
     LedgerEntry,
     LookCounter,
-    LookPlan,
     find_ledger,
     format_look,
+    look_level,
     numbers_digest,
+    power_at_level,
+    query_factor,
     read_looks,
     related_looks,
     update_ledger,
@@ -193,11 +196,8 @@ def test_a_number_belongs_to_a_line_of_version_3(path: Path) -> None:
             read_looks(path)
 
 
-def ask(
-    counter: LookCounter, queries: Sequence[str], numbers: str = "0", plan: LookPlan | None = None
-) -> LedgerEntry:
-    asked = make_look(*query_digests(queries), numbers=numbers, plan=plan)
-    return counter.open_look(asked)
+def ask(counter: LookCounter, queries: Sequence[str], numbers: str = "0") -> LedgerEntry:
+    return counter.open_look(make_look(*query_digests(queries), numbers=numbers))
 
 
 def names(first: int, last: int) -> list[str]:
@@ -336,42 +336,38 @@ def test_a_dataset_of_an_installed_package_is_counted_in_the_output_folder(
     assert "installed package" in counter.note
 
 
-def plan_of(queries: int) -> LookPlan:
-    return LookPlan(max_queries=queries, parameters={"fusion.k": 10}, tuned_on=("a",))
+def test_a_plan_of_an_earlier_version_is_read_and_has_no_effect(path: Path) -> None:
+    plan = {"max_queries": 20, "parameters": {"fusion.k": 10}, "tuned_on": ["a"]}
+    add(path, make_look(*query_digests(names(0, 5)), plan=plan))
+    assert read_looks(path)[0].plan == plan
+    counter = LookCounter(path, max_queries=20)
+    second = ask(counter, names(0, 20))
+    assert second.number == 2
+    assert second.level == pytest.approx(0.0025)
+    assert "has no effect" in describe_look(counter.describe(second))
+    assert "has no effect" not in describe_look(LookCounter(path).describe(second))
 
 
-def test_planned_looks_have_the_levels_of_the_spending_function(tmp_path: Path) -> None:
-    counter = LookCounter(tmp_path / "looks.jsonl", max_queries=20)
-    assert counter.find_plan(names(0, 5)) is None
-    looks = [ask(counter, names(0, last), plan=plan_of(20)) for last in (5, 10, 20)]
-    expected = planned_levels([0.25, 0.5, 1.0])
-    assert [look.level for look in looks] == pytest.approx(expected)
-    assert counter.find_plan(names(0, 30)) == plan_of(20)
-    assert counter.describe(looks[-1]).next_level is None
-    with pytest.raises(ConfigError, match="must increase"):
-        ask(counter, names(0, 25), plan=plan_of(20))
+def test_the_levels_of_the_looks_are_those_of_the_specification() -> None:
+    assert [look_level(j) for j in (1, 2, 3, 4)] == pytest.approx([0.02, 0.0025, 0.00125, 0.000625])
 
 
-@pytest.mark.parametrize(
-    ("first", "then", "said"),
-    [
-        (None, 20, "must be declared before the first look"),
-        (20, None, "is missing, but"),
-        (20, 30, "is 30, but"),
-    ],
-)
-def test_a_plan_is_declared_before_the_first_look_and_kept(
-    path: Path, first: int | None, then: int | None, said: str
-) -> None:
-    ask(LookCounter(path), names(0, 5), plan=None if first is None else plan_of(first))
-    with pytest.raises(ConfigError, match=said):
-        LookCounter(path, max_queries=then).find_plan(names(0, 5))
+@pytest.mark.parametrize("alpha", [0.05, 0.1, 0.01])
+def test_all_looks_together_spend_half_of_alpha(alpha: float) -> None:
+    assert sum(look_level(j, alpha) for j in range(1, 60)) == pytest.approx(alpha / 2)
 
 
-def test_a_plan_needs_counted_looks() -> None:
-    counter = LookCounter(None, max_queries=20, note="nobody counts")
-    with pytest.raises(ConfigError, match="but nobody counts"):
-        counter.find_plan(names(0, 5))
+def test_a_look_at_the_whole_level_loses_no_power_and_needs_no_more_queries() -> None:
+    assert power_at_level(0.025) == pytest.approx(0.8)
+    assert query_factor(0.025) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("level", [0.02, 0.0025, 0.000625])
+def test_so_many_more_queries_restore_the_power(level: float) -> None:
+    reach = NormalDist().inv_cdf(0.975) + NormalDist().inv_cdf(0.8)
+    shift = reach * query_factor(level) ** 0.5
+    assert NormalDist().cdf(shift + NormalDist().inv_cdf(level)) == pytest.approx(0.8)
+    assert power_at_level(level) < 0.8
 
 
 def test_other_ids_of_the_same_queries_are_the_same_queries(counter: LookCounter) -> None:

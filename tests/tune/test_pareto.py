@@ -18,7 +18,6 @@ from fusion_bench.experiment.settings import (
     TuneSettings,
 )
 from fusion_bench.report.tuning_records import ParetoFront, ParetoPoint
-from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import (
@@ -97,14 +96,17 @@ def test_each_point_is_what_its_numbers_are_worth(
     default = base.evaluate_params([base.default_params])[0]
     best = max(front.efficient_points, key=lambda point: point.value)
     top = base.evaluate_params([best.params])[0]
-    for point in front.points:
-        values = base.evaluate_params([point.params])[0]
+    rows = [base.evaluate_params([point.params])[0] for point in front.points]
+    evaluation = judge(base)
+    families = [
+        evaluation.estimate_family([evaluation.pair_values(row, other) for row in rows])
+        for other in (default, top)
+    ]
+    for point, values, *expected in zip(front.points, rows, *families, strict=True):
         assert point.value == pytest.approx(values[split.tune].mean())
         assert point.held_out == pytest.approx(values[split.held_out].mean())
-        for said, other in ((point.over_default, default), (point.over_best, top)):
-            expected = estimate_mean((values - other)[split.held_out])
-            assert said.mean == pytest.approx(expected.mean, abs=1e-12)
-            assert said.low == pytest.approx(expected.low, abs=1e-12)
+        for said, gain in zip((point.over_default, point.over_best), expected, strict=True):
+            assert (said.mean, said.low, said.high) == (gain.difference, gain.low, gain.high)
 
 
 def test_every_depth_up_to_the_pool_is_there_with_its_effort(front: ParetoFront) -> None:

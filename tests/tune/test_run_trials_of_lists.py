@@ -79,7 +79,8 @@ def test_the_objective_is_the_mean_over_trials(
     default = [low for low, _ in other["held_out_values"]]
     assert other["held_out"]["default"] == pytest.approx(sum(default) / len(default))
     # The verdict, and that by type, know the trials; the thresholds of CRAG do not.
-    for row in families[0][:2]:
+    [family] = [rows for rows in families if len(rows) > 2 and rows[0].repeats is not None]
+    for row in family[:2]:
         assert row.repeats is not None
         assert row.repeats.shape == (2, len(default))
         assert row.repeats.mean(axis=0) == pytest.approx(row.tuned - row.default, abs=1e-12)

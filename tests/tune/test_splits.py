@@ -1,9 +1,6 @@
 """Splits: names decide, groups stay whole, each type is cut in proportion."""
 
 import hashlib
-import json
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +9,8 @@ from hypothesis import strategies as st
 
 from fusion_bench.data.records import Query
 from fusion_bench.errors import ConfigError
-from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.report.tuning_page import describe_split
 from fusion_bench.tune.splits import (
-    SIMULATED,
     QuerySplit,
-    choose_split,
     dataset_split,
     groups_by_type,
     hash_position,
@@ -140,49 +133,3 @@ def test_a_query_in_both_parts_is_refused() -> None:
 def test_a_share_out_of_range_is_refused(share: float) -> None:
     with pytest.raises(ConfigError, match=r"held_out: .*below 1"):
         hashed_split(GROUPS, TYPES, split_seed="s", held_out=share)
-
-
-RESULTS = Path(__file__).parents[2] / "benchmarks/studies/simulations/results/few_queries.json"
-
-
-@pytest.mark.parametrize(
-    ("count", "settings", "design", "reason"),
-    [
-        (149, {}, "all", "149 queries"),
-        (150, {}, "share", "150 queries"),
-        (60, {"sampler": "qmc", "choose": "best"}, "all", "60 queries"),
-        (60, {"sampler": "tpe"}, "share", "sampler: tpe"),
-        (60, {"by_intent": True}, "share", "by_intent"),
-        (60, {"by_query_type": True}, "share", "by_query_type"),
-        (60, {"crag": {"top": 3}}, "share", "crag"),
-        (60, {"looks": {"max_queries": 90}}, "share", "looks.max_queries"),
-        (60, {"choose": "one_standard_error"}, "share", "choose: one_standard_error"),
-        (60, {"folds": 0}, "share", "folds: 0"),
-        (60, {"front": {"trials": 8}}, "share", "front"),
-        (60, {"front": {"method": "none"}}, "all", "60 queries"),
-        (60, {"effort": {"price": 2.0}}, "share", "effort"),
-        (60, {"held_out": 0.4}, "share", ""),
-        (400, {"held_out": "all"}, "all", ""),
-    ],
-)
-def test_the_split_and_its_reason(
-    count: int, settings: dict[str, Any], design: str, reason: str
-) -> None:
-    tuning = TuneSettings.model_validate({"system": "tuned", **settings})
-    split, choice = choose_split(aligned(count), {}, tuning)
-    assert choice.design == design
-    assert choice.reason.startswith(reason)
-    assert bool(choice.reason) == (tuning.held_out == "auto")
-    assert split.is_cross_fitted == (design == "all")
-    assert bool(choice.power) == (count < 150)
-    assert bool(describe_split(choice)) == (tuning.held_out == "auto")
-
-
-def test_the_simulated_power_is_that_of_the_simulation() -> None:
-    promises = json.loads(RESULTS.read_text())["promises"]
-    shares = {(p["design"], p["event"]): p["count"] / p["runs"] for p in promises}
-    for row in SIMULATED:
-        design = f"{row.collection}, n = {row.queries}, true gain"
-        half, cross = (f"ships: {rule}" for rule in ("half split", "cross-fitting, flips"))
-        assert shares[design, half] == pytest.approx(row.half_split)
-        assert shares[design, cross] == pytest.approx(row.cross_fitting)

@@ -8,19 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.integrate import quad
-from scipy.stats import norm
 
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.report.tuning_records import Gain, TuningVerdict
+from fusion_bench.report.tuning_records import TuningVerdict
 from fusion_bench.tune.splits import QuerySplit, assign_folds
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
     decide_verdict,
     fit_default_folds,
     one_standard_error,
-    shrink_gain,
     shrunken_gains,
     within_one_error,
 )
@@ -154,8 +151,9 @@ def test_one_fold_is_refused() -> None:
 
 
 def split_all(count: int) -> QuerySplit:
-    part = np.ones(count, dtype=bool)
-    return QuerySplit(part, part.copy(), "all", is_cross_fitted=True)
+    """All but one query, which decides."""
+    part = np.arange(count + 1) < count
+    return QuerySplit(part, ~part, "all")
 
 
 @pytest.mark.parametrize(
@@ -175,63 +173,13 @@ def test_default_folds_fit_few_groups_and_those_of_the_user_stay(
     groups: str, given: dict[str, int], folds: int, origin: str
 ) -> None:
     tuning = TuneSettings.model_validate({"system": "tuned", **given})
-    lowered, split = fit_default_folds(groups, split_all(len(groups)), tuning)
+    lowered, split = fit_default_folds([*groups, "held out"], split_all(len(groups)), tuning)
     assert (lowered.folds, split.origin) == (folds, origin)
 
 
 def test_too_few_groups_are_refused_before_the_search() -> None:
     with pytest.raises(ConfigError, match="6 queries of 3 groups"):
-        fit_default_folds("aabbcc", split_all(6), TuneSettings(system="tuned"))
-
-
-def passed(difference: float, error: float, critical: float) -> Gain:
-    """A gain with an interval of ``critical`` standard errors to each side."""
-    width = critical * error
-    return gain(difference, difference - width, difference + width, sd=error * 10, queries=100)
-
-
-@pytest.mark.parametrize("z", [2.9, 3.5, 4.5])
-def test_the_gain_is_the_mean_of_what_passes_under_the_shrunken_one(z: float) -> None:
-    error, critical = 0.01, 2.1
-    shrunken = shrink_gain(passed(z * error, error, critical))
-    assert shrunken is not None
-    true = norm(shrunken, error)
-    above, _ = quad(lambda d: d * true.pdf(d), critical * error, shrunken + 12 * error)
-    assert above / true.sf(critical * error) == pytest.approx(z * error, abs=1e-8)
-
-
-@given(error=st.floats(1e-4, 0.2), critical=st.floats(1.96, 40), margin=st.floats(0, 40))
-def test_it_lies_between_the_lower_end_and_the_gain(
-    error: float, critical: float, margin: float
-) -> None:
-    found = passed((critical + margin) * error, error, critical)
-    shrunken = shrink_gain(found)
-    assert shrunken is not None
-    assert found.low is not None
-    assert found.low <= shrunken <= found.difference
-
-
-def test_a_gain_at_the_critical_value_is_shrunken_to_the_end_of_the_interval() -> None:
-    assert shrink_gain(gain(0.05, 0.0, 0.1)) == 0.0
-
-
-def test_a_sure_gain_stays() -> None:
-    assert shrink_gain(passed(0.2, 0.02, 2.1)) == pytest.approx(0.2, abs=1e-6)
-
-
-def test_a_sure_gain_of_few_queries_keeps_its_size() -> None:
-    """The mean of 24 cross-fitted queries, +.212 [+.128, +.297], once became +.097."""
-    found = gain(0.212, 0.128, 0.297, sd=0.041 * math.sqrt(24), queries=24, groups=24)
-    assert shrink_gain(found) == pytest.approx(0.21, abs=0.005)
-
-
-def test_without_an_interval_nothing_is_shrunken() -> None:
-    assert shrink_gain(gain(0.1, None, None)) is None
-    assert shrink_gain(gain(0.1, 0.05, 0.15, sd=None)) is None
-
-
-def test_a_gain_that_is_the_same_on_every_query_is_not_shrunken() -> None:
-    assert shrink_gain(gain(0.1, 0.1, 0.1, sd=0.0)) == 0.1
+        fit_default_folds([*"aabbcc", "held out"], split_all(6), TuneSettings(system="tuned"))
 
 
 def test_linked_queries_that_nobody_declared_withhold_ship_alone() -> None:
@@ -246,17 +194,21 @@ def test_linked_queries_that_nobody_declared_withhold_ship_alone() -> None:
     [
         (0.001, 0.9, {"p": 0.05}, "ship"),
         (0.001, 0.9, {"p": 0.0501}, "too few queries"),
+        (0.001, 0.9, {"p": 0.001, "loss_share": None}, "too few queries"),
+        (None, None, {"mean": 0.1, "p": 0.01}, "ship"),
+        (None, None, {"mean": 0.1, "p": 0.01, "loss_share": None}, "too few queries"),
+        (None, None, {"mean": -0.1, "p": 0.01, "loss_share": None}, "worse"),
+        (None, None, {"mean": -0.1, "p": 0.06}, "too few queries"),
         (0.006, 0.9, {"p": 0.001, "wins": 6, "losses": 0}, "ship"),
         (0.001, 0.0049, {"p": 0.001}, "keep"),
         (0.001, 0.0049, {"p": 0.001, "wins": 9, "losses": 0}, "ship"),
         (-0.01, 0.0049, {"p": 0.5}, "keep"),
         (-0.01, 0.0049, {"p": 0.5, "wins": 5, "losses": 4}, "too few queries"),
         (-0.01, 0.0049, {"p": 0.5, "wins": 5, "losses": 5}, "keep"),
-        (-0.01, 0.0049, {"p": 0.5, "groups": 19}, "too few queries"),
         (-0.01, 0.005, {"p": 0.5}, "too few queries"),
         (-0.01, -0.001, {"p": 0.01}, "worse"),
         (-0.01, -0.001, {"p": 0.01, "wins": 0, "losses": 6}, "worse"),
-        (-0.01, 0.0, {"p": 0.05}, "keep"),
+        (-0.01, 0.0, {"p": 0.051}, "keep"),
         (0.0, 0.0, {"p": 1, "wins": 0, "losses": 0}, "too few queries"),
         (None, None, {"p": 1}, "too few queries"),
     ],
@@ -264,8 +216,10 @@ def test_linked_queries_that_nobody_declared_withhold_ship_alone() -> None:
 def test_the_held_out_queries_decide(
     low: float | None, high: float | None, changed: dict[str, Any], verdict: TuningVerdict
 ) -> None:
+    changed = dict(changed)
     middle = 0.0 if low is None or high is None else (low + high) / 2
-    assert decide_verdict(gain(middle, low, high, **changed)) == verdict
+    mean = changed.pop("mean", middle)
+    assert decide_verdict(gain(mean, low, high, **changed)) == verdict
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,7 @@ def run(
     by_class = tune_by_class(judge, chosen, by_itself, key)
     if by_class is None:
         return judge, chosen, None, asked
-    mask = judge.split.held_out
-    [gain] = judge.estimate_family([(by_class.values[mask], by_class.overall[mask])])
+    [gain] = judge.estimate_family([judge.pair_values(by_class.values, by_class.overall)])
     default = base.evaluate_params([base.default_params])[0]
     return judge, chosen, judge.class_record(by_class, default, gain), asked
 

@@ -20,7 +20,7 @@ from fusion_bench.evaluation.in_memory import make_dataset
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.tune.splits import choose_split
+from fusion_bench.tune.splits import split_queries
 
 ROOT: Final = Path(__file__).parents[3]
 PARITY_DATA: Final = "FUSION_BENCH_PARITY_DATA"
@@ -99,7 +99,9 @@ def _make_pair(name: str, qrels: Qrels, lists: list[Run]) -> ListPair:
 def _align_pair(name: str, dataset: Dataset) -> ListPair:
     """The collection without queries that no part of its split has."""
     runs = align(dataset.qrels, [*dataset.runs.values()], queries=dataset.queries)
-    split, _ = choose_split(runs, dataset.queries, TuneSettings(system="default"))
+    split = split_queries(
+        runs, dataset.queries, split_seed=TuneSettings(system="default").split_seed
+    )
     return ListPair(name, runs.subset(split.tune | split.held_out), dataset)
 
 

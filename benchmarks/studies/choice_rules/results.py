@@ -23,7 +23,6 @@ class Outcome:
         setting: The choice's place in the grid.
         claimed: The gain that was printed.
         truth: The true gain.
-        shrunken: The shrunken estimate beside a ``ship`` of ours.
         verdict: Of ours; empty for others.
     """
 
@@ -32,7 +31,6 @@ class Outcome:
     setting: int
     claimed: float
     truth: float
-    shrunken: float | None = None
     verdict: str = ""
 
 
@@ -120,22 +118,19 @@ def _pack_world(world: WorldResult) -> dict[str, Any]:
         for each in world.outcomes
     }
     [ours] = [each for each in world.outcomes if each.verdict]
-    shrunken = None if ours.shrunken is None else round(ours.shrunken, 6)
     head = {"kind": world.kind, "number": world.number, "best": round(world.best, 6)}
     head |= {"level": round(world.level, 6), "seconds": round(world.seconds, 2)}
-    return head | {"verdict": ours.verdict, "shrunken": shrunken, "rules": rules}
+    return head | {"verdict": ours.verdict, "rules": rules}
 
 
 def _unpack_world(data: dict[str, Any]) -> WorldResult:
     *others, (ours, last) = data.pop("rules").items()
-    verdict, shrunken = data.pop("verdict"), data.pop("shrunken")
+    verdict, _ = data.pop("verdict"), data.pop("shrunken", None)  # of earlier versions
     outcomes = [_unpack_outcome(rule, cells) for rule, cells in others]
-    outcomes.append(_unpack_outcome(ours, last, shrunken, verdict))
+    outcomes.append(_unpack_outcome(ours, last, verdict))
     return WorldResult(**data, outcomes=tuple(outcomes))
 
 
-def _unpack_outcome(
-    rule: str, cells: Sequence[float], shrunken: float | None = None, verdict: str = ""
-) -> Outcome:
+def _unpack_outcome(rule: str, cells: Sequence[float], verdict: str = "") -> Outcome:
     ships, setting, claimed, truth = cells
-    return Outcome(rule, bool(ships), int(setting), claimed, truth, shrunken, verdict)
+    return Outcome(rule, bool(ships), int(setting), claimed, truth, verdict)

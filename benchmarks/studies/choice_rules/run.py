@@ -83,7 +83,7 @@ def try_rules(stage: Stage, kind: str, number: int) -> WorldResult:
     ours = tune_looked_up(stage.pair.dataset, world.runs, world.values, default, number)
     choice, truth = ours.choice, float(world.truth[ours.choice.setting])
     facts = OURS, choice.ships, choice.setting, choice.claimed, truth
-    outcomes.append(Outcome(*facts, ours.shrunken, ours.verdict))
+    outcomes.append(Outcome(*facts, ours.verdict))
     level, best = float(world.values[default].mean()), float(world.truth.max())
     seconds = time.process_time() - started
     return WorldResult(kind, number, best, level, seconds, tuple(outcomes))

@@ -22,19 +22,13 @@ from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.fingerprints import Fingerprint
-from fusion_bench.stats.look_levels import look_level
-from fusion_bench.tune.cross_fitting import fit_all_queries
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import HeldOutGains, SearchOutcome
+from fusion_bench.tune.looks import look_level
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import run_search
-from fusion_bench.tune.splits import choose_split
-from fusion_bench.tune.trial_selection import (
-    choose_trial,
-    describe_choice,
-    fit_default_folds,
-    shrink_gain,
-)
+from fusion_bench.tune.splits import split_queries
+from fusion_bench.tune.trial_selection import choose_trial, describe_choice, fit_default_folds
 
 #: The axes of the grid.
 PARAMETERS: Final = (
@@ -113,12 +107,10 @@ class Tuned:
     Attributes:
         choice: The chosen setting, and whether it ships.
         verdict: Of section 8 of the semantics; or ``refused``.
-        shrunken: The estimate printed beside a ``ship``; None without one.
     """
 
     choice: Choice
     verdict: str
-    shrunken: float | None
 
 
 def tune_looked_up(
@@ -146,19 +138,13 @@ def tune_looked_up(
         system="default", trials=TRIALS, seed=seed, split_seed=f"fusion-bench-{seed}"
     )
     try:
-        split, _ = choose_split(runs, dataset.queries, tuning)
+        split = split_queries(runs, dataset.queries, split_seed=tuning.split_seed)
         tuning, split = fit_default_folds(runs.groups, split, tuning)
     except ConfigError:  # too few groups to tune on: the command ends with that
-        return Tuned(Choice(default, False, 0.0), REFUSED, None)
+        return Tuned(Choice(default, False, 0.0), REFUSED)
     evaluation = HeldOutEvaluation(objective, split, tuning, ALPHA, level=look_level(1, ALPHA))
-    settings = tuning.search_settings(is_data_free=split.is_cross_fitted)
-    result = run_search(objective, split.tune, settings)
+    result = run_search(objective, split.tune, tuning.search_settings())
     chosen = choose_trial(objective, result, split.tune, tuning.choose)
-    outcome = SearchOutcome(result, chosen)
-    is_fitted = split.is_cross_fitted and outcome.tests_a_change
-    fit = fit_all_queries(evaluation, result) if is_fitted else None
-    gain, *_ = HeldOutGains(evaluation, outcome, dataset, fit).family
+    gain, *_ = HeldOutGains(evaluation, SearchOutcome(result, chosen), dataset).family
     verdict = evaluation.decide_verdict(gain, describe_choice(result, chosen))
-    ships = verdict == "ship"
-    choice = Choice(to_place(chosen.params), ships, gain.difference)
-    return Tuned(choice, verdict, shrink_gain(gain) if ships else None)
+    return Tuned(Choice(to_place(chosen.params), verdict == "ship", gain.difference), verdict)

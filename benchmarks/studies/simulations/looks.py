@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.studies.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.stats.intervals import t_quantile
-from fusion_bench.stats.look_levels import look_level, planned_levels
+from fusion_bench.tune.looks import look_level
 
 TITLE = "Looks at held-out queries"
 DESCRIPTION = """
@@ -47,7 +47,7 @@ def run(*, draws: int = DRAWS) -> list[Promise]:
             rng = np.random.default_rng(SEED)
             t, freedom = _collect(design, rng, draws, is_sparse)
             title = f"{name}, {kind}, null"
-            promises += _compare(title, t, freedom, limit=0.025, planned="frozen" in name)
+            promises += _compare(title, t, freedom, limit=0.025)
     rng = np.random.default_rng(SEED)
     t, freedom = _collect(partial(_added_frozen, effect=EFFECT), rng, draws, False)
     promises += _compare("queries added 8 times, frozen numbers, deep, true gain", t, freedom)
@@ -67,21 +67,15 @@ def _compare(
     freedom: Sequence[int],
     *,
     limit: float | None = None,
-    planned: bool = True,
 ) -> list[Promise]:
-    """Any look of a series ships: not counted, counted, and planned."""
+    """Any look of a series ships: not counted, and counted."""
     count = t.shape[1]
     plain = t > _critical([0.025] * count, freedom)
     counted = t > _critical([look_level(j) for j in range(1, count + 1)], freedom)
-    promises = [
+    return [
         _count(design, "any look ships, each at .025", plain),
         _count(design, "any look ships, counted", counted, limit),
     ]
-    if planned:
-        levels = planned_levels([k / count for k in range(1, count + 1)])
-        spent = t > _critical(levels, freedom)
-        promises.append(_count(design, "any look ships, planned (Lan–DeMets)", spent, limit))
-    return promises
 
 
 def _count(design: str, event: str, ships: BoolArray, limit: float | None = None) -> Promise:

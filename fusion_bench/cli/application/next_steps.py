@@ -159,7 +159,7 @@ def after_tune(
     """Evaluate what was written, and export what was shown to gain over everything untuned."""
     to_command = partial(format_command, datasets=datasets)
     purposes = {"front.yaml": "the efficient systems, quality against effort"}
-    if not report.is_default_chosen and report.untuned_match is None:
+    if not report.is_default_chosen and report.advice.kind != "use untuned":
         purposes["tuned.yaml"] = "the tuned system and the default on every measure"
     if report.verdict.startswith("too few"):
         spread = ("--sd", f"{report.held_out.sd or USUAL_SD:.2g}")
@@ -168,9 +168,9 @@ def after_tune(
     for file in files:
         if file.name in purposes:
             yield NextStep(to_command("eval", file), purposes[file.name])
-        if file.name == "tuned.yaml" and report.verdict == "unjudged decide":
+        if file.name == "tuned.yaml" and report.advice.kind == "judge first":
             yield next_judgments(file, to_command)
-        if file.name == "tuned.yaml" and file.name in purposes and report.verdict == "ship":
+        if file.name == "tuned.yaml" and report.advice.kind == "use tuned":
             config = report.choice.config
             yield from _export_system({**config, "name": report.system}, (file,), datasets)
 

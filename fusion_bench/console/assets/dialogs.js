@@ -34,18 +34,13 @@ export class VerdictDialog {
   open(setting) {
     const { dialog, body, close } = this.parts;
     const { held_out: count, baseline } = this.setup;
-    if (count === null) {
-      body.replaceChildren(element("p", {}, "No query is held out: this experiment cross-fits. Run fusion-bench tune."),
-        element("div", { class: "dialog-buttons" }, close));
-    } else {
-      const confirm = button("Spend a look", () => this.ask(setting, confirm), { class: "main-action", "data-confirm": true });
-      body.replaceChildren(
-        element("p", {}, `Tests this setting against the baseline `, isolated(baseline),
-          ` on the ${formatCount(count)} held-out queries, as fusion-bench tune does.`),
-        element("p", {}, element("strong", {}, "This spends a look."), " The ledger counts it, and each further",
-          " look is tested at a smaller level. Ask when you would ship the setting, not to choose among settings."),
-        element("div", { class: "dialog-buttons" }, confirm, close));
-    }
+    const confirm = button("Spend a look", () => this.ask(setting, confirm), { class: "main-action", "data-confirm": true });
+    body.replaceChildren(
+      element("p", {}, `Tests this setting against the baseline `, isolated(baseline),
+        ` on the ${formatCount(count)} held-out queries, as fusion-bench tune does.`),
+      element("p", {}, element("strong", {}, "This spends a look."), " The ledger counts it, and each further",
+        " look is tested at a smaller level. Ask when you would ship the setting, not to choose among settings."),
+      element("div", { class: "dialog-buttons" }, confirm, close));
     dialog.showModal();
   }
 

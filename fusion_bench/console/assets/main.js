@@ -88,9 +88,8 @@ class Console {
   describe() {
     const { dataset, experiment, queries, held_out: heldOut, split } = this.setup;
     document.title = `Mixing console: ${experiment}`;
-    const unseen = heldOut === null ? "none is held out" : `${formatCount(heldOut)} are held out`;
     at("scope").append("Experiment ", isolated(experiment), ", dataset ", isolated(dataset),
-      `: ${pluralize(queries, "tuning query")}; ${unseen} (`, isolated(split), ").");
+      `: ${pluralize(queries, "tuning query")}; ${formatCount(heldOut)} are held out (`, isolated(split), ").");
     const notes = this.setup.notes.map((text) => element("p", { class: "warnings" }, isolated(text)));
     at("scope").after(...notes);
     at("glossary").append(...this.setup.terms.flatMap(({ name, meaning }) =>
