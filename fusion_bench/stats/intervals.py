@@ -354,7 +354,7 @@ def bet_on_mean(sums: FloatArray, sizes: FloatArray) -> float:
         return 1.0
     mean_size = float(sizes.mean())
     returns = log_returns(sums / mean_size, float(sizes.max()) / mean_size, 0.0)
-    return float(np.exp(-max(log_capital(returns.sum(axis=0)), 0.0)))
+    return math.exp(-max(float(log_capital(returns.sum(axis=0))), 0.0))
 
 
 def betting_bound(
