@@ -85,7 +85,8 @@ class CollectionDetails(relevant_ranks.PlainTable):
         """
         by_name = {top.system: top for top in self.top}
         if system not in by_name:
-            raise UnknownKeyError("detailed system", system, by_name)
+            remedy = f"detail it with compare(…, detail=[{system!r}]), or eval --detail"
+            raise UnknownKeyError("detailed system", system, by_name, remedy=remedy)
         return by_name[system]
 
     def to_dict(self) -> dict[str, Any]:
