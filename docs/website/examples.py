@@ -29,8 +29,7 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
         name: The method.
         model: Its class.
     """
-    reranked = RERANKED if "reranker" in model.model_fields else {}
-    settings = spell_out(model, {"method": name, **reranked, **OPTIONS.get(name, {})})
+    settings = spell_out(model, {"method": name, **example_options(name, model)})
     runs = ["bm25", "dense"]
     scaled = {"method": "weighted_score", "normalize": settings, "missing": "zero"}
     systems: dict[str, dict[str, Any]] = {
@@ -49,6 +48,12 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
         "baseline": "plain rrf",
         "systems": {"plain rrf": BASELINE, label: system},
     }
+
+
+def example_options(name: str, model: type[StrictModel]) -> dict[str, Any]:
+    """The options of a method's example, with a rerank list if the method reads one."""
+    reranked = RERANKED if "reranker" in model.model_fields else {}
+    return {**reranked, **OPTIONS.get(name, {})}
 
 
 def spell_out(model: type[StrictModel], options: Mapping[str, Any]) -> dict[str, Any]:
