@@ -89,8 +89,9 @@ def further_tables(*, toy: bool = False) -> dict[str, list[Row]]:
             program = [sys.executable, "-m", "fusion_bench", command, *given, *out]
             child = subprocess.Popen(program, stdout=subprocess.DEVNULL, cwd=folder)  # noqa: S603
             _, status, usage = os.wait4(child.pid, 0)
-            if child.returncode or status:
-                raise RuntimeError(f"{command} ended with {status}")
+            child.returncode = os.waitstatus_to_exitcode(status)
+            if child.returncode:
+                raise subprocess.CalledProcessError(child.returncode, program)
             found.append(
                 {
                     "command": command,
