@@ -367,8 +367,7 @@ def _replay(
         raise AssertionError("a system reads the same rerank lists for refined queries")
     old = values[keep]
     change = estimate_mean(new - old, task.groups[keep], alpha=task.experiment.alpha)
-    if task.measures[0].is_bounded:
-        change = change.clip(-1.0, 1.0)
+    change = change.clip_difference(is_bounded=task.measures[0].is_bounded)
     whole = values.copy()
     whole[keep] = new
     return RefinedResult(

@@ -14,11 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import NOISE, BoolArray, FloatArray, IntArray
 from fusion_bench.gate.power import RulePower
 from fusion_bench.gate.verdict import ALPHA, CheckRepeatsResult, CheckStatus, decide_status
 from fusion_bench.stats import power, repeat_variance
-from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.corrections import randomization_p_values
 from fusion_bench.stats.intervals import (
     POWER,

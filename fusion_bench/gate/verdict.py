@@ -7,9 +7,9 @@ from typing import Final, Literal, TypeAlias
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import StoredRecord
+from fusion_bench.data.ordering import NOISE
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS
 from fusion_bench.util.formatting import format_number, pluralize

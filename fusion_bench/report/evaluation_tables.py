@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, UnjudgedResult
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import NOISE, FloatArray
 from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
@@ -306,7 +306,7 @@ def paired_difference(
     sides = [None if side is None else side[:, is_used] for side in repeats]
     terms = make_repeat_terms(sides, groups)
     estimate = add_repeat_variance(estimate, terms, alpha=report.alpha)
-    return estimate.clip(-1.0, 1.0) if is_bounded(collection.primary_measure) else estimate
+    return estimate.clip_difference(is_bounded=is_bounded(collection.primary_measure))
 
 
 #: So many of the best systems are shown for each slice.
@@ -315,8 +315,6 @@ MAX_SYSTEMS = 4
 SLICE_TITLES = {"type": "query type"}
 #: Difference, interval and counts of what is not compared.
 NONE = ("", "", "")
-#: Differences up to this are ties, as in the comparison itself.
-NOISE = 1e-12
 
 
 def slice_tables(report: Report, collection: Collection) -> Iterator[Table]:

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
+from fusion_bench.data.ordering import NOISE as NOISE
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.stats.intervals import MeanEstimate, betting_bound, scale_groups
 from fusion_bench.stats.max_t import RowResult
@@ -155,11 +156,6 @@ def sign_test_p(values: FloatArray) -> float:
     n = positive + negative
     tail = sum(math.comb(n, k) for k in range(min(positive, negative) + 1))
     return min(1.0, math.ldexp(tail, 1 - n))
-
-
-#: Differences up to this count as 0. A measure's value is a sum of a few dozen terms in [0, 1]: the
-#: order of summation changes it by less, a different ranking by far more.
-NOISE = 1e-12
 
 
 class MeanDifference(ReportRecord):

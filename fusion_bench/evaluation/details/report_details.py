@@ -329,7 +329,7 @@ def estimate_difference(
         alpha: 1 − coverage.
     """
     estimate = estimate_mean(paired_difference(values, others), groups, alpha=alpha)
-    return estimate.clip(-1.0, 1.0) if is_bounded(measure) else estimate
+    return estimate.clip_difference(is_bounded=is_bounded(measure))
 
 
 @dataclass(frozen=True, eq=False)
