@@ -54,10 +54,13 @@ def main(arguments: Sequence[str] | None = None, root: Path = ROOT) -> None:
     loads: dict[str, float] = earlier.get("loads", {})
     for name in options.names or known:
         started = time.perf_counter()
-        title = known[name].TITLE
-        groups[title] = list(known[name].rows(options.rounds))
-        loads[title] = os.getloadavg()[2]  # mean of the last 15 minutes
-        print(f"\n{markdown(title, groups[title])}")
+        tables = {known[name].TITLE: list(known[name].rows(options.rounds))}
+        if further := getattr(known[name], "further_tables", None):
+            tables |= further()
+        for title, rows in tables.items():
+            groups[title] = rows
+            loads[title] = os.getloadavg()[2]  # mean of the last 15 minutes
+            print(f"\n{markdown(title, rows)}")
         print(f"{name}: {time.perf_counter() - started:.0f} s", file=sys.stderr, flush=True)
     write_results(groups, loads, options.rounds, root)
 

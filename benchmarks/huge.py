@@ -1,10 +1,11 @@
-"""100,000 queries: one thread and two, and the memory that a process of its own needs.
+"""100,000 queries: one thread and two, and the memory that a process of its own needs; deep lists.
 
 ranx would need about 40 GB there. It gets 12,000 queries, and its time is scaled up linearly.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -12,13 +13,28 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
-from benchmarks.cases import SIZES, make_case
+from benchmarks.cases import SIZES, Size, make_case
 from benchmarks.engine import MEASURES, fusion_bench_task, ranx_task
+from benchmarks.loading import write_files
 from benchmarks.synthetic import make_aligned_runs, map_arrays, save_arrays
 from benchmarks.timing import Row, median_seconds, peak_gigabytes
 
 TITLE = "100,000 queries (ranx: 12,000 queries, scaled)"
 RANX_QUERIES = 12_000
+#: The second table: whole commands on deep lists, from text files to the report.
+DEEP_TITLE = "Whole commands on deep lists"
+DEEP = Size("6,980 × 2 × 1,000", 6_980, 2, 1_000, 1, 2_000)
+TUNED = """\
+dataset: made
+baseline: rrf
+systems:
+  rrf: {runs: [run0, run1]}
+  rrf k=10: {runs: [run0, run1], fusion: {method: rrf, k: 10}}
+  convex: {runs: [run0, run1], fusion: convex}
+  z-score: {runs: [run0, run1], fusion: {method: weighted_score, normalize: z_score}}
+  run0: {runs: [run0]}
+  run1: {runs: [run1]}
+"""
 BATCH = 8
 
 
@@ -52,6 +68,39 @@ def rows(rounds: int, *, toy: bool = False) -> list[Row]:
         }
         for count in (1, BATCH)
     ]
+
+
+def further_tables(*, toy: bool = False) -> dict[str, list[Row]]:
+    """``try`` and ``eval`` on deep lists: processor seconds, and the greatest resident memory."""
+    size = SIZES["toy"] if toy else DEEP
+    with tempfile.TemporaryDirectory(prefix="fusion-bench-") as name:
+        folder = Path(name)
+        (data := folder / "datasets/made").mkdir(parents=True)
+        write_files(data, str, size)
+        (folder / "made.yaml").write_text(TUNED)
+        lists = [f"run{s}={data / f'run{s}.trec'}" for s in range(2)]
+        words = {
+            "try": [*lists, "--qrels", str(data / "qrels.txt")],
+            "eval": [str(folder / "made.yaml")],
+        }
+        found: list[Row] = []
+        for command, given in words.items():
+            out = ["--out", str(folder / command)]
+            program = [sys.executable, "-m", "fusion_bench", command, *given, *out]
+            child = subprocess.Popen(program, stdout=subprocess.DEVNULL, cwd=folder)  # noqa: S603
+            _, status, usage = os.wait4(child.pid, 0)
+            child.returncode = os.waitstatus_to_exitcode(status)
+            if child.returncode:
+                raise subprocess.CalledProcessError(child.returncode, program)
+            found.append(
+                {
+                    "command": command,
+                    "queries × lists × documents": size.name,
+                    "CPU s": usage.ru_utime + usage.ru_stime,
+                    "peak GB": usage.ru_maxrss * 1024 / 1e9,
+                }
+            )
+    return {DEEP_TITLE: found}
 
 
 def _measure_memory(saved: Path, *, toy: bool) -> float:

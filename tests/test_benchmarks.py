@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from benchmarks.__main__ import ROOT, find_benchmarks, main
 from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, fusion_bench_task
+from benchmarks.huge import further_tables
 from benchmarks.scaling import fit_slope
 from benchmarks.studies.front import mean_gains
 from benchmarks.synthetic import make_aligned_runs
@@ -151,6 +152,13 @@ def test_every_benchmark_runs_at_toy_size(name: str) -> None:
     rows = list(module.rows(1, toy=True))
     assert markdown(module.TITLE, rows).count("\n") == len(rows) + 4
     assert all(value > 0 for row in rows for value in row.values() if isinstance(value, float))
+
+
+def test_whole_commands_on_deep_lists_are_measured_in_processes_of_their_own() -> None:
+    [(title, rows)] = further_tables(toy=True).items()
+    assert [row["command"] for row in rows] == ["try", "eval"]
+    assert all(0 < float(row["CPU s"]) < 60 and 0.03 < float(row["peak GB"]) < 1 for row in rows)
+    assert title in (ROOT / "docs/reference/performance.md").read_text(encoding="utf-8")
 
 
 STUDIES = (

@@ -11,11 +11,12 @@ from fusion_bench.config.models import StrictModel
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "by_source": {"sources": {"keyword": "min_max", "semantic": "z_score"}},
     "theoretical_min_max": {"lo": {"keyword": 0, "semantic": -1}},
-    "linear": {"reranker": "ltr", "depth": 50, "beta": 0.7},
-    "position_aware": {"reranker": "ltr", "depth": 50, "retrieval": "reciprocal_rank"},
-    "replace": {"reranker": "ltr", "depth": 50},
+    "linear": {"beta": 0.7},
+    "position_aware": {"retrieval": "reciprocal_rank"},
     "overlap_rules": {"below": {"weights": {"semantic": 3}}},
 }
+#: What every method needs that reads a rerank list.
+RERANKED: Mapping[str, Any] = {"reranker": "ltr", "depth": 50}
 #: The system that a method is compared with.
 BASELINE = {"runs": ["bm25", "dense"], "fusion": "rrf"}
 
@@ -28,7 +29,7 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
         name: The method.
         model: Its class.
     """
-    settings = spell_out(model, {"method": name, **OPTIONS.get(name, {})})
+    settings = spell_out(model, {"method": name, **example_options(name, model)})
     runs = ["bm25", "dense"]
     scaled = {"method": "weighted_score", "normalize": settings, "missing": "zero"}
     systems: dict[str, dict[str, Any]] = {
@@ -36,6 +37,9 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
         "normalize": {"runs": runs, "fusion": scaled},
         "blend": {"runs": runs, "fusion": "rrf", "blend": settings},
     }
+    system = systems[kind]
+    if getattr(model, "needs_reranker", False):
+        system["blend"] = {"method": "linear", **RERANKED, **OPTIONS["linear"]}
     label = "example" if name == BASELINE["fusion"] else name
     return {
         "dataset": "attack",
@@ -43,6 +47,12 @@ def example_experiment(kind: str, name: str, model: type[StrictModel]) -> dict[s
         "baseline": "plain rrf",
         "systems": {"plain rrf": BASELINE, label: systems[kind]},
     }
+
+
+def example_options(name: str, model: type[StrictModel]) -> dict[str, Any]:
+    """The options of a method's example, with a rerank list if the method reads one."""
+    reranked = RERANKED if "reranker" in model.model_fields else {}
+    return {**reranked, **OPTIONS.get(name, {})}
 
 
 def spell_out(model: type[StrictModel], options: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from docs.website.docstrings import parse_docstring
-from docs.website.examples import OPTIONS, example_experiment
+from docs.website.examples import example_experiment, example_options
 from docs.website.page import Page, format_code, format_contents, format_table, format_yaml
 from docs.website.parameters import format_parameters
 from docs.website.pictures import Picture, picture_of
@@ -142,7 +142,7 @@ def _strip(formula: str) -> str:
 
 def list_space(kind: str, model: type[StrictModel], name: str) -> tuple[Parameter, ...]:
     """What ``tune`` searches of a method with its defaults, on two sources."""
-    method: Any = model.model_validate({"method": name, **OPTIONS.get(name, {})})
+    method: Any = model.model_validate({"method": name, **example_options(name, model)})
     space: tuple[Parameter, ...] = method.space(SOURCES) if kind == "fusion" else method.space()
     return space
 

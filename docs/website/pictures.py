@@ -170,5 +170,5 @@ def _blend_changes(name: str) -> Mapping[str, Mapping[str, Any]]:
     """Title of a panel → the options of the blend."""
     if name == "replace":
         return {"replace": {}}
-    given = {key: value for key, value in OPTIONS[name].items() if key in ("beta",)}
+    given = {key: value for key, value in OPTIONS.get(name, {}).items() if key in ("beta",)}
     return {term: {**given, "retrieval": term} for term in RETRIEVAL_TERMS}

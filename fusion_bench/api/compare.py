@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from fusion_bench.api import inputs
 from fusion_bench.api.fuse import name_systems, skips_lists_unasked
@@ -18,7 +19,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation import run_experiment as experiments
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.in_memory import make_experiment
@@ -189,13 +190,27 @@ def run_experiment(
     return report.with_lazy_details(collector.make_details)
 
 
+#: What other packages call the argument ``measures``.
+MEASURE_WORDS: Final = frozenset({"measure", "metric", "metrics"})
+
+
+def _are_measures(given: object) -> bool:
+    """Whether texts that stand for systems name measures only."""
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list) or not names or not all(isinstance(n, str) for n in names):
+        return False
+    with suppress(FusionBenchError):
+        return bool([*map(parse_name, inputs.list_measures(names))])
+    return False
+
+
 def compare(
     qrels: object,
     runs: object = None,
     systems: object = None,
     measures: object = DEFAULT_MEASURES,
     *,
-    baseline: str | None = None,
+    baseline: str | int | None = None,
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
@@ -216,7 +231,8 @@ def compare(
             is a method's or a run's name, ``(method, parameters)``, what ``rrf(…)`` or
             ``weighted(…)`` return, keys as in YAML, or a ``System``.
         measures: Names, or objects of ir_measures; the first one decides.
-        baseline: The system that the others are compared with; the first by default.
+        baseline: The system that the others are compared with, or its place from 0; the first by
+            default.
         rerankers: Rerank lists by name, for systems with a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
@@ -243,6 +259,8 @@ def compare(
     0    rrf   1.00        0.25
     1   bm25   0.75         NaN
     """
+    for word in MEASURE_WORDS & set(options):
+        raise ConfigError(f"compare: unknown key {word!r}; did you mean 'measures'?")
     data = {key: options.pop(key) for key in inputs.DATA_OPTIONS & set(options)}
     dataset = inputs.read_dataset(
         *(qrels, runs),
@@ -252,14 +270,19 @@ def compare(
         settings=inputs.pop_settings(options),
         **data,
     )
-    experiment, source = make_experiment(
-        "compare",
-        name_systems(systems, dataset.runs),
-        dataset=dataset.name,
-        baseline=baseline,
-        measures=inputs.list_measures(DEFAULT_MEASURES if measures is None else measures),
-        **options,
-    )
+    asked = inputs.list_measures(DEFAULT_MEASURES if measures is None else measures)
+    named = name_systems(systems, dataset.runs)
+    try:
+        experiment, source = make_experiment(
+            "compare", named, dataset=dataset.name, baseline=baseline, measures=asked, **options
+        )
+    except ConfigError:
+        if not _are_measures(systems):
+            raise
+        given = [systems] if isinstance(systems, str) else systems
+        raise ConfigError(
+            f"compare: systems: {given} are measures: write measures={given}"
+        ) from None
     roles = {name: run.roles for name, run in dataset.runs.items()}
     experiment.check_datasets(roles, tuple(dataset.rerankers), source)
     collector = DetailsCollector(tuple(detail))

@@ -354,6 +354,5 @@ def compare_unjudged(
     if candidate.filled is not None and baseline.filled is not None:
         filled = exact_mean(paired_difference(candidate.filled, baseline.filled))
     judged_only = estimate_mean(difference, groups, alpha=alpha)
-    if is_bounded:
-        judged_only = judged_only.clip(-1.0, 1.0)
+    judged_only = judged_only.clip_difference(is_bounded=is_bounded)
     return UnjudgedDifference(*shares, judged_only, filled)

@@ -21,6 +21,9 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+#: Values and differences of values up to this are equal: a value is a sum of a few dozen terms in
+#: [0, 1], which the order of summation changes by less, and a different ranking by far more.
+NOISE = 1e-12
 #: Significant decimal digits of a key.
 DIGITS = 12
 #: Powers of ten up to this one are exact in float64, so scaling by them rounds only once.

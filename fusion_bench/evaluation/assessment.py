@@ -26,7 +26,7 @@ from fusion_bench.checks.unjudged import (
     measure_lists,
 )
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, cut_positions
+from fusion_bench.data.ordering import NOISE, FloatArray, cut_positions
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.details.relevant_ranks import Observer
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
@@ -36,7 +36,6 @@ from fusion_bench.measures import Measure, TieSensitivity
 from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.ranking.system_scores import query_blocks
-from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.repeat_variance import (
     count_disagreements,
     mean_of_repeats,

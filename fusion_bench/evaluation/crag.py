@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Real
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 import numpy as np
 
@@ -148,12 +148,18 @@ def _best_scores(
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 
 
+#: How far from 0 to 1 a fitted threshold may lie.
+OUTSIDE: Final = 0.01
+
+
 @dataclass(frozen=True)
 class CragThresholds:
     """Where the verdict changes; ``lower`` is at most ``upper``.
 
+    Fitted thresholds may lie just outside 0 to 1: then every score is on one side of them.
+
     Raises:
-        ConfigError: NaN, or ``lower`` above ``upper``.
+        ConfigError: NaN, out of range, or ``lower`` above ``upper``.
     """
 
     upper: float = CORRECT_FROM
@@ -165,6 +171,9 @@ class CragThresholds:
                 f"thresholds: numbers are needed, given upper {self.upper:g} and lower "
                 f"{self.lower:g}"
             )
+        for name, value in vars(self).items():
+            if not -OUTSIDE <= value <= 1 + OUTSIDE:
+                raise ConfigError(f"thresholds: {name} {value:g} is outside [0, 1], as no score is")
         if self.lower > self.upper:
             raise ConfigError(
                 f"thresholds: lower {self.lower:g} is above upper {self.upper:g}: swap them"
@@ -358,8 +367,7 @@ def _replay(
         raise AssertionError("a system reads the same rerank lists for refined queries")
     old = values[keep]
     change = estimate_mean(new - old, task.groups[keep], alpha=task.experiment.alpha)
-    if task.measures[0].is_bounded:
-        change = change.clip(-1.0, 1.0)
+    change = change.clip_difference(is_bounded=task.measures[0].is_bounded)
     whole = values.copy()
     whole[keep] = new
     return RefinedResult(

@@ -116,7 +116,7 @@ def make_experiment(
     systems: Mapping[str, Any],
     *,
     dataset: str,
-    baseline: str | None = None,
+    baseline: str | int | None = None,
     **settings: Any,  # noqa: ANN401 - the model checks them
 ) -> tuple[Experiment, Source]:
     """An experiment on one dataset that is at hand, as ``read_experiment`` gives one of a file.
@@ -126,7 +126,8 @@ def make_experiment(
         systems: What is compared, by name: a ``System``, or its keys as in YAML, where a list of
             values makes a system of each.
         dataset: The dataset's name.
-        baseline: The system that the others are compared with; the first by default.
+        baseline: The system that the others are compared with, or its place from 0; the first by
+            default.
         settings: More of an experiment: ``measures``, ``split``, ``alpha``, ``gate``, …
 
     Returns:
@@ -140,7 +141,14 @@ def make_experiment(
         raise ConfigError(f"{name}: at least one system is needed")
     expanded, _ = expand_sweeps(Source(Path(name), {"systems": dict(systems)}))
     names = expanded.data["systems"]
-    chosen = next(iter(names)) if baseline is None else baseline
+    chosen = 0 if baseline is None else baseline
+    if isinstance(chosen, int) and not isinstance(chosen, bool) and 0 <= chosen < len(names):
+        chosen = list(names)[chosen]
+    if not isinstance(chosen, str):
+        raise ConfigError(
+            f"{name}: baseline: give the name of a system, or its place from 0 to "
+            f"{len(names) - 1}, not {baseline!r:.80} (systems: {', '.join(names)})"
+        )
     data = {"dataset": dataset, **settings, "baseline": chosen, "systems": names}
     source = Source(Path(name), describe_own(data))
     if chosen not in names:

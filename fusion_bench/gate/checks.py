@@ -25,10 +25,10 @@ from fusion_bench.stats.inference import (
     PairedRow,
     RowInference,
     infer_family,
-    repeat_variance,
 )
 from fusion_bench.stats.intervals import POWER, betting_bound, exact_mean
 from fusion_bench.stats.power import SampleSize, estimate_spread
+from fusion_bench.stats.repeat_variance import repeat_variance
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ import numpy as np
 
 from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.data.ordering import NOISE
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy, Guard
@@ -43,7 +44,6 @@ from fusion_bench.gate.verdict import (
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.ranking.plain_systems import fit_repeats
-from fusion_bench.stats.inference import NOISE
 
 #: Relevant documents of one query in the verdict, by their best rank before or after.
 MAX_DOCUMENTS = 20

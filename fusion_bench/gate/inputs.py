@@ -19,7 +19,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import NOISE, FloatArray
 from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
@@ -41,7 +41,6 @@ from fusion_bench.io.fingerprints import query_digests
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.inference import NOISE
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress, pluralize

@@ -9,8 +9,12 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.gate.verdict import CheckRepeatsResult
-from fusion_bench.stats.inference import RepeatMeans, repeat_variance
-from fusion_bench.stats.repeat_variance import paired_sides, repeat_means
+from fusion_bench.stats.repeat_variance import (
+    RepeatMeans,
+    paired_sides,
+    repeat_means,
+    repeat_variance,
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,6 +15,7 @@ from fusion_bench.checks.collection_warnings import join_collections
 from fusion_bench.checks.query_warnings import count_synthetic
 from fusion_bench.checks.records import Obstacle
 from fusion_bench.config.models import parse_model
+from fusion_bench.data.ordering import NOISE
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
 from fusion_bench.experiment.system import System
@@ -50,7 +51,6 @@ from fusion_bench.gate.inputs import (
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import find_blocking
-from fusion_bench.stats.inference import NOISE
 from fusion_bench.util.files import lock_folder, name_experiment, read_committed, show_path
 from fusion_bench.util.formatting import pluralize
 

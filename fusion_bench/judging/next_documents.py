@@ -11,7 +11,7 @@ import numpy as np
 from fusion_bench.checks.completed_measures import KNOWN_MEASURES, build_model, has_model
 from fusion_bench.checks.completions import CompletionModel, Extremes, TopCandidates, collect_top
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import NOISE, FloatArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
@@ -65,10 +65,6 @@ def answer_of(
     if answer is None:  # pragma: no cover - every comparison of a family has one
         raise ConfigError(f"{candidate} was not compared with {baseline}")
     return answer
-
-
-#: A smaller change of a difference is a rounding error.
-NOISE: Final = 1e-12
 
 
 #: The documents of two systems' lists, what they could still do to a measure, and its ends.

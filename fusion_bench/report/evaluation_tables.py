@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, UnjudgedResult
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import NOISE, FloatArray
 from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
@@ -304,7 +304,7 @@ def paired_difference(
     estimate = estimate_mean(difference[is_used], groups, alpha=report.alpha)
     sides = [None if side is None else side[:, is_used] for side in repeats]
     estimate = widen_estimate(estimate, repeat_means(sides), alpha=report.alpha)
-    return estimate.clip(-1.0, 1.0) if is_bounded(collection.primary_measure) else estimate
+    return estimate.clip_difference(is_bounded=is_bounded(collection.primary_measure))
 
 
 #: So many of the best systems are shown for each slice.
@@ -313,8 +313,6 @@ MAX_SYSTEMS = 4
 SLICE_TITLES = {"type": "query type"}
 #: Difference, interval and counts of what is not compared.
 NONE = ("", "", "")
-#: Differences up to this are ties, as in the comparison itself.
-NOISE = 1e-12
 
 
 def slice_tables(report: Report, collection: Collection) -> Iterator[Table]:

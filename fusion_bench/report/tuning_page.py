@@ -211,6 +211,10 @@ def _describe_thresholds(thresholds: records.ThresholdReport, report: records.Tu
     )
 
 
+#: Stands before the list in the path of its weight.
+WEIGHT = ".weights."
+
+
 def _warnings(report: records.TuningReport) -> Iterator[tuple[str, str]]:
     if report.front is not None and report.front.interrupted:
         text = "The search for quality against effort was interrupted; its points may improve."
@@ -218,11 +222,15 @@ def _warnings(report: records.TuningReport) -> Iterator[tuple[str, str]]:
     elif report.interrupted:
         trials = pluralize(len(report.trials), "trial")
         yield "interrupted", f"The search was interrupted after {trials}."
-    ends = [
-        f"{parameter.path} {format_value(report.choice.params[parameter.path])}"
-        for parameter in report.parameters
-        if _is_at_range_end(parameter, report)
-    ]
+    params, ends = report.choice.params, []
+    for parameter in report.parameters:
+        path, value = parameter.path, params.get(parameter.path)
+        is_end, (_, is_weight, name) = _is_at_range_end(parameter, report), path.rpartition(WEIGHT)
+        is_low = isinstance(value, int | float) and value < (parameter.high or 0) / 2
+        if is_weight and (value == 0 or (is_end and is_low)):
+            yield "list off", f"The list {name} is switched off: {path} {format_value(value)}."
+        elif is_end:
+            ends.append(f"{path} {format_value(value)}")
     if ends:
         text = f"Chosen at the end of the range: {', '.join(ends)}. A wider range may be better."
         yield "range end", text

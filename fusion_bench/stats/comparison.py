@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
+from fusion_bench.data.ordering import NOISE as NOISE
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.inference import RowInference
 from fusion_bench.stats.intervals import MeanEstimate
@@ -58,11 +59,6 @@ def decide_answer(
             return "better, by less than min_gain" if is_within else "better"
         return "worse, by less than min_gain" if is_within else "worse"
     return "equivalent" if is_within else "not shown"
-
-
-#: Differences up to this count as 0. A measure's value is a sum of a few dozen terms in [0, 1]: the
-#: order of summation changes it by less, a different ranking by far more.
-NOISE = 1e-12
 
 
 class MeanDifference(ReportRecord):

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray, IntArray, make_readonly
+from fusion_bench.data.ordering import NOISE, FloatArray, IntArray, make_readonly
 from fusion_bench.stats.intervals import bet_on_mean, draw_groups, exact_mean, t_quantile
 from fusion_bench.stats.power import upper_tail
 from fusion_bench.stats.repeat_variance import RepeatMeans, repeat_variance, repeat_width
@@ -42,8 +42,6 @@ MIN_UNITS, MIN_CHANGED = 20, 10
 ENOUGH_CHANGED = 30
 #: The error of a draw is 0 up to this share of the row's error.
 ROUNDING: Final = 1e-6
-#: Differences are equal up to this.
-NOISE: Final = 1e-12
 #: Units × draws in one block, and pairs of systems at once.
 BLOCK: Final = 1 << 21
 PAIRS: Final = 512

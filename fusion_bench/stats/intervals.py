@@ -34,7 +34,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import NOISE, FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError
 
 
@@ -178,8 +178,6 @@ def _inverse_leverage(sizes: IntArray) -> FloatArray:
 
 #: The power of a minimum detectable difference or drop.
 POWER = 0.8
-#: Ends of intervals up to this count as 0.
-NOISE = 1e-12
 
 
 @dataclass(frozen=True)
@@ -214,6 +212,10 @@ class MeanEstimate:
         """The same with an interval that stays where values can be; NaN stays NaN."""
         low, high = (min(max(end, least), most) for end in (self.low, self.high))
         return replace(self, low=low, high=high)
+
+    def clip_difference(self, *, is_bounded: bool) -> MeanEstimate:
+        """The same of a difference of values, which lies within ±1 if values lie from 0 to 1."""
+        return self.clip(-1.0, 1.0) if is_bounded else self
 
     @property
     def design_effect(self) -> float | None:

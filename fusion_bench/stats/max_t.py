@@ -16,10 +16,10 @@ import numpy as np
 
 from fusion_bench.config.models import MOST_RESAMPLES
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import NOISE, FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats import sign_flips
-from fusion_bench.stats.intervals import NOISE, MeanEstimate, estimate_mean, t_quantile
+from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
 from fusion_bench.stats.power import two_sided_p
 from fusion_bench.stats.repeat_variance import RepeatTerm, add_repeat_variance, move_quantile
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.evaluation.crag import (
+    OUTSIDE,
     CragThresholds,
     ListEvidence,
     absolute_rerankers,
@@ -26,9 +27,6 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.splits import QuerySplit
-
-#: How far below every score a threshold stands that no score is to reach.
-MARGIN = 0.01
 
 
 def threshold_utility(
@@ -117,7 +115,7 @@ def _threshold_at(ranked: FloatArray, count: int) -> float:
 def _lower_threshold(ranked: FloatArray, count: int) -> float:
     """A threshold with so many scores at or below it, fewer than all."""
     if count == 0:
-        return min(0.0, float(ranked[0]) - MARGIN)
+        return min(0.0, float(ranked[0]) - OUTSIDE)
     middle = float((ranked[count - 1] + ranked[count]) / 2)
     return middle if middle < ranked[count] else float(ranked[count - 1])
 

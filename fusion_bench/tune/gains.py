@@ -27,14 +27,13 @@ from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
 from fusion_bench.stats.comparison import Answer, paired_difference
 from fusion_bench.stats.inference import (
     PairedRow,
-    RepeatMeans,
     RowInference,
     find_rivals,
     infer_family,
 )
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.power import SampleSize, estimate_spread, two_sided_p
-from fusion_bench.stats.repeat_variance import paired_sides, repeat_means
+from fusion_bench.stats.repeat_variance import RepeatMeans, paired_sides, repeat_means
 from fusion_bench.tune.objective import TuningObjective
 
 #: What nothing takes.

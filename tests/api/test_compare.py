@@ -259,3 +259,30 @@ def test_a_first_comparison_loads_few_modules() -> None:
     assert len(ours) <= 130
     assert not UNUSED & {*ours}
     assert not HEAVY & {*loaded}
+
+
+@pytest.mark.parametrize(("place", "name"), [(0, "bm25"), (1, "dense"), ("dense", "dense")])
+def test_the_baseline_is_a_name_or_a_place(place: int | str, name: str) -> None:
+    assert fb.compare(QRELS, RUNS, measures="RR@10", baseline=place).baseline == name
+
+
+@pytest.mark.parametrize("place", [2, -1, True, 0.0, ["bm25"]])
+def test_any_other_baseline_is_an_error_of_the_package(place: Any) -> None:  # noqa: ANN401
+    with pytest.raises(FusionBenchError, match=r"baseline: give .* from 0 to 1, .*bm25, dense"):
+        fb.compare(QRELS, RUNS, baseline=place)
+
+
+def test_measures_in_the_place_of_systems_are_named() -> None:
+    """ranx has them third."""
+    with pytest.raises(FusionBenchError, match=r"write measures=\['map', 'recip_rank'\]"):
+        fb.compare(QRELS, RUNS, ["map", "recip_rank"])
+    with pytest.raises(FusionBenchError, match="unknown fusion method 'rff'"):
+        fb.compare(QRELS, RUNS, ["rff"])
+    with pytest.raises(FusionBenchError, match="'metrics'; did you mean 'measures'"):
+        fb.compare(QRELS, RUNS, metrics=["map"])
+
+
+def test_a_system_without_details_says_how_to_get_them() -> None:
+    found = fb.compare(QRELS, RUNS, ["bm25", "dense", "rrf"], "RR@10")
+    with pytest.raises(KeyError, match=r"unknown detailed system 'mine' .*detail=\['mine'\]"):
+        found.details().top_documents("mine")

@@ -109,6 +109,12 @@ def test_crossed_thresholds_are_refused(settings: type[CragRule]) -> None:
         judge_list([0.5], CragThresholds(1.1, 0.3))
 
 
+@pytest.mark.parametrize(("upper", "lower"), [(7.0, 0.3), (0.7, -0.3), (math.inf, 0.3)])
+def test_thresholds_out_of_range_are_refused(upper: float, lower: float) -> None:
+    with pytest.raises(ConfigError, match=r"thresholds: (upper|lower) .* is outside \[0, 1\]"):
+        CragThresholds(upper, lower)
+
+
 def test_the_example_of_the_page() -> None:
     page = Path(__file__).parents[2] / "docs/reranking.md"
     code = page.read_text(encoding="utf-8").split("```python\n")[-1].split("```")[0]

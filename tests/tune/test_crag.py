@@ -64,7 +64,7 @@ def test_no_pair_of_thresholds_is_better(rows: list[tuple[int, bool]], credit: f
     found = threshold_utility(
         scores, truth, fit_thresholds(scores, truth, credit=credit), credit
     ).sum()
-    places = [-0.1, *(np.arange(9) / 8 + 1e-3), 1.1]
+    places = [-0.01, *(np.arange(9) / 8 + 1e-3), 1.01]
     every = [
         threshold_utility(scores, truth, CragThresholds(upper, lower), credit).sum()
         for lower, upper in itertools.combinations_with_replacement(places, 2)

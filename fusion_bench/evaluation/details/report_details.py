@@ -85,7 +85,8 @@ class CollectionDetails(relevant_ranks.PlainTable):
         """
         by_name = {top.system: top for top in self.top}
         if system not in by_name:
-            raise UnknownKeyError("detailed system", system, by_name)
+            remedy = f"detail it with compare(…, detail=[{system!r}]), or eval --detail"
+            raise UnknownKeyError("detailed system", system, by_name, remedy=remedy)
         return by_name[system]
 
     def to_dict(self) -> dict[str, Any]:
@@ -328,7 +329,7 @@ def estimate_difference(
         alpha: 1 − coverage.
     """
     estimate = estimate_mean(paired_difference(values, others), groups, alpha=alpha)
-    return estimate.clip(-1.0, 1.0) if is_bounded(measure) else estimate
+    return estimate.clip_difference(is_bounded=is_bounded(measure))
 
 
 @dataclass(frozen=True, eq=False)
