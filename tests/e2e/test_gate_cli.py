@@ -95,9 +95,9 @@ def test_a_table_through_a_pipe_is_as_wide_as_it_takes_or_as_it_is_told(
     header = " ".join(table[: table.index("─")].split())
     for heading in ("status", "difference", "max_drop", "detectable", "drop"):
         assert heading in header
-    assert "P(passes)" in wide[: wide.index("─")]
-    assert "P(passes)" not in header
-    assert "P(passes) at " in " ".join(table[table.index("Left out here") :].split())
+    assert "P(regressed)" in wide[: wide.index("─")]
+    assert "P(regressed)" not in header
+    assert "P(pass) at " in " ".join(table[table.index("Left out here") :].split())
     assert "\x1b" not in piped + wide + narrow
     narrow = ran(capsys, "eval", EXPERIMENT, "-v")[1]
     assert max(map(len, narrow.splitlines())) <= 80

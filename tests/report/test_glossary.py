@@ -27,7 +27,7 @@ Capture = pytest.CaptureFixture[str]
         ("Adjusted  P", "p"),
         ("significant", "p"),
         ("unjudged decide", "judge first"),
-        ("betting bound", "rare-loss bound"),
+        ("rare-loss bound", "unseen losses"),
     ],
 )
 def test_a_word_is_found_by_its_other_spellings(typed: str, name: str) -> None:

@@ -20,7 +20,6 @@ gate:
     RR@10: {max_drop: 0.01}
     P@1: {max_drop: 0.01}
   slices: [local]
-  small_changes: block
   lists: refuse
   guards: [{measure: RR@10, max_loss: 0.7, max_share: 0.1}]
   golden: [{query: q3, document: d3, top: 1}]
