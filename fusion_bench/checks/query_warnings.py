@@ -94,7 +94,7 @@ def describe_near_duplicates(record: NearDuplicates) -> str:
     if record.withholds:
         text += (
             " So many are linked that no 'ship' and no 'pass' is said before dataset.yaml "
-            "says 'groups: auto', 'groups: none', or names a file of groups."
+            "says 'groups: auto' or names a file of groups; with 'groups: none' nothing ships."
         )
         if not {"same text", "same lists"}.isdisjoint(record.links):
             text += (

@@ -84,7 +84,7 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         "list trials": _describe_list_repeats(report),
         "look": describe_look(report.look),
         "unseen losses": _describe_unseen(report),
-        "groups": CHOSEN_GROUPING.get(report.grouping, ""),
+        "groups": _describe_grouping(report),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
         "plateau": _describe_plateau(report),
@@ -110,6 +110,12 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         tone = TONES.get(thresholds.verdict, "plain")
         text = _describe_thresholds(thresholds, report)
         yield Finding(text, tone, "thresholds")
+
+
+def _describe_grouping(report: records.TuningReport) -> str:
+    """How groups were joined, where the dataset says so; empty = by default."""
+    unshipped = " So nothing ships: a held-out query may be a copy of a tuning query."
+    return CHOSEN_GROUPING.get(report.grouping, "") + unshipped * (report.grouping == "none")
 
 
 def _describe_unseen(report: records.TuningReport) -> str:

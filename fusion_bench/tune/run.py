@@ -134,7 +134,7 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
 
 def _describe_tuning(report: TuningReport) -> str:
     """The recommendation and the verdict; with what unjudged documents say where they decide."""
-    text = f"{report.system} as it was and as tuned on {report.dataset}. {report.advice.sentence} "
+    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.advice.sentence} "
     text += f"Verdict against the default: {name_verdict(report.verdict)}"
     if (look := report.look) is not None:
         number = "looks not counted" if look.number is None else f"look {look.number}"

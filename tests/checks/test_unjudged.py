@@ -223,7 +223,7 @@ def test_what_the_dataset_declares_decides_in_tune(
     is_decided = answer == "unjudged decide"
     assert run("tune", EXPERIMENT) == (3 if is_decided else 0)
     record = json.loads((root / "reports/mine/tuning/tuning.json").read_text())
-    assert record["verdict"] == ("unjudged decide" if is_decided else "ship")
+    assert record["verdict_against_default"] == ("unjudged decide" if is_decided else "ship")
     page = (root / "reports/mine/tuning/tuning.md").read_text()
     verdict = next(line for line in page.splitlines() if "queries of mine" in line)
     assert (f"of mine {CONDITION}: RR@10" in verdict) is bool(condition)

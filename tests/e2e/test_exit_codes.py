@@ -21,7 +21,7 @@ from fusion_bench.errors import DataCheckError, FusionBenchError
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.gate.comparison import decide_exit_code
 from fusion_bench.gate.verdict import CheckResult, CheckStatus, find_blocking
-from fusion_bench.report.tuning_records import TuningVerdict
+from fusion_bench.report.tuning_advice import Kind
 from fusion_bench.stats.comparison import Answer
 from tests.commands import leaf_commands, options_of
 from tests.gate import cases
@@ -77,7 +77,7 @@ def page_words(command: str) -> dict[str, str]:
 def test_the_page_has_each_status_verdict_and_answer() -> None:
     no_answer = DataCheckError("").facts["answer"]
     assert page_words("gate").keys() == {*get_args(CheckStatus)}
-    assert page_words("tune").keys() == {*get_args(TuningVerdict), no_answer}
+    assert page_words("tune").keys() == {*get_args(Kind), no_answer}
     answers = {no_answer} | {
         re.sub(r"^(better|worse), ", "", answer) for answer in get_args(Answer)
     }

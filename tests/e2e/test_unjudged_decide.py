@@ -88,8 +88,10 @@ def test_tune(root: Path, capsys: Capture) -> None:
     assert "out/tuned.yaml --next 50" in out
     assert ": judged documents\n" in out
     report = json.loads((root / "out/tuning.json").read_text())
-    assert report["verdict"] == "unjudged decide"
-    assert report["held_out"]["low"] > 0
+    assert report["verdict_against_default"] == "unjudged decide"
+    assert report["recommendation"]["kind"] == "judge first"
+    assert report["held_out"]["difference"] > 0
+    assert report["held_out"]["p"] <= 0.04
     unjudged = report["unjudged"]
     assert unjudged["high"] < 0
     assert unjudged["filled"] < 0
@@ -101,7 +103,7 @@ def test_tune(root: Path, capsys: Capture) -> None:
     assert report["data"]["bounds"]["the default"] == floor["fresh"]["bounds"]
     assert f"{floor['fresh']['mean']:.4f}…1.0000" in out
     tuned = yaml.safe_load((root / "out/tuned.yaml").read_text())["description"]
-    assert "unjudged decide" in tuned
+    assert "judge first" in tuned
     assert "documents only -0." in tuned
 
 
@@ -109,7 +111,7 @@ def test_tune_with_complete_judgments(root: Path) -> None:
     edit(root, project.DATASET, "name: mine", "name: mine\njudgments: complete")
     assert main(("tune", EXPERIMENT, "-v", "--out", "out")) == 0
     report = json.loads((root / "out/tuning.json").read_text())
-    assert (report["verdict"], report["unjudged"]) == ("ship", None)
+    assert (report["verdict_against_default"], report["unjudged"]) == ("ship", None)
     assert report["data"]["bounds"] == {}
     assert {row["bounds"] for row in report["floor"]} == {None}
 

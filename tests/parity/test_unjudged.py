@@ -129,14 +129,14 @@ def gate_splade(
 def test_tune_of_the_cut_judgments(cut: Path) -> None:
     assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 3
     report = json.loads((cut / "out/tuning.json").read_text())
-    assert report["verdict"] == "unjudged decide"
+    assert report["verdict_against_default"] == "unjudged decide"
     assert report["held_out"]["low"] > 0
     assert report["unjudged"]["high"] < 0
     assert report["unjudged"]["filled"] < 0
-    assert "unjudged decide" in (cut / "out/tuned.yaml").read_text()
+    assert "judge first" in (cut / "out/tuned.yaml").read_text()
 
 
 def test_tune_of_the_full_judgments(full: Path) -> None:
     assert main(("tune", EXPERIMENT, "--no-plots", "--out", "out")) == 0
     report = json.loads((full / "out/tuning.json").read_text())
-    assert report["verdict"] != "unjudged decide"
+    assert report["verdict_against_default"] != "unjudged decide"

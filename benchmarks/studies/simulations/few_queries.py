@@ -104,7 +104,7 @@ def _null(kind: str) -> Draw:
             return _make_skewed(rng, n)
         if kind in {"sparse", "deep"}:
             return _make(rng, n, kind)
-        return _true(kind)(rng, n) * rng.choice([-1.0, 1.0], n)
+        return np.asarray(_true(kind)(rng, n) * rng.choice([-1.0, 1.0], n))
 
     return draw
 
@@ -143,6 +143,6 @@ def _real_differences(kind: str) -> FloatArray:
     objective = build_objective(collection)
     sample = sample_uniformly(objective.parameters, TRIALS, seed=SEED)
     values = evaluate_in_batches(objective, [objective.default_params, *sample])
-    differences = values[1:] - values[0]
+    differences: FloatArray = values[1:] - values[0]
     differences[np.abs(differences) < 1e-9] = 0.0
     return differences
