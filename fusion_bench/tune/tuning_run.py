@@ -42,7 +42,7 @@ from fusion_bench.tune.looks import (
 )
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
-from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search
+from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search, settle_sampler
 from fusion_bench.tune.splits import QuerySplit, choose_split
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
@@ -250,7 +250,7 @@ class TuningRun:
         split, choice = choose_split(objective.runs, self.dataset.queries, self.tuning)
         held_out = held_out_queries(objective, split)
         plan = self.looks.find_plan(held_out, judgment_digests(objective.runs.qrels, held_out))
-        run = replace(self, tuning=self._settle_sampler())
+        run = replace(self, tuning=self._settle_sampler(split))
         if plan is None:
             tuning, split = fit_default_folds(objective.runs.groups, split, run.tuning)
             run = replace(run, tuning=tuning)
@@ -268,17 +268,20 @@ class TuningRun:
         report = run._evaluate(evaluation, outcome, choice, name, provenance)
         return report.model_copy(update={"lint": self._lint_systems(report)})
 
-    def _settle_sampler(self) -> TuneSettings:
-        """The settings; where they name no sampler, with that of the log that goes on.
+    def _settle_sampler(self, split: QuerySplit) -> TuneSettings:
+        """The settings; for ``auto``, with the log's sampler, or with what it stands for.
 
         Several machines can share Optuna's samplers only.
         """
-        if "sampler" in self.tuning.model_fields_set:
+        if self.tuning.sampler != "auto":
             return self.tuning
         log = self._log(LOG)
         earlier = None if log is None or not log.exists() else read_sampler(log)
         sampler = "tpe" if self.storage is not None else earlier
-        return self.tuning.model_copy(update={"sampler": sampler} if sampler else None)
+        if sampler is None:
+            search = self.tuning.search_settings(is_data_free=split.is_cross_fitted)
+            sampler = settle_sampler(search, self.objective.parameters).sampler
+        return self.tuning.model_copy(update={"sampler": sampler})
 
     def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:
         """Search on the tuning queries, by fold, by class, and for the front."""
