@@ -23,6 +23,7 @@ GONE: Final[Mapping[str, str]] = {
     ),
     "retrieve graph": "write the run of your graph search as a file, and name it under runs with "
     "the role graph",
+    "leaderboard": "in a clone of the repository, type python -m benchmarks.leaderboard",
     "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
     "part of that difference",
     "sampler: parzen": "leave the key out, or choose tpe",

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.leaderboard.results import adjust_for_choice
 from benchmarks.studies.simulations import (
     cr2,
     first_group,
@@ -28,7 +29,6 @@ from benchmarks.studies.simulations.page import (
 from benchmarks.studies.simulations.promise import Estimate, Promise, Side
 from benchmarks.studies.simulations.shrinkage import Design, score_trials, simulate_design
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.leaderboard.results import adjust_for_choice
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family
 from fusion_bench.stats.intervals import estimate_mean
