@@ -63,7 +63,7 @@ FOLDERS = {
 }
 #: Options whose folder needs what this project lacks; the tests of these commands try them.
 TRIED_ELSEWHERE = {
-    *((command, "--out") for command in ("dataset add", "leaderboard merge", "leaderboard run")),
+    *((command, "--out") for command in ("dataset add",)),
     *((command, "--out") for command in ("campaign open", "mcp")),
 }
 #: Options and arguments that name what a command reads, or keeps as its own and adds to.

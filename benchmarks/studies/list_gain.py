@@ -23,14 +23,14 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.collections import load_parity_run
+from benchmarks.leaderboard.evaluate import evaluate_row, load_material
+from benchmarks.leaderboard.records import SystemRow, TuningBudget
+from benchmarks.leaderboard.rows import BASELINE, CONVEX, MEASURE, list_fusions
 from benchmarks.studies.leaderboard.catalog import PARITY_DATA, ParityCollection
 from benchmarks.table import replace_between_marks
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.list_gain import SystemGain, describe_gain
-from fusion_bench.leaderboard.evaluate import evaluate_row, load_material
-from fusion_bench.leaderboard.records import SystemRow, TuningBudget
-from fusion_bench.leaderboard.rows import BASELINE, CONVEX, MEASURE, list_fusions
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "studies" / "list-gain.md"
 KEYWORD: Final = "bm25"

@@ -43,10 +43,7 @@ COLLECTIONS = {
 }
 V2: Mapping[str, Any] = {"method": "rrf_v2", "k": 60, "bonus": {1: 0.05, 3: 0.02}}
 #: Row of the table → the sampler's name.
-SAMPLERS: Mapping[str, str] = {
-    "`parzen` (default)": "parzen",
-    **{f"`{name}`": name for name in ("tpe", "cmaes", "qmc", "random")},
-}
+SAMPLERS: Mapping[str, str] = {f"`{name}`": name for name in ("tpe", "cmaes", "qmc", "random")}
 #: The row that the others are compared with.
 REFERENCE = "`tpe`"
 

@@ -8,7 +8,7 @@ from typing import Final
 #: The last version that had what :data:`GONE` lists.
 LAST_VERSION: Final = "0.1.0"
 _BY_TYPE: Final = "use by_query_type, by_intent or weights_by_type"
-#: Command, ``COMMAND --option`` or ``key:`` → what to use instead.
+#: Command, ``COMMAND --option``, ``key:`` or ``key: value`` → what to use instead.
 GONE: Final[Mapping[str, str]] = {
     "policies": f"{_BY_TYPE}, and compare the systems with eval",
     "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
@@ -23,8 +23,10 @@ GONE: Final[Mapping[str, str]] = {
     ),
     "retrieve graph": "write the run of your graph search as a file, and name it under runs with "
     "the role graph",
+    "leaderboard": "in a clone of the repository, type python -m benchmarks.leaderboard",
     "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
     "part of that difference",
+    "sampler: parzen": "leave the key out, or choose tpe",
     "simulation:": "delete it",
 }
 
@@ -35,5 +37,5 @@ def describe_gone(name: str) -> str:
     Args:
         name: An entry of :data:`GONE`.
     """
-    shown = f"'{name[:-1]}'" if name.endswith(":") else f"fusion-bench {name}"
+    shown = f"'{name.rstrip(':')}'" if ":" in name else f"fusion-bench {name}"
     return f"{shown} was removed after version {LAST_VERSION}: {GONE[name]}"

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
+from fusion_bench.config.gone import describe_gone
 from fusion_bench.config.models import (
     MOST_FOLDS,
     MOST_RANK,
@@ -92,8 +93,19 @@ class LookSettings(StrictModel):
 
 
 SamplerName: TypeAlias = Literal[
-    "parzen", "tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"
+    "auto", "tpe", "cmaes", "gp", "qmc", "random", "grid", "brute_force"
 ]
+#: A value of ``sampler`` in earlier versions.
+GONE_SAMPLER: Final = "parzen"
+
+
+def _refuse_gone_sampler(value: object) -> object:
+    """The value, unless it is a sampler of an earlier version."""
+    if value == GONE_SAMPLER:
+        raise ValueError(describe_gone(f"sampler: {GONE_SAMPLER}"))
+    return value
+
+
 SelectionRule: TypeAlias = Literal["shrinkage", "best", "one_standard_error"]
 #: The share of the queries that is held out by default.
 HALF = 0.5
@@ -145,9 +157,10 @@ class SearchSettings(StrictModel):
     Attributes:
         trials: How many parameter sets are tried, the default and the presets included.
         timeout: Stop starting trials after this many seconds; None = never.
-        sampler: Proposes them: ``parzen``, ``tpe`` and ``random`` take every space, ``cmaes``
-            numbers without conditions, ``gp`` (needs torch) and ``qmc`` spaces without
-            conditions; ``grid`` and ``brute_force`` go through all points.
+        sampler: Proposes them: ``tpe`` and ``random`` take every space, ``cmaes`` numbers without
+            conditions, ``gp`` (needs torch) and ``qmc`` spaces without conditions; ``grid`` and
+            ``brute_force`` go through all points. ``auto`` = ``random`` when cross-fitting, else
+            ``tpe`` up to 100 trials, and in a space with conditions; ``qmc`` beyond.
         batch: Trials that are asked for and evaluated together.
         points: Values that ``grid`` takes from a range without steps.
         seed: Makes a run exactly repeatable.
@@ -155,7 +168,7 @@ class SearchSettings(StrictModel):
 
     trials: Annotated[int, Field(ge=1, le=MOST_TRIALS)] = 300
     timeout: Annotated[float, Field(gt=0)] | None = None
-    sampler: SamplerName = "parzen"
+    sampler: Annotated[SamplerName, BeforeValidator(_refuse_gone_sampler)] = "auto"
     batch: Annotated[int, Field(ge=1, le=256)] = 16
     points: Annotated[int, Field(ge=2, le=MOST_TRIALS)] = 5
     seed: Annotated[int, Field(ge=0, lt=2**32)] = 7

@@ -336,7 +336,7 @@ def build_page(
     verdict, *findings = tuning_findings(report)
     gains, *tables = tuning_tables(report)
     results = Section(
-        summary=f"{report.dataset}: {report.measure}; {len(report.trials):,} trials; "
+        summary=f"{report.dataset}: {report.measure}; {_count_trials(report)}; "
         f"split: {report.split}",
         findings=tuple(findings),
         parts=(gains, *figures[:1], *tables, *figures[1:]),
@@ -352,8 +352,7 @@ def build_page(
     provenance = Section(
         "Provenance",
         summary=f"{report.provenance.origin}; {report.dataset}, {report.split}; "
-        f"data {report.fingerprint[:12]}; "
-        f"{len(report.trials):,} trials",
+        f"data {report.fingerprint[:12]}; {_count_trials(report)}",
         facts=_facts(report),
     )
     title = f"{report.name}: tuning {report.system} on {report.dataset}"
@@ -370,6 +369,12 @@ def build_page(
     return Page(
         *(title, sections, verdict, provenance), answer=_tuning_in_words(report), advice=(advice,)
     )
+
+
+def _count_trials(report: records.TuningReport) -> str:
+    """``300 trials of qmc``; records of before name no sampler."""
+    sampler = report.settings.get("sampler")
+    return f"{len(report.trials):,} trials{f' of {sampler}' if sampler else ''}"
 
 
 def _facts(report: records.TuningReport) -> dict[str, str]:

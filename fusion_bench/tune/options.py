@@ -20,7 +20,7 @@ class TuneOptions(CheckOptions, PictureOptions):
         system: Tune this system.
         trials: How many parameter sets to try.
         timeout: Stop starting trials after this many seconds.
-        sampler: parzen, tpe, cmaes, gp, qmc, random, grid or brute_force.
+        sampler: auto, tpe, cmaes, gp, qmc, random, grid or brute_force.
         seed: Seed of the search and the tests.
         folds: Folds of the nested cross-validation; 0 = none.
         engine: Search only what this search engine can express, such as elasticsearch.

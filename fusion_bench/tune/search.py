@@ -36,13 +36,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_
 
 import numpy as np
 
+from fusion_bench.config.gone import describe_gone
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, DataError, MissingExtraError
-from fusion_bench.experiment.settings import SamplerName, SearchSettings
+from fusion_bench.experiment.settings import GONE_SAMPLER, SamplerName, SearchSettings
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.tune.objective import TuningObjective, params_key
-from fusion_bench.tune.parzen import ParzenProposer
 from fusion_bench.util.digests import add_line_digest, strip_line_digest
 from fusion_bench.util.files import append_whole, make_output_folder, read_regular
 
@@ -95,6 +95,11 @@ def refuse_other_search(line: str, path: Path, identity: Fingerprint) -> None:
     head = _parse_json(text, f"{path}:1")
     try:
         earlier = Fingerprint(head["parts"], head["rows"])
+        if earlier.parts.get("sampler") == json.dumps(GONE_SAMPLER):
+            raise ConfigError(
+                f"{path}: {describe_gone(f'sampler: {GONE_SAMPLER}')}: this log cannot be resumed: "
+                "choose another --out, or move the file away"
+            )
         changes = earlier != identity and identity.summarize_changes(earlier)
     except (KeyError, TypeError, AttributeError):
         _refuse_line(f"{path}:1", "move the file away")
@@ -491,18 +496,27 @@ class OptunaProposer:
                     self._study.tell(trial, value)
 
 
-def make_proposer(
-    parameters: Sequence[Parameter], settings: SearchSettings
-) -> OptunaProposer | ParzenProposer:
+def make_proposer(parameters: Sequence[Parameter], settings: SearchSettings) -> OptunaProposer:
     """What proposes the trials of a search.
 
     Raises:
         FusionBenchError: The sampler cannot search this space, or needs a package.
     """
-    if settings.sampler == "parzen":
-        return ParzenProposer(parameters, settings.seed)
     check_sampler(parameters, settings.sampler)
     return OptunaProposer(parameters, optuna_sampler(settings.sampler, settings.seed))
+
+
+#: Up to so many trials ``auto`` follows the values; beyond, it fills the space evenly.
+MOST_FOLLOWED: Final = 100
+
+
+def settle_sampler(settings: SearchSettings, parameters: Sequence[Parameter]) -> SearchSettings:
+    """The settings with the sampler that ``auto`` stands for on this space."""
+    if settings.sampler != "auto":
+        return settings
+    is_fixed = not any(parameter.when for parameter in parameters)
+    sampler = "qmc" if settings.trials > MOST_FOLLOWED and is_fixed else "tpe"
+    return settings.model_copy(update={"sampler": sampler})
 
 
 #: Settings that may differ when a search is resumed: they decide when it ends.
@@ -561,6 +575,7 @@ def run_search(
             or the log belongs to another search.
     """
     part = select_queries(objective, keep)
+    settings = settle_sampler(settings, part.parameters)
     record = open_trial_log(log, part, settings)
     interrupted = False
     try:

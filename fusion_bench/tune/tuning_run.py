@@ -33,7 +33,7 @@ from fusion_bench.tune.held_out_report import HeldOutReport, SearchOutcome
 from fusion_bench.tune.looks import UNCOUNTED, LookCounter, open_held_out_look
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
-from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search
+from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search, settle_sampler
 from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
@@ -215,16 +215,19 @@ class TuningRun:
         return report.model_copy(update={"lint": self._lint_systems(report)})
 
     def _settle_sampler(self) -> TuneSettings:
-        """The settings; where they name no sampler, with that of the log that goes on.
+        """The settings; for ``auto``, with the log's sampler, or with what it stands for.
 
         Several machines can share Optuna's samplers only.
         """
-        if "sampler" in self.tuning.model_fields_set:
+        if self.tuning.sampler != "auto":
             return self.tuning
         log = self._log(LOG)
         earlier = None if log is None or not log.exists() else read_sampler(log)
         sampler = "tpe" if self.storage is not None else earlier
-        return self.tuning.model_copy(update={"sampler": sampler} if sampler else None)
+        if sampler is None:
+            search = self.tuning.search_settings()
+            sampler = settle_sampler(search, self.objective.parameters).sampler
+        return self.tuning.model_copy(update={"sampler": sampler})
 
     def _search_all(self, evaluation: HeldOutEvaluation, name: str) -> SearchOutcome:
         """Search on the tuning queries, by fold, by class, and for the front."""

@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.leaderboard.results import adjust_for_choice
 from benchmarks.studies.simulations import (
     cr2,
     first_group,
@@ -27,8 +28,8 @@ from benchmarks.studies.simulations.page import (
 )
 from benchmarks.studies.simulations.promise import Estimate, Promise, Side
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.leaderboard.cross_fitting import CrossFit, cross_fit
-from fusion_bench.leaderboard.results import adjust_for_choice
+from benchmarks.leaderboard.cross_fitting import CrossFit, cross_fit
+from benchmarks.leaderboard.results import adjust_for_choice
 from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.comparison_family import ComparedValues, compare_family
 from fusion_bench.stats.intervals import estimate_mean

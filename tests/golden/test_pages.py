@@ -60,7 +60,6 @@ CALLS = {
 #: Commands that need a network, a model, a person, a minute or many queries (those of a campaign
 #: are read in tests/campaign); two print a schema or meanings.
 WITHOUT_PAGE = {
-    *("leaderboard merge", "leaderboard run", "leaderboard verify"),
     *(
         "dataset add",
         "glossary",

@@ -149,7 +149,7 @@ def test_what_is_remembered_of_a_kind_holds_for_all_of_it() -> None:
     assert found == {True, False}
 
 
-@pytest.mark.parametrize("sampler", ["parzen", "tpe", "grid"])
+@pytest.mark.parametrize("sampler", ["auto", "tpe", "grid"])
 def test_every_trial_but_the_default_comes_in_one_form(sampler: str) -> None:
     default = system({"method": "rrf", "weights": {"good": 1.5, "bad": 1.5}})
     one = problem(default, {**WEIGHTS, "fusion.k": {"low": 1, "high": 9}}, runs=RUNS)

@@ -12,8 +12,10 @@ import optuna
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.config.gone import describe_gone
 from fusion_bench.tune import tuning_run
 from fusion_bench.tune.search import SearchResult, run_search
+from fusion_bench.util.digests import add_line_digest, strip_line_digest
 from tests import tiny
 from tests.child_processes import running_child
 from tests.shipped_schemas import check_record
@@ -78,12 +80,42 @@ def test_a_log_goes_on_with_the_sampler_that_wrote_it(
     second = json.loads(capsys.readouterr().out)
     assert second["settings"]["sampler"] == "tpe"
     assert second["trials"][:6] == first["trials"]
-    assert tune(root, "--sampler", "parzen") == 2
+    assert tune(root, "--sampler", "random") == 2
     assert "sampler" in capsys.readouterr().err
     shutil.rmtree(root / "out")
     assert tune(root, "--json") == 0
     report = json.loads(capsys.readouterr().out)
-    assert (report["settings"]["sampler"], report["settings"]["seed"]) == ("parzen", 7)
+    assert (report["settings"]["sampler"], report["settings"]["seed"]) == ("tpe", 7)
+
+
+def test_auto_goes_on_with_its_log_and_fills_the_space_beyond_100_trials(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samplers = []
+    for trials in ("100", "101"):
+        assert tune(root, "--json", "--trials", trials) == 0
+        samplers.append(json.loads(capsys.readouterr().out)["settings"]["sampler"])
+    shutil.rmtree(root / "out")
+    assert tune(root, "--json", "--trials", "101") == 0
+    samplers.append(json.loads(capsys.readouterr().out)["settings"]["sampler"])
+    assert samplers == ["tpe", "tpe", "qmc"]
+    head = json.loads((root / "out/trials.jsonl").read_text().partition("\n")[0])
+    assert head["parts"]["sampler"] == '"qmc"'
+
+
+def test_the_sampler_that_is_gone_is_named(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert tune(root, "--sampler", "parzen") == 2
+    gone = describe_gone("sampler: parzen")
+    assert f"tune.sampler: {gone}" in capsys.readouterr().err
+    assert tune(root) == 0
+    log = root / "out/trials.jsonl"
+    text = strip_line_digest(log.read_text().partition("\n")[0], "")
+    assert text is not None
+    line = add_line_digest(text.replace('\\"tpe\\"', '\\"parzen\\"'), "")
+    log.write_text(f"{line}\n", encoding="utf-8")
+    capsys.readouterr()
+    assert tune(root) == 2
+    assert f"out/trials.jsonl: {gone}: this log cannot be resumed" in capsys.readouterr().err
 
 
 def test_options_come_over_what_the_file_says(

@@ -2,7 +2,8 @@
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.studies.leaderboard [OPTIONS]
 
-Options are those of ``fusion-bench leaderboard``. With ``--docs`` the pages go to docs/ as well.
+Options are those of ``python -m benchmarks.leaderboard``. With ``--docs`` the pages go to docs/ as
+well.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from benchmarks.leaderboard.page import PAGE, TABLES
+from benchmarks.leaderboard.records import FILE, Leaderboard, read_leaderboard
 from benchmarks.studies.choice_rules.results import read_results
 from benchmarks.studies.choice_rules.run import NULL, OURS, UNSEEN
 from benchmarks.studies.choice_rules.table import CAPTION, tally
 from benchmarks.studies.leaderboard.catalog import find_collections
 from benchmarks.studies.leaderboard.methods import ROOT
-from fusion_bench.leaderboard.page import PAGE, TABLES
-from fusion_bench.leaderboard.records import FILE, Leaderboard, read_leaderboard
 from fusion_bench.util.files import write_atomic
 
 FOLDER = ROOT / "reports" / "leaderboard"
@@ -41,6 +42,19 @@ collections take about 8 CPU minutes, and the pages 2 more.
 [Every row of every collection](leaderboard.csv) as CSV: mean nDCG@10, its standard error by query,
 Judged@10.
 """
+#: How a reader makes such a page.
+RUN = """\
+## Run it on your collections
+
+In a clone of this repository, with two lists or more in each dataset:
+
+```sh
+python -m benchmarks.leaderboard datasets/mine datasets/other --out reports/leaderboard
+```
+
+`--methods core` compares a dozen methods, `--jobs 2` uses two processes, and `--alike mine,other`
+counts collections that resemble each other as one effect. Type the same command again to continue
+a run that was stopped."""
 #: The means of all rows, among the studies.
 DOWNLOAD = "leaderboard.csv"
 PRIMARY, JUDGED = "nDCG@10", "Judged@10"
@@ -50,7 +64,7 @@ def main(arguments: Sequence[str]) -> int:
     """Run the command on every collection, and copy what it wrote; its exit code."""
     options = [each for each in arguments if each != "--docs"]
     paths = [str(path) for _, path in find_collections(FOLDER / "data")]
-    command = [sys.executable, "-m", "fusion_bench", "leaderboard", *paths]
+    command = [sys.executable, "-m", "benchmarks.leaderboard", *paths]
     command += ["--alike", ALIKE, "--out", str(FOLDER), *options]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own module
     if code == 0 and "--docs" in arguments:
@@ -68,9 +82,10 @@ def copy_pages(source: Path, docs: Path) -> None:
         f"## {pictures}",
         "## Whose choice may be trusted?",
         f"![{CAPTION}](studies/choice-rules.png)",
-        f"## Collections{collections}",
+        f"## Collections{collections.rstrip()}",
+        RUN,
     )
-    write_atomic(docs / PAGE, "\n\n".join(blocks).encode())
+    write_atomic(docs / PAGE, ("\n\n".join(blocks) + "\n").encode())
     tables = (source / TABLES).read_text(encoding="utf-8")
     write_atomic(docs / "studies" / TABLES, f"{tables}\n{COST}".encode())
     board = read_leaderboard(source / FILE)

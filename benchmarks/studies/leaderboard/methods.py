@@ -12,8 +12,7 @@ from pathlib import Path
 
 import yaml
 
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.leaderboard.rows import (
+from benchmarks.leaderboard.rows import (
     BASELINE,
     Lists,
     blend_systems,
@@ -21,6 +20,7 @@ from fusion_bench.leaderboard.rows import (
     fusion_systems,
     source_systems,
 )
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.util.files import write_atomic
 
 ROOT = Path(__file__).parents[3]

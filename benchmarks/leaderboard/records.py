@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -219,7 +218,7 @@ def read_leaderboard(path: Path) -> Leaderboard:
         DataError: No leaderboard of this format, or a cell whose digest is not that of its content.
     """
     leaderboard = read_stored(
-        path, Leaderboard, what="leaderboard", remedy="run fusion-bench leaderboard again"
+        path, Leaderboard, what="leaderboard", remedy="run python -m benchmarks.leaderboard again"
     )
     for each in leaderboard.collections:
         for cell in each.cells:
@@ -229,49 +228,3 @@ def read_leaderboard(path: Path) -> Leaderboard:
                     "cell, which was changed after it was computed"
                 )
     return leaderboard
-
-
-def merge(paths: Sequence[Path]) -> Leaderboard:
-    """Join leaderboards; a cell that several have must be equal.
-
-    Args:
-        paths: Of at least two ``leaderboard.json``.
-
-    Raises:
-        DataError: There is one alone, one cannot be read, they are of different versions, or a
-            cell differs.
-    """
-    if len(paths) < 2:
-        raise DataError(f"{paths[0]}: one leaderboard alone cannot be joined: name two or more")
-    known: dict[str, StoredCollection] = {}
-    boards = [read_leaderboard(path) for path in paths]
-    first = boards[0]
-    clusters: dict[str, str] = {}
-    for path, each in zip(paths, boards, strict=True):
-        if (each.version, each.engine) != (first.version, first.engine):
-            raise DataError(
-                f"{path}: made by version {each.version} (numbers of engine {each.engine}), and "
-                f"{paths[0]} by {first.version} ({first.engine}): run one of them again"
-            )
-        clusters |= each.clusters
-        for collection in each.collections:
-            name = collection.head.name
-            rest = known.get(name)
-            known[name] = collection if rest is None else _join(path, rest, collection)
-    ordered = tuple(known[name] for name in sorted(known))
-    return first.model_copy(update={"collections": ordered, "clusters": clusters})
-
-
-def _join(path: Path, first: StoredCollection, second: StoredCollection) -> StoredCollection:
-    name = first.head.name
-    if first.head.fingerprint != second.head.fingerprint:
-        raise DataError(f"{path}: {name}: the name of another collection: its data differ")
-    cells = {cell.row.name: cell for cell in first.cells}
-    for cell in second.cells:
-        stored = cells.setdefault(cell.row.name, cell)
-        if stored.digest != cell.digest:
-            raise DataError(f"{path}: {name}: {cell.row.name}: differs from the same cell before")
-    rows = dict.fromkeys([*(cell.row.name for cell in first.cells), *cells])
-    listed = {row.name: row for row in (*second.head.rows, *first.head.rows)}
-    head = first.head.model_copy(update={"rows": tuple(listed.values())})
-    return StoredCollection(head=head, cells=tuple(cells[row] for row in rows))

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from benchmarks.leaderboard.answers import QUESTIONS, QuestionAnswer, Results, format_difference
+from benchmarks.leaderboard.evaluate import LIST_DEPTH
+from benchmarks.leaderboard.records import FILE, Leaderboard, encode_record
+from benchmarks.leaderboard.results import list_results
+from benchmarks.leaderboard.rows import BASELINE, MEASURE
 from fusion_bench.errors import DataError
-from fusion_bench.leaderboard.answers import QUESTIONS, QuestionAnswer, Results, format_difference
-from fusion_bench.leaderboard.evaluate import LIST_DEPTH
-from fusion_bench.leaderboard.records import FILE, Leaderboard, encode_record
-from fusion_bench.leaderboard.results import CollectionResults, list_results
-from fusion_bench.leaderboard.rows import BASELINE, MEASURE
 from fusion_bench.report.plots._base import BLUE, GRAY, open_drawing, plot_text, render_png
 from fusion_bench.stats.comparison import BETTER, WORSE
 from fusion_bench.util.formatting import pluralize
@@ -21,7 +21,7 @@ from fusion_bench.util.formatting import pluralize
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from fusion_bench.leaderboard.answers import Bar
+    from benchmarks.leaderboard.answers import Bar
 
 PAGE, TABLES = "leaderboard.md", "leaderboard-tables.md"
 TITLES: Final = {

@@ -19,28 +19,13 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from fusion_bench._version import ENGINE, __version__
-from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
-from fusion_bench.config.parameters import Params
-from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.errors import ConfigError, DataError, FusionBenchError
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.settings import ParameterRange
-from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import load_dataset
-from fusion_bench.io.dataset_config import DatasetSpec, read_spec
-from fusion_bench.io.fingerprints import Fingerprint
-from fusion_bench.leaderboard.cross_fitting import CrossFit, cross_fit
-from fusion_bench.leaderboard.records import (
+from benchmarks.leaderboard.cross_fitting import CrossFit, cross_fit
+from benchmarks.leaderboard.records import (
     FORMAT_VERSION,
     HEAD,
     TUNED,
     Cell,
     CollectionHead,
-    Leaderboard,
     ListFacts,
     SystemRow,
     TuningBudget,
@@ -48,7 +33,7 @@ from fusion_bench.leaderboard.records import (
     read_cell,
     write_record,
 )
-from fusion_bench.leaderboard.rows import (
+from benchmarks.leaderboard.rows import (
     BASELINE,
     CONVEX,
     MEASURE,
@@ -58,6 +43,20 @@ from fusion_bench.leaderboard.rows import (
     list_rows,
     tuned_name,
 )
+from fusion_bench._version import ENGINE, __version__
+from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
+from fusion_bench.config.parameters import Params
+from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.errors import ConfigError, FusionBenchError
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.settings import ParameterRange
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset_config import DatasetSpec, read_spec
+from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.measures import compute_measures, parse_measure
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.ranking.system_ranking import rank_candidates
@@ -79,10 +78,6 @@ FILLED: Final = f"{MEASURE.name}, filled"
 JUDGED: Final = parse_measure("Judged@10")
 #: Random orders that the floor is the mean of.
 ORDERS: Final = 20
-#: Values of a cell that is computed again are different where they differ by more.
-TOLERANCE: Final = 1e-12
-#: Cells that are computed again.
-VERIFIED: Final = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,50 +265,6 @@ def _finish_row(
     cell = evaluate_row(material, row, budget)
     write_record(path, cell)
     return cell, True
-
-
-def verify(leaderboard: Leaderboard, dataset: Path, *, seed: int = 0) -> dict[str, float]:
-    """Compute random cells of a collection again.
-
-    Args:
-        leaderboard: As :func:`read_leaderboard` returns it.
-        dataset: The ``dataset.yaml`` of one of its collections.
-        seed: Of the choice of :data:`VERIFIED` cells.
-
-    Returns:
-        Row → the greatest difference between a stored value and the same computed here; 1 where
-        the values are not of the same measures or queries.
-
-    Raises:
-        DataError: No collection has the data of the dataset, or that has no values.
-    """
-    material = load_material(dataset)
-    found = next(
-        (c for c in leaderboard.collections if c.head.fingerprint == material.fingerprint), None
-    )
-    if found is None:
-        names = ", ".join(each.head.name for each in leaderboard.collections)
-        raise DataError(f"{dataset}: its data are those of no collection here (known: {names})")
-    cells = [cell for cell in found.cells if cell.values]
-    if not cells:
-        raise DataError(f"{dataset}: its collection has no cell with values to compute again")
-    count = min(VERIFIED, len(cells))
-    chosen = np.random.default_rng(seed).choice(len(cells), count, replace=False)
-    return {
-        cells[number].row.name: _greatest_difference(
-            cells[number], evaluate_row(material, cells[number].row, found.head.budget)
-        )
-        for number in sorted(chosen)
-    }
-
-
-def _greatest_difference(stored: Cell, again: Cell) -> float:
-    if stored.values.keys() != again.values.keys():
-        return 1.0
-    pairs = ((np.array(stored.values[key]), np.array(again.values[key])) for key in stored.values)
-    return max(
-        float(np.abs(a - b).max(initial=0.0)) if a.shape == b.shape else 1.0 for a, b in pairs
-    )
 
 
 def _build_system(row: SystemRow) -> System:

@@ -15,13 +15,13 @@ from typing import Final
 import numpy as np
 from scipy.stats import rankdata
 
+from benchmarks.leaderboard import records
+from benchmarks.leaderboard.evaluate import FILLED, JUDGED, JUDGED_ONLY, fingerprint_row
+from benchmarks.leaderboard.rows import BASELINE, MEASURE
 from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import NOISE, FloatArray, IntArray
 from fusion_bench.evaluation.compared_reports import veto_answer
-from fusion_bench.leaderboard import records
-from fusion_bench.leaderboard.evaluate import FILLED, JUDGED, JUDGED_ONLY, fingerprint_row
-from fusion_bench.leaderboard.rows import BASELINE, MEASURE
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Comparison
 from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Final, Literal, TypeAlias
 
+from benchmarks.leaderboard.records import SystemRow
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
@@ -19,7 +20,6 @@ from fusion_bench.errors import FusionBenchError, MissingExtraError
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.leaderboard.records import SystemRow
 from fusion_bench.measures import parse_measure
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import Trainable, fusions

@@ -10,19 +10,15 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.studies.leaderboard.methods import ATTACK, EXPERIMENT, write_experiment
-from fusion_bench.experiment.dialect import dialects
-from fusion_bench.experiment.experiment import Experiment, read_experiment
-from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.leaderboard import evaluate as evaluate_module
-from fusion_bench.leaderboard.evaluate import (
+from benchmarks.leaderboard import evaluate as evaluate_module
+from benchmarks.leaderboard.evaluate import (
     evaluate_row,
     fingerprint_row,
     load_material,
     run_collections,
 )
-from fusion_bench.leaderboard.page import PAGE, TABLES, picture_name, render_pages
-from fusion_bench.leaderboard.records import (
+from benchmarks.leaderboard.page import PAGE, TABLES, picture_name, render_pages
+from benchmarks.leaderboard.records import (
     HEAD,
     Cell,
     SystemRow,
@@ -32,8 +28,8 @@ from fusion_bench.leaderboard.records import (
     read_head,
     write_record,
 )
-from fusion_bench.leaderboard.results import COMPARED, collect_cells, list_results
-from fusion_bench.leaderboard.rows import (
+from benchmarks.leaderboard.results import COMPARED, collect_cells, list_results
+from benchmarks.leaderboard.rows import (
     CHOSEN_CONSTANT,
     CHOSEN_SOURCE,
     CORE,
@@ -43,6 +39,10 @@ from fusion_bench.leaderboard.rows import (
     list_fusions,
     list_rows,
 )
+from benchmarks.studies.leaderboard.methods import ATTACK, EXPERIMENT, write_experiment
+from fusion_bench.experiment.dialect import dialects
+from fusion_bench.experiment.experiment import Experiment, read_experiment
+from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
 from tests.tiny import DATASET, make

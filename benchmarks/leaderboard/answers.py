@@ -8,9 +8,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from fusion_bench.experiment.dialect import dialects
-from fusion_bench.leaderboard.results import CollectionResults, adjust_for_choice
-from fusion_bench.leaderboard.rows import (
+from benchmarks.leaderboard.results import CollectionResults, adjust_for_choice
+from benchmarks.leaderboard.rows import (
     ALL_LISTS,
     BASELINE,
     CHOSEN_CONSTANT,
@@ -28,6 +27,7 @@ from fusion_bench.leaderboard.rows import (
     reranked_name,
     tuned_name,
 )
+from fusion_bench.experiment.dialect import dialects
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.stats.comparison_family import FusionVerdict, compare_family, decide_fusion
 from fusion_bench.stats.intervals import clopper_pearson

@@ -7,16 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.data.ordering import FloatArray
-from fusion_bench.leaderboard.answers import (
+from benchmarks.leaderboard.answers import (
     answer_constant,
     answer_convex,
     answer_fusion,
     answer_reranker,
     pool,
 )
-from fusion_bench.leaderboard.page import PAGE, merge_equal, render_pages
-from fusion_bench.leaderboard.records import (
+from benchmarks.leaderboard.page import PAGE, merge_equal, render_pages
+from benchmarks.leaderboard.records import (
     Cell,
     CollectionHead,
     Leaderboard,
@@ -25,8 +24,8 @@ from fusion_bench.leaderboard.records import (
     SystemRow,
     TuningBudget,
 )
-from fusion_bench.leaderboard.results import CollectionResults
-from fusion_bench.leaderboard.rows import (
+from benchmarks.leaderboard.results import CollectionResults
+from benchmarks.leaderboard.rows import (
     CHOSEN_CONSTANT,
     CONSTANTS,
     DEFAULT_CONSTANT,
@@ -35,6 +34,7 @@ from fusion_bench.leaderboard.rows import (
     k_name,
     reranked_name,
 )
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.comparison import Comparison
 
 QUERIES = 60
