@@ -192,7 +192,6 @@ TESTED_ELSEWHERE = {
     "studies.mutants",
     "studies.prediction_powered_table",
     "studies.printed_blocks",
-    "studies.repeats_table",
 }
 
 

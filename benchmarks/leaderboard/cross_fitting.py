@@ -17,9 +17,9 @@ from typing import Final
 
 import numpy as np
 
+from benchmarks.leaderboard.flips import draw_flips, hash_group_ids
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.tune.trial_selection import PRIOR_WEIGHT, shrinkage_factor
 
 #: Random flips, beside the data themselves.

@@ -69,7 +69,7 @@ def _statistic(row: Comparison) -> float:
 
 def _adjust(row: Comparison, maxima: FloatArray, critical: float) -> Comparison:
     share = float((maxima >= abs(_statistic(row)) - STORED).mean())
-    p = max(share, row.p_adjusted or 0.0)
+    p = max(share, row.p)
     critical = max(critical, row.critical_value)
     width = critical * row.standard_error
     low, high = max(row.difference - width, -1.0), min(row.difference + width, 1.0)
@@ -77,7 +77,7 @@ def _adjust(row: Comparison, maxima: FloatArray, critical: float) -> Comparison:
     update = {
         "low": low,
         "high": high,
-        "p_adjusted": p,
+        "p": p,
         "critical_value": critical,
         "answer": _weaken(row.answer, is_shown=p <= ALPHA, is_within=is_within),
     }

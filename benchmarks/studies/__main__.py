@@ -84,7 +84,6 @@ PARTS = (
     Part(
         "repeats",
         "docs/studies/trials.md",
-        "benchmarks.studies.repeats_table",
         mark="trials: coverage",
     ),
     Part("samplers", "docs/tuning.md", "benchmarks.studies.samplers", mark="samplers"),

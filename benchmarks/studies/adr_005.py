@@ -84,7 +84,7 @@ def list_cells(row: ComparisonResult) -> tuple[str, ...]:
     return (
         f"{row.difference:+.4f}",
         "–" if detectable is None else f"[{row.low:+.4f}, {row.high:+.4f}]",
-        f"{row.p_adjusted:.2g}",
+        f"{row.p:.2g}",
         "" if detectable is None else f"{detectable:.4f}",
         format_answer(row.answer, MIN_GAIN),
     )

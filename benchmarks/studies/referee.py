@@ -102,7 +102,7 @@ def _format_comparison(collection: Collection, name: str) -> list[str]:
         return [""] * 4
     interval = format_interval(result.low, result.high, signed=True).replace("0.", ".")
     difference = f"{_format(result.difference, signed=True)} {interval}"
-    p = format_p_value(result.p_adjusted, alpha=0.05)
+    p = format_p_value(result.p, alpha=0.05)
     detectable = _format(result.min_detectable_difference)
     return [difference.replace("-", "−"), p, str(result.answer), detectable]
 

@@ -15,7 +15,8 @@ import numpy as np
 
 from fusion_bench.campaign.decision import SCREENING_P, phase_share
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.stats.comparison import MIN_CHANGED, MIN_GROUPS, NOISE
+from fusion_bench.stats.comparison import NOISE
+from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
 from fusion_bench.stats.intervals import (
     bell_mccaffrey_freedom,
     cr2_standard_error,
@@ -221,7 +222,7 @@ class Phase:
         shares = rule.shares(phase, asks_before + 1 + np.arange(len(self.order)))
         ships = (tests.p <= shares) & (tests.mean >= rule.min_gain)
         if rule.guards:
-            ships &= (tests.changed >= MIN_CHANGED) & (tests.groups >= MIN_GROUPS)
+            ships &= (tests.changed >= MIN_CHANGED) & (tests.groups >= MIN_UNITS)
         rows = np.flatnonzero(ships)
         if rule.screens and len(rows):
             tuning = world.tuning.compare(self.order[rows], self.baseline)

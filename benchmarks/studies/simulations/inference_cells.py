@@ -8,9 +8,10 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from benchmarks.studies.simulations.joint_coverage import KINDS, draw_errors
 from fusion_bench.data.ordering import FloatArray
 
+#: Errors of docs/studies/statistics.md, and their correlation between systems.
+KINDS: Final = {"normal, correlation .1": 0.1, "normal, correlation .5": 0.5, "sparse": 0.5}
 #: In the order of their weight for the decision.
 SIZES: Final = (60, 200, 26, 1_000, 20, 12)
 SYSTEMS: Final = (1, 5, 12, 30)
@@ -72,6 +73,17 @@ def _normals(rng: np.random.Generator, runs: int, rows: int, units: int) -> Floa
     """Standard normal, correlation .5 between rows."""
     shared, alone = rng.standard_normal((runs, 1, units)), rng.standard_normal((runs, rows, units))
     return np.asarray((shared + alone) * np.sqrt(0.5))
+
+
+def draw_errors(rng: np.random.Generator, kind: str, systems: int, queries: int) -> FloatArray:
+    """(systems, queries): correlated errors of standard deviation 1."""
+    size, correlation = (systems, queries), KINDS[kind]
+    if kind != "sparse":
+        shared, alone = rng.standard_normal(queries), rng.standard_normal(size)
+        return np.asarray(np.sqrt(correlation) * shared + np.sqrt(1 - correlation) * alone)
+    is_shared = rng.random(size) < correlation
+    values = np.where(is_shared, rng.laplace(size=queries), rng.laplace(size=size))
+    return np.asarray(values * (rng.random(size) < 0.4) / np.sqrt(0.8))
 
 
 def draw_page(kind: str, rows: int, units: int) -> Callable[[np.random.Generator, int], Sample]:

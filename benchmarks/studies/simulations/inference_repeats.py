@@ -4,7 +4,7 @@ Repeats: normal differences of standard deviation .21 over queries, .15 from rep
 query, and an effect of a repeat on all queries of 0, .02 or .05; 1, 5 or 12 systems of 2, 3 or 6
 repeats against a fixed list, or against a baseline with as many.
 
-Best group: the cells of ``first_group``, systems that gain on a tenth of the queries, and real
+Best group: normal values, systems that gain on a tenth of the queries, and real
 collections.
 """
 
@@ -20,12 +20,10 @@ from typing import Final
 import numpy as np
 
 from benchmarks.studies.choice_rules.grid import DEFAULT, SETTINGS
-from benchmarks.studies.simulations.first_group import KINDS, draw_values, true_means
 from benchmarks.studies.simulations.inference_cells import Sample, draw_gains, draw_world
 from benchmarks.studies.simulations.inference_trial import (
     ALPHA,
     BATCH,
-    FLIPS,
     MANY,
     MOST,
     Decisions,
@@ -34,14 +32,15 @@ from benchmarks.studies.simulations.inference_trial import (
     count,
     draw_t,
     find_critical,
-    flip_critical,
 )
 from benchmarks.studies.simulations.inference_worlds import FAR, MEASURES, NAMES, NEAR, load_world
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.repeat_variance import FEW_REPEATS, LIMIT_LEVEL
 from fusion_bench.util.special_functions import special
 
 QUERY_SD, RESIDUAL_SD = 0.15 * 2**0.5, 0.15
+#: Standard deviations of a system's values, and of a difference of two; kinds of true means.
+SD, SPREAD = 0.3, 0.2
+KINDS: Final = ("equal", "ladder", "apart")
 
 
 @dataclass(frozen=True)
@@ -114,46 +113,15 @@ def decide_new(
     return Decisions(low, high, (low > 0).astype(float) - (high < 0))
 
 
-def decide_today(
-    cell: RepeatCell, moments: Moments, critical: FloatArray, spreads: list[Spread]
-) -> Decisions:
-    """The rule of ``stats.repeat_variance`` and ``stats.max_t``."""
-    repeats, units = cell.repeats, cell.units
-    variance, squares = moments.error**2, moments.error**4 / (units - 1)
-    for each in spreads:
-        if cell.is_fixed and repeats <= FEW_REPEATS:
-            quantile = 2 * special.gammaincinv((repeats - 1) / 2, LIMIT_LEVEL)
-            limit = (repeats - 1) * each.between / quantile - each.within
-            variance = variance + np.maximum(limit, 0) / repeats
-            squares = variance**2 / (units - 1)
-        else:
-            tau = np.maximum(each.between - each.within, 0)
-            variance = variance + tau / repeats
-            added = each.between**2 / (repeats - 1)
-            added = added + each.within**2 / ((repeats - 1) * (units - 1))
-            squares = squares + np.where(tau > 0, added / repeats**2, 0)
-    freedom = np.maximum(variance**2 / squares, min(repeats - 1, units - 1))
-    is_more = variance > moments.error**2
-    freedom = np.where(is_more, freedom, units - 1)
-    moved = -special.stdtrit(freedom, special.stdtr(units - 1, -critical[:, None]))
-    size = np.where(is_more, cell.systems, 1)
-    moved = np.maximum(moved, special.stdtrit(freedom, 1 - ALPHA / 2 / size))
-    width = moved * np.sqrt(variance)
-    low, high = moments.mean - width, moments.mean + width
-    return Decisions(low, high, (low > 0).astype(float) - (high < 0))
-
-
 def run_repeats(cell: RepeatCell, draws: int, runs: int, seed: int) -> list[Outcome]:
-    """Both rules, without true differences and with mixed ones."""
+    """Without true differences and with mixed ones."""
     crc = zlib.crc32(cell.name.encode())
     data, counts = np.random.default_rng([crc, seed]), np.random.default_rng([crc, draws])
     outcomes = {
-        (truth, rule): Outcome(cell.name, truth, rule, FLIPS if rule == "flips" else draws)
+        (truth, rule): Outcome(cell.name, truth, rule, draws)
         for truth in ("none", "mixed")
-        for rule in ("common", "flips")
+        for rule in ("common",)
     }
-    lost: dict[str, list[FloatArray]] = {"none": [], "mixed": []}
-    widths: dict[str, list[FloatArray]] = {"none": [], "mixed": []}
     started = time.process_time()
     sizes = np.ones((BATCH, cell.units))
     level = np.full(BATCH, ALPHA / 2)
@@ -166,29 +134,32 @@ def run_repeats(cell: RepeatCell, draws: int, runs: int, seed: int) -> list[Outc
         total = np.sqrt(
             np.median(moments.error) ** 2 + len(spreads) * cell.effect**2 / cell.repeats
         )
-        for name in lost:
+        for name in ("none", "mixed"):
             truth = np.zeros(cell.systems)
             if name == "mixed":
                 half = cell.systems // 2
                 truth[half:] = np.linspace(1.5, 4.5, cell.systems - half) * total
             sums = errors + truth[:, None]
             moments = Moments.from_sums(sums, sizes)
-            observed = np.abs(moments.mean / moments.error).max(axis=1)
-            critical = flip_critical(sums, sizes, moments.residuals, observed, counts)
-            today = decide_today(cell, moments, critical, spreads)
-            new = decide_new(cell, moments, ends, spreads)
-            count(outcomes[name, "common"], new, truth)
-            count(outcomes[name, "flips"], today, truth)
-            lost[name].append((today.shown != 0).mean(axis=1) - (new.shown != 0).mean(axis=1))
-            widths[name].append(((new.high - new.low) / (today.high - today.low)).ravel())
-    for (name, rule), outcome in outcomes.items():
-        if rule == "common":
-            values = np.concatenate(lost[name])
-            outcome.lost = float(values.mean())
-            outcome.lost_error = float(values.std() / np.sqrt(len(values)))
-            outcome.width = float(np.median(np.concatenate(widths[name])))
+            count(outcomes[name, "common"], decide_new(cell, moments, ends, spreads), truth)
+    for outcome in outcomes.values():
         outcome.seconds = time.process_time() - started
     return [*outcomes.values()]
+
+
+def true_means(kind: str, systems: int) -> FloatArray:
+    """(systems,): the first is a best one."""
+    if kind == "ladder":
+        return np.asarray(-0.02 * (np.arange(systems) % 10))
+    return np.asarray(np.where(np.arange(systems) < 2, 0.0, -1.0 if kind == "apart" else 0.0))
+
+
+def draw_values(rng: np.random.Generator, means: FloatArray, queries: int) -> FloatArray:
+    """(systems, queries): normal values; each pair's differences have the same spread."""
+    own = SPREAD / np.sqrt(2)
+    shared = np.sqrt(SD**2 - own**2) * rng.standard_normal(queries)
+    noise = own * rng.standard_normal((len(means), queries))
+    return np.asarray(means[:, None] + shared + noise)
 
 
 @dataclass(frozen=True)

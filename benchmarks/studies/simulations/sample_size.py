@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.studies.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.stats.inference import PairedRow, infer_family
 from fusion_bench.stats.intervals import POWER, estimate_mean
-from fusion_bench.stats.max_t import FamilyRow, max_t
 from fusion_bench.stats.power import NORMAL_FREEDOM, Spread, critical_value, estimate_spread
 
 TITLE = "Numbers of queries"
@@ -25,8 +25,6 @@ DRAWS = 4_000
 SD, PILOT_DIFFERENCE, SYSTEMS, CORRELATION = 0.2, 0.02, 30, 0.5
 #: Draws of a family cost more: one in so many.
 FAMILY_COST = 4
-#: Flips of a family.
-FLIPS = 2_000
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], FloatArray]
 
 
@@ -115,9 +113,8 @@ def _check_family_power(rng: np.random.Generator, draws: int) -> Promise:
         values = SD * (np.sqrt(CORRELATION) * shared + np.sqrt(1 - CORRELATION) * own)
         values[0] += difference
         keys = tuple(str(i) for i in range(queries))
-        rows = [FamilyRow(row, keys) for row in values]
-        result = max_t(rows, seed=seed, first_draws=FLIPS, most_draws=FLIPS)
-        return result.rows[0].low, result.rows[0].critical_value
+        [row, *_] = infer_family([PairedRow(row, keys) for row in values], seed=seed)
+        return row.low, row.critical[0]
 
     _, critical = draw_family(200, 0, 0.0)
     spread = Spread(SD, 200, freedom=199, changed=200, kurtosis=3)
@@ -125,7 +122,7 @@ def _check_family_power(rng: np.random.Generator, draws: int) -> Promise:
     queries = 0 if size is None else size.queries
     count = sum(draw_family(queries, seed, 0.08)[0] > 0 for seed in range(draws))
     design = f"{SYSTEMS} systems, difference 0.08, N = {queries:,}"
-    return Promise(design, "difference shown (max-T)", count, draws, POWER, "at least")
+    return Promise(design, "difference shown", count, draws, POWER, "at least")
 
 
 def _check_intervals(rng: np.random.Generator, draws: int) -> Iterator[Promise]:

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
+from benchmarks.leaderboard.cross_fitting import CrossFit, cross_fit
+from benchmarks.leaderboard.flips import draw_flips, hash_group_ids
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
-from benchmarks.leaderboard.cross_fitting import CrossFit, cross_fit
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.stats.sign_flips import draw_flips, hash_group_ids
 from fusion_bench.tune.trial_selection import shrunken_gains
 
 FLIPS = 31
