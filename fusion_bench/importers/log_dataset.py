@@ -32,6 +32,7 @@ from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_queries, read_objects
 from fusion_bench.io.load_records import load_qrels
+from fusion_bench.io.outputs import DATASET_FILE
 from fusion_bench.io.raw_files import format_suffix
 from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.ranking.final_lists import align_all_queries, make_final_lists
@@ -137,7 +138,6 @@ def _to_run(rows: RunRows) -> Run:
     return Run.from_rows(rows.name, rows.queries, rows.documents, rows.scores, roles=roles)
 
 
-DATASET_FILE: Final = "dataset.yaml"
 WRITTEN_BY: Final = "# Written by: fusion-bench dataset from-logs\n"
 NO_QRELS: Final = """\
 # Missing: the judgments. A log says what was returned, and not what was relevant. Make them with
