@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.leaderboard.answers import QUESTIONS, QuestionAnswer, Results, format_difference
 from benchmarks.leaderboard.evaluate import LIST_DEPTH
 from benchmarks.leaderboard.records import FILE, Leaderboard, encode_record
-from benchmarks.leaderboard.results import list_results
+from benchmarks.leaderboard.results import CollectionResults, list_results
 from benchmarks.leaderboard.rows import BASELINE, MEASURE
 from fusion_bench.errors import DataError
 from fusion_bench.report.plots._base import BLUE, GRAY, open_drawing, plot_text, render_png

@@ -81,11 +81,6 @@ PARTS = (
         (),
         "judging effort",
     ),
-    Part(
-        "repeats",
-        "docs/studies/trials.md",
-        mark="trials: coverage",
-    ),
     Part("samplers", "docs/tuning.md", "benchmarks.studies.samplers", mark="samplers"),
     Part("choices", "docs/studies/tuning.md", "benchmarks.studies.choices", mark="choices"),
     Part("rivals", "docs/studies/tuning.md", "benchmarks.studies.tuning", mark="rivals"),

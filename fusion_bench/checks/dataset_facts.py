@@ -14,7 +14,7 @@ from fusion_bench.checks.judges import describe_judge, find_judge_warnings
 from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.obstacles import find_meeting_warnings
 from fusion_bench.checks.records import ListInfo
-from fusion_bench.checks.unjudged import DECLARE, SPARSE, judgment_kind
+from fusion_bench.checks.unjudged import DECLARE, SPARSE, UNJUDGED_DEPTH, judgment_kind
 from fusion_bench.data.alignment import align
 from fusion_bench.data.records import Query, format_condition
 from fusion_bench.data.run import Run
@@ -99,8 +99,6 @@ def _answered_queries(dataset: Dataset) -> Iterator[str]:
 
 #: Of a field with more values only their number is said.
 MOST_VALUES = 12
-#: Unjudged documents count down to this rank.
-UNJUDGED_DEPTH = 10
 
 
 def describe_dataset(dataset: Dataset) -> dict[str, object]:

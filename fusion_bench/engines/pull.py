@@ -29,7 +29,7 @@ from fusion_bench.engines.pull_questions import (
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.held_out import read_everything
 from fusion_bench.io.json_objects import load_queries, read_objects
-from fusion_bench.io.outputs import check_output
+from fusion_bench.io.outputs import DATASET_FILE, check_output
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.util.files import lock_folder, require_folder
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -50,7 +50,7 @@ def _check_unfinished(folder: Path, *, start_over: bool) -> None:
         ConfigError: It is a file, or holds a dataset that this may not replace, or another's file.
     """
     require_folder(folder)
-    path = folder / pulled_dataset.DATASET_FILE
+    path = folder / DATASET_FILE
     if path.exists() and not (start_over or (folder / UNFINISHED / ANSWERS).exists()):
         raise ConfigError(
             f"{path}: there is a dataset already: name another folder with --out, or pull it anew "
@@ -97,7 +97,7 @@ def open_stores(out: Path, *, start_over: bool) -> Iterator[tuple[PullStore, Ans
         finally:
             if not is_used:
                 shutil.rmtree(folder, ignore_errors=True)
-            if is_new and not is_used and not (out / pulled_dataset.DATASET_FILE).exists():
+            if is_new and not is_used and not (out / DATASET_FILE).exists():
                 shutil.rmtree(out, ignore_errors=True)  # nothing was asked: leave nothing
 
 
@@ -178,8 +178,7 @@ def pull_dataset(
             options,
             questions,
             answers,
-            is_of_dataset=not options.start_over
-            and (options.out / pulled_dataset.DATASET_FILE).exists(),
+            is_of_dataset=not options.start_over and (options.out / DATASET_FILE).exists(),
             on_progress=lambda done, total: on_progress("pulling", done, total),
         )
         asyncio.run(work.ask_questions())

@@ -33,12 +33,11 @@ from fusion_bench.engines.pull_questions import FUSED_LIST, ListPlan
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 from fusion_bench.io.dataset_config import make_dataset_name
-from fusion_bench.io.outputs import RECORD, write_output
+from fusion_bench.io.outputs import DATASET_FILE, RECORD, write_output
 from fusion_bench.io.write_run import RunRows, encode_run
 from fusion_bench.util import files
 from fusion_bench.util.json_text import encode_json_lines
 
-DATASET_FILE: Final = "dataset.yaml"
 WRITTEN_BY: Final = "# Written by: fusion-bench pull\n"
 #: Folder of the new files, in the dataset's folder.
 STAGED: Final = ".pull-new"

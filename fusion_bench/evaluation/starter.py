@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shlex import quote
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
@@ -35,6 +35,7 @@ from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, FileSettings
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_stated_qrels, load_stated_run
+from fusion_bench.io.outputs import DATASET_FILE
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.util import files
 from fusion_bench.util.formatting import Progress, ignore_progress
@@ -377,7 +378,6 @@ class Copies:
 
 #: What the gate of a saved experiment allows the primary measure to fall by.
 MAX_DROP = 0.01
-DATASET_FILE: Final = "dataset.yaml"
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.io.raw_files import decode_text, read_bytes, read_csv_rows
+from fusion_bench.io.raw_files import BYTE_ORDER_MARK, decode_text, read_bytes, read_csv_rows
 from fusion_bench.judging.pools import Pair, PooledDocument
 from fusion_bench.util.files import append_whole, has_locks, take_lock, write_atomic
 from fusion_bench.util.formatting import escape_control_chars
@@ -289,8 +289,6 @@ CHANGED: Final = re.compile(
     r"'*(?:[=+\-@\t\r\n]|(?!(?:0|[1-9][0-9]{0,14})\Z)[0-9][0-9.,eE+\-/: ]*\Z)"
 )
 MOST_NOTE: Final = 1000
-#: Without it Excel takes a file for one in the code page of its country.
-BYTE_ORDER_MARK: Final = "\ufeff"
 #: How a workbook (.xlsx, .ods) begins, which is a ZIP archive.
 WORKBOOK: Final = b"PK\x03\x04"
 

@@ -18,7 +18,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fusion_bench.errors import ConfigError, FusionBenchError
-from fusion_bench.judging.judge_files import Judgment, format_time
+from fusion_bench.judging.judge_files import MOST_NOTE, Judgment, format_time
 from fusion_bench.judging.judge_work import JudgeTask
 from fusion_bench.judging.pools import Pair, PooledDocument
 from fusion_bench.util.formatting import escape_control_chars
@@ -101,9 +101,6 @@ def open_keyboard(descriptor: int) -> Iterator[Keyboard]:
         yield Keyboard(descriptor)
     finally:
         termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
-
-
-MOST_NOTE = 1000
 
 
 @dataclass(eq=False)

@@ -20,8 +20,8 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from fusion_bench.data.ordering import FloatArray, make_readonly
-from fusion_bench.stats.intervals import NOISE, MeanEstimate, exact_mean, t_quantile
+from fusion_bench.data.ordering import NOISE, FloatArray, make_readonly
+from fusion_bench.stats.intervals import MeanEstimate, exact_mean, t_quantile
 
 #: The means of the T > 1 repeats, over queries, of each side of a difference that has repeats.
 RepeatMeans: TypeAlias = tuple[FloatArray, ...]

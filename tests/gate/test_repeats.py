@@ -8,7 +8,7 @@ import pytest
 
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.repeats import CheckRepeats
-from fusion_bench.stats.inference import repeat_variance
+from fusion_bench.stats.repeat_variance import repeat_variance
 from tests.stats.samples import binomial_bounds
 from tests.stats.trial_cases import crossed
 

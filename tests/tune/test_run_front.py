@@ -74,7 +74,7 @@ def tune(root: Path, reranker: str, more: str = "") -> int:
 def test_the_ledger_of_a_real_run_prices_the_front(
     root: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COHERE_API_KEY", -"a-secret-key")
+    monkeypatch.setenv("COHERE_API_KEY", "a-secret-key")
     name = scored(root, capsys)
     ledger = load_dataset(root / "datasets/made/dataset.yaml").provenance[name].ledger
     assert ledger["largest_call"] == BATCH

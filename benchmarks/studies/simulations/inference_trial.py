@@ -55,8 +55,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 import numpy as np
 
 from benchmarks.studies.simulations.inference_cells import Cell, Sample, list_cells
-from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS, NOISE
+from fusion_bench.data.ordering import NOISE, BoolArray, FloatArray
+from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
 from fusion_bench.util.special_functions import special
 
 ALPHA, RUNS, FLIPS = 0.05, 2_000, 2_000

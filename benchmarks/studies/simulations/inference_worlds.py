@@ -16,8 +16,7 @@ from benchmarks.studies.choice_rules.grid import DEFAULT, RRF, SETTINGS, Grid, S
 from benchmarks.studies.choice_rules.pairs import load_pair
 from benchmarks.studies.simulations.inference_cells import SIZES, Cell, draw_world
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.inference import NOISE
+from fusion_bench.data.ordering import NOISE, FloatArray
 
 NAMES: Final = ("jqara", "nfcorpus", "attack")
 MEASURES: Final = ("nDCG@10", "RR@10")

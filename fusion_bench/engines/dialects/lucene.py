@@ -24,10 +24,8 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import Homogeneity, WeightedFusion
-from fusion_bench.methods.fuse.log_odds import LogOdds
+from fusion_bench.methods.fuse.log_odds import CLAMP, LogOdds
 
-#: Probabilities are kept this far from 0 and 1.
-CLAMP = 1e-7
 #: How far the sum of the weights may be from 1.
 TOLERANCE = 1e-3
 BaseRate = Annotated[float, Field(ge=0, lt=1)]

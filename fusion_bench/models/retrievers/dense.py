@@ -17,14 +17,12 @@ from fusion_bench.io.json_objects import read_objects, refuse_repeated, require_
 from fusion_bench.io.outputs import write_output
 from fusion_bench.models.answer_stores import AnswerStore
 from fusion_bench.models.encoders import TextEncoder
+from fusion_bench.models.encoders.local import SMALLEST_NORM
 from fusion_bench.models.endpoints import AnswerCounts, PassageWriter, collect_answers
 from fusion_bench.models.retrieval import CHUNK, Ranking, SearchContext, SearchTexts
 from fusion_bench.util.files import open_regular
 from fusion_bench.util.formatting import pluralize
 from fusion_bench.util.json_text import encode_json_lines
-
-#: Below this a vector is taken as zero and not scaled up to length one.
-SMALLEST_NORM = 1e-12
 
 
 def embed_texts(
