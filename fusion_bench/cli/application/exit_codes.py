@@ -21,8 +21,8 @@ class ExitCode(IntEnum):
 MEANINGS = {
     ExitCode.DONE: "done or passed",
     ExitCode.REGRESSION: (
-        "the gate found a drop, its self-test a wrong answer or rate, or lint a warning; a campaign "
-        "keeps its baseline"
+        "the gate found a drop, its self-test a wrong answer or rate, or lint a warning; a "
+        "campaign keeps its baseline"
     ),
     ExitCode.FAILED: "could not do it",
     ExitCode.INCONCLUSIVE: (
