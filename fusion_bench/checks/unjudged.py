@@ -264,25 +264,6 @@ def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
     return unknown / np.maximum(shown, 1)
 
 
-def combine_evidence(parts: Sequence[UnjudgedEvidence], codes: IntArray) -> UnjudgedEvidence:
-    """The evidence of a system that answers each query as one of several does.
-
-    Args:
-        parts: One a system, over the same Q queries.
-        codes: Shape (Q,): which of them answers the query.
-    """
-    filled = [part.filled for part in parts if part.filled is not None]
-
-    def choose(rows: Sequence[FloatArray]) -> FloatArray:
-        return np.stack(rows)[codes, np.arange(len(codes))]
-
-    return UnjudgedEvidence(
-        choose([part.share for part in parts]),
-        choose([part.judged_only for part in parts]),
-        choose(filled) if len(filled) == len(parts) else None,
-    )
-
-
 @dataclass(frozen=True)
 class UnjudgedDifference:
     """Candidate − baseline on one measure.

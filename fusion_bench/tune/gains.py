@@ -24,7 +24,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
-from fusion_bench.stats.comparison import Answer, paired_difference
+from fusion_bench.stats.comparison import decide_answer, paired_difference
 from fusion_bench.stats.inference import (
     PairedRow,
     RowInference,
@@ -331,30 +331,17 @@ def compare_floor(
             low=result.low,
             high=result.high,
             p=result.p,
-            answer=decide_answer(result, min_gain=min_gain, alpha=alpha),
+            answer=decide_answer(
+                result,
+                changed=int(np.count_nonzero(row.difference)),
+                min_gain=min_gain,
+                alpha=alpha,
+            ),
             bounds=each.bounds and each.bounds.record,
         )
-        for each, result in zip(untuned, inferred, strict=True)
+        for each, row, result in zip(untuned, family, inferred, strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: -row.mean))
-
-
-def decide_answer(row: RowInference, *, min_gain: float, alpha: float) -> Answer:
-    """The answer that the inference of a row supports.
-
-    Args:
-        row: Of a family.
-        min_gain: m: differences inside ±m are equivalent.
-        alpha: Level of the family.
-    """
-    if row.changed == 0:
-        return "identical"
-    is_within = row.has_interval and -min_gain < row.low and row.high < min_gain
-    if row.p > alpha:
-        return "equivalent" if is_within else "not shown"
-    if row.mean > 0:
-        return "better, by less than min_gain" if is_within else "better"
-    return "worse, by less than min_gain" if is_within else "worse"
 
 
 def find_best_group(
