@@ -18,7 +18,9 @@ from benchmarks.studies.simulations.page import (
     RESULTS,
     Result,
     format_result,
+    format_table,
     read_result,
+    table_name,
     write_result,
     write_table,
 )
@@ -80,11 +82,18 @@ def test_results_and_tables_are_written(tmp_path: Path) -> None:
     page.write_text("a\n<!-- simulation: toy -->\n<!-- /simulation: toy -->\nb\n", "utf-8")
     write_table(TOY, page)
     assert format_result(TOY) in page.read_text("utf-8")
+    table = (tmp_path / table_name(TOY)).read_text("utf-8")
+    assert table == format_table(TOY)
+    assert "fair,heads,10,200" not in table
+    assert "fair,heads,200,0.0500," in table
+    assert "not held: " not in format_result(TOY)
 
 
 @pytest.mark.parametrize("path", sorted(RESULTS.glob("*.json")), ids=lambda path: path.stem)
 def test_the_page_shows_the_committed_results(path: Path) -> None:
-    assert format_result(read_result(path)) in PAGE.read_text("utf-8")
+    result = read_result(path)
+    assert format_result(result) in PAGE.read_text("utf-8")
+    assert PAGE.with_name(table_name(result)).read_text("utf-8") == format_table(result)
 
 
 def test_numbers_of_queries_have_the_promised_power_at_toy_size() -> None:

@@ -24,14 +24,13 @@ from benchmarks.studies.simulations.inference_cells import Sample, draw_gains, d
 from benchmarks.studies.simulations.inference_trial import (
     ALPHA,
     BATCH,
-    MANY,
-    MOST,
     Decisions,
     Moments,
     Outcome,
     count,
     draw_t,
     find_critical,
+    find_scaled,
 )
 from benchmarks.studies.simulations.inference_worlds import FAR, MEASURES, NAMES, NEAR, load_world
 from fusion_bench.data.ordering import FloatArray
@@ -232,9 +231,7 @@ def run_best(cell: BestCell, draws: int, runs: int, seed: int) -> list[Outcome]:
     """How often the best system is left out: ``uncovered``."""
     crc = zlib.crc32(cell.name.encode())
     data, counts = np.random.default_rng([crc, seed]), np.random.default_rng([crc, draws])
-    outcomes = {
-        rule: Outcome(cell.name, "as drawn", rule, draws) for rule in ("common", "two", "three")
-    }
+    outcomes = {rule: Outcome(cell.name, "as drawn", rule, draws) for rule in ("common", "scaled")}
     started = time.process_time()
     first, second = np.triu_indices(cell.systems, 1)
     while outcomes["common"].runs < runs:
@@ -245,22 +242,18 @@ def run_best(cell: BestCell, draws: int, runs: int, seed: int) -> list[Outcome]:
         moments = Moments.from_sums(pairs, sample.sizes)
         t = np.abs(draw_t(moments, sample.sizes, counts, draws)).reshape(*moments.mean.shape, -1)
         usable = moments.usable
-        many, most = usable & (moments.off >= MANY), usable & (moments.off >= MOST)
         size = np.maximum((moments.changed > 0).sum(axis=1), 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             observed = np.where(moments.error > 0, moments.mean / moments.error, 0)
         is_worse = np.where(first == best, observed < 0, (second == best) & (observed > 0))
-        for rule, families in (
-            ("common", (usable,)),
-            ("two", (many, usable & ~many)),
-            ("three", (most, many & ~most, usable & ~many)),
+        level = ALPHA * usable.sum(axis=1) / size
+        student = float(special.stdtrit(cell.units - 1, 1 - ALPHA / 2))
+        scaled = find_scaled(t, usable, level, student, sides=2)
+        for rule, critical in (
+            ("common", np.maximum(find_critical(t, usable, level), student)),
+            ("scaled", scaled),
         ):
-            shown = np.zeros_like(usable)
-            for family in families:
-                level = ALPHA * family.sum(axis=1) / size
-                student = special.stdtrit(cell.units - 1, 1 - np.maximum(level, 1e-12) / 2)
-                critical = np.maximum(find_critical(t, family, level), student[:, None])
-                shown |= family & (np.abs(observed) > critical)
+            shown = usable & (np.abs(observed) > critical)
             outcome = outcomes[rule]
             outcome.runs += len(shown)
             outcome.uncovered += int((shown & is_worse).any(axis=1).sum())

@@ -1,9 +1,10 @@
-"""Results of simulations: their files, and their tables in docs/studies/statistics.md."""
+"""Results of simulations: their files, their tables as CSV, and docs/studies/statistics.md."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -52,51 +53,55 @@ def read_result(path: Path) -> Result:
 
 
 def write_table(result: Result, page: Path = PAGE) -> None:
-    """Renew the table between ``<!-- simulation: NAME -->`` and ``<!-- /simulation: NAME -->``.
+    """Renew a simulation's CSV file, and its text between the marks of the page.
 
     Raises:
         ValueError: The page has no such marks.
     """
     replace_between_marks(page, format_result(result), mark=f"simulation: {result.name}")
+    page.with_name(table_name(result)).write_text(format_table(result), "utf-8")
+
+
+def table_name(result: Result) -> str:
+    """The CSV file beside the page."""
+    return f"statistics-{result.name.replace('_', '-')}.csv"
 
 
 def format_result(result: Result) -> str:
-    """Title, description and tables as Markdown, with an empty line at both ends."""
+    """Title, description, and how many promises hold, with an empty line at both ends."""
     command = f"python -m benchmarks.studies.simulations {result.name} --draws {result.draws}"
-    parts = [
-        f"**{result.title}.** {result.description} (`{command}`)",
-        _format_promises(result.promises),
-        _format_estimates(result.estimates),
-    ]
-    return "\n" + "\n\n".join(part for part in parts if part) + "\n\n"
-
-
-def _format_promises(promises: Sequence[Promise]) -> str:
-    if not promises:
-        return ""
+    promised = [each for each in result.promises if each.holds is not None]
+    held = sum(bool(each.holds) for each in promised)
+    text = (
+        f"**{result.title}.** {result.description} {held} of {len(promised)} promised shares hold "
+        f"([table]({table_name(result)}); `{command}`)."
+    )
     lines = [
-        "| design | event | runs | share, 95 % interval | promised | holds |",
-        "|:--|:--|--:|:--|:--|:--|",
+        f"- not held: {each.design}: {each.event}: {_percent(each.share)} %, promised {each.side} "
+        f"{100 * (each.limit or 0):g} %"
+        for each in promised
+        if not each.holds
     ]
-    for each in promises:
+    return "\n" + "\n".join([text, *([""] if lines else []), *lines]) + "\n\n"
+
+
+def format_table(result: Result) -> str:
+    """All shares and means as CSV."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(["design", "event", "runs", "value", "low", "high", "promised", "holds"])
+    for each in result.promises:
         low, high = each.interval
-        share = f"{_percent(each.share)} % [{_percent(low)}, {_percent(high)}]"
-        limit = "–" if each.limit is None else f"{each.side} {100 * each.limit:g} %"
-        holds = {None: "–", True: "yes", False: "**no**"}[each.holds]
-        cells = (each.design, each.event, f"{each.runs:,}", share, limit, holds)
-        lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
+        limit = "" if each.limit is None else f"{each.side} {each.limit:g}"
+        holds = {None: "", True: "yes", False: "no"}[each.holds]
+        shares = (f"{share:.4f}" for share in (each.share, low, high))
+        writer.writerow([each.design, each.event, each.runs, *shares, limit, holds])
+    for mean in result.estimates:
+        ends = (mean.value - 2 * mean.standard_error, mean.value + 2 * mean.standard_error)
+        numbers = (f"{value:.4g}" for value in (mean.value, *ends))
+        writer.writerow([mean.design, mean.quantity, "", *numbers, "", ""])
+    return text.getvalue()
 
 
 def _percent(share: float) -> str:
     return f"{100 * share:.1f}"
-
-
-def _format_estimates(estimates: Sequence[Estimate]) -> str:
-    if not estimates:
-        return ""
-    lines = ["| design | quantity | mean ± standard error |", "|:--|:--|:--|"]
-    for each in estimates:
-        value = f"{each.value:.4g} ± {each.standard_error:.1g}"
-        lines.append(f"| {each.design} | {each.quantity} | {value} |")
-    return "\n".join(lines)
