@@ -159,8 +159,8 @@ class SearchSettings(StrictModel):
         timeout: Stop starting trials after this many seconds; None = never.
         sampler: Proposes them: ``tpe`` and ``random`` take every space, ``cmaes`` numbers without
             conditions, ``gp`` (needs torch) and ``qmc`` spaces without conditions; ``grid`` and
-            ``brute_force`` go through all points. ``auto`` = ``random`` when cross-fitting, else
-            ``tpe`` up to 100 trials, and in a space with conditions; ``qmc`` beyond.
+            ``brute_force`` go through all points. ``auto`` = ``tpe`` up to 100 trials, and in a
+            space with conditions; ``qmc`` beyond.
         batch: Trials that are asked for and evaluated together.
         points: Values that ``grid`` takes from a range without steps.
         seed: Makes a run exactly repeatable.

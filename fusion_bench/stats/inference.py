@@ -211,9 +211,9 @@ def studentize(shifts: FloatArray, errors: FloatArray, error: FloatArray | float
     """t* = shift ÷ error of each draw; ±∞ or 0, by the sign of the shift, where its error is 0.
 
     Args:
-        shifts: m* − m, shape (B, …).
-        errors: s*, shape (B, …).
-        error: s of the row; shape (…).
+        shifts: m* − m, shape (B,), or (R, B) of rows.
+        errors: s*, likewise.
+        error: s of the row; shape (R, 1) of rows.
     """
     is_zero = errors <= ROUNDING * error
     if not is_zero.any():
@@ -231,7 +231,7 @@ def _resample(
     seed: int,
     draws: int,
 ) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Blocks of m* − m and s*, each (b, R), of rows or of all pairs of rows.
+    """Blocks of m* − m and s*, each (R, b), of rows or of all pairs of rows.
 
     Args:
         units: What is drawn.
@@ -244,25 +244,24 @@ def _resample(
     sizes, is_equal = units.sizes, units.sizes.min() == units.sizes.max()
 
     def subtract(values: FloatArray) -> FloatArray:
-        return values if pairs is None else values[..., pairs[0]] - values[..., pairs[1]]
+        return values if pairs is None else values[pairs[0]] - values[pairs[1]]
 
     # Pairs are many, and only ask whether t exceeds a value: single precision halves the time.
     precision: type[np.floating[Any]] = np.float64 if pairs is None else np.float32
-    squares: NDArray[Any] = np.ascontiguousarray(subtract(residuals.T) ** 2, dtype=precision)
+    squares: NDArray[Any] = (subtract(residuals) ** 2).astype(precision)
     factor, step = len(sizes) / (len(sizes) - 1), max(1, BLOCK // len(sizes))
     for start in range(0, draws, step):
         check_wanted()
-        block = counts[start : start + step].astype(np.float64)
-        totals = (block @ sizes)[:, None]
-        sums = block @ residuals.T
-        shifts = subtract(sums / totals)
-        products: NDArray[Any] = block.astype(precision, copy=False) @ squares
+        block = counts[start : start + step].T.astype(np.float64)
+        totals = sizes @ block
+        shifts = subtract((residuals @ block) / totals)
+        products: NDArray[Any] = squares @ block.astype(precision, copy=False)
         spread: FloatArray = products.astype(np.float64, copy=False)
         if is_equal:
             spread -= shifts**2 * (sizes[0] * totals)
         else:
-            weighted = subtract(block @ (residuals * sizes).T)
-            spread += shifts * (shifts * (block @ sizes**2)[:, None] - 2 * weighted)
+            weighted = subtract((residuals * sizes) @ block)
+            spread += shifts * (shifts * (sizes**2 @ block) - 2 * weighted)
         np.maximum(spread, 0.0, out=spread)
         yield shifts, np.sqrt(spread * factor) / totals
 
@@ -445,7 +444,7 @@ def _draw_rows(
         blocks = zip(
             *_resample(same[0].units, residuals, None, seed=seed, draws=draws), strict=True
         )
-        shifts, errors = (np.concatenate(block).T for block in blocks)
+        shifts, errors = (np.concatenate(block, axis=1) for block in blocks)
         for row, *found in zip(same, shifts, errors, strict=True):
             drawn[row.content] = found[0], found[1]
     return drawn
@@ -615,7 +614,8 @@ def _find_better(
         first, second = np.array(members).T
         errors = np.array([pairs[pair].error for pair in members])
         blocks = _resample(systems[0].units, residuals, (first, second), seed=seed, draws=draws)
-        t = np.concatenate([np.abs(studentize(*block, errors)) for block in blocks]).T
+        parts = [np.abs(studentize(*block, errors[:, None])) for block in blocks]
+        t = np.concatenate(parts, axis=1)
         freedom = np.full(len(members), len(systems[0].sums) - 1)
         own = find_scales(t, alpha, freedom, sides=2)
         scales |= zip(members, own.tolist(), strict=True)
