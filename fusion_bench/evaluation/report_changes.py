@@ -213,7 +213,7 @@ class ReportChange(TableView):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, as JSON has it."""
-        data: dict[str, Any] = to_jsonable_python(self)
+        data: dict[str, Any] = to_jsonable_python(self, inf_nan_mode="null")
         return data
 
     def _summary(self) -> str:

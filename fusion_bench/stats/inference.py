@@ -8,7 +8,7 @@ Introduction to the Bootstrap", section 12.5; its greatest value over a family: 
 "Exact and approximate stepdown methods for multiple hypothesis testing", JASA 100).
 
 Where few units differ, t* of a row has long tails, which would widen the intervals of all others.
-So t* of each row is measured in its own 1 − α/2 quantile, before the greatest of a draw is taken.
+So t* of such a row is measured in its own 1 − α/2 quantile, before the greatest of a draw is taken.
 
 With D_g the sum of the n_g differences of unit g, N queries and G units, the mean is m = Σ D_g / N,
 and the square of its error is s² = G/(G − 1) · Σ (D_g − m·n_g)² / N². A draw that holds unit g c_g
@@ -42,9 +42,10 @@ MIN_UNITS, MIN_CHANGED = 20, 10
 ENOUGH_CHANGED = 30
 #: The error of a draw is 0 up to this share of the row's error.
 ROUNDING: Final = 1e-6
-#: Units × draws in one block, and pairs of systems at once.
+#: A row has a tail of its own where its quantile is so many times the median of the family.
+LONG_TAIL: Final = 1.2
+#: Units × draws in one block.
 BLOCK: Final = 1 << 21
-PAIRS: Final = 512
 #: The .8 quantile of the normal distribution.
 POWER_QUANTILE: Final = 0.8416212335729143
 #: Halvings of the interval that holds a p.
@@ -266,23 +267,27 @@ def _resample(
         yield shifts, np.sqrt(spread * factor) / totals
 
 
-def find_scales(t: FloatArray, alpha: float, freedom: FloatArray, sides: int = 1) -> FloatArray:
-    """(R,): of each row the ⌊(B + 1)·α/2⌋-th largest of its t*, never below Student's.
+def find_scales(t: NDArray[Any], alpha: float, freedom: FloatArray, sides: int = 1) -> FloatArray:
+    """(R,): of each row the quantile of t* that it is measured in, never below Student's.
+
+    A row whose own quantile is far above the family's median has a scale of its own; the others
+    share the median, as the noise of single quantiles would make intervals too narrow.
 
     Args:
         t: Shape (R, B): t*, turned so that far is great.
-        alpha: Level of the family.
+        alpha: Level of the family: the quantile is the ⌊(B + 1)·α/2⌋-th largest.
         freedom: Shape (R,): units − 1.
         sides: Tails that each t* is of; with 2, the rank is ⌊(B + 1)·α⌋.
     """
     draws = t.shape[1]
     rank = math.floor((draws + 1) * alpha * sides / 2 * (1 + NOISE))
-    own = np.partition(t, draws - rank, axis=1)[:, draws - rank]
+    own = np.partition(t, draws - rank, axis=1)[:, draws - rank].astype(np.float64)
     student = [t_quantile(each, 1 - alpha / 2) for each in freedom.tolist()]
-    return np.asarray(np.maximum(own, student))
+    shared = np.median(own) if len(own) else 0.0
+    return np.maximum(np.maximum(own / LONG_TAIL, shared), student)
 
 
-def greatest_scaled(t: FloatArray, scales: FloatArray) -> FloatArray:
+def greatest_scaled(t: NDArray[Any], scales: FloatArray) -> FloatArray:
     """(B,): the greatest of all rows' t* ÷ scale in each draw; a scale of ∞ is never reached."""
     with np.errstate(invalid="ignore"):
         scaled = t / scales[:, None]
@@ -606,20 +611,18 @@ def _find_better(
     better: list[set[int]] = [set() for _ in systems]
     places = [pair for pair, row in pairs.items() if row.is_drawn]
     draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
-    residuals = np.array([row.residuals for row in systems])
-    greatest = np.zeros(draws)
     scales: dict[tuple[int, int], float] = {}
-    for start in range(0, len(places), PAIRS):
-        members = places[start : start + PAIRS]
-        first, second = np.array(members).T
-        errors = np.array([pairs[pair].error for pair in members])
+    greatest = np.zeros(draws)
+    if places:
+        residuals = np.array([row.residuals for row in systems])
+        first, second = np.array(places).T
+        errors = np.array([pairs[pair].error for pair in places])[:, None]
         blocks = _resample(systems[0].units, residuals, (first, second), seed=seed, draws=draws)
-        parts = [np.abs(studentize(*block, errors[:, None])) for block in blocks]
+        parts = [np.abs(studentize(*block, errors)).astype(np.float32) for block in blocks]
         t = np.concatenate(parts, axis=1)
-        freedom = np.full(len(members), len(systems[0].sums) - 1)
-        own = find_scales(t, alpha, freedom, sides=2)
-        scales |= zip(members, own.tolist(), strict=True)
-        greatest = np.maximum(greatest, greatest_scaled(t, own))
+        own = find_scales(t, alpha, np.full(len(places), len(systems[0].sums) - 1), sides=2)
+        scales = dict(zip(places, own.tolist(), strict=True))
+        greatest = greatest_scaled(t, own)
     tail, level = Tail(greatest), alpha * len(places) / max(len(pairs), 1)
     repeated = sum(repeat_variance(pairs[pair].repeats) > 0 for pair in places)
     for (i, j), row in pairs.items():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from fusion_bench.config.models import MOST_FOLDS, MOST_RANK, MOST_RESAMPLES, MOST_TRIALS
+from fusion_bench.config.models import MOST_FOLDS, MOST_RANK, MOST_TRIALS
 from tests.attacks.attack import Attack
 from tests.attacks.project import EVAL, EXPERIMENT, TUNE
 from tests.attacks.runner import LIMIT, child_environment, run_attack, run_in_child
@@ -35,7 +35,6 @@ def setting(line: str, most: int, *numbers: str, command: tuple[str, ...] = EVAL
 
 
 ATTACKS = [
-    *setting("resamples: %s", MOST_RESAMPLES, HUGE, TWENTY),
     *setting("  live: {runs: [a], top_k: %s}", MOST_RANK, HUGE, TWENTY),
     *setting("  live: {runs: [a], depth: %s}", MOST_RANK, HUGE, TWENTY),
     *setting("  live: {runs: [a], blend: {method: replace, reranker: r, depth: %s}}", 10**6, HUGE),
@@ -62,7 +61,7 @@ ATTACKS = [
     Attack(
         "a number of 5,000 digits",
         EVAL,
-        replaced(EXPERIMENT, "baseline: plain\n", f"baseline: plain\nresamples: {ENDLESS}\n"),
+        replaced(EXPERIMENT, "baseline: plain\n", f"baseline: plain\nseed: {ENDLESS}\n"),
         says=(EXPERIMENT,),
     ),
 ]

@@ -331,7 +331,6 @@ CASES = [
     Case(
         "depth", system("    runs: [a, b]\n    depth: 0\n"), (f"{EXPERIMENT}:7: systems.one.depth",)
     ),
-    Case("resamples", top("resamples: 100"), (f"{EXPERIMENT}:4: resamples", "100")),
     Case(
         "no system",
         text(EXPERIMENT, "dataset: tiny\nbaseline: one\nsystems: {}\n"),

@@ -394,7 +394,7 @@ def test_json_has_no_nan(capsys: Capture) -> None:
     single = ["eval", EXPERIMENT, "--no-plots", "--split", "dev", "--out", "out"]
     assert strict(printed(capsys, *single, "--json"))
     [found] = json.loads(printed(capsys, "compare", "out/report.json", "--json"))
-    assert found["comparisons"][0]["low"] is None
+    assert found["comparisons"][0]["critical_value"] is None
     assert strict(printed(capsys, "compare", "out/report.json", "--json"))
 
 

@@ -27,7 +27,6 @@ Capture = pytest.CaptureFixture[str]
         ("Adjusted  P", "p"),
         ("significant", "p"),
         ("unjudged decide", "judge first"),
-        ("rare-loss bound", "unseen losses"),
     ],
 )
 def test_a_word_is_found_by_its_other_spellings(typed: str, name: str) -> None:

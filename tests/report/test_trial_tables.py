@@ -10,7 +10,6 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.evaluation_findings import repeat_findings
 from fusion_bench.report.evaluation_page import build_page, repeat_tables
-from fusion_bench.report.evaluation_tables import slice_table
 from fusion_bench.report.page import Table
 from tests.report.finding_cases import describe_cases
 from tests.report.test_golden import FOLDER
@@ -66,22 +65,6 @@ def test_warnings_name_the_trial_of_a_list(report: Report) -> None:
     assert any(text.startswith("a (trial 3) ") for text in texts)
     lists = [(info.name, info.trial) for info in report.collections[0].runs]
     assert lists == [("a", 1), ("b", None), ("a", 2), ("a", 3)]
-
-
-def test_intervals_of_slices_hold_for_new_trials(tmp_path: Path) -> None:
-    report = run(tmp_path, *TRIALS, FIRST)
-    [collection] = report.collections
-    table = slice_table(report, collection, "type")
-    assert table is not None
-    rows = [row for row in collection.systems if row.trials is not None]
-    plain = {row.name: row.model_copy(update={"trials": None}) for row in rows}
-    systems = tuple(plain.get(row.name, row) for row in collection.systems)
-    other = slice_table(report, collection.model_copy(update={"systems": systems}), "type")
-    assert other is not None
-    difference = [column.header for column in table.columns].index("difference")
-    for place, is_same in ((difference, True), (difference + 1, False)):
-        cells = [[row.cells[place] for row in each.rows] for each in (table, other)]
-        assert (cells[0] == cells[1]) is is_same
 
 
 def test_without_trials_nothing_is_said_of_them(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def slow_first_group(table: ComparedValues, seed: int, alpha: float = 0.05) -> s
     units = Units.from_keys(table.keys)
     counts = draw_counts(units.digest, len(units.sizes), seed, 10_000).astype(float)
     n, g = units.sizes, len(units.sizes)
-    t, scaled = {}, []
+    t, own, drawn_t = {}, [], []
     for a, b in itertools.combinations(table.values, 2):
         sums = np.bincount(units.codes, table.values[a] - table.values[b], g)
         mean = sums.sum() / n.sum()
@@ -185,9 +185,13 @@ def slow_first_group(table: ComparedValues, seed: int, alpha: float = 0.05) -> s
         ]
         errors = np.sqrt(g / (g - 1) * np.array(squares)) / (counts @ n)
         strayed = np.abs((drawn - mean) / errors)
-        own = max(np.sort(strayed)[-math.floor(10_001 * alpha)], t_quantile(g - 1, 1 - alpha / 2))
-        t[a, b] = mean / error / own
-        scaled.append(strayed / own)
+        own.append(np.sort(strayed)[-math.floor(10_001 * alpha)])
+        t[a, b] = mean / error
+        drawn_t.append(strayed)
+    least = max(float(np.median(own)), t_quantile(g - 1, 1 - alpha / 2))
+    scales = [max(each / 1.2, least) for each in own]
+    scaled = [strayed / scale for strayed, scale in zip(drawn_t, scales, strict=True)]
+    t = {pair: value / scale for (pair, value), scale in zip(t.items(), scales, strict=True)}
     c = max(np.sort(np.max(scaled, axis=0))[-math.floor(10_001 * alpha)], 1.0)
     worse = {a if value < 0 else b for (a, b), value in t.items() if abs(value) > c}
     return set(table.values) - worse

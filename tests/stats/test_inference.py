@@ -3,6 +3,7 @@
 import hashlib
 import itertools
 import math
+import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -84,11 +85,13 @@ def slow_family(rows: list[PairedRow], seed: int, alpha: float) -> list[Slow]:
                 column.append(math.copysign(math.inf, drawn_mean - mean) if far else 0.0)
         t.append(column)
     rank = math.floor((B + 1) * alpha / 2)
-    scales = []
+    quantiles = []
     for (_, _, freedom), column in zip(moments, t, strict=True):
         student = stats.t.ppf(1 - alpha / 2, freedom)
         ordered = sorted(column)
-        scales.append((max(ordered[-rank], student), max(-ordered[rank - 1], student)))
+        quantiles.append((ordered[-rank], -ordered[rank - 1], student))
+    shared = [statistics.median(each[k] for each in quantiles) for k in range(2)]
+    scales = [[max(each[k] / 1.2, shared[k], each[2]) for k in range(2)] for each in quantiles]
     greatest = [
         sorted(
             max(side * row[draw] / scale[k] for row, scale in zip(t, scales, strict=True))
@@ -190,7 +193,7 @@ def test_rows_in_which_few_units_differ_hardly_widen_the_others() -> None:
     [row, other] = infer_family(family(values))
     [same, *_, lone] = infer_family(family(np.array([*values, sparse])))
     assert 1 < (same.high - same.low) / (row.high - row.low) < 1.3
-    assert lone.critical[1] > 1.5 * same.critical[1]
+    assert lone.critical[1] > 1.4 * same.critical[1]
     assert not lone.has_interval
     assert lone.is_drawn
     assert other.has_interval

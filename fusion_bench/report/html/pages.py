@@ -57,6 +57,7 @@ from typing import Any
 
 import numpy as np
 
+from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.details.report_details import CollectionDetails, ReportDetails
@@ -134,8 +135,8 @@ def _inference_data(report: Report, comparison: Comparison | ComparisonResult) -
         comparison: What was tested.
     """
     return {
-        "low": comparison.low,
-        "high": comparison.high,
+        "low": none_if_nan(comparison.low),
+        "high": none_if_nan(comparison.high),
         "p": format_p_value(comparison.p, alpha=report.alpha),
         "detectable": comparison.min_detectable_difference,
         "answer": comparison.answer,
