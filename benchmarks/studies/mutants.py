@@ -102,10 +102,8 @@ MUTANTS = (
     Mutant("a pass tolerates 2m", VERDICT, "(alpha) > -max_drop", "(alpha) > -2 * max_drop"),
     Mutant("a level of .3", VERDICT, "ALPHA = 0.05", "ALPHA = 0.3"),
     Mutant("exit code always 0", "cli/gate.py", "typer.Exit(verdict.exit_code)", "typer.Exit(0)"),
-    Mutant("p × .5", INFERENCE, "p=min(1.0, 2 * self", "p=min(1.0, self"),
-    Mutant(
-        "flips × .5", INFERENCE, "flip_share(row.sums) * size", "flip_share(row.sums) * size / 2"
-    ),
+    Mutant("p × .5", INFERENCE, "max(2 * level_at_zero", "max(level_at_zero"),
+    Mutant("flips × .5", INFERENCE, "p=min(1.0, p * size)", "p=min(1.0, p * size / 2)"),
     Mutant(
         "the family counts once",
         INFERENCE,

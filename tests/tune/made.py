@@ -47,7 +47,8 @@ def make(root: Path) -> Path:
     (root / "experiments" / "e.yaml").write_text(EXPERIMENT, encoding="utf-8")
     (folder / "dataset.yaml").write_text(DATASET, encoding="utf-8")
     # Declared, as equal judgments of so few documents are chance.
-    (folder / "groups.jsonl").write_text('{"id": "q0", "group": "q0"}\n', encoding="utf-8")
+    groups = (f'{{"id": "q{q}", "group": "q{q}"}}\n' for q in range(QUERIES))
+    (folder / "groups.jsonl").write_text("".join(groups), encoding="utf-8")
     hidden = rng.random((QUERIES, DEPTH))
     relevant = hidden > 0.8
     rows = [(q, d) for q in range(QUERIES) for d in range(DEPTH)]

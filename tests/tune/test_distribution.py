@@ -145,7 +145,7 @@ def test_workers_must_read_the_same_files(
 
 
 #: The files of a dataset with a line a query or document; a search before left a ledger of looks.
-LINES = {"qrels.txt", "queries.jsonl", "good.trec", "bad.trec", "sharp.trec"}
+LINES = {"qrels.txt", "queries.jsonl", "groups.jsonl", "good.trec", "bad.trec", "sharp.trec"}
 
 
 def cut_into_folders(paths: ObjectivePaths, folder: Path) -> list[ObjectivePaths]:
