@@ -135,7 +135,7 @@ def _open_made(size: Size) -> ConsoleSession:
     case = make_case(replace(size, runs=size.runs + 1))
     *lists, reranker = case.runs
     runs = {run.name: run for run in lists}
-    return _open(case.qrels, runs, {reranker.name: reranker}, {}, held_out="all")
+    return _open(case.qrels, runs, {reranker.name: reranker}, {}, held_out=0.5)
 
 
 def _open(
