@@ -46,7 +46,7 @@ import numpy as np
 
 from benchmarks.studies.simulations.inference_cells import Cell, Sample, list_cells
 from fusion_bench.data.ordering import NOISE, BoolArray, FloatArray
-from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
+from fusion_bench.stats.inference import LONG_TAIL, MIN_CHANGED, MIN_UNITS
 from fusion_bench.util.special_functions import special
 
 ALPHA, RUNS, FLIPS = 0.05, 2_000, 2_000
@@ -270,7 +270,7 @@ def find_scaled(
         if not (mask.any() and rank):
             continue
         own = -np.partition(-t[run, mask], place - 1, axis=1)[:, place - 1]
-        own = np.maximum(own, student)
+        own = np.maximum(np.maximum(own / LONG_TAIL, np.median(own)), student)
         with np.errstate(invalid="ignore"):
             scaled = np.where(np.isinf(own)[:, None], 0, t[run, mask] / own[:, None])
         greatest = scaled.max(axis=0)
