@@ -79,7 +79,8 @@ def test_deviations_over_trials(collections: dict[str, Collection]) -> None:
 def test_fusing_with_hybrid_search_loses(name: str, collections: dict[str, Collection]) -> None:
     collection = collections[name]
     assert collection.fusion is not None
-    assert collection.fusion.verdict == "loses"
+    # Three trials of each of 103 economics queries do not show it.
+    assert collection.fusion.verdict == ("not shown" if "economics" in name else "loses")
     for agent in AGENTS[1:]:
         names = (agent, f"rrf-{agent}")
         alone, fused = (collection.system(each).measures["nDCG@10"].mean for each in names)
