@@ -157,7 +157,8 @@ def test_every_benchmark_runs_at_toy_size(name: str) -> None:
 def test_whole_commands_on_deep_lists_are_measured_in_processes_of_their_own() -> None:
     [(title, rows)] = further_tables(toy=True).items()
     assert [row["command"] for row in rows] == ["try", "eval"]
-    assert all(0 < float(row["CPU s"]) < 60 and 0.03 < float(row["peak GB"]) < 1 for row in rows)
+    # The peak has no upper bound here: a process starts with that of the tests that fork it.
+    assert all(0 < float(row["CPU s"]) < 60 and float(row["peak GB"]) > 0.03 for row in rows)
     assert title in (ROOT / "docs/reference/performance.md").read_text(encoding="utf-8")
 
 
