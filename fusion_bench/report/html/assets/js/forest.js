@@ -58,7 +58,7 @@ function drawForest(collection, systems, width, store) {
   function rowOf(system, name, y) {
     const d = system.difference;
     const title = `${system.name}: ${formatSigned(d.value)} ` +
-      `${formatInterval(d.low, d.high, true)}, adjusted p ${d.p}: ${d.verdict}`;
+      `${formatInterval(d.low, d.high, true)}, p ${d.p}: ${d.verdict}`;
     const detectable = Math.min(d.detectable ?? 0, Math.max(-low, high) + pad);
     const from = Math.max(left, x(-detectable));
     const to = Math.min(width - right, x(detectable));

@@ -103,8 +103,8 @@ function differenceColumns(collection) {
       formatSigned(d.value), bar(scale, d.low, d.value, d.high, { zero: scale(0) }),
     ], { bars: true, minor: false }),
     column("i", `${+(100 * (1 - collection.alpha)).toFixed(2)} % interval`, of("low"), (d) =>
-      formatInterval(d.low, d.high, true) + (d.few_changes ? " (few)" : "")),
-    column("a", "adjusted p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true, extra: true }),
+      formatInterval(d.low, d.high, true)),
+    column("a", "p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true, extra: true }),
     column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`),
     { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group),
       cell: (s) => verdictOf(s, collection.first_group?.includes(s.name)) },
