@@ -113,8 +113,8 @@ MUTANTS = (
     Mutant(
         "standard error × .5",
         INFERENCE,
-        "count / (count - 1)) / size if",
-        "count / (count - 1)) / size / 2 if",
+        "count / (count - 1)) / queries",
+        "count / (count - 1)) / queries / 2",
     ),
     _in_checks(
         "difference reversed",

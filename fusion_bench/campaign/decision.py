@@ -20,10 +20,9 @@ from typing import Literal
 
 import numpy as np
 
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import NOISE, FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.stats import intervals
-from fusion_bench.stats.comparison import NOISE
 from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
 from fusion_bench.stats.power import detectable_difference
 

@@ -14,9 +14,6 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
 from fusion_bench.stats import comparison
 
-#: 1 − confidence of the bound that skewed gains must have above 0.
-SKEW_ALPHA = 0.05
-
 
 @dataclass(frozen=True)
 class AskJudgment:

@@ -37,8 +37,6 @@ log = logging.getLogger(__name__)
 
 #: Ranks: cutoffs of measures, depths, ``top_k``. No list is longer.
 MOST_RANK: Final = 1_000_000
-#: Random flips or draws of a test.
-MOST_RESAMPLES: Final = 1_000_000
 #: Parameter sets of a search.
 MOST_TRIALS: Final = 1_000_000
 #: Folds of a cross-validation.

@@ -26,7 +26,7 @@ from fusion_bench.stats.inference import (
     RowInference,
     infer_family,
 )
-from fusion_bench.stats.intervals import POWER, betting_bound, exact_mean
+from fusion_bench.stats.intervals import POWER, betting_bound, exact_mean, find_limit
 from fusion_bench.stats.power import SampleSize, estimate_spread
 from fusion_bench.stats.repeat_variance import repeat_variance
 
@@ -258,7 +258,7 @@ def _build_result(check: Check, row: RowInference, alpha: float) -> verdict.Chec
 
 def _clip_end(end: float, measure: str) -> float | None:
     """An end of an interval, which stays where differences can be; None = there is none."""
-    limit = 1.0 if is_bounded(measure) else math.inf
+    limit = find_limit(is_bounded=is_bounded(measure))
     clipped = min(max(end, -limit), limit)
     return clipped if math.isfinite(clipped) else None
 

@@ -15,6 +15,7 @@ from typing import Final
 
 import numpy as np
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import AUTO
@@ -24,6 +25,7 @@ from fusion_bench.gate.checks import Check, PairedCollection, build_checks
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.ranking.system_scores import evaluate_systems
+from fusion_bench.stats.inference import mean_error
 from fusion_bench.stats.power import round_queries
 from fusion_bench.util.formatting import format_number, pluralize
 
@@ -108,14 +110,17 @@ def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Ite
     candidate, experiment = inputs.candidate, inputs.experiment
     others = [s for s in experiment.systems.values() if s != candidate and len(s.runs) > 1]
     for task in inputs.load_collections(*others, committed=baseline):
-        [own] = _compare_fusions(inputs, task, [candidate]).values()
-        fusions = _compare_fusions(inputs, task, others)
+        guarded = _measure_values(candidate, task)
+        own = list(build_checks(inputs.policy, PairedCollection(task, guarded, guarded)))
+        fusions = _compare_fusions(inputs, task, guarded, others)
         variants: dict[str, list[Check]] = {}
         for place, check in enumerate(own):
             known = {name: each[place] for name, each in fusions.items()}
             spread = find_spread(check, known)
             if spread is None:
-                variants = variants or _compare_fusions(inputs, task, _vary_fusion(candidate))
+                variants = variants or _compare_fusions(
+                    inputs, task, guarded, _vary_fusion(candidate)
+                )
                 known |= {name: each[place] for name, each in variants.items()}
                 spread = find_spread(check, known, is_enough=True)
             yield spread or CheckSpread(check, "", 0.0)
@@ -153,32 +158,36 @@ def _vary_fusion(system: System) -> list[System]:
     """RRF of the lists of a system, k = 10 or one of them with weight 2; blended as there."""
     fusions = {"RRF k=10": RRF(k=10)}
     fusions |= {f"RRF {name} ×2": RRF(weights={name: 2.0}) for name in system.runs}
-    ended = dict.fromkeys(("dialect", "weights_by_type", "by_query_type", "by_intent", "policy"))
+    ended = dict.fromkeys(("dialect", "weights_by_type", "by_query_type", "by_intent"))
     return [
         system.model_copy(update={**ended, "name": name, "fusion": fusion})
         for name, fusion in fusions.items()
     ]
 
 
+def _measure_values(system: System, task: EvaluationSet) -> dict[str, FloatArray]:
+    """By measure the values of a system, shape (Q,)."""
+    [scores] = evaluate_systems([system], task.runs, task.measures, training=task.training)
+    return {m.name: row for m, row in zip(task.measures, scores.values, strict=True)}
+
+
 def _compare_fusions(
-    inputs: GateInputs, task: EvaluationSet, systems: Sequence[System]
+    inputs: GateInputs,
+    task: EvaluationSet,
+    guarded: Mapping[str, FloatArray],
+    systems: Sequence[System],
 ) -> dict[str, list[Check]]:
     """By system, every check of the policy against it; without systems that do not run here."""
     checks = {}
-    measures, loaded = task.measures, task.dataset.digests().keys()
-    [guarded] = evaluate_systems([inputs.candidate], task.runs, measures, training=task.training)
+    loaded = task.dataset.digests().keys()
     for system in systems:
         if not system.list_keys <= loaded:
             continue
         try:
-            [other] = evaluate_systems([system], task.runs, measures, training=task.training)
+            other = _measure_values(system, task)
         except FusionBenchError:  # such as a document without a rerank score
             continue
-        before, after = (
-            {m.name: row for m, row in zip(measures, each.values, strict=True)}
-            for each in (other, guarded)
-        )
-        pair = PairedCollection(task, before, after)
+        pair = PairedCollection(task, other, guarded)
         checks[system.name] = list(build_checks(inputs.policy, pair))
     return checks
 
@@ -186,11 +195,8 @@ def _compare_fusions(
 def standard_error(check: Check) -> float:
     """Of the mean difference, by group; 0 with one group, of which no spread is known."""
     difference, codes = check.difference, check.groups
-    residuals = np.bincount(codes, weights=difference - difference.mean())
-    groups = len(residuals)
-    if groups < 2:
-        return 0.0
-    return float(np.sqrt((residuals**2).sum() * groups / (groups - 1)) / len(difference))
+    residuals = np.bincount(codes, difference - difference.mean()).astype(np.float64)
+    return float(np.nan_to_num(mean_error(residuals, len(difference))))
 
 
 def seal_drops(inputs: GateInputs, baseline: Baseline) -> Baseline:
@@ -205,6 +211,8 @@ def seal_drops(inputs: GateInputs, baseline: Baseline) -> Baseline:
 
 def warn_of_low_limits(inputs: GateInputs, baseline: Baseline) -> Iterator[str]:
     """Why queries are too few for a ``max_drop`` that the experiment states, a text a check."""
+    if all(each.max_drop == AUTO for each in inputs.policy.checks.values()):
+        return
     for spread in measure_spreads(inputs, baseline):
         if spread.warning is not None and not spread.check.is_auto:
             yield spread.warning

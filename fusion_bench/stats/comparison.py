@@ -11,8 +11,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.data.ordering import NOISE as NOISE
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.ordering import NOISE, FloatArray
 from fusion_bench.stats.inference import RowInference
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.formatting import Columns, TableView, format_difference

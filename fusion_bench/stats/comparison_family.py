@@ -19,7 +19,7 @@ from fusion_bench.stats.inference import (
     find_rivals,
     infer_family,
 )
-from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.intervals import exact_mean, find_limit
 from fusion_bench.stats.repeat_variance import (
     RepeatMeans,
     paired_sides,
@@ -116,7 +116,7 @@ def compare_family(
         for table, by_name in zip(tables, differences, strict=True)
         for name, difference in by_name.items()
     ]
-    limit = 1.0 if all(table.is_bounded for table in tables) else math.inf
+    limit = find_limit(is_bounded=all(table.is_bounded for table in tables))
     rest = iter(infer_family(rows, seed=seed, alpha=alpha, limit=limit))
     return tuple(
         tuple(
@@ -312,7 +312,7 @@ def decide_fusion(
         )
         for f, s in pairs
     ]
-    limit = 1.0 if is_bounded else math.inf
+    limit = find_limit(is_bounded=is_bounded)
     by_pair = dict(zip(pairs, infer_family(rows, seed=seed, alpha=alpha, limit=limit), strict=True))
     signs = {pair: np.sign(row.mean) if row.p <= alpha else 0.0 for pair, row in by_pair.items()}
 

@@ -82,6 +82,11 @@ def _digest(text: bytes) -> bytes:
     return hashlib.blake2b(text, digest_size=16).digest()
 
 
+def count_draws(alpha: float) -> int:
+    """B: the draws that decide at a level."""
+    return max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
+
+
 @lru_cache(maxsize=2)
 def draw_counts(digest: bytes, count: int, seed: int, draws: int) -> NDArray[np.uint8]:
     """How often each unit is in each draw, shape (draws, count).
@@ -121,6 +126,19 @@ class PairedRow:
     repeats: RepeatMeans = ()
 
 
+def mean_error(residuals: FloatArray, queries: float) -> float:
+    """s: the standard error of a mean difference per query; NaN with one unit.
+
+    Args:
+        residuals: Shape (G,): D_g − m·n_g.
+        queries: N.
+    """
+    count = len(residuals)
+    if count < 2:
+        return math.nan
+    return math.sqrt(float(residuals @ residuals) * count / (count - 1)) / queries
+
+
 class _Prepared:
     """A row before the draws: its mean and error, and what the draws need."""
 
@@ -128,9 +146,7 @@ class _Prepared:
         self.units, self.sums, self.mean = units, sums + 0.0, mean  # + 0.0: −0 equals 0
         self.residuals = sums - mean * units.sizes
         self.repeats = repeats
-        count, size = len(sums), units.sizes.sum()
-        squares = float(self.residuals @ self.residuals)
-        self.error = math.sqrt(squares * count / (count - 1)) / size if count > 1 else math.nan
+        self.error = mean_error(self.residuals, units.sizes.sum())
 
     @classmethod
     def from_row(cls, row: PairedRow, units: Units) -> _Prepared:
@@ -419,7 +435,7 @@ def infer_family(
     prepared = [_Prepared.from_row(row, units[row.keys]) for row in rows]
     distinct = {row.content: row for row in prepared if row.changed}
     usable = [row for row in distinct.values() if row.is_drawn]
-    draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
+    draws = count_draws(alpha)
     drawn = _draw_rows(usable, seed=seed, draws=draws)
     family = _Family.from_rows(
         usable, drawn, draws=draws, size=len(distinct), seed=seed, alpha=alpha, limit=limit
@@ -610,7 +626,7 @@ def _find_better(
     """For each of some distinct systems, the places of those that are shown to be better."""
     better: list[set[int]] = [set() for _ in systems]
     places = [pair for pair, row in pairs.items() if row.is_drawn]
-    draws = max(DRAWS, math.ceil(DRAWS_AT_LEVEL / alpha))
+    draws = count_draws(alpha)
     scales: dict[tuple[int, int], float] = {}
     greatest = np.zeros(draws)
     if places:

@@ -345,6 +345,11 @@ def log_capital(log_sums: FloatArray) -> FloatArray:
     return np.asarray(np.logaddexp.reduce(log_sums, axis=-1) - np.log(log_sums.shape[-1]))
 
 
+def find_limit(*, is_bounded: bool) -> float:
+    """The greatest difference that a measure can have."""
+    return 1.0 if is_bounded else math.inf
+
+
 def bet_on_mean(sums: FloatArray, sizes: FloatArray) -> float:
     """One-sided p of "the true mean is at most 0"; 1 where a difference is beyond ±1.
 

@@ -31,7 +31,7 @@ from fusion_bench.stats.inference import (
     find_rivals,
     infer_family,
 )
-from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.intervals import estimate_mean, find_limit
 from fusion_bench.stats.power import SampleSize, estimate_spread, two_sided_p
 from fusion_bench.stats.repeat_variance import RepeatMeans, paired_sides, repeat_means
 from fusion_bench.tune.objective import TuningObjective
@@ -79,11 +79,6 @@ def estimate_family(
         [row.row for row in rows], seed=seed, alpha=alpha, limit=find_limit(is_bounded=is_bounded)
     )
     return [_make_gain(row, result) for row, result in zip(rows, inferred, strict=True)]
-
-
-def find_limit(*, is_bounded: bool) -> float:
-    """The greatest difference that a measure can have."""
-    return 1.0 if is_bounded else math.inf
 
 
 def _make_gain(row: PairedValues, result: RowInference) -> Gain:

@@ -14,8 +14,7 @@ from typing import Final, TypeAlias
 import numpy as np
 
 from fusion_bench.campaign.decision import SCREENING_P, phase_share
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.stats.comparison import NOISE
+from fusion_bench.data.ordering import NOISE, BoolArray, FloatArray, IntArray
 from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
 from fusion_bench.stats.intervals import (
     bell_mccaffrey_freedom,
