@@ -21,7 +21,6 @@ from pathlib import Path
 from types import ModuleType
 
 import benchmarks
-from benchmarks import commands
 from benchmarks.table import draw, markdown, replace_between_marks
 from benchmarks.timing import Row, describe_machine
 
@@ -79,9 +78,6 @@ def write_results(
     source = f"\nMedians of up to {rounds} interleaved rounds on {describe_machine()}.\n"
     text = "\n".join(tables.values())
     replace_between_marks(root / "docs/reference/performance.md", f"\n{text}{source}\n")
-    shown = [title for title in groups if title in {next(iter(groups)), commands.TITLE}]
-    first = "\n".join(tables[title] for title in shown)
-    replace_between_marks(root / "README.md", f"\n{first}\n")
     draw(groups, root / "reports/pictures/bench.png")
 
 
