@@ -81,7 +81,7 @@ PARTS = (
         (),
         "judging effort",
     ),
-    Part("samplers", "docs/tuning.md", "benchmarks.studies.samplers", mark="samplers"),
+    Part("samplers", "docs/studies/tuning.md", "benchmarks.studies.samplers", mark="samplers"),
     Part("choices", "docs/studies/tuning.md", "benchmarks.studies.choices", mark="choices"),
     Part("rivals", "docs/studies/tuning.md", "benchmarks.studies.tuning", mark="rivals"),
     Part("front", "docs/studies/tuning.md", "benchmarks.studies.front", mark="front"),
