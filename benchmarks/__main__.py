@@ -21,11 +21,13 @@ from pathlib import Path
 from types import ModuleType
 
 import benchmarks
-from benchmarks.table import draw, markdown, replace_between_marks
+from benchmarks.table import draw, markdown, read_rows, replace_between_marks, write_csv
 from benchmarks.timing import Row, describe_machine
 
 ROOT = Path(__file__).parent.parent
 RESULTS = "benchmarks/results.json"
+#: A longer table stands in a CSV file beside the page.
+MOST_ROWS = 10
 #: From this load on a table says that other work shared the machine.
 BUSY = 2
 
@@ -76,8 +78,15 @@ def write_results(
         if load > BUSY:
             tables[title] += f"\nLoad average {load:.0f}: other work shared the machine.\n"
     source = f"\nMedians of up to {rounds} interleaved rounds on {describe_machine()}.\n"
-    text = "\n".join(tables.values())
-    replace_between_marks(root / "docs/reference/performance.md", f"\n{text}{source}\n")
+    page = root / "docs/reference/performance.md"
+    short = dict(tables)
+    for title, rows in groups.items():
+        if len(rows) > MOST_ROWS:
+            name = title.lower().replace(" ", "-")
+            link = write_csv(page, name, read_rows(tables[title]))
+            short[title] = f"**{title}**\n\n{link}\n"
+    text = "\n".join(short.values())
+    replace_between_marks(page, f"\n{text}{source}\n")
     draw(groups, root / "reports/pictures/bench.png")
 
 

@@ -15,9 +15,24 @@ from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, fusion_bench_task
 from benchmarks.huge import further_tables
 from benchmarks.scaling import fit_slope
+from benchmarks.studies.campaigns import table as campaigns
+from benchmarks.studies.choice_rules import table as choice_rules
+from benchmarks.studies.choice_rules.results import read_results
 from benchmarks.studies.front import mean_gains
+from benchmarks.studies.tuning_table import RESULTS, format_table, summarize_rivals
 from benchmarks.synthetic import make_aligned_runs
-from benchmarks.table import draw, draw_panel, markdown, replace_between_marks
+from benchmarks.table import (
+    draw,
+    draw_panel,
+    encode_csv,
+    format_rows,
+    keep_columns,
+    markdown,
+    pivot,
+    read_rows,
+    replace_between_marks,
+    write_csv,
+)
 from benchmarks.timing import Row, median_seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
@@ -109,6 +124,49 @@ def test_a_table_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
     path.write_text("no marks")
     with pytest.raises(ValueError, match="there once"):
         replace_between_marks(path, "new")
+
+
+LONG = """text
+
+| list | k | gain |
+|:--|--:|--:|
+| a, `b` | 1 | \\[+1, 2\\] |
+|  | 60 | **no** |
+| c | 60 |  |
+"""
+
+
+def test_a_long_table_becomes_a_csv_and_a_short_one(tmp_path: Path) -> None:
+    rows = read_rows(LONG, repeated=1)
+    assert rows[2] == ["a, `b`", "60", "**no**"]
+    assert format_rows(read_rows(LONG)) == LONG.removeprefix("text\n\n").strip()
+    assert keep_columns(rows, ["gain", "k"])[3] == ["", "60"]
+    assert pivot(rows, ["list"], "k", "gain") == [
+        ["list", "1", "60"],
+        ["a, `b`", "\\[+1, 2\\]", "**no**"],
+        ["c", "–", ""],
+    ]
+    assert write_csv(tmp_path / "page.md", "gains", rows) == "[All 3 rows as CSV](page-gains.csv)."
+    text = (tmp_path / "page-gains.csv").read_text()
+    assert text == 'list,k,gain\n"a, b",1,"[+1, 2]"\n"a, b",60,no\nc,60,\n'
+
+
+def test_pages_of_stored_results_are_what_their_studies_write(tmp_path: Path) -> None:
+    for module, options in ((campaigns, []), (choice_rules, [read_results()])):
+        page = tmp_path / module.PAGE.name
+        shutil.copy(module.PAGE, page)
+        module.write_page(*options, page=page, picture=page.with_suffix(".png"))
+        assert page.read_text() == module.PAGE.read_text()
+        for path in tmp_path.glob("*.csv"):
+            assert path.read_text() == (module.PAGE.parent / path.name).read_text()
+    assert len([*tmp_path.glob("*.csv")]) == 3
+
+
+def test_the_table_of_rivals_is_that_of_the_stored_records() -> None:
+    rows = read_rows(format_table(json.loads(RESULTS.read_text())), repeated=1)
+    docs = ROOT / "docs" / "studies"
+    assert encode_csv(rows) == (docs / "tuning-rivals.csv").read_text()
+    assert format_rows(summarize_rivals(rows)) in (docs / "tuning.md").read_text()
 
 
 def test_a_picture_is_drawn(tmp_path: Path) -> None:

@@ -133,7 +133,7 @@ def format_agreement(root: Path) -> str:
 
 def make_tables(trials: int) -> dict[str, str]:
     """What stands behind each mark; without tuned numbers where there are no trials."""
-    lines = ["| numbers by type | given types | predicted by the rules |", "|:--|--:|--:|"]
+    lines = ["| parameters by type | given types | predicted by the rules |", "|:--|--:|--:|"]
     with tempfile.TemporaryDirectory() as folder:
         make_project(Path(folder))
         lines += format_published(Path(folder))

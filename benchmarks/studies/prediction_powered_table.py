@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.studies.machine_judges.population import SYSTEMS, Population, make_population
 from benchmarks.studies.simulations.promise import Promise
-from benchmarks.table import replace_between_marks
+from benchmarks.table import format_rows, pivot, read_rows, replace_between_marks, write_csv
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.prediction_powered import estimate_powered_mean
@@ -168,7 +168,11 @@ def main() -> None:
     table = format_table(list(simulate_all(options.runs)))
     print(table)
     if not options.dry_run:
-        replace_between_marks(PAGE, table, mark=MARK)
+        sentence, _, _ = table.partition("\n\n")
+        rows = read_rows(table)
+        widths = format_rows(pivot(rows, ["collection", "machine"], "people's queries", "width"), 2)
+        link = write_csv(PAGE, MARK, rows)
+        replace_between_marks(PAGE, f"{sentence}\n\n{widths}\n\n{link}\n", mark=MARK)
 
 
 if __name__ == "__main__":

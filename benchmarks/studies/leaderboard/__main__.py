@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.leaderboard.page import PAGE, TABLES
+from benchmarks.leaderboard.page import PAGE, ROWS, TABLES
 from benchmarks.leaderboard.records import FILE, Leaderboard, read_leaderboard
 from benchmarks.studies.choice_rules.results import read_results
 from benchmarks.studies.choice_rules.run import NULL, OURS, UNSEEN
@@ -34,13 +34,13 @@ ALIKE = "bright-biology,bright-economics,bright-robotics"
 COST = """\
 ## What it costs
 
-All cells of trec-dl-2019 take 18 CPU seconds, of nfcorpus 30, of codec 12, on one process; the two
-dearest of jqara (coordinate_ascent and lambdamart) take 39. The other cells were not measured
-alone: at no more CPU than 0.37 of their time by the clock, as on trec-dl-2019, all eleven
-collections take about 8 CPU minutes, and the pages 2 more.
+On one process, all cells of trec-dl-2019 take 18 CPU seconds, of nfcorpus 30, and of codec 12. The
+two most expensive cells of jqara (coordinate_ascent and lambdamart) take 39. The other cells were
+not measured alone. At the ratio of trec-dl-2019, all eleven collections take about 8 CPU minutes,
+and the pages 2 more.
 
-[Every row of every collection](leaderboard.csv) as CSV: mean nDCG@10, its standard error by query,
-Judged@10.
+[leaderboard.csv](leaderboard.csv) has every row of every collection: mean nDCG@10, its standard
+error by query, and Judged@10.
 """
 #: How a reader makes such a page.
 RUN = """\
@@ -52,9 +52,9 @@ In a clone of this repository, with two lists or more in each dataset:
 python -m benchmarks.leaderboard datasets/mine datasets/other --out reports/leaderboard
 ```
 
-`--methods core` compares a dozen methods, `--jobs 2` uses two processes, and `--alike mine,other`
-counts collections that resemble each other as one effect. Type the same command again to continue
-a run that was stopped."""
+`--methods core` compares a dozen methods, and `--jobs 2` uses two processes. `--alike mine,other`
+counts collections that resemble each other as one effect. To continue a stopped run, type the same
+command again."""
 #: The means of all rows, among the studies.
 DOWNLOAD = "leaderboard.csv"
 PRIMARY, JUDGED = "nDCG@10", "Judged@10"
@@ -80,7 +80,7 @@ def copy_pages(source: Path, docs: Path) -> None:
     blocks = (
         f"{questions}\n{describe_trust()}",
         f"## {pictures}",
-        "## Whose choice may be trusted?",
+        "## Which tuner's choice can you trust?",
         f"![{CAPTION}](studies/choice-rules.png)",
         f"## Collections{collections.rstrip()}",
         RUN,
@@ -88,6 +88,7 @@ def copy_pages(source: Path, docs: Path) -> None:
     write_atomic(docs / PAGE, ("\n\n".join(blocks) + "\n").encode())
     tables = (source / TABLES).read_text(encoding="utf-8")
     write_atomic(docs / "studies" / TABLES, f"{tables}\n{COST}".encode())
+    shutil.copyfile(source / ROWS, docs / "studies" / ROWS)
     board = read_leaderboard(source / FILE)
     rows = pd.DataFrame(list_means(board))
     write_atomic(
@@ -128,11 +129,11 @@ def describe_trust() -> str:
         for rule, share in shipped.items()
     }
     return (
-        f"5. **Whose choice may be trusted?** Where no setting is better, the best mean of a grid "
-        f"ships in {ships['best mean']}, a winner with a t interval in sample in "
-        f"{ships['t interval']}, `fusion-bench tune` in {ships[OURS]}; of the gain on unseen "
-        f"halves they keep {kept['best mean']}, {kept['t interval']} and {kept[OURS]}. "
-        "([six rules on trial](studies/choice-rules.md))"
+        "5. **Which tuner's choice can you trust?** If no setting is truly better, the best mean "
+        f"of a grid ships a change in {ships['best mean']} of cases. A winner with a t interval in "
+        f"sample ships in {ships['t interval']}, and `fusion-bench tune` in {ships[OURS]}. On "
+        f"unseen halves they keep {kept['best mean']}, {kept['t interval']} and {kept[OURS]} of "
+        "the gain. ([six rules on trial](studies/choice-rules.md))"
     )
 
 
