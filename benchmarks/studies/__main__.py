@@ -88,7 +88,7 @@ PARTS = (
     Part("salts", "docs/studies/tuning.md", "benchmarks.studies.salts", mark="salts"),
     Part(
         "leaderboard",
-        "docs/leaderboard.md",
+        "docs/studies/leaderboard.md",
         "benchmarks.studies.leaderboard",
         ("--docs",),
     ),

@@ -18,7 +18,7 @@ AVOIDED = {
 }
 _BLOCK = re.compile(r"^ *(```|~~~).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 _ITEM = re.compile(r"^\s*(?:[-*+]|\d+\.|>)\s+")
-_END = re.compile(r"(?<=[.!?])[\"”)*_]*\s+(?=[\"“(*_`\[]*[A-Z0-9`.])")
+_END = re.compile(r"(?<=[.!?])[\"”)*_]*\s+(?=\S)")
 #: Words whose dot ends no sentence.
 _SHORT = re.compile(r"\b(e\.g|i\.e|vs|et al|cf|approx|[A-Z])\.(?=\s)")
 
@@ -43,11 +43,11 @@ def list_sentences(page: str) -> list[str]:
 
 
 def _split_paragraphs(text: str) -> list[str]:
-    """Paragraphs, items of lists and cells of tables, each in one line."""
+    """Paragraphs, items of lists and clauses of a table's cells, each in one line."""
     paragraphs = [""]
     for line in text.splitlines():
         if line.lstrip().startswith("|"):
-            paragraphs += [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
+            paragraphs += [cell.strip() for cell in re.split(r"(?<!\\)\||; ", line)]
             paragraphs.append("")
         elif not line.strip() or _ITEM.match(line):
             paragraphs.append(_ITEM.sub("", line).strip())

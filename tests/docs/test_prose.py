@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from docs.website.page import list_pages
+from tests.commands import leaf_commands
 from tests.docs.prose import MOST_WORDS, find_faults, list_sentences
 
 ROOT = Path(__file__).parents[2]
@@ -65,3 +66,11 @@ def test_sentences_end_at_their_dots() -> None:
         "Two.",
         "Three.",
     ]
+
+
+@pytest.mark.parametrize("name", sorted(leaf_commands()))
+def test_the_help_of_a_command_has_no_sentence_to_read_twice(name: str) -> None:
+    command = leaf_commands()[name]
+    text = (command.help or "").partition("Examples:")[0]
+    helps = [getattr(each, "help", "") or "" for each in command.params]
+    assert [fault for each in (text, *helps) for fault in find_faults(each)] == []
