@@ -85,9 +85,6 @@ def write_results(
     text = "\n".join(table for title, table in tables.items() if title in SHOWN)
     further = f"\nFurther tables as CSV: {', '.join(links)}.\n" if links else ""
     replace_between_marks(page, f"\n{text}{further}{source}\n")
-    shown = [title for title in groups if title in {next(iter(groups)), commands.TITLE}]
-    first = "\n".join(tables[title] for title in shown)
-    replace_between_marks(root / "README.md", f"\n{first}\n")
     draw(groups, root / "reports/pictures/bench.png")
 
 

@@ -194,13 +194,12 @@ def test_a_slope_of_two() -> None:
     assert np.isclose(fit_slope(points, "first"), 2)
 
 
-def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None:
+def test_every_benchmark_has_a_title_and_the_page_has_a_place_for_it() -> None:
     modules = find_benchmarks()
     assert {"engine", "gate", "huge"} <= set(modules)
     assert len({module.TITLE for module in modules.values()}) == len(modules)
-    for page in ("README.md", "docs/reference/performance.md"):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
+    text = (ROOT / "docs/reference/performance.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
 
 
 @pytest.mark.filterwarnings("ignore")  # numba's, about features that ranx uses
@@ -291,7 +290,7 @@ def test_the_command_writes_results_tables_and_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.startup.TIMES", 1)
-    for name in ("README.md", "docs/reference/performance.md", "benchmarks/results.json"):
+    for name in ("docs/reference/performance.md", "benchmarks/results.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     main(["--rounds", "1", "startup"], root=tmp_path)

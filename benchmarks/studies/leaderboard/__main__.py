@@ -1,9 +1,9 @@
-"""docs/leaderboard.md: the leaderboard of all collections at hand.
+"""docs/studies/leaderboard.md: the leaderboard of all collections at hand.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.studies.leaderboard [OPTIONS]
 
-Options are those of ``python -m benchmarks.leaderboard``. With ``--docs`` the pages go to docs/ as
-well.
+Options are those of ``python -m benchmarks.leaderboard``. With ``--docs`` the pages go to
+docs/studies/ as well.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from benchmarks.studies.leaderboard.methods import ROOT
 from fusion_bench.util.files import write_atomic
 
 FOLDER = ROOT / "reports" / "leaderboard"
-DOCS = ROOT / "docs"
+STUDIES = ROOT / "docs" / "studies"
 #: Three collections of one benchmark, with the same systems and few documents a query.
 ALIKE = "bright-biology,bright-economics,bright-robotics"
 #: Measured once, with one process; the seconds of stored cells are those of a clock.
@@ -68,34 +68,32 @@ def main(arguments: Sequence[str]) -> int:
     command += ["--alike", ALIKE, "--out", str(FOLDER), *options]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own module
     if code == 0 and "--docs" in arguments:
-        copy_pages(FOLDER, DOCS)
+        copy_pages(FOLDER, STUDIES)
     return code
 
 
-def copy_pages(source: Path, docs: Path) -> None:
-    """The page with its pictures, and its tables among the studies."""
-    page = (source / PAGE).read_text(encoding="utf-8").replace(f"({TABLES}", f"(studies/{TABLES}")
+def copy_pages(source: Path, studies: Path) -> None:
+    """Copy the page with its pictures, and its tables."""
+    page = (source / PAGE).read_text(encoding="utf-8")
     questions, rest = page.split("\n\n## ", maxsplit=1)
     pictures, collections = rest.split("\n\n## Collections")
     blocks = (
         f"{questions}\n{describe_trust()}",
         f"## {pictures}",
         "## Which tuner's choice can you trust?",
-        f"![{CAPTION}](studies/choice-rules.png)",
+        f"![{CAPTION}](choice-rules.png)",
         f"## Collections{collections.rstrip()}",
         RUN,
     )
-    write_atomic(docs / PAGE, ("\n\n".join(blocks) + "\n").encode())
+    write_atomic(studies / PAGE, ("\n\n".join(blocks) + "\n").encode())
     tables = (source / TABLES).read_text(encoding="utf-8")
-    write_atomic(docs / "studies" / TABLES, f"{tables}\n{COST}".encode())
-    shutil.copyfile(source / ROWS, docs / "studies" / ROWS)
+    write_atomic(studies / TABLES, f"{tables}\n{COST}".encode())
+    shutil.copyfile(source / ROWS, studies / ROWS)
     board = read_leaderboard(source / FILE)
     rows = pd.DataFrame(list_means(board))
-    write_atomic(
-        docs / "studies" / DOWNLOAD, rows.to_csv(index=False, float_format="%.6f").encode()
-    )
+    write_atomic(studies / DOWNLOAD, rows.to_csv(index=False, float_format="%.6f").encode())
     for picture in source.glob("leaderboard-*.png"):
-        shutil.copyfile(picture, docs / picture.name)
+        shutil.copyfile(picture, studies / picture.name)
 
 
 def list_means(board: Leaderboard) -> Iterator[dict[str, object]]:
@@ -133,7 +131,7 @@ def describe_trust() -> str:
         f"of a grid ships a change in {ships['best mean']} of cases. A winner with a t interval in "
         f"sample ships in {ships['t interval']}, and `fusion-bench tune` in {ships[OURS]}. On "
         f"unseen halves they keep {kept['best mean']}, {kept['t interval']} and {kept[OURS]} of "
-        "the gain. ([six rules on trial](studies/choice-rules.md))"
+        "the gain. ([six rules on trial](choice-rules.md))"
     )
 
 
