@@ -83,14 +83,14 @@ def write_results(
     page = root / "docs/reference/performance.md"
     links = [write_table(page, title, tables[title]) for title in groups if title not in SHOWN]
     text = "\n".join(table for title, table in tables.items() if title in SHOWN)
-    further = f"\nFurther tables as CSV: {', '.join(links)}.\n" if links else ""
+    further = "\nFurther tables as CSV:\n\n" + "".join(f"- {link}\n" for link in links)
     replace_between_marks(page, f"\n{text}{further}{source}\n")
     draw(groups, root / "reports/pictures/bench.png")
 
 
 def write_table(page: Path, title: str, table: str) -> str:
     """Write a table as CSV beside a page, and return a link to the file."""
-    name = re.sub("[^a-z]+", "-", title.partition(" (")[0].lower()).strip("-")
+    name = re.sub("[^a-z0-9]+", "-", title.partition(" (")[0].lower()).strip("-")
     path = page.with_name(f"{page.stem}-{name}.csv")
     path.write_text(encode_csv(read_rows(table)), encoding="utf-8")
     return f"[{title}]({path.name})"

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from benchmarks.leaderboard.answers import Bar
 
 PAGE, TABLES, ROWS = "leaderboard.md", "leaderboard-tables.md", "leaderboard-differences.csv"
+#: Kinds of rows that the page of tables has; the CSV has all.
+SHOWN: Final = ("method", "tuned", "learned")
 #: Columns of a system over all collections.
 SUMMARY: Final = ("better", "worse", "mean rank")
 TITLES: Final = {
@@ -184,9 +186,9 @@ def _table_blocks(results: Results, answers: dict[str, QuestionAnswer]) -> Itera
         yield answer.sentence
         if answer.rows:
             yield format_rows([answer.header, *answer.rows])
-    for kind, title in TITLES.items():
+    for kind in SHOWN:
         if names := merge_equal(results, kind):
-            yield f"## {title}"
+            yield f"## {TITLES[kind]}"
             table = _system_table(results, names)
             yield format_rows(keep_columns(table, ("system", *SUMMARY)))
 
