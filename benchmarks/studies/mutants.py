@@ -229,8 +229,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     table = read_rows("\n".join(rows))
     if options.only is None:
         head = HEAD.format(day=date.today().isoformat(), version=__version__)
-        noticed = sum(row[2] != "nothing" for row in table[1:])
-        count = f"{noticed} of {len(chosen) - 1} mutants are noticed."
+        found = sum(row[2] != "nothing" for row in table[1:])
+        count = f"{found} of {len(chosen) - 1} mutants are noticed."
         write_atomic(PAGE, f"{head}{count} {write_csv(PAGE, 'table', table)}\n".encode())
     if wrong:
         sys.exit(f"not as they must be: {', '.join(wrong)}")

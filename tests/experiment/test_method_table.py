@@ -22,7 +22,6 @@ from fusion_bench.experiment.overrides import MOST_SYSTEMS
 from fusion_bench.measures.aliases import ALIASES, resolve_alias
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
-from fusion_bench.methods.fuse.weighted_score import ScoreFusion
 from fusion_bench.methods.normalize import normalizers
 
 
@@ -198,19 +197,3 @@ def test_one_page_lists_every_method_once(kind: str, registry: MethodRegistry[An
         f"the table of methods in {page}: rows '| {kind} | `NAME` | …' must name every method "
         "of 'fusion-bench methods' once"
     )
-
-
-# ── ``docs/reference/methods.md`` has the formula of every fusion of scores
-
-
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "methods.md").read_text(encoding="utf-8")
-FORMULAS = dict(re.findall(r"^\| `([a-z0-9_]+)` \| `([^`]+)` \| .+ \|$", PAGE, re.MULTILINE))
-BY_SCORES = {
-    name for name, model in fusions.load_built_in().items() if issubclass(model, ScoreFusion)
-}
-
-
-def test_the_page_has_the_formula_of_every_fusion_of_scores() -> None:
-    entries = {entry["method"]: entry["formula"] for entry in list_methods()["fusion"]}
-    assert {name: entries[name] for name in FORMULAS} == FORMULAS
-    assert BY_SCORES | {"weighted_score", "tm2c2", "dbsf"} <= set(FORMULAS)
