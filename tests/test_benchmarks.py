@@ -296,7 +296,9 @@ def test_the_command_writes_results_tables_and_picture(
     main(["--rounds", "1", "startup"], root=tmp_path)
     groups = json.loads((tmp_path / "benchmarks/results.json").read_text())["groups"]
     assert len(groups["Starting"]) == 3
-    assert "**Starting**" in (tmp_path / "docs/reference/performance.md").read_text()
+    page = tmp_path / "docs/reference/performance.md"
+    assert "[Starting](performance-starting.csv)" in page.read_text()
+    assert len(page.with_name("performance-starting.csv").read_text().splitlines()) == 4
     assert (tmp_path / "reports/pictures/bench.png").exists()
 
 

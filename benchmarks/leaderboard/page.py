@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from benchmarks.leaderboard.answers import Bar
 
 PAGE, TABLES, ROWS = "leaderboard.md", "leaderboard-tables.md", "leaderboard-differences.csv"
+#: Question → the columns of its table on the page; a CSV has all.
+WIDTHS: Final = {"Which k?": 4}
+#: Kinds of rows that the page of tables has; the CSV has all.
+SHOWN: Final = ("method", "tuned", "learned")
 #: Columns of a system over all collections.
 SUMMARY: Final = ("better", "worse", "mean rank")
 TITLES: Final = {
@@ -59,6 +63,8 @@ def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
         ROWS: encode_csv(list(_list_differences(results))).encode(),
     }
     for title, answer in answers.items():
+        if title in WIDTHS:
+            files[table_name(title)] = encode_csv([answer.header, *answer.rows]).encode()
         if answer.bars:
             files[picture_name(title)] = render_png(_draw_effects(title, answer.bars))
     return files
@@ -67,6 +73,11 @@ def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
 def picture_name(title: str) -> str:
     """File of the picture of a question."""
     return f"leaderboard-{_anchor(title)}.png"
+
+
+def table_name(title: str) -> str:
+    """File of the whole table of a question."""
+    return f"leaderboard-{_anchor(title)}.csv"
 
 
 def _anchor(title: str) -> str:
@@ -183,10 +194,13 @@ def _table_blocks(results: Results, answers: dict[str, QuestionAnswer]) -> Itera
         yield f"## {title}"
         yield answer.sentence
         if answer.rows:
-            yield format_rows([answer.header, *answer.rows])
-    for kind, title in TITLES.items():
+            width = WIDTHS.get(title)
+            yield format_rows([row[:width] for row in (answer.header, *answer.rows)])
+            if width is not None:
+                yield f"[All columns as CSV]({table_name(title)})."
+    for kind in SHOWN:
         if names := merge_equal(results, kind):
-            yield f"## {title}"
+            yield f"## {TITLES[kind]}"
             table = _system_table(results, names)
             yield format_rows(keep_columns(table, ("system", *SUMMARY)))
 

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+from benchmarks.table import read_rows, write_csv
 from fusion_bench._version import __version__
 from fusion_bench.util.files import write_atomic
 
@@ -225,9 +226,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows.append(f"| {mutant.title} | `{mutant.file}` | {noticed} |")
         if (noticed == "nothing") != (mutant is whole):
             wrong.append(mutant.title)
+    table = read_rows("\n".join(rows))
     if options.only is None:
         head = HEAD.format(day=date.today().isoformat(), version=__version__)
-        write_atomic(PAGE, (head + "\n".join(rows) + "\n").encode())
+        found = sum(row[2] != "nothing" for row in table[1:])
+        count = f"{found} of {len(chosen) - 1} mutants are noticed."
+        write_atomic(PAGE, f"{head}{count} {write_csv(PAGE, 'table', table)}\n".encode())
     if wrong:
         sys.exit(f"not as they must be: {', '.join(wrong)}")
 

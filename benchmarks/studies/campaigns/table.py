@@ -211,7 +211,7 @@ def format_tables(folder: Path = RESULTS) -> dict[str, str]:
     """Mark → table, of what is stored."""
     cells, power = read_cells(folder), read_power(folder)
     return {
-        "nulls": format_nulls(cells),
+        "nulls": format_nulls(cells).split("\n\n")[1],
         "rules": format_rules(cells),
         "tails": format_tails(read_tails(folder)),
         "power": summarize_power(power.rows),
@@ -227,6 +227,8 @@ def write_page(folder: Path = RESULTS, page: Path = PAGE, picture: Path = PICTUR
         text = table
         if mark == "power":
             text += f"\n\n{write_csv(page, mark, read_rows(format_power(read_power(folder).rows)))}"
+        if mark == "nulls":
+            text += f" {write_csv(page, mark, read_rows(format_nulls(read_cells(folder))))}"
         replace_between_marks(page, f"\n{text}\n\n", mark)
     replace_between_marks(page, f"\n![{CAPTION}]({picture.name})\n\n", "picture")
     cells = read_cells(folder)

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from benchmarks.leaderboard.page import PAGE, ROWS, TABLES
+from benchmarks.leaderboard.page import PAGE, TABLES
 from benchmarks.leaderboard.records import FILE, Leaderboard, read_leaderboard
 from benchmarks.studies.choice_rules.results import read_results
 from benchmarks.studies.choice_rules.run import NULL, OURS, UNSEEN
@@ -88,12 +88,11 @@ def copy_pages(source: Path, studies: Path) -> None:
     write_atomic(studies / PAGE, ("\n\n".join(blocks) + "\n").encode())
     tables = (source / TABLES).read_text(encoding="utf-8")
     write_atomic(studies / TABLES, f"{tables}\n{COST}".encode())
-    shutil.copyfile(source / ROWS, studies / ROWS)
     board = read_leaderboard(source / FILE)
     rows = pd.DataFrame(list_means(board))
     write_atomic(studies / DOWNLOAD, rows.to_csv(index=False, float_format="%.6f").encode())
-    for picture in source.glob("leaderboard-*.png"):
-        shutil.copyfile(picture, studies / picture.name)
+    for path in (*source.glob("leaderboard-*.png"), *source.glob("leaderboard-*.csv")):
+        shutil.copyfile(path, studies / path.name)
 
 
 def list_means(board: Leaderboard) -> Iterator[dict[str, object]]:
