@@ -12,7 +12,7 @@ from tests.docs.prose import MOST_WORDS, find_faults, list_sentences
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "fusion_bench"
-#: Pages that a command writes, and folders that are not yet rewritten.
+#: Pages that a command writes, or that quote what one printed.
 EXEMPT = {"glossary", "layouts", "referee"}
 USERS = [path for path in list_pages() if path.parent == ROOT / "docs"]
 PAGES = [
@@ -30,7 +30,7 @@ def test_a_page_has_no_sentence_to_read_twice(page: Path) -> None:
 def test_pages_are_short() -> None:
     words = {path.stem: len(path.read_text(encoding="utf-8").split()) for path in USERS}
     assert max(words.values()) <= 2100, words
-    assert sum(words.values()) <= 21500, words
+    assert sum(words.values()) <= 20000, words
     assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1000
 
 
