@@ -41,7 +41,7 @@ def select_repeat(dataset: Dataset, number: int) -> Dataset:
     if number > count:
         raise ConfigError(
             f"--trial: {dataset.name} has {pluralize(count, 'trial')} of these lists, so "
-            f"{number} is none of them: name one from 1 to {count}"
+            f"there is no {number}: name one from 1 to {count}"
         )
     return dataset.repeats[number - 1] if number > 1 else replace(dataset, later_repeats=())
 

@@ -357,7 +357,7 @@ def refuse_duplicates(grouped: GroupedRows, advice: str) -> None:
     at = int(np.argmax(find_repeats(grouped, slice(None))))
     query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
     raise DataError(
-        f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
+        f"document {grouped.vocabulary[grouped.documents[at]]!r} appears twice for query "
         f"{grouped.queries[query]!r}: {advice}",
         row=grouped.original_row(at),
     )

@@ -429,7 +429,7 @@ def _require_searches(
     unknown = [name for name in system.runs if not roles.get(name)]
     if dialect.searches_by_role and unknown and len(system.runs) > 1:
         raise ConfigError(
-            f"runs: {', '.join(unknown)}: no role says what is a search by words or by vectors: "
+            f"runs: {', '.join(unknown)}: no role tells a search by words from one by vectors: "
             f"name the vector searches, such as --vector {unknown[-1]}, or give the runs roles in "
             f"dataset.yaml: roles: [{SEMANTIC}] and roles: [{KEYWORD}]"
         )

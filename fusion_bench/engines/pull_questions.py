@@ -93,8 +93,8 @@ def _describe_origin(name: str, source: SourceSettings, default: Path | None) ->
     if given is None:
         remedy = "" if source.query_form == "sparse_vector" else " or 'encoder'"
         raise ConfigError(
-            f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, and there is "
-            f"none: name a file with --vectors, or give the leg 'vectors'{remedy}"
+            f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, which is not "
+            f"given: name a file with --vectors, or give the leg 'vectors'{remedy}"
         )
     return str(given)
 

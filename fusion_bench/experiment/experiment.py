@@ -201,7 +201,7 @@ class Experiment(TableView, StrictModel):
             given = "neither is given" if self.dataset is None else "both are given"
             raise ValueError(f"name one 'dataset', or several 'datasets': {given}")
         if self.query_type is not None and "type" in self.where:
-            raise ValueError("query_type and where.type say the same: keep one")
+            raise ValueError("query_type and where.type mean the same: keep one")
         return self
 
     def _summary(self) -> str:

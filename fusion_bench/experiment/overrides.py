@@ -392,7 +392,7 @@ def _name_variants(
         variant = " ".join([str(name), *values])
         if variant in taken or variant in named:
             where = source.where(("systems", str(name)))
-            raise ConfigError(f"{where}: its list stands for {variant!r} too: rename one system")
+            raise ConfigError(f"{where}: its list also means {variant!r}: rename one system")
         named[variant] = spec
     return named
 

@@ -168,7 +168,7 @@ def _collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, s
         rows: Place and content of each.
 
     Raises:
-        DataError: A query has no id or text, or one that is no text, or an id stands twice.
+        DataError: A query has no id or text, or one that is no text, or an id appears twice.
     """
     texts: dict[str, str] = {}
     for where, item in rows:
@@ -352,7 +352,7 @@ def list_judgments(qrels: Qrels) -> list[CollectionJudgment]:
 def _find_beir_qrels(folder: Path) -> dict[str, Path]:
     """Name of each split → its file; of several formats of a split, the preferred one."""
     if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder: the judgments stand in qrels/SPLIT.tsv")
+        raise DataError(f"{folder}: no such folder: the judgments belong in qrels/SPLIT.tsv")
     files: dict[str, Path] = {}
     for path in sorted(folder.iterdir()):
         suffix = raw_files.format_suffix(path)

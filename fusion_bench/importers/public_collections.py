@@ -296,7 +296,7 @@ def _write_collection(
 
     Raises:
         ConfigError: The folder holds a dataset already.
-        DataError: A count differs from the stated one, or a document's id stands twice.
+        DataError: A count differs from the stated one, or a document's id appears twice.
         FusionBenchError: The folder cannot be written to.
     """
     require_free(folder, FILES)
@@ -382,7 +382,7 @@ def _write_documents(
             for name, title, text in collection.read_documents():
                 if name in ids:
                     raise DataError(
-                        f"{collection.origin}: document {name!r} stands twice: keep one"
+                        f"{collection.origin}: document {name!r} appears twice: keep one"
                     )
                 ids.add(name)
                 titled = {"title": title} if title else {}

@@ -148,7 +148,7 @@ def require_text(value: object, what: str, where: str) -> str:
 
 
 def refuse_repeated(name: str, known: Collection[str], what: str, where: str) -> None:
-    """Refuse an id that stands twice.
+    """Refuse an id that appears twice.
 
     Args:
         name: The id.
@@ -160,7 +160,7 @@ def refuse_repeated(name: str, known: Collection[str], what: str, where: str) ->
         DataError: It is known.
     """
     if name in known:
-        raise DataError(f"{where}: {what} {name!r} stands twice: keep one")
+        raise DataError(f"{where}: {what} {name!r} appears twice: keep one")
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -212,7 +212,7 @@ def measure_agreement(
         DataError: No two judges graded the same document.
     """
     if weighting not in get_args(Weighting):
-        raise ConfigError(f"weighting: {weighting!r} is none of {', '.join(get_args(Weighting))}")
+        raise ConfigError(f"weighting: no {weighting!r}; known: {', '.join(get_args(Weighting))}")
     if binary_relevance < 1:
         raise ConfigError(f"binary_relevance: at least 1 is needed, not {binary_relevance}")
     for name in references:

@@ -411,7 +411,7 @@ def _refuse_missing_grades(people: JudgeValues, machine: JudgeValues) -> None:
         shares = [format_percent(1 - each.unjudged[worst]) for each in (people, machine)]
         raise ConfigError(
             f"--human-judge {people.judge}: graded {shares[0]} of the top 10 of {worst}, and "
-            f"{machine.judge} {shares[1]}: the estimate would be that of missing grades. Let "
+            f"{machine.judge} {shares[1]}: the estimate would be of missing grades. Let "
             "people judge all that the systems return for their queries: fusion-bench judge "
             f"EXPERIMENT --judge {people.judge} --queries FILE"
         )
@@ -451,7 +451,7 @@ def _check_judges(dataset: Dataset, people: str, machine: str) -> None:
         )
     place = f"judges.{people}" if people in judges else "judges"
     raise ConfigError(
-        f"--human-judge {people}: {place} of {dataset.name} does not say how its queries were "
+        f"--human-judge {people}: {place} of {dataset.name} does not state how its queries were "
         "chosen, and the interval needs a random sample: write 'sample: random' there if they are "
         f"one; else {advice}, and name their file there"
     )

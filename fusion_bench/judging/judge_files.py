@@ -347,7 +347,7 @@ def read_sheet(
         )
     repeated = next((name for name in (*REQUIRED, "note") if names.count(name) > 1), None)
     if repeated is not None:
-        raise DataError(f"{path}:{number}: column {repeated!r} stands twice: keep one")
+        raise DataError(f"{path}:{number}: column {repeated!r} appears twice: keep one")
     time, lines = format_time(), dict[Pair, int]()
     judgments = []
     for number, cells in rows:

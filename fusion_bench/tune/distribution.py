@@ -490,7 +490,8 @@ def _read_count(address: str) -> int:
     if is_short and 0 < int(count) <= MOST_WORKERS:
         return int(count)
     raise ConfigError(
-        f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, such as {LOCAL}4"
+        f"cluster {address:.60}: state the number of processes, up to {MOST_WORKERS:,}, such as "
+        f"{LOCAL}4"
     )
 
 

@@ -474,7 +474,7 @@ def create_objective(
     if key is not None and asked is not None and system.class_configs is not None:
         raise ConfigError(
             f"{source.where(('systems', system.name))}: has numbers by {key.title} already: tune a "
-            f"plain system, and say '{asked.key}: true' under tune for numbers by {asked.field}"
+            f"plain system, and write '{asked.key}: true' under tune for numbers by {asked.field}"
         )
     changed = {"systems": {system.name: system}, **ALL_JUDGED}
     task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)

@@ -107,7 +107,7 @@ def with_fusion(system: System, method: str) -> Fusion:
     alias = system.fusions.find_alias(method)
     if alias is not None:
         meant = ", ".join(f"{key}: {value}" for key, value in alias.items())
-        raise ConfigError(f"{method!r} stands for {{{meant}}}: name {alias['method']!r} here")
+        raise ConfigError(f"{method!r} means {{{meant}}}: name {alias['method']!r} here")
     return system.fusion if system.fusion.method == method else system.fusions.build(method)
 
 

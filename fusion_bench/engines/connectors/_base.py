@@ -108,7 +108,7 @@ def check_hits(hits: object, depth: int) -> tuple[Hit, ...]:
 
     Raises:
         ProviderError: Kind ``malformed``: it is no list of hits, a value breaks a rule of
-            :func:`make_hit`, or a document stands twice.
+            :func:`make_hit`, or a document appears twice.
     """
     if isinstance(hits, str | bytes) or not isinstance(hits, Sequence):
         raise malformed_error("no list of hits")
@@ -118,7 +118,7 @@ def check_hits(hits: object, depth: int) -> tuple[Hit, ...]:
             raise malformed_error(f"a {type(hit).__name__} in place of a hit")
         known = make_hit(hit.document, hit.score, hit.text)
         if known.document in checked:
-            raise malformed_error(f"document {known.document[:80]!r} stands twice")
+            raise malformed_error(f"document {known.document[:80]!r} appears twice")
         checked[known.document] = known
     return tuple(checked.values())
 

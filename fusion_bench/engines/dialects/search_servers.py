@@ -245,7 +245,7 @@ class Manticore(EngineDialect):
         values = super().list_values(system, roles)
         text = values.get("text")
         if text is not None and text not in system.runs:
-            raise ConfigError(f"system {system.name!r}: fusion.text: {text!r} is none of its runs")
+            raise ConfigError(f"system {system.name!r}: fusion.text: it has no run {text!r}")
         aliases = {
             TEXT_ALIAS if each["name"] == text else each["name"]: each["weight"]
             for each in values["sources"]

@@ -84,7 +84,7 @@ def read_vectors(path: Path) -> tuple[dict[str, FloatArray], dict[str, FloatArra
     """Read an archive with ``doc_ids``, ``doc``, ``query_ids`` and ``query``; a pair may lack.
 
     Raises:
-        DataError: It is no such archive, an id stands twice, or a number is not finite.
+        DataError: It is no such archive, an id appears twice, or a number is not finite.
     """
     arrays = _read_arrays(path)
     tables = {ids: _read_table(path, arrays, ids, ARRAYS[ids]) for ids in ARRAYS}
@@ -100,7 +100,7 @@ def read_query_vectors(path: Path) -> dict[str, tuple[float, ...]]:
     """Query id → vector as it stands in an archive with ``query_ids`` and ``query``.
 
     Raises:
-        DataError: It is no such archive, an id stands twice, or a number is not finite.
+        DataError: It is no such archive, an id appears twice, or a number is not finite.
     """
     arrays = _read_arrays(path)
     rows = _read_rows(path, arrays, "query_ids", "query")
@@ -163,7 +163,7 @@ def _read_rows(
     table = dict(zip(names.tolist(), values, strict=True))
     if len(table) < len(names):
         distinct, counts = np.unique(names, return_counts=True)
-        raise DataError(f"{path}: {ids!r}: {str(distinct[np.argmax(counts > 1)])!r} stands twice")
+        raise DataError(f"{path}: {ids!r}: {str(distinct[np.argmax(counts > 1)])!r} appears twice")
     return table
 
 
@@ -198,7 +198,7 @@ def cosine_chunks(queries: FloatArray, documents: FloatArray) -> Iterator[FloatA
     widths = queries.shape[1], documents.shape[1]
     if 0 not in widths and widths[0] != widths[1]:
         raise DataError(
-            f"vectors of queries have {widths[0]} numbers and those of documents {widths[1]}: "
+            f"vectors of queries have {widths[0]} numbers and vectors of documents {widths[1]}: "
             "both must come from one model"
         )
     for start in range(0, len(queries), CHUNK):
@@ -268,7 +268,7 @@ class VectorSource:
         widths = sorted({len(row) for row in rows})
         if len(widths) > 1:
             raise DataError(
-                f"{self.stored}: its vectors and those of encoder "
+                f"{self.stored}: its vectors and the vectors of encoder "
                 f"{self.encoder.method if self.encoder else ''!r} have {widths[0]} and "
                 f"{widths[1]} numbers: both must come from one model"
             )
@@ -395,7 +395,7 @@ class HydeRetriever:
         """At most ``depth`` documents for each query."""
         if self.source.encoder is None:
             raise ConfigError(
-                "the passages need an encoder: name that of the stored vectors with --encoder"
+                "the passages need the encoder of the stored vectors: name it with --encoder"
             )
         stored, _ = self.source.read_stored()
         passages = self._find_passages(texts, context)

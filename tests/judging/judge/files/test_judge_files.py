@@ -212,7 +212,7 @@ def test_rows_without_a_grade_are_not_judged(sheet: Path) -> None:
             f"{SHEET_HEAD}q1,d1,1\n\nq1,d1,1\n",
             "sheet.csv:4: document 'd1' of query",
         ),
-        (f"{SHEET_HEAD.strip()},Grade\nq1,d1,1,2\n", "sheet.csv:1: column 'grade' stands twice"),
+        (f"{SHEET_HEAD.strip()},Grade\nq1,d1,1,2\n", "sheet.csv:1: column 'grade' appears twice"),
         (f"{SHEET_HEAD}q1,d1\n", "sheet.csv:2: 2 cells, and the header has 3"),
         (f'{SHEET_HEAD}q1,"d1,1\n', "sheet.csv:2: not a table of cells"),
     ],
