@@ -1,4 +1,4 @@
-"""A system as an engine's configuration, read back and replayed: what that costs."""
+"""A system as an engine's configuration; what the translation changes, by a replay."""
 
 from __future__ import annotations
 
@@ -294,17 +294,6 @@ def suggest_engine(system: System) -> type[Dialect] | None:
     return None
 
 
-def read_back(dialect: type[Dialect], configuration: Configuration, name: str) -> System:
-    """The system that a configuration describes.
-
-    Args:
-        dialect: The engine's.
-        configuration: As it was written.
-        name: What to call the system.
-    """
-    return System.model_validate({"name": name, **dialect.read(configuration.files)})
-
-
 @dataclass(frozen=True)
 class ExportData:
     """The datasets that a system is replayed on.
@@ -354,8 +343,8 @@ def export_system(
         configuration = dialect.write_by_role(nearest, data.roles)
     not_replayed = _why_not(translation, data, options)
     replays: tuple[ReplayRecord, ...] = ()
-    if not_replayed is None and data.load is not None:
-        exported = read_back(dialect, configuration, f"{system.name} in {dialect.title}")
+    if not_replayed is None and nearest is not None and data.load is not None:
+        exported = nearest.model_copy(update={"name": f"{system.name} in {dialect.title}"})
         replays = tuple(
             _replay_system(selected, source, dataset, system, exported, dialect)
             for dataset in data.load((system, exported))

@@ -115,28 +115,3 @@ class SearchDialect(EngineDialect):
     @abstractmethod
     def write_search(cls, name: str, window: int, *, is_vector: bool) -> dict[str, Any]:
         """The search of a list: by vector or by text."""
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the names that the searches have, and the reranking step."""
-        for each in values["sources"]:
-            each["name"] = _find_name(each["search"])
-        system = super().make_system({**values, "top_k": values["size"]})
-        if name := values.get("reranker"):
-            keys = {"method": "replace", "reranker": name, "depth": values["rerank_depth"]}
-            system["blend"] = {**keys, "tail": "drop", "missing": "below"}
-        return system
-
-
-def _find_name(search: Mapping[str, Any]) -> str:
-    """The ``_name`` somewhere in a search.
-
-    Raises:
-        KeyError: There is none.
-    """
-    if "_name" in search:
-        return str(search["_name"])
-    inner = [value for value in search.values() if isinstance(value, Mapping)]
-    if not inner:
-        raise KeyError("_name")
-    return _find_name(inner[0])

@@ -239,22 +239,6 @@ class Conv0705(EngineDialect):
             values |= {"reranker": blend.reranker, "rerank_depth": depth, "always_rerank": always}
         return values
 
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By source, with the blend."""
-        slots, weights = values["slots"], values["slot_weights"]
-        sources = [
-            {"name": each["source"], "window": each["limit"], "weight": weights[slot]}
-            for slot, each in slots.items()
-        ]
-        strategies = {each["source"]: slot for slot, each in slots.items()}
-        system = super().make_system({**values, "sources": sources, "strategies": strategies})
-        if values["is_reranked"]:
-            skipping = {"always_rerank": values["always_rerank"], "skip_limit": values["top_k"]}
-            kept = {"reranker": values["reranker"], "depth": values["rerank_depth"]}
-            system["blend"] = {**kept, **skipping}
-        return system
-
 
 def _assign_strategies(
     sources: Sequence[str], roles: Mapping[str, frozenset[str]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -15,7 +14,6 @@ from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, read_template, share
 from fusion_bench.engines.dialects._sums import CanonicalRRF
 from fusion_bench.engines.dialects._translation import (
-    LONGEST_WINDOW,
     Draft,
     EngineFusion,
     name_weights,
@@ -134,10 +132,6 @@ def _write_floats(values: Sequence[float]) -> str:
     return f"new float[] {{{', '.join(f'{value!r}f' for value in values)}}}" if values else "null"
 
 
-def _read_floats(text: str) -> list[float]:
-    return [float(value) for value in re.findall(r"(-?[\d.]+(?:[eE][-+]?\d+)?)f", text)]
-
-
 class LuceneRRF(CanonicalRRF):
     """``rrf``: Σ_s 1 / (k + rank), ranks from 1; no weights.
 
@@ -219,25 +213,3 @@ class Lucene(EngineDialect):
             "most_floats": _write_floats([most for _, most in bounds]),
             "rate_floats": _write_floats(rates if fusion.signal_base_rates else []),
         }
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """A query of log-odds has the numbers by list."""
-        if values["method"] == "rrf":
-            return super().make_system(values)
-        names = [source["name"] for source in values["sources"]]
-        weights, least, most, rates = (
-            dict(zip(names, _read_floats(values[f"{name}_floats"]), strict=False))
-            for name in ("weight", "least", "most", "rate")
-        )
-        fusion = {
-            "method": values["method"],
-            "weights": weights,
-            "logit_bounds": {name: [low, most[name]] for name, low in least.items()},
-            "gating": values["gating_name"].lower(),
-            "signal_base_rates": rates,
-        }
-        for name in ("alpha", "base_rate"):
-            (fusion[name],) = _read_floats(values[f"{name}_float"])
-        top_k = values["top_k"]
-        return {"runs": names, "fusion": fusion, "top_k": top_k if top_k < LONGEST_WINDOW else None}

@@ -299,11 +299,3 @@ class OpenSearch(SearchDialect):
         if is_vector:
             return {"knn": {VECTOR_FIELD: {"vector": VECTOR, "k": window, "_name": name}}}
         return {"match": {TEXT_FIELD: {"query": QUERY, "_name": name}}}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the combination, and as many documents as a reranked list has."""
-        given = {"size": values["hits"], "rerank_depth": values["hits"], **values}
-        if "normalization" in given:
-            given["combination"] = given["technique"]
-        return super().make_system(given)

@@ -183,12 +183,6 @@ class LanceDB(EngineDialect):
             )
         return values
 
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the numbers of the reranker."""
-        given = dict(argument.split("=") for argument in values["arguments"].split(", "))
-        return super().make_system({**values, **{key: float(given[key]) for key in given}})
-
 
 class SemcheRRF(PairFusion, ReciprocalRanks):
     """``rrf``: dense_weight / (c + dense rank) + sparse_weight / (c + sparse rank), ranks from 1.
@@ -291,11 +285,6 @@ class Semche(EngineDialect):
                 "translate it first"
             )
         return {**values, "half": half, "top_k": system.top_k or half}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the whole window."""
-        return super().make_system({**values, "window": 2 * values["half"]})
 
 
 #: Variable of the server: how many documents either search fetches.

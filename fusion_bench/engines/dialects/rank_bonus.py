@@ -107,15 +107,6 @@ class BonusDialect(EngineDialect):
             )
         return {name: given.get(name, 1.0) for name in system.runs}
 
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the blend."""
-        blend = dict(values["blend"] or NoBlend().model_dump())
-        if "tiers" in blend:
-            blend["tiers"] = {int(limit): weight for limit, weight in blend["tiers"]}
-        weights = [*values["weights_by_name"].values()]
-        return {**super().make_system({**values, "weights": weights}), "blend": blend}
-
 
 def has_question(draft: Draft) -> bool:
     """Whether some source has the role that a bonus fusion needs."""
@@ -290,16 +281,3 @@ class Adr005(BonusDialect):
             raise ConfigError(f"system {system.name!r}: fusion.weights: v1 has none: use rrf_v2")
         pairs = [[rank, value] for rank, value in getattr(fusion, "bonus", {}).items()]
         return {**values, "bonus_pairs": pairs, "is_v2": is_v2}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By the switch."""
-        if values["is_v2"]:
-            bonus = {int(rank): value for rank, value in values["bonus_pairs"]}
-            return super().make_system({**values, "method": "rrf_v2", "bonus": bonus})
-        system = super().make_system({**values, "method": "rrf"})
-        system["fusion"].pop("weights")
-        if values["blend"] is not None:
-            kept = {key: values["blend"][key] for key in ("reranker", "depth")}
-            system["blend"] = {"method": "replace", **kept}
-        return system

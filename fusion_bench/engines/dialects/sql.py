@@ -148,11 +148,6 @@ class CosmosDB(EngineDialect):
         ]
         return {**values, "top_k": system.top_k, "signed": signed}
 
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """Without a window."""
-        return {**super().make_system({"weights": values.get("signed"), **values}), "depth": None}
-
 
 PGVECTOR_FILE = "search.sql"
 

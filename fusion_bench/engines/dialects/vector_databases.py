@@ -291,23 +291,6 @@ class Milvus(EngineDialect):
         factors = ", ".join(map(repr, values["weights"]))
         return {**values, "ranker": "WeightedRanker", "factors": factors}
 
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By the ranker."""
-        system = super().make_system({**values, "method": "rrf", "k": values.get("constant")})
-        if values["ranker"] == "RRFRanker":
-            return system
-        weights = [float(weight) for weight in values["factors"].split(", ")]
-        system["fusion"] = {
-            "method": "weighted",
-            "weights": name_weights(dict(zip(system["runs"], weights, strict=True)))
-            if set(weights) == {1.0}
-            else dict(zip(system["runs"], weights, strict=True)),
-            "norm_score": values["norm_score"],
-            "metric": {each["name"]: each["metric"] for each in values["sources"]},
-        }
-        return system
-
 
 QDRANT_FILE = "query.json"
 
@@ -433,8 +416,3 @@ class Qdrant(EngineDialect):
         if not isinstance(fusion, QdrantRRF):
             return {**values, "score_fusion": fusion.method}
         return values if fusion.weights else {**values, "weights": []}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By the fusion that the query names."""
-        return super().make_system({"method": values.get("score_fusion", "rrf"), **values})
