@@ -162,7 +162,12 @@ def _replay_system(
     Raises:
         FusionBenchError: The dataset does not fit them.
     """
-    task = prepare_dataset(_select_pair(experiment, system, exported), source, dataset)
+    changed = {
+        "systems": {system.name: system, exported.name: exported},
+        "baseline": system.name,
+        "measures": experiment.measures[:1],
+    }
+    task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)
     fitted = [task.fit_system(item) for item in (system, exported)]
     assessments = {
         item.name: assess_system(item, task.runs, task.measures, training=task.training)
@@ -216,16 +221,6 @@ def _compare_unjudged(
         alpha=task.experiment.alpha,
         kind=task.judgment_kind,
     )
-
-
-def _select_pair(experiment: Experiment, system: System, exported: System) -> Experiment:
-    """The experiment with these two systems and its primary measure only."""
-    changed = {
-        "systems": {system.name: system, exported.name: exported},
-        "baseline": system.name,
-        "measures": experiment.measures[:1],
-    }
-    return experiment.model_copy(update=changed)
 
 
 #: Engines that are suggested, the first that fits.

@@ -55,7 +55,14 @@ def find_vectors(
     for name, source in connector.legs.items():
         if source.query_form == "text":
             continue
-        origin = _describe_origin(name, source, default)
+        given = source.vectors or (source.encoder and f"encoder {source.encoder!r}") or default
+        if given is None:
+            remedy = "" if source.query_form == "sparse_vector" else " or 'encoder'"
+            raise ConfigError(
+                f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, and there "
+                f"is none: name a file with --vectors, or give the leg 'vectors'{remedy}"
+            )
+        origin = str(given)
         if origin not in known:
             known[origin] = _read_vectors(name, source, default, texts, store, on_progress)
         vectors[name] = {
@@ -86,17 +93,6 @@ def _refuse_unused(connector: Connector, default: Path | None) -> None:
         raise ConfigError(
             f"--vectors {default}: no leg needs them: each searches by the text, or names its own"
         )
-
-
-def _describe_origin(name: str, source: SourceSettings, default: Path | None) -> str:
-    given = source.vectors or (source.encoder and f"encoder {source.encoder!r}") or default
-    if given is None:
-        remedy = "" if source.query_form == "sparse_vector" else " or 'encoder'"
-        raise ConfigError(
-            f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, and there is "
-            f"none: name a file with --vectors, or give the leg 'vectors'{remedy}"
-        )
-    return str(given)
 
 
 def _read_vectors(
@@ -233,24 +229,16 @@ def list_questions(
         vectors: Source → query id → vector.
         with_texts: Whether the texts of the documents are asked for.
     """
-    return [
-        Question(plan, query, _hash_question(plan, query, texts=with_texts))
-        for query in _build_queries(texts, vectors)
-        for plan in plans
-    ]
-
-
-def _build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> list[PullQuery]:
-    """The queries as the sources search for them."""
-    return [
-        PullQuery(
-            query,
-            text,
-            {source: v for source, of in vectors.items() if isinstance(v := of[query], tuple)},
-            {source: v for source, of in vectors.items() if isinstance(v := of[query], Mapping)},
-        )
-        for query, text in texts.items()
-    ]
+    questions = []
+    for name, text in texts.items():
+        given = {source: by_query[name] for source, by_query in vectors.items()}
+        dense = {source: each for source, each in given.items() if isinstance(each, tuple)}
+        sparse = {source: each for source, each in given.items() if isinstance(each, Mapping)}
+        query = PullQuery(name, text, dense, sparse)
+        questions += [
+            Question(plan, query, _hash_question(plan, query, texts=with_texts)) for plan in plans
+        ]
+    return questions
 
 
 def _hash_question(plan: ListPlan, query: PullQuery, *, texts: bool) -> str:

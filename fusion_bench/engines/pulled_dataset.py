@@ -82,7 +82,19 @@ def finish_replacement(folder: Path) -> None:
         try:
             for file in sorted(path for path in staged.rglob("*") if path.is_file()):
                 if file.name != RECORD:  # which the folder has of other files
-                    _place_file(file, folder / file.relative_to(staged))
+                    target = folder / file.relative_to(staged)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    draft = target.with_name(f".{target.name}{files.UNFINISHED}")
+                    draft.unlink(missing_ok=True)  # of a killed process
+                    try:
+                        os.link(file, draft)
+                    except OSError:
+                        shutil.copyfile(file, draft)
+                    try:
+                        os.replace(draft, target)  # noqa: PTH105 - atomic, as it promises
+                    finally:
+                        with suppress(FileNotFoundError):  # unless both were names of one file
+                            draft.unlink()
         except OSError as error:
             raise files.make_write_error(folder, error) from error
         _write_dataset_file(folder, final)
@@ -96,26 +108,6 @@ def _remove_prefix(value: Any) -> Any:  # noqa: ANN401 - of YAML
     if isinstance(value, list):
         return [_remove_prefix(each) for each in value]
     return value.removeprefix(f"{STAGED}/") if isinstance(value, str) else value
-
-
-def _place_file(file: Path, target: Path) -> None:
-    """Give a file a second name, in place of what had it; a copy where there are no second names.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}{files.UNFINISHED}")
-    draft.unlink(missing_ok=True)  # of a killed process
-    try:
-        os.link(file, draft)
-    except OSError:
-        shutil.copyfile(file, draft)
-    try:
-        os.replace(draft, target)  # noqa: PTH105 - atomic, as it promises
-    finally:
-        with suppress(FileNotFoundError):  # where both were names of one file, none is replaced
-            draft.unlink()
 
 
 FORMAT_VERSION: Final = 1
@@ -262,7 +254,33 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     """
     suffix = ".jsonl.gz" if _has_blanks(pulled) else ".trec.gz"
     lists = {f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans}
-    contents = _file_contents(folder, pulled)
+    contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
+    if pulled.texts is not None:
+        texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
+        contents[DOCUMENTS_FILE] = encode_json_lines(texts)
+    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
+    if not (folder / EXPERIMENT_FILE).exists():
+        sources = [plan.name for plan in pulled.plans if not plan.is_fused]
+        systems: dict[str, Any] = {name: {"runs": [name]} for name in sources}
+        has_fused = len(sources) < len(pulled.plans)
+        if has_fused:
+            systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
+        connector = pulled.connector
+        replay = connector.describe_replay(pulled.options.depth)
+        if has_fused and replay is not None:
+            name = _free_name(REPLAY, sources)
+            systems[name] = {"dialect": connector.dialect, "runs": sources, **replay}
+        if len(sources) > 1:
+            systems[_free_name(RRF, sources)] = {"runs": sources, "fusion": {"method": "rrf"}}
+        data = {
+            "description": f"The legs of {connector.method} alone, and their fusions.",
+            "dataset": DATASET_FILE,
+            "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
+            "systems": systems,
+        }
+        if len(sources) > 1:
+            data["tune"] = {"system": _free_name(RRF, sources)}
+        contents[EXPERIMENT_FILE] = f"{WRITTEN_BY}{format_compact_yaml(data)}".encode()
     if (folder / DATASET_FILE).exists():
         finish_replacement(folder)
         _write_files(folder / STAGED, lists, contents)
@@ -275,18 +293,6 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
             _write_files(folder, lists, contents)
             _write_dataset_file(folder, _dataset_keys(folder, pulled, suffix))
     return [folder / name for name in (*lists, *contents, DATASET_FILE)]
-
-
-def _file_contents(folder: Path, pulled: PulledLists) -> dict[str, bytes]:
-    """The files beside the lists, without the ``dataset.yaml``."""
-    contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
-    if pulled.texts is not None:
-        texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
-        contents[DOCUMENTS_FILE] = encode_json_lines(texts)
-    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
-    if not (folder / EXPERIMENT_FILE).exists():
-        contents[EXPERIMENT_FILE] = _experiment_text(pulled).encode()
-    return contents
 
 
 def _write_files(folder: Path, lists: Mapping[str, RunRows], contents: Mapping[str, bytes]) -> None:
@@ -347,30 +353,6 @@ def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> 
     order = {"rank_from": "column"} if plan.name in unordered else {"source_ties": "file"}
     path = f"{place}runs/{plan.name}{suffix}"
     return {"path": path, **({"roles": roles} if roles else {}), **order}
-
-
-def _experiment_text(pulled: PulledLists) -> str:
-    sources = [plan.name for plan in pulled.plans if not plan.is_fused]
-    systems: dict[str, Any] = {name: {"runs": [name]} for name in sources}
-    has_fused = len(sources) < len(pulled.plans)
-    if has_fused:
-        systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
-    connector = pulled.connector
-    replay = connector.describe_replay(pulled.options.depth)
-    if has_fused and replay is not None:
-        name = _free_name(REPLAY, sources)
-        systems[name] = {"dialect": connector.dialect, "runs": sources, **replay}
-    if len(sources) > 1:
-        systems[_free_name(RRF, sources)] = {"runs": sources, "fusion": {"method": "rrf"}}
-    data = {
-        "description": f"The legs of {connector.method} alone, and their fusions.",
-        "dataset": DATASET_FILE,
-        "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
-        "systems": systems,
-    }
-    if len(sources) > 1:
-        data["tune"] = {"system": _free_name(RRF, sources)}
-    return f"{WRITTEN_BY}{format_compact_yaml(data)}"
 
 
 def replays_another_request(folder: Path, connector: Connector, depth: int) -> bool:

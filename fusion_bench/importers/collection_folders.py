@@ -191,21 +191,6 @@ CORPUS, QUERIES, QRELS = ("corpus",), ("queries", "query"), ("default", "qrels")
 Rows: TypeAlias = Mapping[tuple[str, str], int]
 
 
-def _state_counts(rows: Rows, splits: Sequence[str]) -> dict[str, int]:
-    """What a card says of the size of a collection; nothing where it leaves something open.
-
-    Args:
-        rows: (Part, split) → rows.
-        splits: Those of the judgments.
-    """
-    stated = {
-        "queries": _count_rows(rows, QUERIES),
-        "judgments": _count_rows(rows, QRELS, splits),
-        "documents": _count_rows(rows, CORPUS),
-    }
-    return {what: count for what, count in stated.items() if count is not None}
-
-
 def _count_rows(
     rows: Rows, parts: Sequence[str], splits: Sequence[str] | None = None
 ) -> int | None:
@@ -315,6 +300,11 @@ def _import_parts(
         count = pluralize(len(missing), "judged query")
         notes.append(f"{count} without a text (for example {missing[0]!r})")
     license_name, rows = read_card(folder)
+    stated = {
+        "queries": _count_rows(rows, QUERIES),
+        "judgments": _count_rows(rows, QRELS, [*qrels]),
+        "documents": _count_rows(rows, CORPUS),
+    }
     return ImportedCollection(
         name=resolve_path(folder).name,
         origin=str(folder),
@@ -323,7 +313,7 @@ def _import_parts(
         read_documents=read_documents,
         license=license_name,
         counts={"queries": len(texts), "judgments": len(all_judgments)},
-        stated=_state_counts(rows, [*qrels]),
+        stated={what: count for what, count in stated.items() if count is not None},
         notes=tuple(notes),
     )
 

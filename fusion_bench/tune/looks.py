@@ -367,7 +367,8 @@ def find_ledger(
         return replace(counter, note=UNCOUNTED.note)
     beside = dataset / LEDGER_NAME
     note = f"{dataset} cannot be written to"
-    if _is_installed(dataset):
+    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    if any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places):
         note = f"{dataset} belongs to an installed package"
     elif os.access(dataset, os.W_OK):
         return _check_committed(replace(counter, path=beside))
@@ -390,12 +391,6 @@ def _read_earlier(out: Path | None) -> tuple[str, Look] | None:
         return str(report["dataset"]), Look.model_validate(report["look"])
     except (OSError, ValueError, TypeError, KeyError, RecursionError):
         return None
-
-
-def _is_installed(dataset: Path) -> bool:
-    """Whether a folder lies where packages are installed."""
-    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
-    return any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places)
 
 
 @dataclass(frozen=True, eq=False)

@@ -233,7 +233,12 @@ def front_points(
     """
     kept = _best_per_depth(points, (default, chosen))
     means = np.array([point.value for point in kept])
-    efficient = is_efficient(_effort_matrix(kept, axes), means)
+    names = sorted({name for point in kept for name in point.cost.counts})
+    columns = [[point.cost.effort(axis) for point in kept] for axis in axes]
+    if "candidates" in axes:
+        counts = [[point.cost.counts.get(name, 0.0) for point in kept] for name in names]
+        columns = columns[1:] + counts
+    efficient = is_efficient(np.array(columns).reshape(len(columns), len(kept)).T, means)
     values = evaluate_in_batches(evaluation.objective, [point.params for point in kept])
     best = values[int(np.argmax(np.where(efficient, means, -np.inf)))]
     base = values[next(i for i, p in enumerate(kept) if p.params == default.params)]
@@ -285,18 +290,6 @@ def _best_per_depth(
         if all(point.params != trial.params for point in kept):
             kept.append(next(point for point in points if point.params == trial.params))
     return kept
-
-
-def _effort_matrix(
-    points: Sequence[EvaluatedPoint], axes: Sequence[rerank_cost.EffortAxis]
-) -> FloatArray:
-    """(P, A): candidates count for each reranker apart."""
-    names = sorted({name for point in points for name in point.cost.counts})
-    columns = [[point.cost.effort(axis) for point in points] for axis in axes]
-    if "candidates" in axes:
-        counts = [[point.cost.counts.get(name, 0.0) for point in points] for name in names]
-        columns = columns[1:] + counts
-    return np.array(columns).reshape(len(columns), len(points)).T
 
 
 def is_efficient(effort: FloatArray, value: FloatArray) -> BoolArray:

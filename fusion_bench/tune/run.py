@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -37,17 +37,6 @@ from fusion_bench.util.formatting import Progress, format_number
 
 #: Makes a progress bar.
 ProgressBar: TypeAlias = Callable[[], AbstractContextManager[Progress]]
-
-
-def _check_workers(options: TuneOptions) -> None:
-    """Refuse a cluster together with a storage or several workers.
-
-    Raises:
-        ConfigError: Both are given.
-    """
-    other = "--storage" if options.storage else "--workers" if options.workers > 1 else None
-    if options.cluster is not None and other is not None:
-        raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
 
 
 def check_storage_file(option: str, url: str | None) -> None:
@@ -116,8 +105,17 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     name = f"{report.system} tuned"
     while name in experiment.systems:
         name += " again"
+    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.advice.sentence} "
+    text += f"Verdict against the default: {name_verdict(report.verdict)}"
+    if (look := report.look) is not None:
+        number = "looks not counted" if look.number is None else f"look {look.number}"
+        text += f" ({number}, one-sided level {look.level:.2g})"
+    text += "."
+    if report.verdict == "unjudged decide" and report.unjudged is not None:
+        text += f" Held out {format_number(report.held_out.difference, signed=True)}; "
+        text += f"{report.unjudged.description}."
     data: dict[str, Any] = {
-        "description": _describe_tuning(report),
+        "description": text,
         **({} if report.split_seed is None else {"caveat": CAVEAT}),
         "dataset": dataset,
         "baseline": report.system,
@@ -130,20 +128,6 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     if report.per_type is not None:
         data["systems"][f"{name} by {report.per_type.field}"] = report.per_type.config
     return format_yaml(data)
-
-
-def _describe_tuning(report: TuningReport) -> str:
-    """The recommendation and the verdict; with what unjudged documents say where they decide."""
-    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.advice.sentence} "
-    text += f"Verdict against the default: {name_verdict(report.verdict)}"
-    if (look := report.look) is not None:
-        number = "looks not counted" if look.number is None else f"look {look.number}"
-        text += f" ({number}, one-sided level {look.level:.2g})"
-    text += "."
-    if report.verdict == "unjudged decide" and report.unjudged is not None:
-        text += f" Held out {format_number(report.held_out.difference, signed=True)}; "
-        text += f"{report.unjudged.description}."
-    return text
 
 
 def run_tuning(
@@ -172,8 +156,19 @@ def run_tuning(
     Raises:
         FusionBenchError: A file or an option breaks a rule.
     """
-    _check_workers(options)
-    tuning = _merge_settings(experiment, source, options.settings)
+    other = "--storage" if options.storage else "--workers" if options.workers > 1 else None
+    if options.cluster is not None and other is not None:
+        raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
+    data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
+    data |= options.settings
+    if "system" not in data:
+        raise ConfigError(
+            f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"
+        )
+    experiment.find_system(data["system"])
+    data.setdefault("seed", experiment.seed)
+    data.setdefault("min_gain", experiment.min_gain)
+    tuning = parse_model(TuneSettings, data, "tune")
     check_storage_file("--storage", options.storage)
     check_storage_file("--export-study", options.export)
     for name, file, folder in _list_datasets(experiment, source, folders, out):
@@ -285,23 +280,3 @@ def _list_datasets(
         (given, file, out if is_single else out / name)
         for (given, file), name in zip(datasets, names, strict=True)
     ]
-
-
-def _merge_settings(
-    experiment: Experiment, source: Source, overrides: Mapping[str, object]
-) -> TuneSettings:
-    """The experiment's ``tune:`` with the overrides.
-
-    Raises:
-        ConfigError: No system is named, or a value breaks a rule.
-    """
-    data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
-    data |= overrides
-    if "system" not in data:
-        raise ConfigError(
-            f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"
-        )
-    experiment.find_system(data["system"])
-    data.setdefault("seed", experiment.seed)
-    data.setdefault("min_gain", experiment.min_gain)
-    return parse_model(TuneSettings, data, "tune")

@@ -342,9 +342,32 @@ def build_search_space(
     if not parameters:
         raise ConfigError("tune: nothing to tune: the system's methods declare no parameters")
     _refuse_overlaps(parameters)
-    ordered = tuple(_order_by_conditions(_drop_empty_conditions(parameters)))
+    free = {p.path: p.choices for p in parameters if p.kind == "choice" and not p.when}
+    ordered = tuple(
+        _order_by_conditions(
+            [
+                replace(
+                    parameter,
+                    when=tuple(
+                        (path, allowed)
+                        for path, allowed in parameter.when
+                        if path not in free or not set(free[path]) <= set(allowed)
+                    ),
+                )
+                for parameter in parameters
+            ]
+        )
+    )
     for parameter in ordered:
-        _check_path(system, parameter, ordered, roles)
+        value = parameter.choices[0] if parameter.choices else parameter.high
+        params: dict[str, Value] = {parameter.path: value}
+        for dimension in reversed(ordered):
+            if dimension.path in params:
+                params = {path: allowed[0] for path, allowed in dimension.when} | params
+        try:
+            apply_parameters(system, params, roles)
+        except ConfigError as error:
+            raise ConfigError(f"tune: {parameter.path}: {error}") from None
     return ordered
 
 
@@ -441,22 +464,6 @@ def _may_meet(a: Parameter, b: Parameter) -> bool:
     return all(set(allowed) & set(conditions.get(path, allowed)) for path, allowed in b.when)
 
 
-def _drop_empty_conditions(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """Without conditions that every value of an unconditional choice fulfills."""
-    free = {p.path: p.choices for p in parameters if p.kind == "choice" and not p.when}
-    return [
-        replace(
-            parameter,
-            when=tuple(
-                (path, allowed)
-                for path, allowed in parameter.when
-                if path not in free or not set(free[path]) <= set(allowed)
-            ),
-        )
-        for parameter in parameters
-    ]
-
-
 def _order_by_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
     """Each parameter after the ones that its conditions look at."""
     paths = {parameter.path for parameter in parameters}
@@ -475,18 +482,3 @@ def _order_by_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]
         yield from ready
         done |= {parameter.path for parameter in ready}
         left = [parameter for parameter in left if parameter not in ready]
-
-
-def _check_path(
-    system: System, parameter: Parameter, ordered: Sequence[Parameter], roles: SourceRoles
-) -> None:
-    """Build a system with the parameter in it, for the error that a wrong path makes."""
-    value = parameter.choices[0] if parameter.choices else parameter.high
-    params: dict[str, Value] = {parameter.path: value}
-    for dimension in reversed(ordered):
-        if dimension.path in params:
-            params = {path: allowed[0] for path, allowed in dimension.when} | params
-    try:
-        apply_parameters(system, params, roles)
-    except ConfigError as error:
-        raise ConfigError(f"tune: {parameter.path}: {error}") from None

@@ -74,17 +74,13 @@ def make_hit(document: object, score: object, text: object = None) -> Hit:
         raise malformed_error(f"an id has more than {LONGEST_ID:,} characters")
     if has_control(document):
         raise malformed_error(f"the id {document[:80]!r} holds a control character")
-    return Hit(document, _to_number(document, score), _to_text(document, text))
-
-
-def _to_number(document: str, score: object) -> float:
     try:
         number = math.nan if isinstance(score, bool | str | bytes) else float(score)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise malformed_error(f"the score of {document[:80]!r} is no finite number")
-    return number + 0.0  # of −0 and 0 one
+    return Hit(document, number + 0.0, _to_text(document, text))  # + 0.0: of −0 and 0 one
 
 
 def _to_text(document: str, text: object) -> str | None:
