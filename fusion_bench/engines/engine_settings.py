@@ -43,7 +43,7 @@ class ConnectorEntry(TypedDict):
 
 
 def list_connectors() -> list[ConnectorEntry]:
-    """Every engine by name, with the keys that not every engine has."""
+    """List the engines by name, with the keys that not every engine has."""
     return [
         ConnectorEntry(
             engine=name,

@@ -49,7 +49,7 @@ NEAR_ZERO = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class ListChanges:
-    """How the lists of two systems differ, query by query.
+    """Differences of two systems' lists, query by query.
 
     Attributes:
         is_changed: Shape (Q,): another order, ties apart.
@@ -211,7 +211,7 @@ def _replay_system(
 def _compare_unjudged(
     task: EvaluationSet, exported: Assessment, system: Assessment
 ) -> UnjudgedDifference | None:
-    """What unjudged documents could change; None with complete judgments."""
+    """Bounds of the difference by unjudged documents; None if judgments are complete."""
     if task.judgment_kind == "complete":
         return None
     return compare_unjudged(

@@ -278,7 +278,7 @@ def _collect_lists(
     work: PullWork,
     objects: Mapping[str, Mapping[str, Any]],
 ) -> pulled_dataset.PulledLists:
-    """All answers, without the queries that failed.
+    """Collect the answers of all queries that did not fail.
 
     Raises:
         DataError: No query is left, or nothing was returned for any.

@@ -1,4 +1,4 @@
-"""What a pull asks: one list of one query each, with the vectors of the query."""
+"""Questions of a pull: one list of one query each, with the vectors of the query."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _read_vectors(
 
 
 def _call_function(name: str, texts: Mapping[str, str]) -> Vectors:
-    """What a function of the user makes of the texts: one vector each."""
+    """Call a user's function that makes one vector of each text."""
     function = load_object(name, "vectors")
     with user_code(f"vectors {name!r}: "):
         answer = function(list(texts.values()))
@@ -221,7 +221,7 @@ def list_questions(
     *,
     with_texts: bool,
 ) -> list[Question]:
-    """Every list of every query; all lists of a query stand together.
+    """List every question; those of one query stand together.
 
     Args:
         plans: The lists.

@@ -149,7 +149,7 @@ class ListRecord(StrictModel):
 
 
 class PullRecord(StrictModel):
-    """How a dataset was pulled.
+    """Record of a pull.
 
     Attributes:
         format: Always ``fusion-bench-pull``.
@@ -191,7 +191,7 @@ class PullRecord(StrictModel):
 
     @property
     def coverage(self) -> str | None:
-        """Which share of the index has its text in the dataset; None = all, or there are none."""
+        """Share of the index whose texts the dataset has; None = all, or no texts."""
         size = self.fingerprint.get("documents")
         if self.documents is None or self.all_texts or size == self.documents:
             return None
@@ -223,7 +223,7 @@ RRF: Final = "rrf"
 
 @dataclass(frozen=True)
 class PulledLists:
-    """Everything that was pulled.
+    """Lists, queries and texts of a pull.
 
     Attributes:
         connector: The engine.

@@ -44,7 +44,7 @@ SMALL = 0.02
 
 @dataclass(frozen=True)
 class DatasetFinding:
-    """What one check found.
+    """Result of one check.
 
     Attributes:
         check: Its name.
@@ -306,7 +306,12 @@ def make_new_dataset(
     """
     starter.check_free(folder, COMMAND.option)
     if not check:
-        return _make_unchecked(given, folder, progress)
+        lists = starter.read_starter_lists(given, progress)
+        if given.qrels is not None:
+            load_stated_qrels(given.qrels, given.settings)
+        name, is_judged = _name_folder(folder), given.qrels is not None
+        files = starter.save_uncompared(given, lists, name, folder, COMMAND)
+        return NewDataset(name, (), lists.notes, tuple(files), is_judged)
     documents = None
     if given.documents is not None:
         known = load_documents(given.documents)
@@ -320,8 +325,9 @@ def make_new_dataset(
     runs = align(dataset.qrels, [*dataset.runs.values()])
     queries = dataset.qrels.queries
     groups = find_query_groups(queries, dataset.declared, [*dataset.runs.values()], dataset.qrels)
-    lists = {**dataset.runs, **dataset.rerankers}
-    vocabularies = {name: run.vocabulary for name, run in lists.items()}
+    vocabularies = {
+        name: run.vocabulary for name, run in {**dataset.runs, **dataset.rerankers}.items()
+    }
     findings = [
         *_check_coverage(dataset, runs),
         _check_duplicate_queries(groups),
@@ -352,17 +358,6 @@ def _make_unjudged(
     name = _name_folder(folder)
     files = starter.save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, tuple(findings), lists.notes, tuple(files), is_judged=False)
-
-
-def _make_unchecked(
-    given: starter.StarterInput, folder: Path, progress: Callable[[str, int, int], None]
-) -> NewDataset:
-    lists = starter.read_starter_lists(given, progress)
-    if given.qrels is not None:
-        load_stated_qrels(given.qrels, given.settings)
-    name, is_judged = _name_folder(folder), given.qrels is not None
-    files = starter.save_uncompared(given, lists, name, folder, COMMAND)
-    return NewDataset(name, (), lists.notes, tuple(files), is_judged)
 
 
 def _name_folder(folder: Path) -> str:

@@ -279,7 +279,7 @@ COUNTED = ("queries", "judgments", "documents")
 def _list_differing(
     collection: ImportedCollection, counts: Mapping[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """What was counted and what is stated, where they differ, by what is counted.
+    """Map each count that differs from the stated one to both numbers.
 
     Args:
         collection: With the stated counts.
@@ -323,7 +323,7 @@ FILES = (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE)
 
 @dataclass(frozen=True, repr=False)
 class AddedDataset(TableView):
-    """What was written of a collection.
+    """A collection that was added as a dataset.
 
     Attributes:
         name: The dataset's name.

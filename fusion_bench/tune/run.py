@@ -16,7 +16,6 @@ from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
@@ -76,7 +75,7 @@ CAVEAT = (
 
 
 def relocate_dataset(name: str, file: Path, folder: Path) -> str:
-    """How an experiment in another folder names a dataset.
+    """Rewrite a dataset's name or path for an experiment in another folder.
 
     Args:
         name: A dataset's name, or a path.
@@ -171,11 +170,13 @@ def run_tuning(
     tuning = parse_model(TuneSettings, data, "tune")
     check_storage_file("--storage", options.storage)
     check_storage_file("--export-study", options.export)
-    for name, file, folder in _list_datasets(experiment, source, folders, out):
+    datasets = list(find_datasets(experiment, source, folders))
+    specs = list(read_distinct_specs(file for _, file in datasets))
+    for (name, file), spec in zip(datasets, specs, strict=True):
+        folder = out if experiment.dataset is not None else out / spec.name
         with progress_bar() as progress:
             progress(f"reading {name}", 0, 1)
-            roles = read_spec(file)[0].run_roles
-            expressed = express_in_engine(experiment, source, tuning, roles)
+            expressed = express_in_engine(experiment, source, tuning, spec.run_roles)
             report = _tune_dataset(expressed, source, tuning, options, file, folder, progress)
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(expressed, report, relocate_dataset(name, file, folder))
@@ -262,21 +263,3 @@ def _tune_dataset(
             ),
         )
         return run.run(name_experiment(source.path), report_provenance(experiment, source))
-
-
-def _list_datasets(
-    experiment: Experiment, source: Source, folders: Sequence[Path], out: Path
-) -> list[tuple[str, Path, Path]]:
-    """How the experiment names each dataset, its ``dataset.yaml``, and the folder of its outputs.
-
-    Raises:
-        ConfigError: Two datasets have the same name.
-        UnknownNameError: There is none of that name.
-    """
-    datasets = list(find_datasets(experiment, source, folders))
-    names = [spec.name for spec in read_distinct_specs(file for _, file in datasets)]
-    is_single = experiment.dataset is not None
-    return [
-        (given, file, out if is_single else out / name)
-        for (given, file), name in zip(datasets, names, strict=True)
-    ]

@@ -1,4 +1,4 @@
-"""Which trial to take, what the choice is worth: shrinkage, plateau, nested cross-validation.
+"""Choice of a trial and its worth: shrinkage, plateau, nested cross-validation.
 
 The best of many trials is partly the luckiest, the more so the fewer the queries. Shrinkage pulls
 each trial's gain toward a prior. The one-standard-error rule takes the trial nearest to the default
@@ -188,7 +188,7 @@ def shrinkage_factor(groups: int) -> float:
 def within_one_error(
     values: FloatArray, best: FloatArray, groups: IntArray | None = None
 ) -> BoolArray:
-    """Which trials are within one standard error of the best, by paired differences.
+    """Mask of the trials within one standard error of the best, by paired differences.
 
     Source: Breiman, Friedman, Olshen and Stone 1984, section 3.4.3, with the standard error of
     the difference where they take that of the best: both saw the same queries.
@@ -242,7 +242,7 @@ FEWEST_GROUPS: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What was chosen without each fold, and its values on that fold.
+    """The choices made without each fold, and their values on that fold.
 
     Attributes:
         trials: (K,): the trial chosen without the fold.

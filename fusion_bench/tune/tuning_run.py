@@ -264,7 +264,7 @@ class TuningRun:
         return report if look is None else look.close(report)
 
     def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
-        """What lint finds in the default and in the tuned system."""
+        """Lint the default and the tuned system."""
         tuned = parse_model(System, {**report.choice.config, "name": "tuned"})
         systems = [self.objective.system, tuned]
         facts = [describe_dataset(self.dataset)]

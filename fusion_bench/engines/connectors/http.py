@@ -228,7 +228,7 @@ class GenericHttpConnector(RequestHttpConnector):
         return _fill_request(self.find_request(""), query, first, depth)
 
     def describe_score(self, source: str) -> str:
-        """Where it stands in the answer."""
+        """Describe the score by its place in the answer."""
         settings = self.legs[source]
         if settings.score is None:
             return "1/rank: the service returns none"

@@ -69,7 +69,7 @@ def fused_statement(connector: PgvectorConnector, depth: int) -> str:
 
 
 def _count_statement(connector: PgvectorConnector, source: str, most: int) -> str:
-    """How many documents a search for near vectors could give, up to ``most``."""
+    """Statement that counts the documents that a vector search could give, up to ``most``."""
     table = _quote_table(connector.table)
     field = _quote_name(connector.legs[source].field or source)
     rows = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {most}"  # noqa: S608 - names are quoted
@@ -132,7 +132,7 @@ EXTENSIONS = "SELECT extname, extversion FROM pg_extension ORDER BY extname"
 
 
 def _kind_of(error: Exception) -> FailureKind:
-    """What went wrong, by the class of the error that psycopg2 names after the server's code."""
+    """Kind of an error, by the class that psycopg2 names after the server's code."""
     classes = {parent.__name__ for parent in type(error).__mro__}
     if "QueryCanceled" in classes:
         return "timeout"
@@ -235,7 +235,7 @@ class PostgresSession(Session):
         return hits
 
     async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
-        """Every row of the table."""
+        """Read a page of the table."""
         connector = self._connector
         text = _quote_name(require_text_field(connector.text_field, texts=True) or "")
         statement = (

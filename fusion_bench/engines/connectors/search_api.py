@@ -183,7 +183,7 @@ class SearchApiConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
 
     @property
     def source_path(self) -> str:
-        """Where the search of a source is sent."""
+        """Path to which the search of a source is sent."""
         return path_of(self.index, "_search")
 
     def _write_search(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
@@ -324,7 +324,7 @@ class OpenSearchConnector(SearchApiConnector):
 
     @property
     def source_path(self) -> str:
-        """With the pipeline of single sources."""
+        """Path of a search with the pipeline of single sources."""
         return f"{super().source_path}?search_pipeline={path_of(self.search_pipeline)[1:]}"
 
     def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:

@@ -134,7 +134,7 @@ class SqliteSession:
         return [make_hit(*row) for row in await self._read_rows(statement, words, depth)]
 
     async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
-        """Every row of the table."""
+        """Read a page of the table."""
         connector = self._connector
         text_field = require_text_field(connector.text_field, texts=True)
         statement = (

@@ -178,7 +178,7 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
         return max(self.window or SERVER_WINDOW, depth)
 
     def check_depth(self, source: str, depth: int) -> None:
-        """As for every engine; the server's window is named."""
+        """Refuse a depth that does not fit; the message names the server's window."""
         for name, settings in self.legs.items():
             window = self.window_of(name, depth)
             if not source and self.fused is not None and (settings.depth or depth) != window:
@@ -200,7 +200,7 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
         return {"arguments": arguments, "depth": depth, "score": self.score_of(source)}
 
     def score_of(self, source: str) -> str:
-        """What the score of a source is called; that of a vector search is a distance."""
+        """Name of a source's score in GraphQL: ``distance`` for a vector search."""
         is_vector = source and self.legs[source].vector is not None
         return "distance" if is_vector else "score"
 

@@ -58,7 +58,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Maybe:
-    """What an object in JSON has only where a value is there.
+    """A key of a JSON object that is written only if its value is there.
 
     Attributes:
         name: Of the value.
@@ -70,7 +70,7 @@ class Maybe:
 
     @property
     def template(self) -> Any:  # noqa: ANN401 - JSON
-        """What stands there."""
+        """Template of the value."""
         return Slot(self.name) if self.item is None else self.item
 
 
@@ -177,7 +177,7 @@ def weights_by_source(system: System) -> dict[str, float]:
 
 
 def windows_by_source(system: System) -> dict[str, int]:
-    """How many documents of each source are fetched."""
+    """Number of documents that are fetched of each source."""
     depth = system.depth
     if isinstance(depth, Mapping):
         return {name: depth.get(name, LONGEST_WINDOW) for name in system.runs}
@@ -185,7 +185,7 @@ def windows_by_source(system: System) -> dict[str, int]:
 
 
 def _common_window(system: System) -> int:
-    """How many documents of every source are fetched.
+    """Number of documents that are fetched of every source.
 
     Raises:
         ConfigError: Not the same of each.
@@ -322,7 +322,7 @@ class EngineDialect(Dialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:  # noqa: ARG003 - of some
-        """What is written of a system, by name.
+        """Values that are written of a system, by name.
 
         Raises:
             ConfigError: It cannot be written as it is.

@@ -42,7 +42,7 @@ class SearchDialect(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """With the blend ``replace`` as such a step does it."""
+        """Finish the translation, with the blend ``replace`` as a reranking step."""
         windows, blend = draft.choose_windows(**cls.windows), draft.blend
         if not isinstance(blend, Replace):
             return draft.finish(fusion, **windows)
@@ -70,7 +70,7 @@ class SearchDialect(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With each list's search, and the reranking step.
+        """Values of a system, with each list's search and the reranking step.
 
         Raises:
             ConfigError: The blend is none that the engine can do.
@@ -95,7 +95,7 @@ class SearchDialect(EngineDialect):
 
     @classmethod
     def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
-        """With notes on what stands in the files, and no others."""
+        """Write the files, with notes on the placeholders that stand in them."""
         configuration = super().write_by_role(system, roles)
         text = "".join(configuration.files.values())
         others = [

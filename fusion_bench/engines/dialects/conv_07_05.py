@@ -203,7 +203,7 @@ class Conv0705(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """With the strategies; the reranker is skipped where it has no more than the results."""
+        """Finish the translation, with the strategies and the limit of the reranker."""
         windows = draft.choose_windows(**cls.windows)
         fit_blend(draft, WRITABLE)
         blend, limit = draft.blend, windows["top_k"]
@@ -216,7 +216,7 @@ class Conv0705(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """By strategy, with the blend."""
+        """Values of a system by strategy, with the blend."""
         check_blend(cls, system, WRITABLE)
         values = super().list_values(system, roles)
         given = values.get("strategies") or {}

@@ -212,7 +212,7 @@ class Elasticsearch(SearchDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the normalizer of each list."""
+        """Values of a system, with the normalizer of each list."""
         values, fusion = super().list_values(system, roles), system.fusion
         for each in values["sources"]:
             if isinstance(fusion, ElasticsearchLinear):

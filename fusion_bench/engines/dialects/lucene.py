@@ -106,7 +106,7 @@ class LogOddsFusionQuery(EngineFusion, WeightedFusion):
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
-        """None: weights of another sum are refused."""
+        """No homogeneity: weights of another sum are refused."""
         return None
 
     @property
@@ -195,7 +195,7 @@ class Lucene(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the numbers of a query of log-odds as Java has them."""
+        """Values of a system; those of a query of log-odds as Java writes them."""
         values, fusion = super().list_values(system, roles), system.fusion
         if not isinstance(fusion, LogOddsFusionQuery):
             return values

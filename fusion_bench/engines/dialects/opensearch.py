@@ -99,7 +99,7 @@ class OpenSearchFusion(WeightedFusion):
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
-        """None: weights of another sum are refused."""
+        """No homogeneity: weights of another sum are refused."""
         return None
 
 
@@ -270,7 +270,7 @@ class OpenSearch(SearchDialect):
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
-        """With weights that add up to 1."""
+        """Convert the fusion, with weights that add up to 1."""
         return {**super().convert(draft), "weights": name_weights(share(draft.weights))}
 
     @classmethod
@@ -286,7 +286,7 @@ class OpenSearch(SearchDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the technique of the processor; the reranker gets all that it reads."""
+        """Values of a system, with the processor's technique and the reranker's hits."""
         values, fusion = super().list_values(system, roles), system.fusion
         if isinstance(fusion, WeightedFusion) and not fusion.weights:
             values["weights"] = []

@@ -124,7 +124,7 @@ class AzureAISearch(EngineDialect):
 
     @classmethod
     def keep(cls, draft: Draft) -> Mapping[str, Any]:
-        """With the name of the text query."""
+        """Keep the fusion, with the name of the text query."""
         fusion, given = super().keep(draft), draft.system.fusion
         if isinstance(given, AzureRRF):
             fusion = {**fusion, "text": given.find_text(draft.sources, [*draft.roles.values()])}

@@ -115,7 +115,7 @@ class CosmosDB(EngineDialect):
 
     @classmethod
     def keep(cls, draft: Draft) -> Mapping[str, Any]:
-        """With the signs of the weights."""
+        """Keep the fusion, with the signs of the weights."""
         given = draft.system.fusion
         if not isinstance(given, CosmosRRF):
             return super().keep(draft)
@@ -130,14 +130,14 @@ class CosmosDB(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """Without a window."""
+        """Finish the translation, without a window."""
         if draft.system.depth is not None:
             draft.lose("depth: it is not part of a query")
         return draft.finish(fusion, top_k=draft.system.top_k)
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With signed weights where there are any."""
+        """Values of a system, with signed weights if there are any."""
         if system.depth is not None:
             raise ConfigError(f"system {system.name!r}: depth is not part of a query: leave it out")
         values, fusion = super().list_values(system, roles), system.fusion

@@ -136,7 +136,7 @@ class Chroma(EngineDialect):
 
     @classmethod
     def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
-        """With the same fusion in Python, for what has no search API."""
+        """Write the files, with the fusion in Python too, for servers without the search API."""
         search = super().write_by_role(system, roles)
         values = {"default": None, **cls.list_values(system, roles)}
         local = fill_text(read_template("chroma_local.py"), values)
@@ -272,7 +272,7 @@ class Milvus(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """Of the longest list that is returned."""
+        """Finish the translation, with the longest list that the engine returns."""
         windows = draft.choose_windows(**cls.windows)
         if (windows["top_k"] or 0) > MOST_DOCUMENTS:
             draft.note(f"top_k: at most {MOST_DOCUMENTS} documents are returned")
@@ -281,7 +281,7 @@ class Milvus(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the ranker and the metrics."""
+        """Values of a system, with the ranker and the metrics."""
         values, fusion = super().list_values(system, roles), system.fusion
         if not isinstance(fusion, MilvusWeighted):
             values |= {"ranker": "RRFRanker", "constant": values["k"], "metric": "COSINE"}
