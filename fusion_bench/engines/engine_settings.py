@@ -70,14 +70,11 @@ def _find_source(model: type[Connector]) -> type[SourceSettings]:
 
 def _list_defaults(model: type[StrictModel], base: type[StrictModel] | None) -> dict[str, str]:
     """Defaults of the fields that a base does not have."""
-    base_fields = {"method", *(() if base is None else base.model_fields)}
-    return {
-        key: _format_default(model, key) for key in model.model_fields if key not in base_fields
-    }
-
-
-def _format_default(model: type[StrictModel], key: str) -> str:
-    value = model.model_fields[key].get_default(call_default_factory=True)
-    if value is PydanticUndefined:
-        return "required"
-    return json.dumps(value.model_dump(mode="json") if isinstance(value, StrictModel) else value)
+    defaults = {}
+    for key, field in model.model_fields.items():
+        if key == "method" or (base is not None and key in base.model_fields):
+            continue
+        value = field.get_default(call_default_factory=True)
+        value = value.model_dump(mode="json") if isinstance(value, StrictModel) else value
+        defaults[key] = "required" if value is PydanticUndefined else json.dumps(value)
+    return defaults

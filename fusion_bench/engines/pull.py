@@ -196,7 +196,15 @@ def pull_dataset(
             f"--all-texts: {connector.method} cannot list its documents here ({', '.join(able)} "
             "can): use --texts, or give 'retrieve' a file of all texts with --documents"
         )
-    plans = _plan_lists(connector, options.depth)
+    if FUSED_LIST in connector.legs:
+        raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
+    depth = options.depth
+    plans = [ListPlan(name, leg.depth or depth) for name, leg in connector.legs.items()]
+    for plan in plans:
+        connector.check_depth(plan.name, plan.depth)
+    if connector.fused is not None:
+        connector.check_depth("", depth)
+        plans.append(ListPlan(FUSED_LIST, depth, is_fused=True))
     objects = _read_queries(queries)
     with open_stores(options.out, start_over=options.start_over) as (answers, vectors):
         texts = {query: str(item["text"]) for query, item in objects.items()}
@@ -222,27 +230,6 @@ def pull_dataset(
         files = pulled_dataset.write_folder(options.out, pulled)
         answers.is_done = not work.failed
     return PulledDataset(options.out, pulled.record, tuple(files))
-
-
-def _plan_lists(connector: Connector, depth: int) -> tuple[ListPlan, ...]:
-    """The sources, and the fused answer where it is configured.
-
-    Args:
-        connector: The engine.
-        depth: Most hits of the fused answer, and of sources without a depth of their own.
-
-    Raises:
-        ConfigError: A source is named as the fused list, or a depth is too great for the engine.
-    """
-    if FUSED_LIST in connector.legs:
-        raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
-    plans = [ListPlan(name, source.depth or depth) for name, source in connector.legs.items()]
-    for plan in plans:
-        connector.check_depth(plan.name, plan.depth)
-    if connector.fused is None:
-        return tuple(plans)
-    connector.check_depth("", depth)
-    return (*plans, ListPlan(FUSED_LIST, depth, is_fused=True))
 
 
 @read_everything()

@@ -125,7 +125,8 @@ def _call_function(name: str, texts: Mapping[str, str]) -> Vectors:
         answer = function(list(texts.values()))
         if inspect.isawaitable(answer):
             answer = asyncio.run(_wait_for(answer))
-        rows = [_to_vector(row) for row in answer]
+        plain = [row.tolist() if hasattr(row, "tolist") else row for row in answer]
+        rows = [dict(row) if isinstance(row, Mapping) else tuple(row) for row in plain]
     if len(rows) != len(texts):
         raise DataError(f"vectors {name!r}: {len(rows)} vectors for {len(texts)} queries")
     return dict(zip(texts, rows, strict=True))
@@ -133,11 +134,6 @@ def _call_function(name: str, texts: Mapping[str, str]) -> Vectors:
 
 async def _wait_for(answer: Any) -> Any:  # noqa: ANN401 - whatever the user's function makes
     return await answer
-
-
-def _to_vector(row: Any) -> Vector:  # noqa: ANN401 - whatever the user's function makes
-    row = row.tolist() if hasattr(row, "tolist") else row
-    return dict(row) if isinstance(row, Mapping) else tuple(row)
 
 
 def _read_lines(path: Path) -> Vectors:

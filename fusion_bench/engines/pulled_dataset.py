@@ -252,35 +252,27 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    suffix = ".jsonl.gz" if _has_blanks(pulled) else ".trec.gz"
-    lists = {f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans}
+    rankings = {
+        name: {
+            query: [(hit.document, hit.score) for hit in each.hits] for query, each in of.items()
+        }
+        for name, of in pulled.answers.items()
+    }
+    ids = {str(query["id"]) for query in pulled.queries}
+    ids |= {hit[0] for lists in rankings.values() for hits in lists.values() for hit in hits}
+    # A TREC file cannot hold an id with blanks.
+    suffix = ".jsonl.gz" if any(text.split() != [text] for text in ids) else ".trec.gz"
+    lists = {
+        f"runs/{plan.name}{suffix}": RunRows.from_rankings(plan.name, rankings[plan.name])
+        for plan in pulled.plans
+    }
     contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
     if pulled.texts is not None:
         texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
         contents[DOCUMENTS_FILE] = encode_json_lines(texts)
     contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
     if not (folder / EXPERIMENT_FILE).exists():
-        sources = [plan.name for plan in pulled.plans if not plan.is_fused]
-        systems: dict[str, Any] = {name: {"runs": [name]} for name in sources}
-        has_fused = len(sources) < len(pulled.plans)
-        if has_fused:
-            systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
-        connector = pulled.connector
-        replay = connector.describe_replay(pulled.options.depth)
-        if has_fused and replay is not None:
-            name = _free_name(REPLAY, sources)
-            systems[name] = {"dialect": connector.dialect, "runs": sources, **replay}
-        if len(sources) > 1:
-            systems[_free_name(RRF, sources)] = {"runs": sources, "fusion": {"method": "rrf"}}
-        data = {
-            "description": f"The legs of {connector.method} alone, and their fusions.",
-            "dataset": DATASET_FILE,
-            "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
-            "systems": systems,
-        }
-        if len(sources) > 1:
-            data["tune"] = {"system": _free_name(RRF, sources)}
-        contents[EXPERIMENT_FILE] = f"{WRITTEN_BY}{format_compact_yaml(data)}".encode()
+        contents[EXPERIMENT_FILE] = _write_experiment(pulled).encode()
     if (folder / DATASET_FILE).exists():
         finish_replacement(folder)
         _write_files(folder / STAGED, lists, contents)
@@ -295,26 +287,36 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     return [folder / name for name in (*lists, *contents, DATASET_FILE)]
 
 
+def _write_experiment(pulled: PulledLists) -> str:
+    """Write an experiment on the legs alone and their fusions, as YAML."""
+    sources = [plan.name for plan in pulled.plans if not plan.is_fused]
+    systems: dict[str, Any] = {name: {"runs": [name]} for name in sources}
+    has_fused = len(sources) < len(pulled.plans)
+    if has_fused:
+        systems[FUSED_LIST] = {"runs": [FUSED_LIST]}
+    connector = pulled.connector
+    replay = connector.describe_replay(pulled.options.depth)
+    if has_fused and replay is not None:
+        name = _free_name(REPLAY, sources)
+        systems[name] = {"dialect": connector.dialect, "runs": sources, **replay}
+    if len(sources) > 1:
+        systems[_free_name(RRF, sources)] = {"runs": sources, "fusion": {"method": "rrf"}}
+    data = {
+        "description": f"The legs of {connector.method} alone, and their fusions.",
+        "dataset": DATASET_FILE,
+        "baseline": FUSED_LIST if has_fused else next(reversed(systems)),
+        "systems": systems,
+    }
+    if len(sources) > 1:
+        data["tune"] = {"system": _free_name(RRF, sources)}
+    return f"{WRITTEN_BY}{format_compact_yaml(data)}"
+
+
 def _write_files(folder: Path, lists: Mapping[str, RunRows], contents: Mapping[str, bytes]) -> None:
     for name, rows in lists.items():
         write_output(folder / name, encode_run(folder / name, rows))
     for name, data in contents.items():
         write_output(folder / name, data)
-
-
-def _has_blanks(pulled: PulledLists) -> bool:
-    """Whether an id has blanks, which a TREC file cannot hold."""
-    ids = {str(query["id"]) for query in pulled.queries}
-    for answers in pulled.answers.values():
-        ids |= {hit.document for answer in answers.values() for hit in answer.hits}
-    return any(text.split() != [text] for text in ids)
-
-
-def _list_rows(name: str, pulled: PulledLists) -> RunRows:
-    answers = pulled.answers[name].items()
-    return RunRows.from_rankings(
-        name, {query: [(h.document, h.score) for h in answer.hits] for query, answer in answers}
-    )
 
 
 def _dataset_keys(
@@ -329,7 +331,14 @@ def _dataset_keys(
         place: What stands before the names of all new files.
     """
     old, options = _read_dataset_file(folder), pulled.options
-    runs = {plan.name: _run_entry(plan, pulled, suffix, place) for plan in pulled.plans}
+    unordered = {each.name for each in pulled.record.lists if each.unordered}
+    runs = {}
+    for plan in pulled.plans:
+        roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
+        # The ranks are the engine's. If scores fall, equal ones keep the order of the file.
+        order = {"rank_from": "column"} if plan.name in unordered else {"source_ties": "file"}
+        path = {"path": f"{place}runs/{plan.name}{suffix}"}
+        runs[plan.name] = {**path, **({"roles": roles} if roles else {}), **order}
     dropped = pulled.record.dropped
     kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
     return {
@@ -340,19 +349,6 @@ def _dataset_keys(
         **({} if pulled.texts is None else {"documents": f"{place}{DOCUMENTS_FILE}"}),
         "runs": {**kept, **runs},
     }
-
-
-def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> dict[str, Any]:
-    """The run as the ``dataset.yaml`` names it: its ranks are the engine's.
-
-    Where scores fall from hit to hit, equal ones keep the order of the file. Else the rank column
-    decides.
-    """
-    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
-    unordered = {each.name for each in pulled.record.lists if each.unordered}
-    order = {"rank_from": "column"} if plan.name in unordered else {"source_ties": "file"}
-    path = f"{place}runs/{plan.name}{suffix}"
-    return {"path": path, **({"roles": roles} if roles else {}), **order}
 
 
 def replays_another_request(folder: Path, connector: Connector, depth: int) -> bool:

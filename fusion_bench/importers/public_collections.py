@@ -255,12 +255,11 @@ def add_dataset(
             ),
         )
         write_atomic(folder / DATASET_FILE, _dataset_text(read, title).encode())
-    judged = len(read.queries)
     return AddedDataset(
         name=title,
         license=read.license,
         counts={
-            "queries": judged,
+            "queries": len(read.queries),
             "unjudged_queries": counts["queries"] - sum(text != "" for _, text, _ in read.queries),
             "judgments": counts["judgments"],
             "documents": counts["documents"],

@@ -68,14 +68,6 @@ def fused_statement(connector: PgvectorConnector, depth: int) -> str:
     return statement
 
 
-def _count_statement(connector: PgvectorConnector, source: str, most: int) -> str:
-    """Statement that counts the documents that a vector search could give, up to ``most``."""
-    table = _quote_table(connector.table)
-    field = _quote_name(connector.legs[source].field or source)
-    rows = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {most}"  # noqa: S608 - names are quoted
-    return f"SELECT COUNT(*) FROM ({rows}) AS vectors"  # noqa: S608 - names are quoted
-
-
 def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
     """A SELECT of ``id`` and ``score``; a search for near vectors gives the best ``depth``."""
     settings = connector.legs[source]
@@ -84,9 +76,13 @@ def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
     table, document = _quote_table(connector.table), _quote_name(connector.id_field)
     field = _quote_name(settings.field or source)
     if settings.search == "text":
+        language = settings.language.replace("'", "''").replace("%", "%%")
+        words = f"plainto_tsquery('{language}'::regconfig, %(query)s)"
+        if settings.operator == "or":
+            words = f"REPLACE({words}::text, '&', '|')::tsquery"
         return (
             f"SELECT {document}::text AS id, {settings.rank}({field}, query) AS score "  # noqa: S608 - names are quoted
-            f"FROM {table}, (SELECT {_text_query(settings)} AS query) AS words "
+            f"FROM {table}, (SELECT {words} AS query) AS words "
             f"WHERE {field} @@ query"
         )
     operator, score = SCORES[settings.metric]
@@ -95,12 +91,6 @@ def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
         f"SELECT {document}::text AS id, {score.format(distance)} AS score FROM {table} "  # noqa: S608 - names are quoted
         f"WHERE {field} IS NOT NULL ORDER BY {distance} LIMIT {depth}"
     )
-
-
-def _text_query(settings: PostgresSource) -> str:
-    language = settings.language.replace("'", "''").replace("%", "%%")
-    words = f"plainto_tsquery('{language}'::regconfig, %(query)s)"
-    return words if settings.operator == "and" else f"REPLACE({words}::text, '&', '|')::tsquery"
 
 
 def add_texts(connector: PgvectorConnector, hits: str) -> str:
@@ -277,7 +267,9 @@ class PostgresSession(Session):
         settings = self._connector.legs[source]
         if settings.search != "vector" or settings.sql is not None:
             return
-        rows = await self._read_rows(_count_statement(self._connector, source, depth), {})
+        table, field = _quote_table(self._connector.table), _quote_name(settings.field or source)
+        found = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {depth}"  # noqa: S608 - names are quoted
+        rows = await self._read_rows(f"SELECT COUNT(*) FROM ({found}) AS vectors", {})  # noqa: S608
         if rows[0][0] > length:
             raise ProviderError(
                 f"legs.{source}: an index gave {length} of {rows[0][0]} hits: raise its limit, "
