@@ -49,7 +49,7 @@ def list_connectors() -> list[ConnectorEntry]:
             engine=name,
             source=model.source,
             keys=_list_defaults(model, Connector),
-            leg=_list_defaults(_find_source(model), SourceSettings),
+            leg=_list_defaults(get_args(model.model_fields["legs"].annotation)[1], SourceSettings),
             fuses=model.model_fields["fused"].annotation is not type(None),
         )
         for name, model in connectors.load_all().items()
@@ -59,13 +59,6 @@ def list_connectors() -> list[ConnectorEntry]:
 def list_shared_keys() -> tuple[dict[str, str], dict[str, str]]:
     """Default of each key that every engine has, and of each key that every source has."""
     return _list_defaults(Connector, None), _list_defaults(SourceSettings, None)
-
-
-def _find_source(model: type[Connector]) -> type[SourceSettings]:
-    """The model of an engine's sources."""
-    source = get_args(model.model_fields["legs"].annotation)[1]
-    is_own = isinstance(source, type) and issubclass(source, SourceSettings)
-    return source if is_own else SourceSettings
 
 
 def _list_defaults(model: type[StrictModel], base: type[StrictModel] | None) -> dict[str, str]:

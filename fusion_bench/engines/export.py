@@ -507,28 +507,17 @@ def export_experiment(
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    chosen = _choose_system(experiment, options.system)
+    systems, name = experiment.systems, options.system
+    if name is None:  # the only one, or that of a tuned.yaml
+        preferred = [known for known in systems if known.startswith(f"{experiment.baseline} tuned")]
+        name = next(iter([*preferred, *(systems if len(systems) == 1 else ())]), None)
+    if name is None:
+        raise ConfigError(f"--system: name one of the systems: {', '.join(systems)}")
+    chosen = experiment.find_system(name)
     changed = {"systems": {chosen.name: chosen}, "baseline": chosen.name}
     alone = experiment.model_copy(update=changed)
     data = _find_data(alone, source, folders, options.dataset, progress)
     return export_system(alone, source, chosen, data, options)
-
-
-def _choose_system(experiment: Experiment, name: str | None) -> System:
-    """The system of that name; else the only one, or that of a ``tuned.yaml``.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-        ConfigError: Several, and none was named.
-    """
-    systems = experiment.systems
-    if name is None:
-        preferred = [known for known in systems if known.startswith(f"{experiment.baseline} tuned")]
-        preferred += [*systems] if len(systems) == 1 else []
-        name = next((known for known in preferred if known in systems), None)
-    if name is None:
-        raise ConfigError(f"--system: name one of the systems: {', '.join(systems)}")
-    return experiment.find_system(name)
 
 
 def _find_data(

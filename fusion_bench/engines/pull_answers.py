@@ -198,7 +198,12 @@ class PullWork:
         Before the first answer there is nothing to mix: a wrong setting is corrected, no more.
         """
         store = self.store
-        identity = _describe_identity(self.connector, self.fingerprint, self.questions)
+        facts = {
+            "settings": describe_settings(self.connector),
+            "fingerprint": dict(self.fingerprint),
+            "questions": hash_values(sorted(question.key for question in self.questions)),
+        }
+        identity: dict[str, Any] = json.loads(json.dumps(facts))
         known = store.read_identity()
         if known is not None and (self.is_of_dataset or store.has_answers()):
             for part, what in (("settings", "settings"), ("fingerprint", "index")):
@@ -248,8 +253,11 @@ class PullWork:
         is_passing = isinstance(error, ProviderError) and self._failures_in_row < MOST_FAILURES
         if self.options.skip_failed and is_passing:
             self.failed.setdefault(question.query.id, f"{question.plan.name}: {error}")
+        elif isinstance(error, ProviderError):
+            where = f"{question.plan.name}, query {question.query.id!r}"
+            self._errors.append(ProviderError(f"{where}: {error}", kind=error.kind))
         else:
-            self._errors.append(_name_question(question, error))
+            self._errors.append(error)
 
     async def _ask(self, session: EngineSession, question: Question) -> Answer:
         """The answer to one question, after retries."""
@@ -292,28 +300,6 @@ class PullWork:
             f"{self.store.where}: {resume})",
             kind=error.kind,
         )
-
-
-def _describe_identity(
-    connector: Connector, fingerprint: Mapping[str, Any], questions: Sequence[Question]
-) -> dict[str, Any]:
-    """Identity of a pull as JSON: the settings, the index and the questions."""
-    identity = {
-        "settings": describe_settings(connector),
-        "fingerprint": dict(fingerprint),
-        "questions": hash_values(sorted(question.key for question in questions)),
-    }
-    data: dict[str, Any] = json.loads(json.dumps(identity))
-    return data
-
-
-def _name_question(question: Question, error: FusionBenchError) -> FusionBenchError:
-    """The error with the list and the query that it belongs to."""
-    if not isinstance(error, ProviderError):
-        return error
-    return ProviderError(
-        f"{question.plan.name}, query {question.query.id!r}: {error}", kind=error.kind
-    )
 
 
 async def _limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN401 - of the call

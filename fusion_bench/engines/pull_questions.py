@@ -124,16 +124,12 @@ def _call_function(name: str, texts: Mapping[str, str]) -> Vectors:
     with user_code(f"vectors {name!r}: "):
         answer = function(list(texts.values()))
         if inspect.isawaitable(answer):
-            answer = asyncio.run(_wait_for(answer))
+            answer = asyncio.run(asyncio.wait_for(answer, None))
         plain = [row.tolist() if hasattr(row, "tolist") else row for row in answer]
         rows = [dict(row) if isinstance(row, Mapping) else tuple(row) for row in plain]
     if len(rows) != len(texts):
         raise DataError(f"vectors {name!r}: {len(rows)} vectors for {len(texts)} queries")
     return dict(zip(texts, rows, strict=True))
-
-
-async def _wait_for(answer: Any) -> Any:  # noqa: ANN401 - whatever the user's function makes
-    return await answer
 
 
 def _read_lines(path: Path) -> Vectors:

@@ -460,7 +460,14 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         MissingExtraError: Dask's scheduler is not installed.
     """
     if address.startswith(LOCAL):
-        with start_processes(_read_count(address)) as pool:
+        count = address.removeprefix(LOCAL)
+        is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
+        if not is_short or not 0 < int(count) <= MOST_WORKERS:
+            raise ConfigError(
+                f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, such as "
+                f"{LOCAL}4"
+            )
+        with start_processes(int(count)) as pool:
             yield pool
         return
     distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
@@ -481,17 +488,6 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         addresses: list[str | None] = [*running_workers(client)]
         start = partial(DaskExecutor, client, addresses)
         yield WorkerPool([partial(start, number) for number in range(len(addresses))])
-
-
-def _read_count(address: str) -> int:
-    """Read the number of processes from ``local:N``."""
-    count = address.removeprefix(LOCAL)
-    is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
-    if is_short and 0 < int(count) <= MOST_WORKERS:
-        return int(count)
-    raise ConfigError(
-        f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, such as {LOCAL}4"
-    )
 
 
 @contextlib.contextmanager
