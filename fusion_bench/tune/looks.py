@@ -360,9 +360,8 @@ def find_ledger(
         ConfigError: git cannot say which repository is the ledger's.
     """
     earlier = None
-    with contextlib.suppress(
-        OSError, ValueError, TypeError, KeyError, RecursionError
-    ):  # none can be read
+    # Without a report there, or with one of another kind, there is no earlier look.
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
         report = json.loads(read_regular_text((out or Path()) / "tuning.json"))
         earlier = str(report["dataset"]), Look.model_validate(report["look"])
     counter = LookCounter(None, alpha, settings.max_queries, earlier=earlier)

@@ -329,22 +329,12 @@ def build_search_space(
         raise ConfigError("tune: nothing to tune: the system's methods declare no parameters")
     _refuse_overlaps(parameters)
     free = {p.path: p.choices for p in parameters if p.kind == "choice" and not p.when}
-    ordered = tuple(
-        _order_by_conditions(
-            [
-                replace(
-                    parameter,
-                    when=tuple(
-                        (path, allowed)
-                        for path, allowed in parameter.when
-                        if path not in free or not set(free[path]) <= set(allowed)
-                    ),
-                )
-                for parameter in parameters
-            ]
-        )
-    )
-    for parameter in ordered:
+    needed = []  # without conditions that always hold
+    for parameter in parameters:
+        when = ((p, v) for p, v in parameter.when if p not in free or not set(free[p]) <= set(v))
+        needed.append(replace(parameter, when=tuple(when)))
+    ordered = tuple(_order_by_conditions(needed))
+    for parameter in ordered:  # the system accepts each, with what its conditions name
         value = parameter.choices[0] if parameter.choices else parameter.high
         params: dict[str, Value] = {parameter.path: value}
         for dimension in reversed(ordered):
