@@ -121,15 +121,6 @@ SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %(table)s::reg
 EXTENSIONS = "SELECT extname, extversion FROM pg_extension ORDER BY extname"
 
 
-def _kind_of(error: Exception) -> FailureKind:
-    """Kind of an error, by the class that psycopg2 names after the server's code."""
-    classes = {parent.__name__ for parent in type(error).__mro__}
-    if "QueryCanceled" in classes:
-        return "timeout"
-    transient = {"OperationalError", "InterfaceError", "PoolError"}
-    return "connection" if classes & transient else "refused"
-
-
 class PostgresSession(Session):
     """Connections to a database: read only, each call of a limited time.
 
@@ -209,7 +200,12 @@ class PostgresSession(Session):
         except self._library.Error as error:
             text = " ".join(str(error).split())
             text = text if self._password is None else self._password.redact_text(text)
-            raise ProviderError(f"{Pgvector.title}: {text}", kind=_kind_of(error)) from None
+            # psycopg2 names the classes of its errors after the codes of the server.
+            classes = {parent.__name__ for parent in type(error).__mro__}
+            is_transient = classes & {"OperationalError", "InterfaceError", "PoolError"}
+            kind: FailureKind = "connection" if is_transient else "refused"
+            kind = "timeout" if "QueryCanceled" in classes else kind
+            raise ProviderError(f"{Pgvector.title}: {text}", kind=kind) from None
 
     async def _search(
         self, body: dict[str, Any], source: str, depth: int, *, texts: bool

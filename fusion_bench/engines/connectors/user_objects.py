@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -149,10 +149,6 @@ class ObjectSession:
         return {**known, **dict(given)}
 
 
-#: Arguments that a function may have beside the text and the depth, which come first.
-EXTRA_ARGUMENTS = ("vector", "sparse_vector", "query_id", "texts")
-
-
 class PythonFunction(StrictModel):
     """A function that searches.
 
@@ -207,7 +203,10 @@ class PythonConnector(ObjectConnector):
             "query_id": query.id,
             "texts": texts,
         }
-        wanted = {name: every[name] for name in _list_arguments(user_object)}
+        arguments: list[str] = []  # beside the text and the depth, which come first
+        with suppress(TypeError, ValueError):  # some functions written in C
+            arguments = [*inspect.signature(user_object).parameters][2:]
+        wanted = {name: value for name, value in every.items() if name in arguments}
         return read_rows(await call_function(user_object, query.text, depth, **wanted))
 
     def describe_objects(self, objects: Mapping[str, UserObject]) -> dict[str, JsonValue]:
@@ -218,15 +217,6 @@ class PythonConnector(ObjectConnector):
             f"legs.{source}.function" if source else "fused.function": _digest_file(function)
             for source, function in objects.items()
         }
-
-
-def _list_arguments(function: Callable[..., Any]) -> set[str]:
-    """Names of the arguments after the first two."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C
-        return set()
-    return {parameter.name for parameter in parameters[2:]} & set(EXTRA_ARGUMENTS)
 
 
 def _digest_file(function: Callable[..., Any]) -> str:

@@ -184,20 +184,6 @@ def windows_by_source(system: System) -> dict[str, int]:
     return dict.fromkeys(system.runs, depth or LONGEST_WINDOW)
 
 
-def _common_window(system: System) -> int:
-    """Number of documents that are fetched of every source.
-
-    Raises:
-        ConfigError: Not the same of each.
-    """
-    windows = set(windows_by_source(system).values())
-    if len(windows) > 1:
-        raise ConfigError(
-            f"system {system.name!r}: depth: all lists have one window here: set one number"
-        )
-    return windows.pop()
-
-
 def read_template(name: str) -> str:
     """A template of text: of a file in ``templates``, which is named after what it writes."""
     path = Path(__file__).with_name("templates") / f"{name}.template"
@@ -339,7 +325,11 @@ class EngineDialect(Dialect):
                 )
             values["other"] = others[0]
         if "by_source" not in cls.windows:
-            values["window"] = _common_window(system)
+            if len({*windows.values()}) > 1:
+                raise ConfigError(
+                    f"system {system.name!r}: depth: all lists have one window here: set one number"
+                )
+            values["window"] = next(iter(windows.values()))
         values["top_k"] = system.top_k or sum(windows.values())
         values["sources"] = [
             {"name": name, "weight": weights[name], "window": windows[name], "n": n}
