@@ -172,15 +172,6 @@ class Dialect(ABC):
         """The same where the roles of the sources are known, which say how each one searches."""
         return cls.write(system)
 
-    @classmethod
-    @abstractmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system, without its name, from what :meth:`write` wrote.
-
-        Raises:
-            ConfigError: It is no configuration of this engine.
-        """
-
 
 class DialectRegistry(Registry[type[Dialect]]):
     """Dialects by name."""

@@ -1,4 +1,4 @@
-"""Which queries numbers are tuned on, which decide: the two never share a group.
+"""Splits of the queries into tuning and held-out ones, which never share a group.
 
 A group (the query itself, where none is declared) gets a place in [0, 1): the hash of its id and
 the split seed. Within each query type the first groups in that order are held out. So only names
