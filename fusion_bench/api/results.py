@@ -13,7 +13,7 @@ from fusion_bench.evaluation.compared_reports import add_comparisons
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.util.files import write_atomic
-from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
+from fusion_bench.util.formatting import Columns, TableView, format_number, make_frame, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,9 @@ DIFFERENCE_FIELDS = (
 )
 #: Keys of the warnings that stand in the verdict: unjudged or tied documents may
 #: decide it, or queries may be counted more than once.
-DOUBTS = frozenset({"unjudged", "unjudged decide", "ties", "near-duplicate queries"})
+DOUBTS = frozenset(
+    {"sparse judgments", "unjudged", "unjudged decide", "ties", "near-duplicate queries"}
+)
 
 
 class ResultView(TableView):
@@ -202,10 +204,16 @@ class Comparisons(ResultView):
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
         title = f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}"
-        lines = [title, self._decision]
+        shown = dict.fromkeys((self.best, self.baseline))
+        lines = [title, self._decision, "; ".join(map(self._describe_means, shown))]
         if self.warnings:
             lines.append(f"{pluralize(len(self.warnings), 'warning')}: see .warnings and .page()")
         return "\n".join(lines)
+
+    def _describe_means(self, system: str) -> str:
+        results = self.collection.system(system).measures
+        pairs = (f"{m} {format_number(results[m].mean)}" for m in self.collection.measures[:2])
+        return f"{system}: {', '.join(pairs)}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         rows = self.collection.ranked_systems[:limit]

@@ -244,7 +244,7 @@ def _describe_verdict(change: CollectionChange, min_gain: float) -> page.Finding
     better, worse = _with_answer(moved, BETTER), _with_answer(moved, WORSE)
     open_count = len(moved) - len(better) - len(worse)
     text = (
-        f"{len(better):,} better, {len(worse):,} worse, {open_count:,} changed but not decided, "
+        f"{len(better):,} better, {len(worse):,} worse, {open_count:,} not shown, "
         f"{len(rows) - len(moved):,} with the same values: {where}."
     )
     tone: page.Tone = "plain"

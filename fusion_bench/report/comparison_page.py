@@ -17,7 +17,6 @@ from fusion_bench.report.answer_texts import (
     answer_findings,
     describe_family,
     describe_missing_intervals,
-    first_group_column,
     format_answer,
     interval_column,
     p_column,
@@ -130,7 +129,7 @@ def _describe_best(item: CollectionComparison) -> str:
     answer = format_answer(best.answer, item.min_gain)
     others = len(item.first_group) - 1
     if highest and others and best.candidate in item.first_group:
-        answer += f"; no difference to {pluralize(others, 'other system')} of the first group shown"
+        answer += f"; best group: {pluralize(others + 1, 'system')}, no difference shown"
     unjudged = item.unjudged.get(best.candidate)
     if unjudged is not None and best.answer in SHOWN:
         answer += unjudged.condition
@@ -147,29 +146,25 @@ def _build_tables(item: CollectionComparison) -> Iterator[Table]:
     title = f"{item.collection}: {queries}, against {baseline}"
     rows = [each for each in item.comparisons if each.measure == primary]
     others = [each for each in item.comparisons if each.measure != primary]
-    if len(rows) == 1 or not others:
+    if len(rows) == 1:
         yield _build_table(item, item.comparisons, title)
         return
     table = _build_table(item, rows, f"{title}, {display_measure(primary)}")
     yield table.select_columns(lambda i: i > 0)  # without the measure, which the title names
-    yield _build_table(item, others, f"{title}, other measures").without_empty_columns()
+    if others:
+        yield _build_table(item, others, f"{title}, other measures").without_empty_columns()
 
 
 def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: str) -> Table:
     coverage = format_coverage(item.alpha)
     answer = partial(format_answer, min_gain=item.min_gain)
-    primary, first = item.comparisons[0].measure, item.first_group if item.systems > 2 else ()
-
-    def primary_name(row: Comparison) -> str:
-        return row.candidate if row.measure == primary else ""
-
+    primary, best = item.comparisons[0].measure, item.first_group if item.systems > 2 else ()
     columns: list[Column[Comparison]] = [
         Column("measure", lambda row: display_measure(row.measure), is_text=True),
         Column("system", lambda row: row.candidate, is_text=True, is_name=True),
         Column("mean", lambda row: format_number(row.candidate_mean), is_optional=True),
         *data_warnings.judged_columns(item.comparisons, item.find_bounds),
         *(DIFFERENCE, interval_column(item.alpha), p_column(item.alpha), COUNTS),
-        *([first_group_column(first, primary_name)] if first else []),
         Column("verdict", lambda row: answer(row.answer), is_text=True),
     ]
     baseline = item.comparisons[0].baseline
@@ -182,7 +177,11 @@ def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: 
         *(note, *filter(None, [_describe_repeats(item), missing])),
         *(*data_warnings.describe_columns(columns), *_judged_notes(item)),
     )
-    return make_table(title, columns, rows, notes=notes, is_kept=lambda row: row.candidate in first)
+    return make_table(
+        *(title, columns, rows),
+        notes=notes,
+        is_best=lambda row: row.measure == primary and row.candidate in best,
+    )
 
 
 def _judged_notes(item: CollectionComparison) -> Iterator[str]:

@@ -179,16 +179,19 @@ def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> 
         yield f"{BOUNDS_HEADER} is not known for {list_names([*unknown])}."
 
 
-def _describe_decided(decided: Sequence[ComparisonResult], place: JudgePlace) -> str:
+def _describe_decided(
+    decided: Sequence[ComparisonResult], comparisons: int, place: JudgePlace
+) -> str:
     """Which differences unjudged documents decide, with both others."""
     first, names = decided[0], [each.candidate for each in decided]
     # The experiment that try saves may have another baseline.
     baseline = None if place.is_file else first.baseline
     views = "" if first.unjudged is None else f": {first.unjudged.description}"
     return (
-        f"Unjudged documents decide the difference of {list_names(names)} from the baseline. "
-        f"{first.candidate} differs by {format_number(first.difference, signed=True)}{views}. "
-        "If unlisted documents are not relevant, set judgments: complete. "
+        f"Unjudged documents decide {len(decided):,} of {pluralize(comparisons, 'comparison')} "
+        f"with the baseline. Systems: {list_names(names)}. {first.candidate} differs by "
+        f"{format_number(first.difference, signed=True)}{views}. If unlisted documents are not "
+        "relevant, set judgments: complete. "
         f"Judge these first: {format_judge_line(place, first.candidate, baseline)}"
     )
 
@@ -212,10 +215,14 @@ def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
 
 
 def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
-    """The others than those of :func:`judge_section`, in the order that all pages have."""
+    """Yield the warnings but those of :func:`judge_section`, in the order that all pages have."""
     for each in collection_warnings.sort_warnings(warnings):
         if each.key not in JUDGE_KEYS:
-            yield Finding(each.text, "warning", each.key)
+            yield Finding(each.text, "plain" if each.key in PROPERTIES else "warning", each.key)
+
+
+#: Keys of what is the nature of a collection: no warning, but a property.
+PROPERTIES: Final = (collection_warnings.SPARSE_JUDGMENTS, "caveat")
 
 
 #: Keys of what can turn an answer round, the most serious first; all other warnings come after.
@@ -243,7 +250,7 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Iterator[DataW
         evidence = {each.candidate: each.difference for each in decided}
         yield DataWarning(
             key="unjudged decide",
-            text=_describe_decided(decided, place),
+            text=_describe_decided(decided, len(collection.ranked_comparisons), place),
             evidence={"differences": evidence},
         )
 

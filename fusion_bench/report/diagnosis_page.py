@@ -121,8 +121,10 @@ DETAILS = {
     ("change.cures_without_gain", "no gain"): "cures whose final rank is no better than under {}",
     ("change.causes_without_loss", "no loss"): "causes whose final rank is no worse than under {}",
     ("behind_relevant", "behind relevant"): "failures with relevant documents only above",
-    ("undecided", "undecided"): "failures with unjudged documents above and none that is judged "
-    "not relevant",
+    (
+        "undecided",
+        "unjudged above",
+    ): "failures with unjudged documents above and none that is judged not relevant",
     ("tied", "tied"): "failures that another order of tied documents would undo",
 }
 #: Of what a system cures and causes; left out where every number is 0.

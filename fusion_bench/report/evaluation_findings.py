@@ -11,8 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
+from fusion_bench.data.ordering import NOISE
 from fusion_bench.evaluation.recommendation import (
-    Preference,
     choose_action,
     find_hidden_difference,
     find_preference,
@@ -144,20 +144,11 @@ def _decide(report: Report, collection: Collection) -> Finding:
             f"({pluralize(len(collection.queries), 'query')})."
         )
     else:
-        text = _describe_preference(report, collection, preference)
+        text = f"Use {_describe_gain(report, collection, preference.comparison)}"
     if preference is None or top not in {preference.candidate, *collection.first_group}:
         system = _describe_system(report, collection, top)
         text += f" The highest {collection.primary_measure} is that of {system}."
     return Finding(text, "plain" if preference is None else "better", "decision")
-
-
-def _describe_preference(report: Report, collection: Collection, preference: Preference) -> str:
-    """Which system to use, what it gains, and why it rather than another one of the first group."""
-    gain = f"Use {_describe_gain(report, collection, preference.comparison)}"
-    if not preference.reason:
-        return gain
-    others = pluralize(len(collection.first_group) - 1, "other system")
-    return f"{gain} No difference to {others} of the first group is shown; {preference.reason}."
 
 
 def _advise_on_baseline(collection: Collection) -> str:
@@ -435,9 +426,29 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
 
 
 def compared_findings(collection: Collection) -> Iterator[Finding]:
-    """The first group, and what qualifies the answers."""
+    """Yield the best group, why one of it is recommended, and what qualifies the answers."""
     counts = (len(collection.competitors), len(set(collection.groups)))
-    return answer_findings(collection.ranked_comparisons, collection.first_group, *counts)
+    preference, reason = find_preference(collection), ""
+    if preference is not None and preference.reason:
+        reason = f"{preference.candidate} {preference.reason.removeprefix('it ')}"
+    rows = collection.ranked_comparisons
+    yield from answer_findings(rows, collection.first_group, *counts, reason)
+    yield from sign_findings(collection)
+
+
+def sign_findings(collection: Collection) -> Iterator[Finding]:
+    """Yield the systems that gain in one of the first two measures and lose in the other."""
+    names = []
+    for row in collection.ranked_systems:
+        pair = [collection.comparison(row.name, name) for name in collection.measures[:2]]
+        differences = [0.0 if each is None else each.difference for each in pair]
+        if min(differences) < -NOISE and max(differences) > NOISE:
+            names.append(row.name)
+    if names:
+        count = pluralize(len(names), "system")
+        measures = " and ".join(collection.measures[:2])
+        text = f"{measures} differ in sign for {count}: {list_names(names)}."
+        yield Finding(text, key="signs")
 
 
 def _power_finding(collection: Collection) -> Finding | None:

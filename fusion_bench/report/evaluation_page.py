@@ -25,6 +25,7 @@ from fusion_bench.report.data_warnings import (
     warning_sections,
 )
 from fusion_bench.report.evaluation_tables import (
+    grid_table,
     judged_notes,
     primary_table,
     secondary_table,
@@ -292,6 +293,7 @@ def _collection_section(report: Report, collection: report_records.Collection) -
         title=f"{collection.name} {collection.version}{scope}: {queries}",
         findings=evaluation_findings.collection_findings(report, collection),
         parts=(
+            *filter(None, (grid_table(collection),)),
             primary_table(report, collection),
             *(table for table in optional if table is not None),
             *repeat_tables(collection),
@@ -344,7 +346,10 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> page.Page:
             page.Finding(_describe_power(report, collection), key="power"),
             *evaluation_findings.compared_findings(collection),
         ),
-        parts=(_systems_table(report, collection, notes),),
+        parts=(
+            *filter(None, (grid_table(collection),)),
+            _systems_table(report, collection, notes),
+        ),
     )
     warnings = warning_sections(find_report_warnings(report)[collection.name])
     title = f"Starter systems against {collection.baseline}"

@@ -161,9 +161,10 @@ TERMS: tuple[Term, ...] = (
         "The whole interval lies within the smallest difference that matters (min_gain).",
     ),
     Term(
-        "first group",
+        "best group",
         "The systems that are not shown to be worse than any other, all pairs compared. Choose "
         "within it by cost: a higher mean in it is no evidence.",
+        ("first group", "★"),
     ),
     Term(
         "minimum detectable difference",

@@ -137,6 +137,7 @@ def _part_lines(part: Part) -> Iterator[str]:
 
 def format_table(table: Table) -> Iterator[str]:
     """The lines of a table, without its title and notes; reference rows stand apart."""
+    table = table.mark_best()
     yield _table_line([escape_markdown(column.header) for column in table.columns])
     yield _table_line([":--" if column.is_text else "--:" for column in table.columns])
     is_apart = False

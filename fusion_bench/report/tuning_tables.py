@@ -219,9 +219,6 @@ def _floor_table(report: records.TuningReport) -> Table:
             is_text=True,
         ),
     ]
-    group = report.first_group
-    if group:
-        columns.insert(-1, answer_texts.first_group_column(group, lambda row: row.name))
     note = (
         "The same held-out queries. Difference = this - tuned; p and intervals hold for all "
         f"{len(report.floor)} rows together."
@@ -231,7 +228,8 @@ def _floor_table(report: records.TuningReport) -> Table:
         columns,
         report.floor,
         notes=(note, *describe_columns(columns)),
-        tone=lambda row: "warning" if row.name in group else "plain",
+        tone=lambda row: "warning" if row.name in report.first_group else "plain",
+        is_best=lambda row: row.name in report.first_group,
     )
 
 

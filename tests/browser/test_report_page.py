@@ -103,9 +103,9 @@ def test_seven_columns_are_shown_until_a_button_shows_all(report_page: Page) -> 
     assert headings.count() <= 7
 
 
-def test_systems_of_the_first_group_are_marked(report_page: Page, evaluation: Evaluation) -> None:
+def test_systems_of_the_best_group_are_marked(report_page: Page, evaluation: Evaluation) -> None:
     report_page.get_by_label("Group by verdict").uncheck()
-    marked = report_page.locator("#systems-0 tr[data-system]:has(.first-group)")
+    marked = report_page.locator("#systems-0 tr[data-system]:has(.best-group)")
     names = marked.evaluate_all("rows => rows.map(row => row.dataset.system)")
     assert sorted(names) == sorted(evaluation.collection.shown_first_group) != []
 

@@ -29,7 +29,8 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
             "means": [M], "low": [M], "high": [M], "unjudged": share of the top 10,
             "bounds": [M × null | {"depth", "judged", "low", "high"}],   # see CompletionBounds
             "difference": null | { "value", "low", "high", "p": text, "wins", "ties", "losses",
-                "detectable", "answer", "verdict": text } } ],   # by primary mean
+                "detectable", "answer", "verdict": text },
+            "second": verdict on the second measure } ],         # by primary mean
         "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],
         "help": {picture: [paragraphs]},
         "texts", "details": see above } ],
@@ -77,7 +78,7 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
 )
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.answer_texts import format_answer
+from fusion_bench.report.answer_texts import format_answer, second_verdict
 from fusion_bench.report.change_page import change_section, shared_collections
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.html.picture_texts import change_texts, picture_texts
@@ -266,6 +267,7 @@ def _system_data(report: Report, collection: Collection, row: SystemResult) -> d
         "config": "" if row.config is None else _config_text(format_yaml(row.config, width=80)),
         **_result_data(results, unjudged=row.unjudged_share),
         "difference": None if comparison is None else _difference_data(report, comparison),
+        "second": second_verdict(report, collection, row.name),
     }
 
 

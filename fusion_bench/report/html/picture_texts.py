@@ -78,8 +78,8 @@ def _forest_texts(report: Report, collection: Collection) -> tuple[str, ...]:
         f"Each mark is the mean of system − {baseline} in {primary} over the same queries, with "
         f"its {format_coverage(report.alpha)} interval. Right of 0 is better.",
         f"{together} An interval that crosses 0 does not show that the systems are equal.",
-        "Gray: differences that are often missed (about 80 % power at its ends). A mark inside it "
-        "needs more queries.",
+        "Gray: differences that are often missed (below 80 % power). A mark inside can still be "
+        "shown: the band is about other samples of queries, the verdict about this one.",
     )
 
 
@@ -119,7 +119,7 @@ def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> di
         "forest": [
             f"Each mark is the mean of now − then in {primary}. Right of 0 is better than before. "
             f"{interval}",
-            "Gray: differences too small to be detected with 80 % power.",
+            "Gray: differences that are often missed (below 80 % power).",
         ],
         "heat": [
             "One row a system, one column a query. Blue: better now than then on this query; "
