@@ -402,7 +402,7 @@ def cut_middle(text: str, width: int) -> str:
     if cell_len(text) <= width:
         return text
     start, end = set_cell_size(text, width // 2), set_cell_size(text[::-1], (width - 1) // 2)[::-1]
-    return f"{start}…{end}"
+    return f"{start.rstrip()}…{end.lstrip()}"
 
 
 def _natural_widths(table: Table) -> tuple[int, ...]:
