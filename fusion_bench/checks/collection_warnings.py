@@ -471,14 +471,6 @@ def find_data_warnings(
     for run in runs:
         yield from find_list_warnings(run, MAX_UNMATCHED * queries)
     yield from find_meeting_warnings(runs)
-    yield from _find_cut_measures(configs, measures)
-    yield from _find_negative_scores(runs, configs)
-
-
-def _find_cut_measures(
-    configs: Mapping[str, Mapping[str, Any]], measures: Sequence[str]
-) -> Iterator[DataWarning]:
-    """Measures that look deeper than ``top_k`` lets a system's list go."""
     systems: dict[int, list[str]] = {}
     for name, config in configs.items():
         if (top_k := config.get("top_k")) is not None:
@@ -496,6 +488,7 @@ def _find_cut_measures(
             )
             evidence = {"top_k": top_k, "systems": names, "measures": deeper}
             yield DataWarning(key="top_k", text=text, evidence=evidence)
+    yield from _find_negative_scores(runs, configs)
 
 
 def _find_negative_scores(

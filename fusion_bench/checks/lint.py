@@ -166,12 +166,6 @@ def _describe_classes(subjects: Sequence[Subject], group: Sequence[Subject]) -> 
     return tuple(subject.query_class for subject in subjects if subject.query_class is not None)
 
 
-def _list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
-    """The systems whose sources do not fit, since their roles are not known."""
-    groups = _list_subjects(systems, datasets)
-    return tuple(dict.fromkeys(group[0].name for group in groups if group[0].weights is None))
-
-
 def _list_subjects(
     systems: Iterable[System], datasets: Sequence[DatasetFacts], engine: str | None = None
 ) -> Iterator[list[Subject]]:
@@ -409,13 +403,16 @@ def make_lint_report(
     ignored, expected = experiment.lint.ignore, experiment.expected_lint
     merged = lint_systems(chosen, datasets, ignored=ignored, expected=expected, engine=engine)
     rules = load_rules().items()
+    groups = _list_subjects(chosen, datasets)
     return LintReport(
         experiment=name_experiment(source.path),
         datasets=tuple(dataset.name for dataset in datasets),
         systems=names,
         findings=tuple(_add_witness(item, source) for item in merged),
         unchecked=() if datasets else tuple(key for key, rule in rules if rule.facts),
-        unchecked_systems=_list_unchecked(chosen, datasets),
+        unchecked_systems=tuple(
+            dict.fromkeys(group[0].name for group in groups if group[0].weights is None)
+        ),
         engine=engine,
         untranslated={} if engine is None else _list_untranslated(chosen),
         ignored=ignored,
@@ -434,16 +431,16 @@ def _add_witness(item: MergedProblem, source: Source) -> WitnessedFinding:
     if failed:
         raise RuntimeError(f"lint {item.id}: the witness does not show it: {'; '.join(failed)}")
     finding = item.to_finding(source).model_dump()
-    return WitnessedFinding(**finding, witness=_record_witness(witness, outcome))
-
-
-def _record_witness(witness: Witness, outcome: Outcome) -> WitnessRecord:
     dropped = [document for document in witness.documents if document not in outcome.ranks]
-    return WitnessRecord(
-        claim=witness.claim,
-        system=witness.system.resolved_config,
-        documents=tuple(
-            _record_document(document, witness, outcome) for document in (*outcome.ranks, *dropped)
+    return WitnessedFinding(
+        **finding,
+        witness=WitnessRecord(
+            claim=witness.claim,
+            system=witness.system.resolved_config,
+            documents=tuple(
+                _record_document(document, witness, outcome)
+                for document in (*outcome.ranks, *dropped)
+            ),
         ),
     )
 

@@ -375,7 +375,10 @@ def list_gain_table(name: str, gains: Sequence[SystemGain]) -> page.Table:
         page.Column("system", lambda row: row.system, is_text=True),
         page.Column("gain", lambda row: _format_estimate(row.gain)),
         page.Column("gain − that of the list alone", lambda row: _format_estimate(row.beyond)),
-        page.Column("share of it", lambda row: _format_share(row.share)),
+        page.Column(
+            "share of it",
+            lambda row: ("" if row.share is None else "{:.0%} [{:.0%}, {:.0%}]".format(*row.share)),
+        ),
     ]
     note = (
         f"gain = what a system gains by the new {name}, {name} alone first; intervals "
@@ -387,10 +390,6 @@ def list_gain_table(name: str, gains: Sequence[SystemGain]) -> page.Table:
 
 def _format_estimate(estimate: MeanEstimate | None) -> str:
     return "" if estimate is None else format_difference(estimate.mean, estimate.low, estimate.high)
-
-
-def _format_share(share: tuple[float, float, float] | None) -> str:
-    return "" if share is None else "{:.0%} [{:.0%}, {:.0%}]".format(*share)
 
 
 def _describe_untested(old: Collection, new: Collection) -> Iterator[page.Finding]:

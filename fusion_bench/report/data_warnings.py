@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from fusion_bench.checks import collection_warnings
 from fusion_bench.checks.judges import JUDGE_KEYS
-from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding, WitnessRecord
+from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding
 from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.evaluation.compared_reports import find_collection_warnings
@@ -355,16 +355,7 @@ def _build_lint_section(finding: WitnessedFinding) -> Section:
         *((f"intents: {', '.join(finding.intents)}",) if finding.intents else ()),
         f"at {finding.where}; see {finding.docs}",
     )
-    return Section(
-        title=finding.id,
-        findings=(Finding(text, LINT_TONES[finding.severity], finding.id, details),),
-        parts=(_witness_table(finding.witness),),
-    )
-
-
-def _witness_table(witness: WitnessRecord) -> Table:
-    """The documents with their ranks, as the real system orders them."""
-    sources = tuple(dict.fromkeys(name for row in witness.documents for name in row.ranks))
+    sources = tuple(dict.fromkeys(name for row in finding.witness.documents for name in row.ranks))
     columns: list[Column[WitnessDocument]] = [
         Column("document", lambda row: row.document, is_text=True),
         *make_columns(
@@ -380,8 +371,12 @@ def _witness_table(witness: WitnessRecord) -> Table:
         Column("final score", lambda row: _format_witness_score(row.final_score)),
         Column("final rank", lambda r: "dropped" if r.final_rank is None else str(r.final_rank)),
     ]
-    table = make_table(f"Witness: {witness.claim}.", columns, witness.documents)
-    return table.without_empty_columns()
+    table = make_table(f"Witness: {finding.witness.claim}.", columns, finding.witness.documents)
+    return Section(
+        title=finding.id,
+        findings=(Finding(text, LINT_TONES[finding.severity], finding.id, details),),
+        parts=(table.without_empty_columns(),),
+    )
 
 
 def _format_witness_score(score: float | None) -> str:

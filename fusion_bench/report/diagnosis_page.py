@@ -244,10 +244,6 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
         for line in _describe(collection, is_alone=len(diagnosis.collections) == 1)
     )
     headline = Finding(first, key="decision", details=tuple(others))
-    return Page(f"Diagnosis: {diagnosis.name}", tuple(sections), headline, _provenance(diagnosis))
-
-
-def _provenance(diagnosis: Diagnosis) -> Section:
     settings, provenance = diagnosis.settings, diagnosis.provenance
     values = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha")]
     values += [] if provenance.v2_enabled else ["RAG_FUSION_V2_ENABLED off"]
@@ -257,7 +253,12 @@ def _provenance(diagnosis: Diagnosis) -> Section:
         "settings": ", ".join(values),
         **{f"fingerprint of {item.name}": item.fingerprint for item in diagnosis.collections},
     }
-    return Section("Provenance", summary=f"{provenance.origin}; {', '.join(values)}", facts=facts)
+    return Page(
+        f"Diagnosis: {diagnosis.name}",
+        tuple(sections),
+        headline,
+        Section("Provenance", summary=f"{provenance.origin}; {', '.join(values)}", facts=facts),
+    )
 
 
 def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[str]:

@@ -108,11 +108,20 @@ NOTES = (
 
 def build_power_page(plan: PowerPlan) -> Page:
     """The page of a plan."""
+    sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
+    columns: list[Column[RulePlan]] = [*RULE_COLUMNS, *make_columns(sizes, _format_needed)]
+    interval = (
+        "In brackets: 95 % interval of the number, from the variance of the differences."
+        if plan.spread.changed is not None
+        else "The standard deviation is assumed, so the numbers have no interval."
+    )
+    title = f"Queries needed to show a difference (power {_format_power(plan)})"
+    notes = (interval, *_describe_rules(plan))
     section = Section(
         facts=dict(_list_facts(plan)),
         summary="; ".join(f"{name} {value}" for name, value in _list_facts(plan)),
         findings=tuple(_list_findings(plan)),
-        parts=(_build_needs_table(plan), *_build_hand_tables(plan)),
+        parts=(make_table(title, columns, plan.rules, notes=notes), *_build_hand_tables(plan)),
     )
     first = warning_sections(plan.warnings)
     headline = Finding(_describe_need(plan), key="decision")
@@ -161,20 +170,6 @@ def _list_findings(plan: PowerPlan) -> Iterator[Finding]:
             "spread is hardly known, so numbers of queries are lower bounds."
         )
         yield Finding(text, "warning", "few changed queries")
-
-
-def _build_needs_table(plan: PowerPlan) -> Table:
-    """Queries needed, one row a rule, one column a difference."""
-    sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
-    columns: list[Column[RulePlan]] = [*RULE_COLUMNS, *make_columns(sizes, _format_needed)]
-    interval = (
-        "In brackets: 95 % interval of the number, from the variance of the differences."
-        if plan.spread.changed is not None
-        else "The standard deviation is assumed, so the numbers have no interval."
-    )
-    title = f"Queries needed to show a difference (power {_format_power(plan)})"
-    notes = (interval, *_describe_rules(plan))
-    return make_table(title, columns, plan.rules, notes=notes)
 
 
 def _format_needed(i: int, rule: RulePlan) -> str:

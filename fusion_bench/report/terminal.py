@@ -457,22 +457,20 @@ def shorten_page(page: Page) -> Page:
             replace(each, title=main.title) for each, main in zip(sections, mains, strict=True)
         ]
         sections.append(Section(findings=tuple(_limit_warnings(_list_warnings(others)))))
+    answer = "" if page.headline is None else page.headline.text
+    # ``Use a instead of b.`` says no more than an answer that begins with ``Use a: ``.
+    advice = [
+        each
+        for each in page.advice
+        if not answer.startswith(f"{each.partition(' instead of ')[0]}: ")
+    ]
     return replace(
         page,
         headline=None if page.headline is None else _shorten_headline(page.headline),
         sections=tuple(sections),
         provenance=None,
         next_steps=page.next_steps[:MAX_STEPS],
-        advice=tuple(each for each in page.advice if not _repeats(page.headline, each))[
-            :MAX_DETAILS
-        ],
-    )
-
-
-def _repeats(headline: Finding | None, advice: str) -> bool:
-    """Whether the headline begins with the advice: ``Use a`` of ``Use a instead of b.``."""
-    return headline is not None and headline.text.startswith(
-        f"{advice.partition(' instead of ')[0]}: "
+        advice=tuple(advice[:MAX_DETAILS]),
     )
 
 

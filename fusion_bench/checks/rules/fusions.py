@@ -139,7 +139,8 @@ class KBeyondDepth(Rule):
         if not isinstance(fusion, RRF) or len(subject.sources) < 2:
             return
         depth = subject.depth or USUAL_DEPTH
-        pair = _heaviest_pair(subject)
+        weights = subject.weights or {}
+        pair = sorted(weights, key=lambda name: -weights[name])[:2]
         first, last = (subject.score_at({pair[0]: rank}) for rank in (1, depth))
         ratio, both = last / first, subject.score_at(dict.fromkeys(pair, depth))
         if depth < 2 or ratio < LEAST_RATIO or both <= first:
@@ -152,11 +153,6 @@ class KBeyondDepth(Rule):
             "single list ranks first; lists count as votes"
         )
         yield Problem(message, ("fusion", "k"), lambda: _build_depth_witness(subject, pair, depth))
-
-
-def _heaviest_pair(subject: Subject) -> list[str]:
-    weights = subject.weights or {}
-    return sorted(weights, key=lambda name: -weights[name])[:2]
 
 
 def _build_depth_witness(subject: Subject, pair: list[str], depth: int) -> Witness:
@@ -190,17 +186,14 @@ class ThreeListsCeiling(Rule):
             "says"
         )
         yield Problem(
-            message, ("fusion", "normalize"), lambda: _build_ceiling_witness(subject, top)
+            message,
+            ("fusion", "normalize"),
+            lambda: subject.make_witness(
+                f"every list ranks d1 first; it scores {top:.3f}",
+                rank_lists({"d1": dict.fromkeys(subject.sources, 1)}),
+                scores={"d1": top},
+            ),
         )
-
-
-def _build_ceiling_witness(subject: Subject, top: float) -> Witness:
-    """A document that every list ranks first."""
-    return subject.make_witness(
-        f"every list ranks d1 first; it scores {top:.3f}",
-        rank_lists({"d1": dict.fromkeys(subject.sources, 1)}),
-        scores={"d1": top},
-    )
 
 
 @register_rule
@@ -322,13 +315,12 @@ def _check_three_lists(subject: Subject, fusion: RankTermFusion) -> Iterator[Pro
         f"{total:g}: documents that every list ranks first and second would score {first:.3f} and "
         f"{second:.3f} and are both shown as 1, which a blend or a threshold then reads"
     )
-    yield Problem(message, ("fusion", "weights"), lambda: _build_clamp_witness(subject))
-
-
-def _build_clamp_witness(subject: Subject) -> Witness:
-    """The first two documents of every list."""
-    return subject.make_witness(
-        "every list ranks d1 first and d2 second; both score 1",
-        rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
-        scores={"d1": 1.0, "d2": 1.0},
+    yield Problem(
+        message,
+        ("fusion", "weights"),
+        lambda: subject.make_witness(
+            "every list ranks d1 first and d2 second; both score 1",
+            rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
+            scores={"d1": 1.0, "d2": 1.0},
+        ),
     )

@@ -30,7 +30,9 @@ class MinRelevanceDrops(lint_rule.Rule):
         if limit is None or fusion is None or not isinstance(subject.system.blend, NoBlend):
             return
         single = subject.score_at({subject.heaviest: 1}) / subject.divisor
-        kept = _count_kept_ranks(subject, limit)
+        ranks = np.tile(np.arange(1, DEEPEST + 1), (len(subject.sources), 1))
+        is_kept = subject.scores_at(ranks) / subject.divisor >= limit
+        kept = int(is_kept.argmin()) if not is_kept.all() else DEEPEST
         if kept >= DEEP_ENOUGH and single >= limit:
             return
         message = f"min_relevance {limit:g} drops most documents: " + (
@@ -42,13 +44,6 @@ class MinRelevanceDrops(lint_rule.Rule):
         yield lint_rule.Problem(
             message, location, lambda: _build_drop_witness(subject, single, limit, kept)
         )
-
-
-def _count_kept_ranks(subject: lint_rule.Subject, limit: float) -> int:
-    """Down to which rank a document stays that every list ranks alike."""
-    ranks = np.tile(np.arange(1, DEEPEST + 1), (len(subject.sources), 1))
-    is_kept = subject.scores_at(ranks) / subject.divisor >= limit
-    return int(is_kept.argmin()) if not is_kept.all() else DEEPEST
 
 
 def _describe_kept(subject: lint_rule.Subject, single: float, limit: float, kept: int) -> str:

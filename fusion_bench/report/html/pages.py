@@ -329,28 +329,6 @@ def evaluation_data(
     }
 
 
-def _change_data(change: ReportChange, old: Report, new: Report) -> dict[str, Any]:
-    """The data of the page of two reports.
-
-    Args:
-        change: From the old to the new one, with its paired comparisons.
-        old: The report before.
-        new: The report now.
-    """
-    before = {each.name: each for each in old.collections}
-    after = {each.name: each for each in new.collections}
-    return {
-        "kind": "change",
-        "name": escape_control_chars(new.name),
-        "alpha": new.alpha,
-        "min_gain": new.min_gain,
-        "collections": [
-            _shared_collection_data(each, before[each.name], after[each.name], new)
-            for each in shared_collections(change)
-        ],
-    }
-
-
 def _shared_collection_data(
     change: CollectionChange, old: Collection, new: Collection, report: Report
 ) -> dict[str, Any]:
@@ -367,8 +345,11 @@ def _shared_collection_data(
         ]
         for rows, collection in zip(sides, (old, new), strict=True)
     )
+    moved = [row for row in changes if row.better or row.worse]
     return {
-        **_head_data(new, measures, _most_changed(changes), queries),
+        **_head_data(
+            new, measures, max(moved, key=lambda row: abs(row.difference or 0.0)).name, queries
+        ),
         "systems": [
             _changed_system_data(
                 each, sides[0].get(each.name), sides[1].get(each.name), measures, report
@@ -386,11 +367,6 @@ def _shared_collection_data(
 def _sort_key(change: SystemChange) -> tuple[bool, float]:
     """By the mean now, the best first; systems that are gone last."""
     return (change.status == "gone", -(change.now or 0.0))
-
-
-def _most_changed(changes: Sequence[SystemChange]) -> str:
-    moved = [row for row in changes if row.better or row.worse]
-    return max(moved, key=lambda row: abs(row.difference or 0.0)).name
 
 
 def _values(
@@ -513,4 +489,20 @@ def change_html(
     """
     page = _mount_views(page, change)
     page = replace(page, sections=(*page.sections, *tables))
-    return render_html(page, _change_data(change, old, new))
+    before = {each.name: each for each in old.collections}
+    after = {each.name: each for each in new.collections}
+    return render_html(
+        page,
+        (
+            {
+                "kind": "change",
+                "name": escape_control_chars(new.name),
+                "alpha": new.alpha,
+                "min_gain": new.min_gain,
+                "collections": [
+                    _shared_collection_data(each, before[each.name], after[each.name], new)
+                    for each in shared_collections(change)
+                ],
+            }
+        ),
+    )
