@@ -322,9 +322,25 @@ def build_change_page(
         _collection_section(each, before.get(each.name), after.get(each.name), new)
         for each in change.collections
     ]
+    table = _setting_table(change)
+    findings: list[page.Finding] = []
+    if table is None:
+        findings.insert(0, page.Finding(SAME_SETTINGS))
+    for each in change.collections:
+        for status, text in (("new", "Only in the new report"), ("gone", "Only in the old one")):
+            names = [row.name for row in each.systems if row.status == status]
+            if names and each.status == "both":
+                findings.insert(0, page.Finding(f"{text}, on {each.name}: {', '.join(names)}."))
+    parts = () if table is None else (replace(table, title="Settings then and now"),)
     return page.Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
-        (*warning_sections(warnings), _configuration(change), *sections),
+        (
+            *warning_sections(warnings),
+            page.Section(
+                "What changed in the configuration", findings=tuple(findings), parts=parts
+            ),
+            *sections,
+        ),
         _change_headline(change, new.min_gain),
         _provenance(old, new, origins),
         answer=_change_in_words(change),
@@ -338,20 +354,6 @@ def shared_collections(change: ReportChange) -> tuple[CollectionChange, ...]:
         for each in change.collections
         if each.status == "both" and any(row.better or row.worse for row in each.systems)
     )
-
-
-def _configuration(change: ReportChange) -> page.Section:
-    table = _setting_table(change)
-    findings: list[page.Finding] = []
-    if table is None:
-        findings.insert(0, page.Finding(SAME_SETTINGS))
-    for each in change.collections:
-        for status, text in (("new", "Only in the new report"), ("gone", "Only in the old one")):
-            names = [row.name for row in each.systems if row.status == status]
-            if names and each.status == "both":
-                findings.insert(0, page.Finding(f"{text}, on {each.name}: {', '.join(names)}."))
-    parts = () if table is None else (replace(table, title="Settings then and now"),)
-    return page.Section("What changed in the configuration", findings=tuple(findings), parts=parts)
 
 
 def _collection_section(

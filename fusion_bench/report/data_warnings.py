@@ -14,7 +14,7 @@ from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFindi
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.evaluation.compared_reports import find_collection_warnings
 from fusion_bench.evaluation.report_file import Provenance, Report
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.page import (
     LINT,
     Column,
@@ -179,23 +179,6 @@ def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> 
         yield f"{BOUNDS_HEADER} is not known for {list_names([*unknown])}."
 
 
-def _describe_decided(
-    decided: Sequence[ComparisonResult], comparisons: int, place: JudgePlace
-) -> str:
-    """Which differences unjudged documents decide, with both others."""
-    first, names = decided[0], [each.candidate for each in decided]
-    # The experiment that try saves may have another baseline.
-    baseline = None if place.is_file else first.baseline
-    views = "" if first.unjudged is None else f": {first.unjudged.description}"
-    return (
-        f"Unjudged documents decide {len(decided):,} of {pluralize(comparisons, 'comparison')} "
-        f"with the baseline. Systems: {list_names(names)}. {first.candidate} differs by "
-        f"{format_number(first.difference, signed=True)}{views}. If unlisted documents are not "
-        "relevant, set judgments: complete. "
-        f"Judge these first: {format_judge_line(place, first.candidate, baseline)}"
-    )
-
-
 @compute_once
 def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
     """Whatever a reader should know before trusting a number, by collection."""
@@ -248,9 +231,19 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Iterator[DataW
     if decided:
         place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
         evidence = {each.candidate: each.difference for each in decided}
+        first, names = decided[0], [each.candidate for each in decided]
+        # The experiment that try saves may have another baseline.
+        baseline = None if place.is_file else first.baseline
+        views = "" if first.unjudged is None else f": {first.unjudged.description}"
         yield DataWarning(
             key="unjudged decide",
-            text=_describe_decided(decided, len(collection.ranked_comparisons), place),
+            text=(
+                f"Unjudged documents decide {len(decided):,} of "
+                f"{pluralize(len(collection.ranked_comparisons), 'comparison')} with the baseline. "
+                f"Systems: {list_names(names)}. {first.candidate} differs by "
+                f"{format_number(first.difference, signed=True)}{views}. If unlisted documents are "
+                f"not relevant, set judgments: complete. Judge these first: {format_judge_line(place, first.candidate, baseline)}"
+            ),
             evidence={"differences": evidence},
         )
 

@@ -308,12 +308,34 @@ def _build_section(
     tables = (_build_change_table(diagnosis, collection, kind) for kind in changes)
     scope = format_scope(collection.split, collection.query_type, collection.where)
     queries = pluralize(collection.queries, "query")
+    columns: list[Column[SystemDiagnosis]] = [
+        Column("system", lambda system: system.name, is_text=True),
+        *make_columns({kind: PLURALS[kind] for kind in shown}, _format_exposed),
+    ]
+    notes = [f"{kind} = {diagnosis.definitions[kind]}." for kind in shown]
+    notes.append(
+        "Each cell: relevant documents that fail, of those that could. Relevant = grade "
+        f"{collection.binary_relevance} or above."
+    )
+    reasons: dict[str, list[str]] = {}
+    for system in collection.systems:
+        for kind in shown:
+            reason = system.count(kind).not_applicable
+            if reason is not None:
+                reasons.setdefault(f"{kind} not applicable: {reason}", []).append(system.name)
+    notes += [f"{reason}: {_name_systems(names)}." for reason, names in reasons.items()]
     return Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}, "
         f"{pluralize(collection.relevant, 'relevant document')}",
         findings=(*_list_findings(collection), *list_findings(warnings)),
         parts=(
-            _count_table(diagnosis, collection, shown),
+            make_table(
+                "Failures",
+                columns,
+                collection.systems,
+                notes=notes,
+                tone=lambda system: "baseline" if system.name == collection.baseline else "plain",
+            ),
             *(table for table in tables if table is not None),
         ),
     )
@@ -354,34 +376,6 @@ def _find_no_change(collection: DiagnosedCollection, kind: FailureKind) -> Findi
     if not any(change.cures + change.causes for change in known):
         return Finding(f"{kind}: no system cures or causes any against {base}.", key="no_change")
     return None
-
-
-def _count_table(
-    diagnosis: Diagnosis, collection: DiagnosedCollection, kinds: Sequence[FailureKind]
-) -> Table:
-    columns: list[Column[SystemDiagnosis]] = [
-        Column("system", lambda system: system.name, is_text=True),
-        *make_columns({kind: PLURALS[kind] for kind in kinds}, _format_exposed),
-    ]
-    notes = [f"{kind} = {diagnosis.definitions[kind]}." for kind in kinds]
-    notes.append(
-        "Each cell: relevant documents that fail, of those that could. Relevant = grade "
-        f"{collection.binary_relevance} or above."
-    )
-    reasons: dict[str, list[str]] = {}
-    for system in collection.systems:
-        for kind in kinds:
-            reason = system.count(kind).not_applicable
-            if reason is not None:
-                reasons.setdefault(f"{kind} not applicable: {reason}", []).append(system.name)
-    notes += [f"{reason}: {_name_systems(names)}." for reason, names in reasons.items()]
-    return make_table(
-        "Failures",
-        columns,
-        collection.systems,
-        notes=notes,
-        tone=lambda system: "baseline" if system.name == collection.baseline else "plain",
-    )
 
 
 def _format_exposed(kind: FailureKind, system: SystemDiagnosis) -> str:

@@ -7,7 +7,7 @@ claims no more than was tested.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
@@ -338,7 +338,24 @@ def reranker_findings(report: Report, collection: Collection) -> Iterator[Findin
                 pairs[row.name, plain.name] = estimate
     for reranker, pairs in by_reranker.items():
         if all(difference.mean < 0 for difference in pairs.values()):
-            yield _describe_lowering(report, collection, reranker, pairs)
+            shown = sum(each.high is not None and each.high < 0 for each in pairs.values())
+            answers = (collection.comparison(name, collection.primary_measure) for name, _ in pairs)
+            is_decided = any(
+                each is not None and each.answer == "unjudged decide" for each in answers
+            )
+            is_shown = shown == len(pairs) and not is_decided
+            (reranked, fusion), difference = max(pairs.items(), key=lambda item: item[1].mean)
+            claim = f"The reranker {reranker} lowers {collection.primary_measure} of every fusion"
+            if not is_shown:
+                claim = f"With the reranker {reranker} the mean of every fusion is lower"
+            size = format_difference(difference.mean, difference.low, difference.high)
+            text = (
+                f"{claim}{collection.condition}. Least in {reranked} against {fusion}: {size} "
+                f"({format_coverage(report.alpha)} interval, unadjusted); shown in {shown:,} of "
+                f"{pluralize(len(pairs), 'pair')} that differ only in the blend."
+            )
+            text += " Documents without a grade could turn it." if is_decided else ""
+            yield Finding(text, "warning" if is_shown else "plain", "reranker")
 
 
 def _find_without_blend(collection: Collection, row: SystemResult) -> SystemResult | None:
@@ -349,31 +366,6 @@ def _find_without_blend(collection: Collection, row: SystemResult) -> SystemResu
     plain = {**config, "blend": {"method": "none"}}
     others = collection.competitors.values()
     return next((other for other in others if other.config == plain), None)
-
-
-def _describe_lowering(
-    report: Report,
-    collection: Collection,
-    reranker: str,
-    pairs: Mapping[tuple[str, str], MeanEstimate],
-) -> Finding:
-    """That the reranker lowers every fusion where each interval says so, else that means do."""
-    shown = sum(each.high is not None and each.high < 0 for each in pairs.values())
-    answers = (collection.comparison(name, collection.primary_measure) for name, _ in pairs)
-    is_decided = any(each is not None and each.answer == "unjudged decide" for each in answers)
-    is_shown = shown == len(pairs) and not is_decided
-    (reranked, fusion), difference = max(pairs.items(), key=lambda item: item[1].mean)
-    claim = f"The reranker {reranker} lowers {collection.primary_measure} of every fusion"
-    if not is_shown:
-        claim = f"With the reranker {reranker} the mean of every fusion is lower"
-    size = format_difference(difference.mean, difference.low, difference.high)
-    text = (
-        f"{claim}{collection.condition}. Least in {reranked} against {fusion}: {size} "
-        f"({format_coverage(report.alpha)} interval, unadjusted); shown in {shown:,} of "
-        f"{pluralize(len(pairs), 'pair')} that differ only in the blend."
-    )
-    text += " Documents without a grade could turn it." if is_decided else ""
-    return Finding(text, "warning" if is_shown else "plain", "reranker")
 
 
 def group_finding(report: Report, collection: Collection) -> Finding | None:

@@ -108,12 +108,6 @@ def _crag_tables(report: Report, collection: report_records.Collection) -> Itera
     """The verdicts on each list with absolute scores, then the replay of refined queries."""
     if not collection.crag:
         return
-    yield _verdict_table(collection.crag)
-    if any(result.refined is not None for result in collection.crag):
-        yield _refined_table(report, collection)
-
-
-def _verdict_table(results: tuple[report_records.CragResult, ...]) -> page.Table:
     count = page.Column[report_records.VerdictCount]("", _format_count)
     judged: tuple[page.Column[report_records.VerdictCount], ...] = (
         page.Column("precision", lambda count: format_number(count.precision)),
@@ -138,7 +132,7 @@ def _verdict_table(results: tuple[report_records.CragResult, ...]) -> page.Table
         ),
         page.Column("web search", _format_searches),
     ]
-    rule = results[0]
+    rule = collection.crag[0]
     notes = (
         f"By the best rerank score in the top {rule.top} of a list: correct from {rule.upper:g}, "
         f"incorrect up to {rule.lower:g}, ambiguous between them. A web search is recommended "
@@ -147,7 +141,9 @@ def _verdict_table(results: tuple[report_records.CragResult, ...]) -> page.Table
         f"{rule.grade} or more in the top {rule.top}, incorrect without one. Queries count singly.",
     )
     title = "CRAG: which lists can be answered from?"
-    return page.make_table(title, columns, results, notes=notes)
+    yield page.make_table(title, columns, collection.crag, notes=notes)
+    if any(result.refined is not None for result in collection.crag):
+        yield _refined_table(report, collection)
 
 
 def _format_count(count: report_records.VerdictCount) -> str:

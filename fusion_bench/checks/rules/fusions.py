@@ -59,7 +59,24 @@ class BonusDominates(Rule):
         fusion = subject.rank_fusion
         if not isinstance(fusion, RRFv2) or len(subject.sources) < 2 or not fusion.bonus:
             return
-        tiers = _list_tiers(subject, fusion)
+        scoped, depth = _scoped_sources(subject, fusion), subject.depth
+        starts = [1, *(limit + 1 for limit in fusion.bonus)]
+        ends = [limit if depth is None else min(limit, depth) for limit in fusion.bonus]
+        ranges = list(zip(starts, [*ends, None], strict=True))
+        if depth is not None:
+            ranges = [(first, last) for first, last in ranges if first <= depth]
+        best = [
+            {name: first if name in scoped else 1 for name in subject.sources}
+            for first, _ in ranges
+        ]
+        alone = [{name: last or 0} for _, last in ranges for name in scoped]
+        scores = subject.list_scores([*best, *alone])
+        highs, lows = scores[: len(best)], scores[len(best) :]
+        size = len(scoped)
+        tiers = [
+            Tier(first, last, min(lows[i * size : (i + 1) * size]), highs[i])
+            for i, (first, last) in enumerate(ranges)
+        ]
         pairs = ((a, b) for i, a in enumerate(tiers) for b in tiers[i + 1 :] if a.low > b.high)
         pair = next(pairs, None)
         if pair is None:
@@ -76,27 +93,6 @@ class BonusDominates(Rule):
             ("fusion", "bonus"),
             lambda: _build_bonus_witness(subject, fusion, above, below),
         )
-
-
-def _list_tiers(subject: Subject, fusion: RRFv2) -> list[Tier]:
-    """The tiers of the bonus, and the documents without one, as far as the lists go."""
-    scoped, depth = _scoped_sources(subject, fusion), subject.depth
-    starts = [1, *(limit + 1 for limit in fusion.bonus)]
-    ends = [limit if depth is None else min(limit, depth) for limit in fusion.bonus]
-    ranges = list(zip(starts, [*ends, None], strict=True))
-    if depth is not None:
-        ranges = [(first, last) for first, last in ranges if first <= depth]
-    best = [
-        {name: first if name in scoped else 1 for name in subject.sources} for first, _ in ranges
-    ]
-    alone = [{name: last or 0} for _, last in ranges for name in scoped]
-    scores = subject.list_scores([*best, *alone])
-    highs, lows = scores[: len(best)], scores[len(best) :]
-    size = len(scoped)
-    return [
-        Tier(first, last, min(lows[i * size : (i + 1) * size]), highs[i])
-        for i, (first, last) in enumerate(ranges)
-    ]
 
 
 def _scoped_sources(subject: Subject, fusion: RRFv2) -> tuple[str, ...]:

@@ -149,7 +149,20 @@ class MissingSkipUnasked(lint_rule.Rule):
             return
         if len(subject.sources) < 2:
             return
-        witness = _build_skip_witness(subject)
+        first, scores = subject.heaviest, (1.0, 0.9, 0.1)
+        lists: dict[str, lint_rule.RankedList] = {
+            name: {
+                document: (rank, score)
+                for rank, (document, score) in enumerate(zip(names, scores, strict=True), start=1)
+            }
+            for name in subject.sources
+            for names in [("d1", "d2", "d3") if name == first else ("d2", "d3", "d4")]
+        }
+        witness = subject.make_witness(
+            f"{first} alone returns d1; every list returns d2 and d3; d1 wins",
+            lists,
+            above=(("d1", "d2"), ("d1", "d3")),
+        )
         outcome, failed = lint_rule.reproduce(witness)
         if failed:  # the normalizer flattens the scores or turns them round
             return
@@ -162,21 +175,3 @@ class MissingSkipUnasked(lint_rule.Rule):
             f"{remedy}', or 'missing: skip' if it is meant"
         )
         yield lint_rule.Problem(message, ("fusion", "missing"), lambda: witness)
-
-
-def _build_skip_witness(subject: lint_rule.Subject) -> lint_rule.Witness:
-    """One list ranks d1 first and d2 second; all others rank d2 first and lack d1."""
-    first, scores = subject.heaviest, (1.0, 0.9, 0.1)
-    lists: dict[str, lint_rule.RankedList] = {
-        name: {
-            document: (rank, score)
-            for rank, (document, score) in enumerate(zip(names, scores, strict=True), start=1)
-        }
-        for name in subject.sources
-        for names in [("d1", "d2", "d3") if name == first else ("d2", "d3", "d4")]
-    }
-    return subject.make_witness(
-        f"{first} alone returns d1; every list returns d2 and d3; d1 wins",
-        lists,
-        above=(("d1", "d2"), ("d1", "d3")),
-    )

@@ -151,7 +151,10 @@ DIGITS = 12
 
 def _details_data(details: CollectionDetails) -> dict[str, Any]:
     """The keys ``texts`` and ``details`` of a collection."""
-    relevant, numbers = details.relevant, _number_documents(details)
+    names = dict.fromkeys(details.relevant.documents)
+    for top in details.top:
+        names |= dict.fromkeys(top.documents)
+    relevant, numbers = details.relevant, ({name: number for number, name in enumerate(names)})
     is_whole = len(details.kept_queries) == len(details.queries)
     texts = [details.document_texts.get(document) for document in numbers]
     data = {
@@ -176,14 +179,6 @@ def _details_data(details: CollectionDetails) -> dict[str, Any]:
         "depth_curve": escape_texts(details.depth_curve.to_dict()["rows"]),
     }
     return {"texts": [text and readable_text(text) for text in details.texts], "details": data}
-
-
-def _number_documents(details: CollectionDetails) -> dict[str, int]:
-    """Document → its number, over all that the details name."""
-    names = dict.fromkeys(details.relevant.documents)
-    for top in details.top:
-        names |= dict.fromkeys(top.documents)
-    return {name: number for number, name in enumerate(names)}
 
 
 def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
@@ -463,18 +458,6 @@ def evaluation_html(
     return render_html(page, data)
 
 
-def _mount_views(page: Page, change: ReportChange) -> Page:
-    """The same page with a place for the views of each collection that has some."""
-    names = [each.name for each in shared_collections(change)]
-    sections = tuple(
-        replace(section, key=f"collection {names.index(section.title)}")
-        if section.title in names
-        else section
-        for section in page.sections
-    )
-    return replace(page, sections=sections)
-
-
 def change_html(
     change: ReportChange, old: Report, new: Report, *, page: Page, tables: Sequence[Section] = ()
 ) -> str:
@@ -487,7 +470,14 @@ def change_html(
         page: From ``build_change_page``.
         tables: Sections to add at its end, such as systems against one baseline.
     """
-    page = _mount_views(page, change)
+    names = [each.name for each in shared_collections(change)]
+    sections = tuple(
+        replace(section, key=f"collection {names.index(section.title)}")
+        if section.title in names
+        else section
+        for section in page.sections
+    )
+    page = replace(page, sections=sections)
     page = replace(page, sections=(*page.sections, *tables))
     before = {each.name: each for each in old.collections}
     after = {each.name: each for each in new.collections}
