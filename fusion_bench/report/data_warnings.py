@@ -235,14 +235,15 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Iterator[DataW
         # The experiment that try saves may have another baseline.
         baseline = None if place.is_file else first.baseline
         views = "" if first.unjudged is None else f": {first.unjudged.description}"
+        compared = pluralize(len(collection.ranked_comparisons), "comparison")
         yield DataWarning(
             key="unjudged decide",
             text=(
-                f"Unjudged documents decide {len(decided):,} of "
-                f"{pluralize(len(collection.ranked_comparisons), 'comparison')} with the baseline. "
+                f"Unjudged documents decide {len(decided):,} of {compared} with the baseline. "
                 f"Systems: {list_names(names)}. {first.candidate} differs by "
                 f"{format_number(first.difference, signed=True)}{views}. If unlisted documents are "
-                f"not relevant, set judgments: complete. Judge these first: {format_judge_line(place, first.candidate, baseline)}"
+                "not relevant, set judgments: complete. Judge these first: "
+                f"{format_judge_line(place, first.candidate, baseline)}"
             ),
             evidence={"differences": evidence},
         )

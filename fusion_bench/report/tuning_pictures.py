@@ -38,8 +38,9 @@ def tuning_pictures(report: records.TuningReport) -> Iterator[Picture]:
             "Optimization history",
             (
                 f"Each point is a trial. The default has {format_number(default)}; the best trial, "
-                f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} "
-                "The axis omits the worst quarter of the trials where they are below the default."
+                f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. "
+                f"{advice} The axis omits the worst quarter of the trials where they are below "
+                "the default."
             ),
         ),
         Picture("slices.png", "Slices", slices),
