@@ -296,8 +296,8 @@ def warn_unjudged(
         ends = (f"{100 - 100 * end(shares.values()):.0f}" for end in (max, min))
         judged = "–".join(dict.fromkeys(ends))
         text = (
-            f"Judgments are sparse: {judged} % of the top 10 are judged; the others count as not "
-            "relevant."
+            f"Judgments are sparse: {judged} % of the top 10; others count as not relevant. So a "
+            "difference assumes that documents without a judgment are not relevant."
         )
         text += f" {SPARSE}" if is_sparse else ""
         yield DataWarning(key=SPARSE_JUDGMENTS, text=text, evidence=evidence)

@@ -41,8 +41,7 @@ from fusion_bench.util.formatting import format_difference, format_number, forma
 
 #: Why two of the three views are missing.
 SPARSE = (
-    "No document is judged not relevant, so neither a difference over judged documents only nor "
-    "one with estimated grades can be computed."
+    "No document is judged not relevant. So the effect of unjudged documents cannot be estimated."
 )
 #: What is asked for where the dataset does not say why.
 DECLARE = (

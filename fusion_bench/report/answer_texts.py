@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
+from fusion_bench.evaluation.recommendation import Preference
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.report.page import Column, Finding, Tone
@@ -151,7 +152,7 @@ def answer_findings(
     first_group: Sequence[str],
     systems: int,
     groups: int,
-    reason: str = "",
+    preference: Preference | None = None,
 ) -> Iterator[Finding]:
     """The best group of three systems or more, then what no rule can see.
 
@@ -160,29 +161,35 @@ def answer_findings(
         first_group: The systems not shown to be worse than any other; empty = not known.
         systems: So many were compared pair by pair, the baseline included.
         groups: G, the units of the inference.
-        reason: Which system of the best group is recommended, and why; empty = none.
+        preference: The recommended system, and why; None = none.
     """
     if first_group and systems > 2:
-        yield Finding(describe_best_group(first_group, systems, reason), key="best group")
+        yield Finding(describe_best_group(first_group, systems, preference), key="best group")
     text = unseen_losses(groups)
     if text is not None and any(row.answer in SHOWN for row in rows):
         yield Finding(text, key="unseen losses")
 
 
-def describe_best_group(names: Sequence[str], systems: int, reason: str = "") -> str:
+def describe_best_group(
+    names: Sequence[str], systems: int, preference: Preference | None = None
+) -> str:
     """``Best group: 4 systems, no difference shown: a, b, c and 1 more. …``.
 
     Args:
         names: Its systems.
         systems: So many were compared pair by pair.
-        reason: Which of them is recommended, and why; empty = none.
+        preference: The recommended one of them, and why; None = none.
     """
-    because = f"; {reason}" if reason else ""
     if len(names) == systems:
-        return f"Best group: all {systems:,} systems, no difference shown{because}."
+        return f"Best group: all {systems:,} systems, no difference shown."
     others = "Each other system is shown to be worse than at least one system, over all pairs."
     if len(names) == 1:
         return f"Best group: {names[0]} alone. {others}"
     count, listed = pluralize(len(names), "system"), list_names(names)
-    listed = f"{because}. These are {listed}." if reason else f": {listed}."
-    return f"Best group: {count}, no difference shown{listed} {others}"
+    if preference is None or not preference.reason:
+        return f"Best group: {count}, no difference shown: {listed}. {others}"
+    name, reason = preference.comparison.candidate, preference.reason.removeprefix("it ")
+    return (
+        f"Best group: {count}, no difference shown; simplest: {name}. The group: {listed}; {name} "
+        f"{reason}. {others}"
+    )

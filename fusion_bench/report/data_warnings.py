@@ -313,7 +313,10 @@ def build_lint_page(report: LintReport) -> Page:
         table = make_table("Findings", FINDING_COLUMNS, report.findings)
         sections = (Section(parts=(table,)), *sections)
     is_warned = any(each.severity == "warning" for each in report.findings)
-    headline = Finding(_describe_lint_result(report), "warning" if is_warned else "passed")
+    headline = Finding(
+        _describe_lint_result(report),
+        "warning" if is_warned else "plain" if report.findings else "passed",
+    )
     return Page(f"Lint: {report.experiment}", sections, headline)
 
 

@@ -26,6 +26,7 @@ from fusion_bench.evaluation.report_records import (
 )
 from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
+from fusion_bench.measures.aliases import head_measure
 from fusion_bench.report.answer_texts import (
     JUDGE_FIRST,
     answer_findings,
@@ -420,11 +421,8 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
 def compared_findings(collection: Collection) -> Iterator[Finding]:
     """Yield the best group, why one of it is recommended, and what qualifies the answers."""
     counts = (len(collection.competitors), len(set(collection.groups)))
-    preference, reason = find_preference(collection), ""
-    if preference is not None and preference.reason:
-        reason = f"{preference.candidate} {preference.reason.removeprefix('it ')}"
-    rows = collection.ranked_comparisons
-    yield from answer_findings(rows, collection.first_group, *counts, reason)
+    rows, best = collection.ranked_comparisons, collection.first_group
+    yield from answer_findings(rows, best, *counts, find_preference(collection))
     yield from sign_findings(collection)
 
 
@@ -438,7 +436,7 @@ def sign_findings(collection: Collection) -> Iterator[Finding]:
             names.append(row.name)
     if names:
         count = pluralize(len(names), "system")
-        measures = " and ".join(collection.measures[:2])
+        measures = " and ".join(map(head_measure, collection.measures[:2]))
         text = f"{measures} differ in sign for {count}: {list_names(names)}."
         yield Finding(text, key="signs")
 

@@ -64,6 +64,8 @@ ASCII_SUBSTITUTES = str.maketrans(
 )
 #: Names up to this long are never broken.
 MAX_NAME = 30
+#: So begin the names of the best group.
+MARKED = (f"{BEST_MARK} ", f"{BEST_MARK.translate(ASCII_SUBSTITUTES)} ")
 #: In brief, longer names of systems are cut in the middle; in a narrow table at less.
 MAX_CUT, MIN_CUT = 24, 14
 #: Texts keep this width as long as there are optional columns to drop.
@@ -425,7 +427,8 @@ def _wrapped_widths(table: Table, text_width: int) -> tuple[int, ...]:
         cells = [row.cells[i] for row in table.rows]
         widest = max(map(cell_len, cells), default=0)
         if column.is_text and (i == 0 or column.is_name):
-            widest = min(widest, MAX_NAME)
+            is_marked = any(cell.startswith(MARKED) for cell in cells)
+            widest = min(widest, MAX_NAME + 2 * is_marked)
         elif column.is_text:
             words = (word for cell in cells for word in cell.split())
             longest = min(max(map(cell_len, words), default=0), MAX_NAME)

@@ -97,7 +97,7 @@ def test_the_best_group_of_three_systems_or_more_is_marked() -> None:
 
 def test_the_second_measure_stands_beside_the_first_and_has_a_verdict_of_its_own() -> None:
     whole = collection(system("base", 0.2), system("x", 0.3), comparisons=[cases.compared("x")])
-    assert headers(primary(whole)).index(SECOND) < headers(primary(whole)).index("verdict")
+    assert headers(primary(whole)).index("MRR@10") < headers(primary(whole)).index("verdict")
     for p, difference, verdict in [
         (0.01, 0.1, "better"),
         (0.01, -0.1, "worse"),
@@ -130,7 +130,7 @@ def test_a_grid_has_a_row_for_each_fusion_and_a_column_for_each_blend() -> None:
     ]
     table = grid_table(collection(*rows))
     assert table is not None
-    assert headers(table) == [f"{PRIMARY} / {SECOND}", "no blend", "swap", "linear fused"]
+    assert headers(table) == [f"{PRIMARY} / MRR@10", "no blend", "swap", "linear fused"]
     assert [row.cells for row in table.rows] == [
         ("a", ".300/.300", ".500/.500", ".700/.700"),
         ("b", "1.000/1.000", ".600/.600", ""),
