@@ -87,14 +87,11 @@ def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
 
 def find_unjudged_queries(dataset: Dataset) -> set[str]:
     """The queries that a list of any repeat answers, and that have no judgment."""
-    answered = {query for repeat in dataset.repeats for query in _answered_queries(repeat)}
-    return answered - set(dataset.qrels.queries)
-
-
-def _answered_queries(dataset: Dataset) -> Iterator[str]:
-    for run in dataset.runs.values():
+    answered: set[str] = set()
+    for run in (run for repeat in dataset.repeats for run in repeat.runs.values()):
         sizes = np.diff(run.offsets).tolist()
-        yield from (query for query, size in zip(run.queries, sizes, strict=True) if size)
+        answered.update(query for query, size in zip(run.queries, sizes, strict=True) if size)
+    return answered - set(dataset.qrels.queries)
 
 
 #: Of a field with more values only their number is said.
@@ -121,12 +118,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "splits": _counts(query.split for query in queries),
         "types": _counts(query.type for query in queries),
         "intents": _counts(query.intent for query in queries),
-        "fields": (
-            {
-                name: values if len(values) <= MOST_VALUES else len(values)
-                for name, values in counts.items()
-            }
-        ),
+        "fields": {n: c if len(c) <= MOST_VALUES else len(c) for n, c in counts.items()},
         "groups": len({query.group or query.id for query in queries}),
         "runs": [
             _run_row(dataset, run) | _count_repeats(dataset, f"runs/{run.name}")

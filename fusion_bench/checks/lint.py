@@ -404,6 +404,8 @@ def make_lint_report(
     merged = lint_systems(chosen, datasets, ignored=ignored, expected=expected, engine=engine)
     rules = load_rules().items()
     groups = _list_subjects(chosen, datasets)
+    shown = () if engine is None else chosen
+    reasons = {system.name: explain_untranslated(system) for system in shown}
     return LintReport(
         experiment=name_experiment(source.path),
         datasets=tuple(dataset.name for dataset in datasets),
@@ -414,15 +416,9 @@ def make_lint_report(
             dict.fromkeys(group[0].name for group in groups if group[0].weights is None)
         ),
         engine=engine,
-        untranslated={} if engine is None else _list_untranslated(chosen),
+        untranslated={name: reason for name, reason in reasons.items() if reason is not None},
         ignored=ignored,
     )
-
-
-def _list_untranslated(systems: Iterable[System]) -> dict[str, str]:
-    """The systems of which nothing is said for an engine, and why."""
-    reasons = {system.name: explain_untranslated(system) for system in systems}
-    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _add_witness(item: MergedProblem, source: Source) -> WitnessedFinding:

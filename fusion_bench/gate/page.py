@@ -107,15 +107,14 @@ def _find_reason(check: CheckResult) -> str:
         reason = f"it drops by {format_number(-difference)}, allowed {check.max_drop:g}"
         return f"{reason}. This holds{condition}" if condition else reason
     if check.status == "unjudged decide" and check.unjudged is not None:
-        views = {
-            "with estimated grades": check.unjudged.filled,
-            "over judged documents": check.unjudged.judged_only,
-        }
-        known = {name: value for name, value in views.items() if value is not None}
-        for name, value in known.items():
-            if (value + check.max_drop < 0) != (difference + check.max_drop < 0):
-                return f"{name} the difference is {format_number(value, signed=True)}"
-        return f"{format_percent(check.unjudged.candidate_share)} of its top 10 is unjudged"
+        unjudged, is_drop = check.unjudged, difference < -check.max_drop
+        for value, where in (
+            (unjudged.filled, "with estimated grades"),
+            (unjudged.judged_only, "over judged documents"),
+        ):
+            if value is not None and (value < -check.max_drop) != is_drop:
+                return f"{where} the difference is {format_number(value, signed=True)}"
+        return f"{format_percent(unjudged.candidate_share)} of its top 10 is unjudged"
     if check.is_withheld:
         return "it would pass, but too many queries depend on others that no group joins"
     if check.status == "inconclusive" and not check.has_few_changes:

@@ -103,14 +103,12 @@ def find_answer_tone(answer: str | None) -> Tone:
 def second_verdict(report: Report, collection: Collection, name: str) -> str:
     """The verdict on the second measure, from p and interval in its own family; empty = none."""
     items = (collection.comparison(name, measure) for measure in collection.measures[1:2])
-    item = next(items, None)
-    if item is None:
+    if (item := next(items, None)) is None:
         return ""
     if not item.wins + item.losses:
         return "identical"
-    if item.p is None or not item.p <= report.alpha:
-        return "not shown"
-    return "better" if item.difference > 0 else "worse"
+    shown = "better" if item.difference > 0 else "worse"
+    return shown if item.p is not None and item.p <= report.alpha else "not shown"
 
 
 def describe_family(comparisons: int, coverage: str) -> str:

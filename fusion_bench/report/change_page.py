@@ -45,17 +45,16 @@ def change_section(change: ReportChange, min_gain: float) -> page.Section:
         change: From the last report to this one.
         min_gain: The least gain, as answers name it.
     """
-    findings = tuple(_describe_changes(change))
-    tables = tuple(_tables(change, min_gain))
-    title = f"Since the report of {change.then}"
-    return page.Section(title, findings=findings, parts=tables, key="change")
-
-
-def _describe_changes(change: ReportChange) -> Iterator[page.Finding]:
+    findings: list[page.Finding] = []
     if not change.is_changed:
-        yield page.Finding("No setting, system, list or value changed.", key="change")
+        findings.append(page.Finding("No setting, system, list or value changed.", key="change"))
+    settings = _setting_table(change)
+    tables = [] if settings is None else [settings]
     for each in change.collections:
-        yield from _describe_collection(each)
+        findings += _describe_collection(each)
+        tables += _value_tables(each, min_gain)
+    title = f"Since the report of {change.then}"
+    return page.Section(title, findings=tuple(findings), parts=tuple(tables), key="change")
 
 
 def _describe_collection(change: CollectionChange) -> Iterator[page.Finding]:
@@ -82,14 +81,6 @@ def _describe_collection(change: CollectionChange) -> Iterator[page.Finding]:
             "warning",
             "change",
         )
-
-
-def _tables(change: ReportChange, min_gain: float) -> Iterator[page.Table]:
-    settings = _setting_table(change)
-    if settings is not None:
-        yield settings
-    for collection in change.collections:
-        yield from _value_tables(collection, min_gain)
 
 
 def _setting_table(change: ReportChange) -> page.Table | None:
@@ -360,8 +351,10 @@ def _collection_section(
     change: CollectionChange, old: Collection | None, new: Collection | None, report: Report
 ) -> page.Section:
     findings = [*_describe_collection(change)]
-    if old is not None and new is not None:
-        findings += _describe_untested(old, new)
+    reason = None if old is None or new is None else explain_untested(old, new)
+    if reason is not None:
+        text = f"{change.name}: {reason}, so no difference has an interval or a verdict."
+        findings.append(page.Finding(text, "warning", "not tested"))
     if not findings:
         findings.append(page.Finding("No value of any system changed."))
     tables = [*_value_tables(change, report.min_gain, alpha=report.alpha)]
@@ -392,13 +385,6 @@ def list_gain_table(name: str, gains: Sequence[SystemGain]) -> page.Table:
 
 def _format_estimate(estimate: MeanEstimate | None) -> str:
     return "" if estimate is None else format_difference(estimate.mean, estimate.low, estimate.high)
-
-
-def _describe_untested(old: Collection, new: Collection) -> Iterator[page.Finding]:
-    reason = explain_untested(old, new)
-    if reason is not None:
-        text = f"{new.name}: {reason}, so no difference has an interval or a verdict."
-        yield page.Finding(text, "warning", "not tested")
 
 
 def _provenance(old: Report, new: Report, origins: Sequence[str]) -> page.Section:

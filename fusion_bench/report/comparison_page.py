@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from fusion_bench.checks.collection_warnings import warn_v2
-from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.evaluation.compared_reports import CollectionComparison
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.measures.aliases import display_measure
@@ -52,7 +51,12 @@ def build_comparison_page(
             parts=tuple(_build_tables(item)),
             findings=(
                 *(data_warnings.list_findings(warn_v2(switch)) if i == 0 else ()),
-                *_describe_answers(item),
+                *answer_findings(
+                    [each for each in item.comparisons if each.answer is not None],
+                    item.first_group,
+                    item.systems,
+                    item.comparisons[0].groups,
+                ),
                 *data_warnings.list_findings(item.warnings),
                 *_describe_unjudged(item, provenances, len(collections)),
             ),
@@ -69,12 +73,6 @@ def build_comparison_page(
     )
     sections = (*first_section, *sections)
     return Page("Comparison", sections, headline, provenance if origins else None)
-
-
-def _describe_answers(item: CollectionComparison) -> Iterator[Finding]:
-    rows = [each for each in item.comparisons if each.answer is not None]
-    groups = item.comparisons[0].groups
-    return answer_findings(rows, item.first_group, item.systems, groups)
 
 
 def _describe_unjudged(
@@ -173,8 +171,14 @@ def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: 
         f"is a family of its own. w/t/l = queries won, tied and lost against {baseline}."
     )
     missing = describe_missing_intervals(rows)
+    repeats = (
+        "Values of systems with several trials are means over these. Their intervals hold for new "
+        "trials and new queries."
+    )
+    if all(each.trial_share is None for each in item.comparisons):
+        repeats = ""
     notes = (
-        *(note, *filter(None, [_describe_repeats(item), missing])),
+        *(note, *filter(None, [repeats, missing])),
         *(*data_warnings.describe_columns(columns), *_judged_notes(item)),
     )
     return make_table(
@@ -191,27 +195,9 @@ def _judged_notes(item: CollectionComparison) -> Iterator[str]:
     )
     baseline = item.comparisons[0].baseline
     if known := item.bounds.get(baseline):
-        texts = (
-            f"{display_measure(name)} {_describe_judged(each)}" for name, each in known.items()
-        )
+        texts = []
+        for name, each in known.items():
+            text = f"{display_measure(name)} Judged@{each.depth} {format_percent(each.judged)}"
+            ends = f", {data_warnings.BOUNDS_HEADER} {data_warnings.format_ends(each)}"
+            texts.append(text if each.low is None else text + ends)
         yield f"The baseline {baseline}: {'; '.join(texts)}."
-
-
-def _describe_repeats(item: CollectionComparison) -> str:
-    """That values are means over repeats; empty = no system has several."""
-    if all(comparison.trial_share is None for comparison in item.comparisons):
-        return ""
-    return (
-        "Values of systems with several trials are means over these. Their intervals hold for new "
-        "trials and new queries."
-    )
-
-
-def _describe_judged(bounds: CompletionBounds) -> str:
-    """``Judged@10 86.0 %, if judged 0.4167…1.0000``."""
-    share = f"Judged@{bounds.depth} {format_percent(bounds.judged)}"
-    return (
-        share
-        if bounds.low is None
-        else f"{share}, {data_warnings.BOUNDS_HEADER} {data_warnings.format_ends(bounds)}"
-    )

@@ -268,21 +268,18 @@ def lint_lines(findings: Sequence[LintFinding]) -> tuple[Finding, ...]:
     by_id: dict[str, list[LintFinding]] = {}
     for finding in findings:
         by_id.setdefault(finding.id, []).append(finding)
-    lines = [_merge_lint_findings(same) for same in by_id.values()]
+    lines = []
+    for rule, (first, *others) in by_id.items():
+        more = f"; {pluralize(len(others), 'more configuration')}" if others else ""
+        scope = f"[{_describe_lint_scope(first)}{more}]"
+        text = f"{LINT}{rule}: {first.message} {scope} ({first.docs})"
+        lines.append(Finding(text, LINT_TONES[first.severity], f"{LINT}{rule}"))
     return tuple(sorted(lines, key=lambda line: line.tone == "warning"))
 
 
 def lint_section(findings: Sequence[LintFinding]) -> tuple[Section, ...]:
     """The lines as a section of a page; none where nothing was found."""
     return (Section(findings=lint_lines(findings)),) if findings else ()
-
-
-def _merge_lint_findings(findings: Sequence[LintFinding]) -> Finding:
-    """The first finding of a rule, and how many others it has."""
-    first, *others = findings
-    more = f"; {pluralize(len(others), 'more configuration')}" if others else ""
-    text = f"{LINT}{first.id}: {first.message} [{_describe_lint_scope(first)}{more}] ({first.docs})"
-    return Finding(text, LINT_TONES[first.severity], f"{LINT}{first.id}")
 
 
 def _describe_lint_scope(finding: LintFinding) -> str:
@@ -312,21 +309,12 @@ def build_lint_page(report: LintReport) -> Page:
     if report.findings:
         table = make_table("Findings", FINDING_COLUMNS, report.findings)
         sections = (Section(parts=(table,)), *sections)
-    is_warned = any(each.severity == "warning" for each in report.findings)
-    headline = Finding(
-        _describe_lint_result(report),
-        "warning" if is_warned else "plain" if report.findings else "passed",
-    )
+    severities: list[str] = [finding.severity for finding in report.findings]
+    counts = (pluralize(severities.count(each), each) for each in ("warning", "note"))
+    text = f"{' and '.join(counts)} in {pluralize(len(report.systems), 'system')}."
+    tone: Tone = "plain" if severities else "passed"
+    headline = Finding(text, "warning" if "warning" in severities else tone)
     return Page(f"Lint: {report.experiment}", sections, headline)
-
-
-def _describe_lint_result(report: LintReport) -> str:
-    """How many warnings and notes there are, and in how many systems."""
-    systems = pluralize(len(report.systems), "system")
-    severities = [finding.severity for finding in report.findings]
-    warnings = pluralize(severities.count("warning"), "warning")
-    notes = pluralize(severities.count("note"), "note")
-    return f"{warnings} and {notes} in {systems}."
 
 
 def _list_lint_notes(report: LintReport) -> Iterator[tuple[str, str]]:

@@ -234,12 +234,14 @@ def repeat_findings(collection: Collection) -> Iterator[Finding]:
         for row, repeats in sorted(rows, key=lambda pair: -pair[1].disagreeing_pair)[:MOST_NAMED]
     ]
     few = [row.name for row, repeats in rows if len(repeats.means) <= FEW_REPEATS]
+    fixed = [row.name for row in collection.ranked_systems if row.trials is None]
+    verbs = "has one trial and counts" if len(fixed) == 1 else "have one trial and count"
     yield Finding(
         f"Values are means over {' or '.join(map(str, counts))} trials of "
         f"{list_names([row.name for row, _ in rows])}. Their intervals are for new trials and new "
         f"queries. {describe_few_repeats(list_names(few)) if few else ''}"
-        f"{_describe_fixed(collection)}Documents of single queries, lists left out and "
-        "depths are those of trial 1.",
+        f"{f'{list_names(fixed)} {verbs} as fixed. ' if fixed else ''}Documents of single "
+        "queries, lists left out and depths are those of trial 1.",
         key="trials",
         details=tuple(details),
     )
@@ -252,15 +254,6 @@ def describe_few_repeats(names: str) -> str:
         f"against a list of one trial the intervals are wide for it, others can be too narrow. "
         f"{ENOUGH_REPEATS} trials of {names} are needed. "
     )
-
-
-def _describe_fixed(collection: Collection) -> str:
-    """Which systems have one repeat, and what that means; empty = none."""
-    names = [row.name for row in collection.ranked_systems if row.trials is None]
-    if not names:
-        return ""
-    verb, counts = ("has", "counts") if len(names) == 1 else ("have", "count")
-    return f"{list_names(names)} {verb} one trial and {counts} as fixed. "
 
 
 FUSION_TONES: dict[str, Tone] = {

@@ -125,9 +125,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
 
     means: tuple[Column[MeasureResult], ...] = (
         *([repeats] if any(row.trials for row in rows) else ()),
-        Column(
-            head_measure(measure) if is_primary else measure, lambda item: format_number(item.mean)
-        ),
+        Column(head_measure(measure), lambda item: format_number(item.mean)),
         replace(interval_column(alpha), cell=_format_mean_interval, is_optional=True),
     )
     differences = (

@@ -253,12 +253,3 @@ def find_terms(name: str) -> list[Term]:
     if not terms:
         raise UnknownNameError("term", name, [term.name for term in TERMS])
     return terms
-
-
-def format_glossary() -> str:
-    """All terms as the Markdown of the page of docs."""
-    return "\n\n".join(f"**{term.name}**{_list_others(term)}: {term.meaning}" for term in TERMS)
-
-
-def _list_others(term: Term) -> str:
-    return f" ({', '.join(term.others)})" if term.others else ""

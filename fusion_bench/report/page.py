@@ -172,17 +172,10 @@ class Table:
         """The table with a mark before the names of the best group, ``indent`` before others."""
         if not any(row.is_best for row in self.rows):
             return self
-        rows = (
-            replace(
-                row,
-                cells=(
-                    f"{f'{BEST_MARK} ' if row.is_best else indent}{row.cells[0]}",
-                    *row.cells[1:],
-                ),
-                is_best=False,
-            )
-            for row in self.rows
-        )
+        rows = []
+        for row in self.rows:
+            name = f"{f'{BEST_MARK} ' if row.is_best else indent}{row.cells[0]}"
+            rows.append(replace(row, cells=(name, *row.cells[1:]), is_best=False))
         return replace(self, rows=tuple(rows))
 
     def head(self, limit: int) -> Table:

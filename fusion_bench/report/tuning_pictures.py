@@ -31,18 +31,14 @@ def tuning_pictures(report: records.TuningReport) -> Iterator[Picture]:
         advice = "The best trial came late; more trials may improve on it."
     else:
         advice = "The best trial came early; more trials are unlikely to improve much."
+    history = (
+        f"Each point is a trial. The default has {format_number(default)}; the best trial, "
+        f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} The "
+        "axis omits the worst quarter of the trials where they are below the default."
+    )
     pictures = (
         Picture("held-out.png", "Held-out differences", _describe_held_out(report)),
-        Picture(
-            "history.png",
-            "Optimization history",
-            (
-                f"Each point is a trial. The default has {format_number(default)}; the best trial, "
-                f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. "
-                f"{advice} The axis omits the worst quarter of the trials where they are below "
-                "the default."
-            ),
-        ),
+        Picture("history.png", "Optimization history", history),
         Picture("slices.png", "Slices", slices),
         Picture("folds.png", "Spread over the folds", _describe_folds(report)),
         Picture("calibration.png", "Calibration of the rerank scores", _describe_fit(report)),

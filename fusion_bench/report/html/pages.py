@@ -261,7 +261,13 @@ def _system_data(report: Report, collection: Collection, row: SystemResult) -> d
         "note": escape_control_chars(row.note),
         "config": "" if row.config is None else _config_text(format_yaml(row.config, width=80)),
         **_result_data(results, unjudged=row.unjudged_share),
-        "difference": None if comparison is None else _difference_data(report, comparison),
+        "difference": None
+        if comparison is None
+        else {
+            "value": comparison.difference,
+            **{key: getattr(comparison, key) for key in ("wins", "ties", "losses")},
+            **_inference_data(report, comparison),
+        },
         "second": second_verdict(report, collection, row.name),
     }
 
@@ -292,11 +298,6 @@ def _answer_group(answer: str | None) -> str:
     if answer in BETTER:
         return "better"
     return "worse" if answer in WORSE else "open"
-
-
-def _difference_data(report: Report, comparison: ComparisonResult) -> dict[str, Any]:
-    counts = {key: getattr(comparison, key) for key in ("wins", "ties", "losses")}
-    return {"value": comparison.difference, **counts, **_inference_data(report, comparison)}
 
 
 def evaluation_data(
