@@ -203,17 +203,18 @@ class Comparisons(ResultView):
     def _summary(self) -> str:
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
-        title = f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}"
-        shown = dict.fromkeys((self.best, self.baseline))
-        lines = [title, self._decision, "; ".join(map(self._describe_means, shown))]
+        shown = map(self._describe_means, dict.fromkeys((self.best, self.baseline)))
+        measures = " and ".join(self.collection.measures[:2])
+        title = f"Comparisons of {compared} on {queries} by {measures}: {', '.join(shown)}"
+        lines = [title, self._decision]
         if self.warnings:
             lines.append(f"{pluralize(len(self.warnings), 'warning')}: see .warnings and .page()")
         return "\n".join(lines)
 
     def _describe_means(self, system: str) -> str:
         results = self.collection.system(system).measures
-        pairs = (f"{m} {format_number(results[m].mean)}" for m in self.collection.measures[:2])
-        return f"{system}: {', '.join(pairs)}"
+        means = (format_number(results[name].mean) for name in self.collection.measures[:2])
+        return f"{system} {' / '.join(means)}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         rows = self.collection.ranked_systems[:limit]
