@@ -53,9 +53,7 @@ AFTER_LISTS: Final = (
     ),
     *("unjudged share", "unjudged decide", "ties", "source ties"),
 )
-_V1: Final = (
-    "If it is off, rrf_v2 runs as rrf without weights and bonus, and position_aware as replace."
-)
+_V1: Final = "If it is off, rrf_v2 is rrf without weights and bonus, position_aware is replace."
 #: Warn where ties decide the value of more of the queries than this.
 MAX_TIED: Final = 0.05
 
@@ -291,23 +289,22 @@ def warn_unjudged(
     many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
     if not many or judgments == "complete":
         return
-    evidence = {"unjudged_shares": many}
-    if is_sparse or judgments == "sparse":
-        ends = (f"{100 - 100 * end(shares.values()):.0f}" for end in (max, min))
-        judged = "–".join(dict.fromkeys(ends))
-        text = (
-            f"Judgments are sparse: {judged} % of the top 10; others count as not relevant. So a "
-            "difference assumes that documents without a judgment are not relevant."
-        )
-        text += f" {SPARSE}" if is_sparse else ""
-        yield DataWarning(key=SPARSE_JUDGMENTS, text=text, evidence=evidence)
-        return
-    count = pluralize(len(many), "system")
     text = (
-        f"Up to {format_percent(max(many.values()))} of the top 10 is unjudged in {count}; some "
-        f"may be relevant. More than {MAX_UNJUDGED:.0%}: {list_names([*many])}."
+        f"Up to {format_percent(max(many.values()))} of the top 10 is unjudged in "
+        f"{pluralize(len(many), 'system')}; some may be relevant. More than {MAX_UNJUDGED:.0%}: "
+        f"{list_names([*many])}."
     )
-    yield DataWarning(key=key, text=text, evidence=evidence)
+    if is_sparse or judgments == "sparse":
+        key, ends = (
+            SPARSE_JUDGMENTS,
+            [f"{100 - 100 * end(shares.values()):.0f}" for end in (max, min)],
+        )
+        text = (
+            f"Judgments are sparse: {'–'.join(dict.fromkeys(ends))} % of the top 10; others count "
+            "as not relevant. So a difference assumes that documents without a judgment are not "
+            f"relevant.{f' {SPARSE}' if is_sparse else ''}"
+        )
+    yield DataWarning(key=key, text=text, evidence={"unjudged_shares": many})
 
 
 def warn_ties(

@@ -377,8 +377,7 @@ def _describe_checks(verdict: GateVerdict) -> Iterator[Finding]:
     for check in verdict.checks:
         is_unsure = check.status not in {"unchanged", "pass"} or check.has_few_changes
         if check.error is not None or is_unsure:
-            status = name_verdict(check.status)
-            text = f"{check.name}: {status}: {describe_check(check, verdict)}"
+            text = f"{check.name}: {name_verdict(check.status)}: {describe_check(check, verdict)}"
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")

@@ -460,16 +460,16 @@ def shorten_page(page: Page) -> Page:
             replace(each, title=main.title) for each, main in zip(sections, mains, strict=True)
         ]
         sections.append(Section(findings=tuple(_limit_warnings(_list_warnings(others)))))
-    answer = "" if page.headline is None else page.headline.text
+    headline, answer = page.headline, "" if page.headline is None else page.headline.text
+    if headline is not None and (more := len(headline.details) - MAX_DETAILS) > 1:
+        details = (*headline.details[:MAX_DETAILS], f"{more} more (-v shows them)")
+        headline = replace(headline, details=details)
     # ``Use a instead of b.`` says no more than an answer that begins with ``Use a: ``.
-    advice = [
-        each
-        for each in page.advice
-        if not answer.startswith(f"{each.partition(' instead of ')[0]}: ")
-    ]
+    said = answer.partition(": ")[0]
+    advice = [each for each in page.advice if each.partition(" instead of ")[0] != said]
     return replace(
         page,
-        headline=None if page.headline is None else _shorten_headline(page.headline),
+        headline=headline,
         sections=tuple(sections),
         provenance=None,
         next_steps=page.next_steps[:MAX_STEPS],
@@ -477,26 +477,17 @@ def shorten_page(page: Page) -> Page:
     )
 
 
-def _shorten_headline(headline: Finding) -> Finding:
-    more = len(headline.details) - MAX_DETAILS
-    if more <= 1:
-        return headline
-    return replace(
-        headline, details=(*headline.details[:MAX_DETAILS], f"{more} more (-v shows them)")
-    )
-
-
 def _shorten_section(section: Section, others: Iterable[Section], *, has_table: bool) -> Section:
     """Warnings of a section and of others, then its first table, and the grid above it."""
     shown = [finding for finding in section.findings if finding.key in BRIEF_KEYS]
-    grids = [table for table in section.tables if table.is_grid]
+    grids = [replace(table, title="") for table in section.tables if table.is_grid]
     tables = [table for table in section.tables if not table.is_grid][: int(has_table)]
     limit = MAX_GRID_WARNINGS if grids else MAX_WARNINGS
     warnings = _limit_warnings(_list_warnings((section, *others)), limit)
-    shorten = _shorten_ranking if grids else shorten_table
+    shortened = (shorten_table(table, is_below_grid=bool(grids)) for table in tables)
     return Section(
         findings=(*(_first_sentence(each) for each in shown), *warnings),
-        parts=(*(replace(grid, title="") for grid in grids), *map(shorten, tables)),
+        parts=(*grids, *shortened),
     )
 
 
@@ -526,19 +517,17 @@ def _first_sentence(finding: Finding) -> Finding:
     return replace(finding, text=sentence.removesuffix("."), details=())
 
 
-def shorten_table(table: Table) -> Table:
-    """A table's required columns and first rows, without reference rows and notes."""
-    narrow = _require_columns(table)
-    tables = (narrow.shorten(limit) for limit in range(MAX_ROWS - 3, 1, -1))
-    return next(each for each in tables if len(each.rows) <= MAX_ROWS)  # each gap is a row, too
+def shorten_table(table: Table, *, is_below_grid: bool = False) -> Table:
+    """A table's required columns and first rows, without reference rows and notes.
 
-
-def _shorten_ranking(table: Table) -> Table:
-    """The required columns and four rows of a table below a grid, which says what it is about."""
-    return replace(_require_columns(table).head(MAX_HEAD_ROWS), title="")
-
-
-def _require_columns(table: Table) -> Table:
+    Args:
+        table: The table.
+        is_below_grid: A grid shows what it is about: it has four rows, and no title.
+    """
     rows = tuple(row for row in table.rows if row.tone != "reference")
     required = replace(table, rows=rows, notes=()).without_optional_columns()
-    return required.select_columns(lambda i: i < MAX_COLUMNS)
+    narrow = required.select_columns(lambda i: i < MAX_COLUMNS)
+    if is_below_grid:
+        return replace(narrow.head(MAX_HEAD_ROWS), title="")
+    tables = (narrow.shorten(limit) for limit in range(MAX_ROWS - 3, 1, -1))
+    return next(each for each in tables if len(each.rows) <= MAX_ROWS)  # each gap is a row, too

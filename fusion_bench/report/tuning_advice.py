@@ -70,18 +70,7 @@ def recommend(
         untuned: What nobody tuned, and is to be used; None = nothing.
     """
     if untuned is not None:
-        claim = "no system is shown to be better on the held-out queries"
-        reason = f"; of {untuned.alternatives} such it is preferred, because {untuned.reason}"
-        condition = shown_condition("ship", report.unjudged)
-        return records.Recommendation(
-            kind="use untuned",
-            name=untuned.name,
-            sentence=f"Use {untuned.name} instead of {report.system}: it needs no tuning, and "
-            f"{claim}{condition}{reason * bool(untuned.reason)}."
-            f"{format_loss_share(untuned.name, untuned.loss_share)}",
-            config=untuned.config,
-            loss_share=untuned.loss_share,
-        )
+        return _recommend_untuned(report, untuned)
     kind, sentence = ADVICE.get(report.verdict, ("keep default", ""))
     point, front = find_better_effort(report), report.front
     is_open = kind in {"use tuned", "keep default"}
@@ -103,6 +92,23 @@ def recommend(
         sentence=sentence,
         config=report.choice.config if is_tuned else report.default,
         loss_share=report.held_out.loss_share if is_tuned else None,
+    )
+
+
+def _recommend_untuned(
+    report: records.TuningReport, untuned: PreferredSystem
+) -> records.Recommendation:
+    claim = "no system is shown to be better on the held-out queries"
+    reason = f"; of {untuned.alternatives} such it is preferred, because {untuned.reason}"
+    condition = shown_condition("ship", report.unjudged)
+    return records.Recommendation(
+        kind="use untuned",
+        name=untuned.name,
+        sentence=f"Use {untuned.name} instead of {report.system}: it needs no tuning, and "
+        f"{claim}{condition}{reason * bool(untuned.reason)}."
+        f"{format_loss_share(untuned.name, untuned.loss_share)}",
+        config=untuned.config,
+        loss_share=untuned.loss_share,
     )
 
 

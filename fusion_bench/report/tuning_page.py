@@ -79,17 +79,12 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         text = describe_best_group(report.first_group, len(report.floor) + 2)
         yield Finding(text, key="best group")
     yield from _unjudged_finding(report)
-    unshipped = " So nothing ships: a held-out query may be a copy of a tuning query."
     texts = {
         "better effort": _describe_better_effort(report),
         "list trials": _describe_list_repeats(report),
         "look": describe_look(report.look),
-        "unseen losses": (
-            "" if report.is_default_chosen else unseen_losses(report.held_out.groups) or ""
-        ),
-        "groups": (
-            CHOSEN_GROUPING.get(report.grouping, "") + unshipped * (report.grouping == "none")
-        ),
+        "unseen losses": _describe_unseen(report),
+        "groups": _describe_grouping(report),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
         "plateau": _describe_plateau(report),
@@ -115,6 +110,17 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         tone = TONES.get(thresholds.verdict, "plain")
         text = _describe_thresholds(thresholds, report)
         yield Finding(text, tone, "thresholds")
+
+
+def _describe_grouping(report: records.TuningReport) -> str:
+    """How groups were joined, where the dataset says so; empty = by default."""
+    unshipped = " So nothing ships: a held-out query may be a copy of a tuning query."
+    return CHOSEN_GROUPING.get(report.grouping, "") + unshipped * (report.grouping == "none")
+
+
+def _describe_unseen(report: records.TuningReport) -> str:
+    """What no rule can see; empty where nothing was tested, or there are units enough."""
+    return "" if report.is_default_chosen else unseen_losses(report.held_out.groups) or ""
 
 
 def _describe_list_repeats(report: records.TuningReport) -> str:
