@@ -205,7 +205,7 @@ def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
 
 
 #: Keys of what is the nature of a collection: no warning, but a property.
-PROPERTIES: Final = (collection_warnings.SPARSE_JUDGMENTS, "caveat")
+PROPERTIES: Final = (collection_warnings.SPARSE_JUDGMENTS,)
 
 
 #: Keys of what can turn an answer round, the most serious first; all other warnings come after.

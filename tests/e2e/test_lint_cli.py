@@ -104,7 +104,7 @@ def test_an_expected_finding_is_a_note_that_no_page_warns_of(
         (rule, "note") for rule in FOUND
     ]
     assert main(["eval", EXPERIMENT, "--no-plots", *expected]) == 0
-    assert "lint" not in capsys.readouterr().out
+    assert "lint: " not in capsys.readouterr().out
     assert main(["lint", EXPERIMENT, *expected]) == 0
 
 

@@ -102,12 +102,8 @@ def test_what_speaks_against_the_numbers_is_a_warning(tmp_path: Path) -> None:
     overrides = ["caveat=a toy collection"]
     parsed, source = read_experiment(root / EXPERIMENT, overrides=overrides, v2_enabled=False)
     page = build_diagnosis_page(diagnose_experiment(parsed, source, folders=[root / "datasets"]))
-    tones = {finding.key: finding.tone for finding in page.sections[0].findings}
-    assert (tones["v2 disabled"], tones["unanswered"], tones["caveat"]) == (
-        "warning",
-        "warning",
-        "plain",
-    )
+    warnings = {f.key for f in page.sections[0].findings if f.tone == "warning"}
+    assert warnings >= {"caveat", "v2 disabled", "unanswered"}
 
 
 def test_lines_of_several_collections_name_theirs(diagnosis: Diagnosis) -> None:
