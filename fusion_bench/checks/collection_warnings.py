@@ -245,7 +245,7 @@ def _warn_own_methods(origins: Iterable[tuple[str, str]]) -> Iterator[DataWarnin
     for name, origin in dict.fromkeys(origins):
         if origin.startswith(NOT_REPLAYABLE):
             text = (
-                f"The numbers of {name} cannot be computed again from this report. It is {origin}: "
+                f"{name} cannot be computed again from this report. It is {origin}: "
                 "its source does not hold all that decides its numbers."
             )
             evidence = {"method": name, "origin": origin}

@@ -323,7 +323,7 @@ def test_grades_that_tell_no_system_from_another_are_named(
         capsys.readouterr()
         assert main(words) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        assert " from grade 2: " in shown
+        assert " from grade 2, " in shown
         one_grade = "gave every judged document grade 1"
         assert (one_grade in shown) == (kind != "human")
 
