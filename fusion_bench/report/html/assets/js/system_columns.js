@@ -107,7 +107,8 @@ function differenceColumns(collection) {
     column("i", `${+(100 * (1 - collection.alpha)).toFixed(2)} % interval`, of("low"), (d) =>
       d.answer === "identical" ? "" : formatInterval(d.low, d.high, true)),
     column("a", "p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true, extra: true }),
-    column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`),
+    column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`,
+      { extra: true }),
     { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group),
       cell: (s) => verdictOf(s, collection.first_group?.includes(s.name)) },
   ];
