@@ -155,6 +155,8 @@ class Experiment(TableView, StrictModel):
         crag: Thresholds of the verdicts that ``eval`` reports of each list with absolute scores;
             None = no verdicts.
         lint: Findings about the configuration that are accepted.
+        expected_lint: Rules of ``docs/reference/lint.md`` that systems break on purpose, as bad
+            examples: their findings are notes, no warnings.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {
@@ -184,6 +186,7 @@ class Experiment(TableView, StrictModel):
     gate: GatePolicy | None = None
     crag: CragSettings | None = None
     lint: LintSettings = LintSettings()
+    expected_lint: UniqueNames = ()
     _v2_enabled: bool = PrivateAttr(default=True)
     _switched: tuple[str, ...] = PrivateAttr(default=())
 

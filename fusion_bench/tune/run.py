@@ -247,6 +247,7 @@ def _tune_dataset(
             export=options.export,
             progress=progress,
             ignored=experiment.lint.ignore,
+            expected=experiment.expected_lint,
             looks=find_ledger(
                 tuning.looks,
                 alpha=experiment.alpha,

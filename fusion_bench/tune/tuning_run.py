@@ -159,6 +159,7 @@ class TuningRun:
         export: Database that the finished search is copied to; None = not copied.
         progress: Called at each step.
         ignored: Ids of lint rules that are left out.
+        expected: Ids of lint rules that systems break on purpose.
         looks: Counts the looks at the held-out queries.
         untuned: The other systems and the single sources; None = not compared.
     """
@@ -172,6 +173,7 @@ class TuningRun:
     export: str | None = None
     progress: Progress = ignore_progress
     ignored: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     looks: LookCounter = UNCOUNTED
     untuned: Sequence[UntunedSystem] = ()
 
@@ -268,7 +270,7 @@ class TuningRun:
         tuned = parse_model(System, {**report.choice.config, "name": "tuned"})
         systems = [self.objective.system, tuned]
         facts = [describe_dataset(self.dataset)]
-        findings = lint_systems(systems, facts, ignored=self.ignored)
+        findings = lint_systems(systems, facts, ignored=self.ignored, expected=self.expected)
         return tuple(item.to_finding(None) for item in findings)
 
     def _log(self, name: str) -> Path | None:

@@ -41,7 +41,7 @@ def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys
     assert err == ""
     lines = [line for line in out.splitlines() if line]
     for name in ("a", "b + r", "rrf k=60", "rrf k=10 + r", "convex theoretical", "z-score + r"):
-        assert any(line.startswith(f"{name}  ") for line in lines), name
+        assert any(line.lstrip("★ ").startswith(f"{name}  ") for line in lines), name
     assert next_commands(out) == [["try", *LISTS, *RERANK, "--save", "mine"]]
     assert len(list((folder / "reports/try").glob("*.png"))) == 1
 
@@ -52,7 +52,7 @@ def test_a_short_summary_in_markdown(capsys: Capture) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 40
     assert "rrf k=60" in lines[2]
-    assert any(line.startswith("| **rrf k=60**") for line in lines)
+    assert any(line.startswith(("| **rrf k=60**", "| **★ rrf k=60**")) for line in lines)
 
 
 @pytest.mark.usefixtures("folder")
