@@ -209,19 +209,17 @@ def _read_rows(path: Path, column: str | None) -> Iterator[tuple[str, int]]:
         for where, item in read_objects(path):
             yield _read_item(item, column, where)
     elif suffix in DELIMITERS:
-        yield from _read_table(path, DELIMITERS[suffix], column)
+        rows = csv.DictReader(
+            io.StringIO(read_text(path), newline=""), delimiter=DELIMITERS[suffix]
+        )
+        try:
+            for row in rows:
+                item = {key: value for key, value in row.items() if isinstance(key, str)}
+                yield _read_item(item, column, f"{path}:{rows.line_num}")
+        except csv.Error as error:
+            raise DataError(f"{path}:{rows.line_num}: {error}") from None
     else:
         yield from ((line, 1) for line in read_text(path).splitlines())
-
-
-def _read_table(path: Path, delimiter: str, column: str | None) -> Iterator[tuple[str, int]]:
-    rows = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
-    try:
-        for row in rows:
-            item = {key: value for key, value in row.items() if isinstance(key, str)}
-            yield _read_item(item, column, f"{path}:{rows.line_num}")
-    except csv.Error as error:
-        raise DataError(f"{path}:{rows.line_num}: {error}") from None
 
 
 def _read_item(item: Mapping[str, Any], column: str | None, where: str) -> tuple[str, int]:
@@ -332,7 +330,16 @@ def sample_queries(
     if drop_personal:
         pools = {name: [*_drop_personal(pool, personal)] for name, pool in pools.items()}
     pools, similar = (pools, 0) if keep_similar else _drop_similar(pools)
-    quotas = _share_out(count, {name: len(pool) for name, pool in pools.items()})
+    # Quotas are equal; what a small stratum lacks is drawn from the others, the tail first.
+    sizes = {name: len(pool) for name, pool in pools.items()}
+    quotas = dict.fromkeys(sizes, 0)
+    open_names = list(reversed(sizes))
+    left = count
+    while left and (open_names := [name for name in open_names if quotas[name] < sizes[name]]):
+        for name in open_names:
+            if left:
+                quotas[name] += 1
+                left -= 1
     chosen = [
         SampledQuery(query_id(text), text, frequency, name, find_personal_data(text))
         for name, pool in pools.items()
@@ -406,16 +413,3 @@ def _drop_similar(
         if number not in dropped:
             kept[name].append(query)
     return kept, len(dropped)
-
-
-def _share_out(count: int, sizes: dict[str, int]) -> dict[str, int]:
-    """Equal quotas; what a small stratum cannot fill is drawn from the others, the tail first."""
-    quotas = dict.fromkeys(sizes, 0)
-    open_names = list(reversed(sizes))
-    left = count
-    while left and (open_names := [name for name in open_names if quotas[name] < sizes[name]]):
-        for name in open_names:
-            if left:
-                quotas[name] += 1
-                left -= 1
-    return quotas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, zip_longest
 from pathlib import Path
@@ -141,13 +141,9 @@ def _collect_candidates(
             repeats.setdefault(query.id, []).append(query)
     for several in repeats.values():
         lists = [query.candidates for query in several]
-        yield replace(several[0], candidates=_merge_candidates(lists))
-
-
-def _merge_candidates(lists: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The union of ranked lists: by the best rank in any; of equal ranks the earlier list's."""
-    pairs = chain.from_iterable(zip_longest(*(each.items() for each in lists)))
-    return dict(pair for pair in pairs if pair is not None)
+        # The union of the lists, by the best rank in any; of equal ranks the earlier list's.
+        pairs = chain.from_iterable(zip_longest(*(each.items() for each in lists)))
+        yield replace(several[0], candidates=dict(pair for pair in pairs if pair is not None))
 
 
 def _rank_candidates(

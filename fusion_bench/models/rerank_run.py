@@ -291,7 +291,33 @@ def estimate_list(dataset: Path, options: RerankOptions) -> call_limits.CostEsti
     """
     _, request, providers, _ = _check_run(dataset, options)
     with closing(ScoreStore(options.store)) as store:
-        return _estimate_cost(request, providers[0], store)
+        provider = providers[0]
+        configured = provider.model_identity
+        identity = replace(configured, model=store.resolved_model(configured))
+        cut = provider.truncation
+        pairs, stored, calls, usage = 0, 0, 0, Usage()
+        for question in request.queries:
+            texts = [cut(text) for text in question.candidates.values()]
+            known = store.read_scores(identity, question.text, texts)
+            missing = [text for text, score in zip(texts, known, strict=True) if score is None]
+            pairs += len(texts)
+            stored += len(texts) - len(missing)
+            distinct = list(dict.fromkeys(missing))
+            for start in range(0, len(distinct), provider.batch):
+                calls += 1
+                batch = distinct[start : start + provider.batch]
+                usage += provider.estimate_usage(question.text, batch)
+        cost = None if provider.price is None else provider.price.cost_of(usage)
+        return call_limits.CostEstimate(
+            configured.label,
+            len(request.queries),
+            pairs,
+            stored,
+            calls,
+            usage,
+            cost,
+            trials=request.repeats,
+        )
 
 
 def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -> WrittenList:
@@ -339,34 +365,3 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
 def safe_file_name(name: str) -> str:
     """A name as a part of a file's name."""
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
-
-
-def _estimate_cost(
-    work: candidates.ScoringRequest, provider: Provider, store: ScoreStore
-) -> call_limits.CostEstimate:
-    """Estimate the cost of all candidates whose score is not stored.
-
-    Args:
-        work: What is to be scored.
-        provider: The provider to ask.
-        store: The stored scores.
-    """
-    configured = provider.model_identity
-    identity = replace(configured, model=store.resolved_model(configured))
-    cut = provider.truncation
-    pairs, stored, calls, usage = 0, 0, 0, Usage()
-    for question in work.queries:
-        texts = [cut(text) for text in question.candidates.values()]
-        known = store.read_scores(identity, question.text, texts)
-        missing = [text for text, score in zip(texts, known, strict=True) if score is None]
-        pairs += len(texts)
-        stored += len(texts) - len(missing)
-        distinct = list(dict.fromkeys(missing))
-        for start in range(0, len(distinct), provider.batch):
-            calls += 1
-            batch = distinct[start : start + provider.batch]
-            usage += provider.estimate_usage(question.text, batch)
-    cost = None if provider.price is None else provider.price.cost_of(usage)
-    return call_limits.CostEstimate(
-        configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.repeats
-    )

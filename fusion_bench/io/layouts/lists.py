@@ -329,7 +329,18 @@ def _read_forms(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList
     if layout.form == "table":
         return [FoundList(_read_table(layout, spot.value, body), *spot[1:]) for spot in spots]
     if layout.form == "rows":
-        return _read_rows(layout, spots, body)
+        groups: dict[str | None, list[dict[str, Any]]] = {}
+        for spot in spots:
+            around = spot.owner if spot.owner is not body and isinstance(spot.owner, dict) else {}
+            value = [spot.value] if isinstance(spot.value, dict) else spot.value
+            for row in _read_hits(layout, value) or ():
+                cells = {**around, **row}
+                names = [
+                    find_value(cells, path) for path in (*layout.query, *COLUMN_NAMES["query"])
+                ]
+                name = next((each for each in names if isinstance(each, str | int)), None)
+                groups.setdefault(None if name is None else str(name), []).append(cells)
+        return [FoundList(rows, body, name) for name, rows in groups.items()]
     read = LIST_READERS[layout.form]
     found = [FoundList(read(layout, spot.value), *spot[1:]) for spot in spots]
     paths = [path for path in layout.query if "[]" in path]
@@ -343,20 +354,6 @@ def _repeat_list(ranked: FoundList, paths: Sequence[str]) -> Iterator[FoundList]
     names = ([each for each in values if isinstance(each, str | int)] for values in spots)
     for name in dict.fromkeys(next(filter(None, names), [None])):
         yield ranked if name is None else ranked._replace(query=str(name))
-
-
-def _read_rows(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList]:  # noqa: ANN401 - any JSON
-    """One list a query, of rows that name it themselves or stand in an object that does."""
-    groups: dict[str | None, list[dict[str, Any]]] = {}
-    for spot in spots:
-        around = spot.owner if spot.owner is not body and isinstance(spot.owner, dict) else {}
-        value = [spot.value] if isinstance(spot.value, dict) else spot.value
-        for row in _read_hits(layout, value) or ():
-            cells = {**around, **row}
-            names = [find_value(cells, path) for path in (*layout.query, *COLUMN_NAMES["query"])]
-            name = next((each for each in names if isinstance(each, str | int)), None)
-            groups.setdefault(None if name is None else str(name), []).append(cells)
-    return [FoundList(rows, body, name) for name, rows in groups.items()]
 
 
 def _read_hits(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON
