@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from fusion_bench.config.gone import describe_gone
 from fusion_bench.config.models import (
     MOST_FOLDS,
     MOST_RANK,
@@ -18,6 +17,7 @@ from fusion_bench.config.models import (
     Rank,
     StrictModel,
     UniqueNames,
+    describe_gone,
 )
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
