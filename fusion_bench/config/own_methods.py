@@ -136,7 +136,12 @@ def _find_captured(given: Callable[..., Any]) -> Iterator[str]:
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.default is not parameter.empty and not is_plain(parameter.default):
                 yield name
-        names = _global_names(function.__code__)
+        names = (
+            str(step.argval)
+            for each in (function.__code__, *_list_codes(function.__code__))
+            for step in dis.get_instructions(each)
+            if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
+        )
         yield from _find_changeable(names, function.__globals__, function.__module__)
 
 
@@ -156,14 +161,6 @@ def _body_names(given: type) -> Iterator[str]:
         for node in ast.walk(value) if isinstance(value, ast.AST) else ():
             if isinstance(node, ast.Name):
                 yield node.id
-
-
-def _global_names(code: CodeType) -> Iterator[str]:
-    """The global names that a function reads, and those of the functions inside it."""
-    for each in (code, *_list_codes(code)):
-        for step in dis.get_instructions(each):
-            if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
-                yield str(step.argval)
 
 
 def _is_imported(value: object, module: str) -> bool:

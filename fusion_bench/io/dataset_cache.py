@@ -209,16 +209,14 @@ def open_arrays(folder: Path, key: str) -> StoredArrays:
         ValueError: It is not what it should be; says why.
     """
     contents = _read_contents(folder, key)
-    arrays = {name: _open_array(folder / f"{name}.npy") for name in contents["arrays"]}
+    arrays: dict[str, Array] = {}
+    for name in contents["arrays"]:
+        path = folder / f"{name}.npy"
+        is_large = path.stat().st_size >= LARGE_ARRAY
+        array: Array = np.load(path, mmap_mode="r" if is_large else None, allow_pickle=False)
+        arrays[name] = array.view(np.ndarray)
+        arrays[name].setflags(write=False)
     return StoredArrays(contents["facts"], arrays)
-
-
-def _open_array(path: Path) -> Array:
-    is_large = path.stat().st_size >= LARGE_ARRAY
-    array: Array = np.load(path, mmap_mode="r" if is_large else None, allow_pickle=False)
-    array = array.view(np.ndarray)
-    array.setflags(write=False)
-    return array
 
 
 log = logging.getLogger("fusion_bench.io")

@@ -399,11 +399,7 @@ def _build_section(comparison: PairAgreement) -> Section:
         f"{reference} gives too."
     )
     table = Table("Grades", columns, tuple(rows), (note,))
-    findings = tuple(_describe_lowering(comparison))
-    return Section(f"{judge} against {reference}", findings=findings, parts=(table,))
-
-
-def _describe_lowering(comparison: PairAgreement) -> Iterator[Finding]:
+    findings: tuple[Finding, ...] = ()
     if comparison.lowering:
         lines = tuple(
             f"{each.query}: {format_percent(each.equal)} of {pluralize(each.pairs, 'pair')} equal; "
@@ -411,4 +407,5 @@ def _describe_lowering(comparison: PairAgreement) -> Iterator[Finding]:
             for each in comparison.lowering
         )
         text = f"Queries that lower κ ({format_number(comparison.graded.kappa)}) most:"
-        yield Finding(text, key="queries", details=lines)
+        findings = (Finding(text, key="queries", details=lines),)
+    return Section(f"{judge} against {reference}", findings=findings, parts=(table,))

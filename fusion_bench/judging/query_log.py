@@ -17,6 +17,7 @@ import ipaddress
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -105,16 +106,14 @@ def _has_check_digits(number: str) -> bool:
 
 
 def _has_ip_address(text: str) -> bool:
-    return any(_is_ip_address(match[0]) for match in _ADDRESS.finditer(text.lower()))
-
-
-def _is_ip_address(text: str) -> bool:
-    """Without ``::`` alone and the like, which programs write between names."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return any(map(str.isdigit, text)) and len(text) > len("::1")
+    for match in _ADDRESS.finditer(text.lower()):
+        address = match[0]
+        with suppress(ValueError):
+            ipaddress.ip_address(address)
+            # Programs write ``::`` alone and the like between names.
+            if any(map(str.isdigit, address)) and len(address) > len("::1"):
+                return True
+    return False
 
 
 def _has_phone_number(text: str) -> bool:

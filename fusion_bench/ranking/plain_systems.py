@@ -274,18 +274,14 @@ def add_stages(runs: AlignedRuns, stages: Mapping[str, System]) -> AlignedRuns:
             places = runs.find_rows(index[view.query_index[rows]], view.documents[rows])
             ranks[places] = ranking.positions[rows]
             scores[places] = list_scores(ranking, rows)
-        switch = _stage_switch(stage, runs)
+        switch = None
+        if runs.switches:  # a stage is on where one of the runs that it reads is on
+            on = [runs.switches[row] for row in runs.rows(stage.base_runs)]
+            known = [each.queries for each in on if each is not None]
+            if len(known) == len(on):
+                switch = Switch(frozenset().union(*known))
         runs = runs.add_source(name, frozenset.intersection(*shared), ranks, scores, switch)
     return runs
-
-
-def _stage_switch(stage: System, runs: AlignedRuns) -> Switch | None:
-    """A stage is on where one of the runs that it reads is on."""
-    if not runs.switches:
-        return None
-    on = [runs.switches[row] for row in runs.rows(stage.base_runs)]
-    known = [switch.queries for switch in on if switch is not None]
-    return Switch(frozenset().union(*known)) if len(known) == len(on) else None
 
 
 #: Fitted fusions that a view remembers.

@@ -272,7 +272,10 @@ def nest_attributes(attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - any JS
         if match := ITEM_KEY.fullmatch(key):
             items.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = cell
         else:
-            nested[key] = _parse_list(cell)
+            nested[key] = cell
+            if isinstance(cell, str) and cell.startswith("[{"):
+                with suppress(ValueError, RecursionError):
+                    nested[key] = json.loads(cell)
     return nested | {key: [each[at] for at in sorted(each)] for key, each in items.items()}
 
 
@@ -288,13 +291,6 @@ def _decode_value(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return {
         str(find_value(each, "key")): _decode_value(find_value(each, "value")) for each in values
     }
-
-
-def _parse_list(cell: Any) -> Any:  # noqa: ANN401 - any JSON
-    """The list of objects that a text is, or the value as it is."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(cell) if isinstance(cell, str) and cell.startswith("[{") else cell
-    return cell
 
 
 def _find_any(value: Any, step: str) -> Any:  # noqa: ANN401 - any JSON
