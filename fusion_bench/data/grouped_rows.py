@@ -81,7 +81,7 @@ class CategoricalIds:
         return len(self.codes)
 
     def drop_unused(self) -> CategoricalIds:
-        """The same column with a vocabulary of its own ids only."""
+        """Drop the ids that no row uses from the column's vocabulary."""
         is_used = np.zeros(len(self.vocabulary), dtype=bool)
         is_used[self.codes] = True
         if is_used.all():

@@ -169,7 +169,7 @@ class Dialect(ABC):
         system: System,
         roles: Mapping[str, frozenset[str]],  # noqa: ARG003 - of some engines
     ) -> Configuration:
-        """The same where the roles of the sources are known, which say how each one searches."""
+        """The engine's own configuration, with what the roles of the sources say of it."""
         return cls.write(system)
 
 

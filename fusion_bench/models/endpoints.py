@@ -155,7 +155,7 @@ class ModelServer(HttpServerModel):
         return self._given_key
 
     def with_key(self, value: str) -> Self:
-        """The same server with an API key of the caller, which no record of it has.
+        """Copy the server's settings with an API key of the caller, which no record shows.
 
         Raises:
             ConfigError: It is no API key.

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_
 
 import numpy as np
 
-from fusion_bench.config.gone import describe_gone
+from fusion_bench.config.models import describe_gone
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, DataError, MissingExtraError

@@ -87,7 +87,11 @@ def read_vectors(path: Path) -> tuple[dict[str, FloatArray], dict[str, FloatArra
         DataError: It is no such archive, an id appears twice, or a number is not finite.
     """
     arrays = _read_arrays(path)
-    tables = {ids: _read_table(path, arrays, ids, ARRAYS[ids]) for ids in ARRAYS}
+    tables: dict[str, dict[str, FloatArray]] = {}
+    for ids, vectors in ARRAYS.items():
+        rows = _read_rows(path, arrays, ids, vectors)
+        normalized = _normalize_rows(np.array([*rows.values()])) if rows else ()  # of length one
+        tables[ids] = dict(zip(rows, normalized, strict=True))
     widths = {len(vector) for table in tables.values() for vector in table.values()}
     if not widths:
         raise DataError(f"{path}: no vectors: {WANTED} are needed (found: {', '.join(arrays)})")
@@ -125,15 +129,6 @@ def _read_arrays(path: Path) -> dict[str, Any]:
         raise DataError(
             f"{path}: not a NumPy archive (.npz) of numbers and texts: {problem}"
         ) from None
-
-
-def _read_table(
-    path: Path, arrays: Mapping[str, Any], ids: str, vectors: str
-) -> dict[str, FloatArray]:
-    """Id → vector of length one."""
-    rows = _read_rows(path, arrays, ids, vectors)
-    normalized = _normalize_rows(np.array([*rows.values()])) if rows else ()
-    return dict(zip(rows, normalized, strict=True))
 
 
 def _read_rows(

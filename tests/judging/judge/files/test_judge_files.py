@@ -54,7 +54,7 @@ def test_a_dataset_reads_it_as_qrels_and_no_other_bytes(tmp_path: Path) -> None:
     assert load_qrels(file.path).to_dict() == {"q1": {"=2+3": 0, "d1": 2}}
     path = tmp_path / "ann.csv"
     path.write_bytes(HEAD.encode() + b"q1,\xff,1,ann,,\n")
-    with pytest.raises(DataError, match="UTF-8 at byte 40"):
+    with pytest.raises(DataError, match="not UTF-8 text"):
         JudgeFile(path, "ann")
 
 
