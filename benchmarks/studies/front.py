@@ -30,6 +30,7 @@ from benchmarks.studies.tuning import split_queries
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.experiment.settings import (
     EffortSettings,
     FrontSettings,
@@ -52,7 +53,6 @@ from fusion_bench.tune.pareto import (
 )
 from fusion_bench.tune.rerank_cost import reranker_costs
 from fusion_bench.tune.search import SearchResult, run_search
-from fusion_bench.tune.splits import QuerySplit
 
 #: Greatest budget, in candidates a query.
 MOST = 100.0
