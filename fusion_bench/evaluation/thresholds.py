@@ -32,7 +32,7 @@ from fusion_bench.evaluation.run_experiment import report_provenance, select_sys
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.ranking.final_lists import list_parts
-from fusion_bench.ranking.query_signals import compute_signals, mask_relevant
+from fusion_bench.ranking.query_signals import LIST_TOP, compute_signals, mask_relevant
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
     MIN_KEPT,
@@ -107,8 +107,9 @@ class SignalResult(ReportRecord):
 
     @property
     def label(self) -> str:
-        """Its name with its system."""
-        return f"{self.signal} of {self.system}" if self.system else self.signal
+        """Its name with its system; systems share those of lists."""
+        is_shared = not self.system or self.signal.startswith(LIST_TOP)
+        return self.signal if is_shared else f"{self.signal} of {self.system}"
 
 
 class ChosenSignal(ReportRecord):
@@ -272,8 +273,9 @@ def _measure_dataset(
     for done, (name, system) in enumerate(task.experiment.systems.items()):
         progress(f"{task.dataset.name}: {name}", done, len(task.experiment.systems))
         fitted = task.fit_system(system)
-        found = compute_signals(fitted, queries.runs)
-        signals |= {(name, signal): values for signal, values in found.items()}
+        for signal, values in compute_signals(fitted, queries.runs).items():
+            if not any(np.array_equal(values, each, equal_nan=True) for each in signals.values()):
+                signals[name, signal] = values  # systems share the signals of their lists
         positions = np.zeros(len(queries.answerable), dtype=bool)
         for index, view, places in list_parts(fitted, queries.runs):
             is_hit = (places > 0) & (places <= TOP) & view.judged

@@ -24,11 +24,14 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import DataError
 from fusion_bench.stats.inference import PairedRow, infer_family
-from fusion_bench.stats.intervals import clopper_pearson
+from fusion_bench.stats.intervals import betting_bound, clopper_pearson
 from fusion_bench.util.special_functions import special
 
 #: Probability with which the promise of a threshold may fail.
 RISK: Final = 0.05
+#: Coverage of intervals, and its quantile of the normal distribution.
+COVERAGE: Final = 0.95
+QUANTILE: Final = 1.959963984540054
 #: Share of unanswerable queries that may be answered, unless another is given.
 FALSE_ANSWERS: Final = 0.10
 #: A signal that keeps less of the answerable queries cannot carry a threshold.
@@ -87,7 +90,7 @@ class Share:
 
     Attributes:
         share: Of the queries; NaN without any.
-        low: Lower end: Clopper–Pearson, or by group the interval of paired differences.
+        low: Lower end: Clopper–Pearson; by group that of differences, or of bets.
         high: Upper end.
         queries: How many there are.
     """
@@ -101,7 +104,8 @@ class Share:
 def measure_share(counted: BoolArray, keys: Sequence[str], *, seed: int = 0) -> Share:
     """The share of queries that count, with an interval that respects their groups.
 
-    Groups that are too few, or too alike, for the interval of a difference give [0, 1].
+    Where too few groups differ for the interval of a difference, bets bound the share from both
+    sides.
 
     Args:
         counted: Shape (Q,).
@@ -113,9 +117,14 @@ def measure_share(counted: BoolArray, keys: Sequence[str], *, seed: int = 0) -> 
     count, queries = int(counted.sum()), len(counted)
     if len(set(keys)) == queries:
         return Share(count / queries, *clopper_pearson(count, queries), queries)
-    row = infer_family([PairedRow(counted.astype(float), tuple(keys))], seed=seed, limit=1.0)[0]
-    low, high = (0.0, 1.0) if not row.has_interval or not row.changed else (row.low, row.high)
-    return Share(count / queries, max(low, 0.0), high, queries)
+    values = counted.astype(np.float64)
+    row = infer_family([PairedRow(values, tuple(keys))], seed=seed, limit=1.0)[0]
+    low, high = row.low, row.high
+    if not (row.has_interval and row.changed):
+        codes = number_by_appearance(keys)[0]
+        low = betting_bound(values, codes, alpha=(1 - COVERAGE) / 2)
+        high = 1 - betting_bound(1 - values, codes, alpha=(1 - COVERAGE) / 2)
+    return Share(count / queries, max(low, 0.0), min(high, 1.0), queries)
 
 
 @dataclass(frozen=True)
@@ -168,7 +177,7 @@ def measure_separation(
         units = len(set(codes[kind].tolist()))
         variance += float(sums[-1] @ sums[-1]) * units / max(units - 1, 1)
     variance += 2 * float(sums[0] @ sums[1]) * len(names) / max(len(names) - 1, 1)
-    width = 1.959963984540054 * math.sqrt(max(variance, 0.0))
+    width = QUANTILE * math.sqrt(max(variance, 0.0))
     p = _permutation_p(values, answerable, codes, seed)
     return Separation(auc, max(auc - width, 0.0), min(auc + width, 1.0), p)
 
@@ -189,7 +198,7 @@ def _permutation_p(values: FloatArray, answerable: BoolArray, codes: IntArray, s
         codes: Shape (Q,): of the groups; each kind of a group is a unit.
         seed: Of the permutations.
     """
-    unit = number_by_appearance([*zip(codes.tolist(), answerable.tolist(), strict=True)])[0]
+    unit = number_by_appearance((2 * codes + answerable).tolist())[0]
     ordered = np.sort(values)
     midranks = (
         np.searchsorted(ordered, values) + np.searchsorted(ordered, values, "right") + 1
