@@ -114,15 +114,16 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
         yield f"No threshold is promised: {collection.reason}."
         return
     threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
-    how = "named" if chosen.is_stated else "chosen on half of the queries"
+    how = "you named it" if chosen.is_stated else "chosen on the other half of the queries"
     unit = (
         "query" if collection.units == collection.answerable + collection.unanswerable else "group"
     )
+    owner = f" of {chosen.system}" if chosen.system else ""
     yield (
-        f"Answer if {chosen.signal} of {chosen.system or 'your own'} is above {threshold}: with "
-        f"95 % confidence at most {limit} of such unanswerable queries are answered "
-        f"({how}; {pluralize(chosen.calibrating, f'calibrating {unit}')}). It keeps "
-        f"{_format_kept(chosen.kept)} of the answerable ones."
+        f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
+        f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
+        f"{_format_kept(chosen.kept)} of the answerable ones "
+        f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
     )
 
 
