@@ -29,6 +29,7 @@ from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.chained_ledger import LedgerFormat
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
@@ -38,7 +39,6 @@ from fusion_bench.stats.intervals import POWER
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.digests import add_line_digest, digest_line, follow_lines
 from fusion_bench.util.files import lock_folder, read_regular_text, resolve_path, write_atomic
 
