@@ -34,9 +34,9 @@ def make_project(
     qrels, queries = [], []
     for n in range(answerable + unanswerable):
         has_answer, query = n < answerable, f"q{n}"
-        fields = {"id": query, "text": f"question {n}"} | (
-            {"group": f"g{n // 2}"} if groups else {}
-        )
+        fields: dict[str, object] = {"id": query, "text": f"question {n}"}
+        if groups:
+            fields["group"] = f"g{n // 2}"
         queries.append(fields if has_answer else {**fields, "answerable": False})
         documents = [f"d{n}_{k}" for k in range(12)]
         if has_answer:

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -49,7 +49,7 @@ from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 
 #: A signal of the user's own: aligned runs → one number per query.
-SignalFunction = Callable[[AlignedRuns], Sequence[float]]
+SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
 #: First results that are looked at for an answer.
 TOP: Final = 10
 #: Hashed with the ids of queries and groups: which are masked, which calibrate, which choose.
