@@ -35,6 +35,7 @@ from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, FileSettings
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_stated_qrels, load_stated_run
+from fusion_bench.io.looks import record_shown
 from fusion_bench.io.outputs import DATASET_FILE
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.util import files
@@ -431,7 +432,9 @@ def save_starter(
     """
     spaces = {name: done.dataset.spaces[name] for name in given.rerankers}
     experiment = _experiment_text(done, saved_by.command)
-    return _save_files(given, done.dataset.name, spaces, experiment, folder, saved_by)
+    written = _save_files(given, done.dataset.name, spaces, experiment, folder, saved_by)
+    record_shown(folder, done.dataset.qrels, done.report.collections[0].queries)
+    return written
 
 
 def save_uncompared(
