@@ -148,7 +148,7 @@ def compare_starter_systems(
     given: StarterInput,
     progress: Progress = ignore_progress,
     *,
-    samples_ties: bool = True,
+    is_shown: bool = True,
     allowed: Collection[ObstacleKind] = (),
 ) -> StarterComparison:
     """Compare the starter systems on lists that no dataset describes.
@@ -156,7 +156,8 @@ def compare_starter_systems(
     Args:
         given: The files.
         progress: Called as the work goes on.
-        samples_ties: Whether to settle ties inside lists at random.
+        is_shown: Whether values are shown; else no ledger gets the queries, and ties inside lists
+            are not settled at random.
         allowed: Obstacles that do not stop the comparison.
 
     Raises:
@@ -182,14 +183,16 @@ def compare_starter_systems(
     )
     known = {name: read_meta(file.path) for name, file in given.rerankers.items()}
     dataset = replace(
-        dataset, provenance={name: meta for name, meta in known.items() if meta is not None}
+        dataset,
+        provenance={name: meta for name, meta in known.items() if meta is not None},
+        folder=dataset.folder if is_shown else None,
     )
     done = _compare(
         dataset,
         lists.starter,
         given.measures,
         progress,
-        samples_ties=samples_ties,
+        samples_ties=is_shown,
         allowed=allowed,
     )
     return done._replace(notes=lists.notes)
@@ -433,7 +436,8 @@ def save_starter(
     spaces = {name: done.dataset.spaces[name] for name in given.rerankers}
     experiment = _experiment_text(done, saved_by.command)
     written = _save_files(given, done.dataset.name, spaces, experiment, folder, saved_by)
-    record_shown(folder, done.dataset.qrels, done.report.collections[0].queries)
+    if saved_by is TRY:  # others show no values
+        record_shown(folder, done.dataset.qrels, done.report.collections[0].queries)
     return written
 
 

@@ -366,7 +366,7 @@ def make_new_dataset(
     if given.qrels is None:
         return _make_unjudged(given, documents, folder, progress)
     given = replace(given, name=_name_folder(folder))
-    done = starter.compare_starter_systems(given, progress, samples_ties=False)
+    done = starter.compare_starter_systems(given, progress, is_shown=False)
     progress("checking the dataset", 0, 1)
     findings = _find_in_dataset(done.dataset, documents, done.report.collections[0])
     files = starter.save_starter(given, done, folder, COMMAND)

@@ -28,16 +28,7 @@ LEDGER = Path("datasets/mine/looks.jsonl")
 QUERIES = 60
 #: Commands that show values or grades of all judged queries.
 SHOWING = {
-    *(
-        "dataset new",
-        "dataset unjudged",
-        "diagnose",
-        "eval",
-        "eval -v",
-        "export",
-        "gate",
-        "grades estimate",
-    ),
+    *("dataset unjudged", "diagnose", "eval", "eval -v", "export", "gate", "grades estimate"),
     *("grades sample", "judge", "try", "tune", "tune -v"),
 }
 #: Python function → a call that shows values of all judged queries.
