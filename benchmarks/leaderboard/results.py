@@ -24,6 +24,7 @@ from fusion_bench.data.ordering import NOISE, FloatArray, IntArray
 from fusion_bench.evaluation.compared_reports import veto_answer
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Comparison
 from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
+from fusion_bench.stats.intervals import ALPHA
 
 #: Kinds of rows that are compared with the baseline.
 COMPARED: Final = (
@@ -34,8 +35,6 @@ COMPARED: Final = (
 ZERO: Final = "no difference"
 
 
-#: Of the family.
-ALPHA: Final = 0.05
 #: Stored statistics are rounded to less than this.
 STORED: Final = 1e-4
 

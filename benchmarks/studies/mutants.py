@@ -133,9 +133,7 @@ MUTANTS = (
         "keys=tuple(compress(task.runs.queries, keep.tolist())),",
     ),
     _in_checks("repeats add no variance", "() if self.repeats is None else", "() if True else"),
-    _in_checks(
-        "candidates share no level", "alpha = verdict.ALPHA / runs", "alpha = verdict.ALPHA"
-    ),
+    _in_checks("candidates share no level", "alpha = ALPHA / runs", "alpha = ALPHA"),
     _in_checks(
         "one query in ten counted",
         "return np.full(len(task.runs.queries), True)",

@@ -16,7 +16,6 @@ from fusion_bench.gate.baseline import (
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import (
-    ALPHA,
     CheckOutcome,
     CheckResult,
     GoldenResult,
@@ -25,6 +24,7 @@ from fusion_bench.gate.verdict import (
 from fusion_bench.report import data_warnings
 from fusion_bench.report.answer_texts import DIFFERENCE, unseen_losses
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
+from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_change,

@@ -27,7 +27,7 @@ from fusion_bench.io.looks import (
 )
 from fusion_bench.report import tuning_records as record
 from fusion_bench.report.tuning_records import Look, TuningReport
-from fusion_bench.stats.intervals import POWER
+from fusion_bench.stats.intervals import POWER_QUANTILE
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
@@ -65,7 +65,6 @@ def numbers_digest(
 #: Shares of α: of the first look, and of all later ones together.
 FIRST_SHARE, LATER_SHARE = 0.4, 0.1
 _NORMAL: Final = NormalDist()
-_POWER: Final = _NORMAL.inv_cdf(POWER)
 
 
 def look_level(number: int, alpha: float = 0.05) -> float:
@@ -80,12 +79,14 @@ def look_level(number: int, alpha: float = 0.05) -> float:
 
 def power_at_level(level: float, *, single: float = 0.025) -> float:
     """Power at a one-sided level, where it is .8 at ``single``; normal approximation."""
-    return _NORMAL.cdf(_POWER + _NORMAL.inv_cdf(1 - single) + _NORMAL.inv_cdf(level))
+    return _NORMAL.cdf(POWER_QUANTILE + _NORMAL.inv_cdf(1 - single) + _NORMAL.inv_cdf(level))
 
 
 def query_factor(level: float, *, single: float = 0.025) -> float:
     """Queries for power .8 at a one-sided level ÷ those at ``single``; normal approximation."""
-    return ((_POWER - _NORMAL.inv_cdf(level)) / (_POWER - _NORMAL.inv_cdf(single))) ** 2
+    return (
+        (POWER_QUANTILE - _NORMAL.inv_cdf(level)) / (POWER_QUANTILE - _NORMAL.inv_cdf(single))
+    ) ** 2
 
 
 @dataclass(frozen=True)
