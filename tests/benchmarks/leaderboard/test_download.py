@@ -7,12 +7,13 @@ import pandas as pd
 import pytest
 
 from benchmarks.leaderboard.answers import count_effects
+from benchmarks.leaderboard.page import PAGE
 from benchmarks.leaderboard.results import ZERO
 from benchmarks.leaderboard.rows import BASELINE, CHOSEN_CONSTANT, reranked_name
 from benchmarks.studies.leaderboard.__main__ import (
     ALIKE,
-    DOCS,
     DOWNLOAD,
+    STUDIES,
     describe_row,
     format_csv,
     list_means,
@@ -26,13 +27,13 @@ CLUSTERS = dict.fromkeys(ALIKE.split(","), ALIKE)
 
 @pytest.mark.parametrize("number", [1, 2, 3, 4])
 def test_every_headline_follows_from_the_table(number: int) -> None:
-    rows = pd.read_csv(DOCS / "studies" / DOWNLOAD)
+    rows = pd.read_csv(STUDIES / DOWNLOAD)
     rows = rows[(rows["kind"] == f"headline {number}") & (rows["error by group"] > 0)]
     columns = zip(rows["collection"], rows["nDCG@10"], rows["error by group"] ** 2, strict=True)
     joined = join_clusters({name: (mean, variance) for name, mean, variance in columns}, CLUSTERS)
     means, variances = zip(*joined.values(), strict=True)
     effect = pool_effects(means, variances)
-    page = (DOCS / "leaderboard.md").read_text("utf-8")
+    page = (STUDIES / PAGE).read_text("utf-8")
     [paragraph] = re.findall(rf"^{number}\. .*", page, re.MULTILINE)
     numbers = [effect.mean, effect.low, effect.high, effect.new_low, effect.new_high]
     shown = re.findall(r"[+-]\d\.\d{4}", paragraph)
