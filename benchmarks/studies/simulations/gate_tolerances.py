@@ -41,7 +41,7 @@ CHANGES: dict[str, dict[str, Any]] = {
 }
 #: What the experiment holds besides, or what stands in for it.
 OTHERS = {
-    "none": ("k=10", "a ×2.0", "b ×2.0"),
+    "none": ("k=10", "a ×2.0", "b ×2.0", "convex"),
     "three": ("k=20", "convex", "convex z"),
 }
 
