@@ -40,7 +40,7 @@ def draw_family(rng: np.random.Generator, shape: tuple[int, ...]) -> FloatArray:
     """Normal differences of correlated systems, (systems, Q)."""
     size = (SYSTEMS, *shape)
     shared, own = rng.standard_normal(shape), rng.standard_normal(size)
-    return SD * (np.sqrt(CORRELATION) * shared + np.sqrt(1 - CORRELATION) * own)
+    return np.asarray(SD * (np.sqrt(CORRELATION) * shared + np.sqrt(1 - CORRELATION) * own))
 
 
 DESIGNS: dict[str, Sampler] = {**SAMPLERS, "gains": draw_gains, "families": draw_family}
