@@ -152,7 +152,8 @@ def open_campaign(
             f"{dataset.name}: {weakness}: declare fewer asks, judge more queries, use "
             "'fusion-bench tune', or add --allow-weak"
         )
-    event = _open_event(plan.model_copy(update={"weakness": weakness}), digests)
+    frozen = plan.model_copy(update={"weakness": weakness}).model_dump(mode="json")
+    event = make_event(secrets.token_hex(ID_BYTES), "open", held_out=digests, plan=frozen)
     _write(path, out, event)
     return list_campaigns([event])[event.campaign].describe(found.describe_phases())
 
@@ -268,23 +269,17 @@ def _refuse_known(path: Path, held_out: HeldOutDigests, events: Sequence[Campaig
     Raises:
         ConfigError: Names the campaign.
     """
+    kinds = ("queries", "judgments", "groups")
     for event in events:
         other = event.held_out
-        if other is not None and _share_queries(held_out, other):
+        if other is not None and any(
+            not set(getattr(held_out, kind)).isdisjoint(getattr(other, kind)) for kind in kinds
+        ):
             raise ConfigError(
                 f"{path}: campaign {event.campaign} of {event.date[:10]} holds out some of these "
                 "queries or their groups, and no query is held out twice: add newly judged queries "
                 "in a split 'test', with the old ones in 'dev'"
             )
-
-
-def _share_queries(first: HeldOutDigests, second: HeldOutDigests) -> bool:
-    pairs = (
-        (first.queries, second.queries),
-        (first.judgments, second.judgments),
-        (first.groups, second.groups),
-    )
-    return any(not set(a).isdisjoint(b) for a, b in pairs)
 
 
 def _find_earlier_looks(
@@ -463,11 +458,6 @@ def _list_differences(experiment: Experiment, data: frozen_data.FrozenData) -> I
             difference = paired_difference(values, baseline)
             if difference.any():
                 yield difference
-
-
-def _open_event(plan: CampaignPlan, held_out: HeldOutDigests) -> CampaignEvent:
-    frozen, campaign = plan.model_dump(mode="json"), secrets.token_hex(ID_BYTES)
-    return make_event(campaign, "open", held_out=held_out, plan=frozen)
 
 
 def _refuse_campaign(out: Path) -> None:

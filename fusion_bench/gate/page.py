@@ -248,7 +248,7 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         table = make_table("Checks", CHECK_COLUMNS, checks, notes=notes, tone=check_tone)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table, *_judged_tables(verdict.checks)), key="checks")
-    findings = (*_describe_unreproduced(verdict), *_build_findings(verdict))
+    findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
     if verdict.regressions:
@@ -318,13 +318,9 @@ LIST_COLUMNS: tuple[Column[ListChange], ...] = (
 )
 
 
-def _describe_unreproduced(verdict: GateVerdict) -> Iterator[Finding]:
-    """What to do about a baseline whose values nobody can compute again."""
+def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     if not verdict.is_reproduced:
         yield Finding(UNREPRODUCED_NOTE, "inconclusive", key="unreproduced")
-
-
-def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
     warnings = (*verdict.data_warnings, *warn_v2({**baseline, "the candidate": verdict.v2_enabled}))

@@ -119,10 +119,10 @@ def list_means(results: Iterable[CollectionResults]) -> Iterator[Row]:
             if (values := each.values(cell.row.name)) is not None:
                 yield Row(each, cell.row.name, cell.row.kind, values)
         for headline, candidate, baseline in list_headlines(each):
-            pair = (each.values(candidate), each.values(baseline))
-            if pair[0] is not None and pair[1] is not None:
-                name = f"{candidate} − {baseline}"
-                yield Row(each, name, f"headline {headline}", paired_difference(*pair))
+            after, before = each.values(candidate), each.values(baseline)
+            if after is not None and before is not None:
+                name, kind = f"{candidate} − {baseline}", f"headline {headline}"
+                yield Row(each, name, kind, paired_difference(after, before))
 
 
 def list_headlines(each: CollectionResults) -> Iterator[tuple[str, str, str]]:
@@ -150,14 +150,14 @@ def describe_row(row: Row) -> dict[str, object]:
         "queries": len(values),
         PRIMARY: values.mean(),
         "error by query": mean_error(residuals, len(values)),
-        "error by group": mean_error(np.bincount(codes, residuals), len(values)),
+        "error by group": mean_error(np.bincount(codes, residuals).astype(float), len(values)),
         JUDGED: np.nan if cell is None else np.mean(cell.values.get(JUDGED, np.nan)),
     }
 
 
 def format_csv(rows: Iterable[Mapping[str, object]]) -> bytes:
     """The table to download."""
-    return pd.DataFrame(rows).to_csv(index=False, float_format="%.6f").encode()
+    return pd.DataFrame([*rows]).to_csv(index=False, float_format="%.6f").encode()
 
 
 def describe_trust() -> str:
