@@ -179,8 +179,8 @@ def _check(
     duplicates = find_near_duplicates(dataset)
     if duplicates is not None and duplicates.withholds:
         raise ConfigError(
-            f"{dataset.name}: so many queries depend on each other, though no group says so, that "
-            "nothing could ship: say 'groups: auto' in its dataset.yaml, or name a file of groups"
+            f"{dataset.name}: so many queries depend on each other without a common group that "
+            "nothing could ship: write 'groups: auto' in its dataset.yaml, or name a file of groups"
         )
     experiment.check_datasets(dataset.spec.run_roles, tuple(dataset.spec.rerank), source)
     return measure
@@ -339,7 +339,7 @@ def _check_frozen(data: frozen_data.FrozenData, plan: CampaignPlan) -> None:
     if data.kind == "undeclared":
         raise ConfigError(
             f"{plan.dataset}: whether a ship counts depends on what unjudged documents are, and no "
-            "document is judged not relevant: say 'judgments: complete', 'sparse' or 'pooled' in "
+            "document is judged not relevant: write 'judgments: complete', 'sparse' or 'pooled' in "
             "its dataset.yaml"
         )
     for name in sorted(frozen_data.rebuild_system(plan.config).reranker_names):

@@ -71,7 +71,7 @@ class QuerySet(StrictModel):
 
     @property
     def contents(self) -> frozenset[str]:
-        """What tells whether a look is at one of these queries."""
+        """Digests that tell whether a look is at one of these queries."""
         return frozenset((*self.queries, *self.judgments))
 
     @property
@@ -126,12 +126,12 @@ class LedgerEntry(StrictModel):
 
     @property
     def contents(self) -> frozenset[str]:
-        """What tells whether another look is at the same queries."""
+        """Digests that tell whether another look is at the same queries."""
         return frozenset((*self.queries, *self.judgments))
 
     @property
     def digest(self) -> str:
-        """The digest of all but the verdict, which comes later."""
+        """Digest of the look without its verdict, which comes later."""
         return digest_line(self.model_copy(update={"verdict": None}).dump())
 
     def dump(self) -> str:

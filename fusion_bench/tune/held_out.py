@@ -50,7 +50,7 @@ class ClassTuning:
 
 
 def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
-    """What a verdict claims of tuned − default; None where it claims no direction."""
+    """Sign that a verdict claims for tuned − default; None if it claims none."""
     if verdict in {"ship", "groups decide"} or (
         verdict == "keep" and gain.low is not None and gain.low > 0
     ):
@@ -60,7 +60,7 @@ def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvaluation:
-    """What is needed to evaluate a search: the objective, its split, and the rules.
+    """The objective, its split and the rules by which a search is evaluated.
 
     Attributes:
         objective: What was tuned, on all queries.

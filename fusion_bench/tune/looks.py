@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -166,7 +167,7 @@ class LookCounter:
         )
 
     def describe_lost(self, dataset: str) -> str:
-        """Which look of an earlier report at the dataset the ledger lacks; empty where none."""
+        """Describe an earlier report's look that the ledger lacks; empty if none."""
         if self.earlier is None or self.earlier[0] != dataset or self.earlier[1].line is None:
             return ""
         look = self.earlier[1]
@@ -202,7 +203,7 @@ def find_ledger(
     dataset: Path | None,
     out: Path | None,
 ) -> LookCounter:
-    """Where the looks at a dataset are counted.
+    """Find the ledger that counts the looks at a dataset.
 
     Args:
         settings: Of the experiment.
@@ -216,7 +217,12 @@ def find_ledger(
         DataError: The ledger is malformed, or lacks a look that git has at ``HEAD``.
         ConfigError: git cannot say which repository is the ledger's.
     """
-    counter = LookCounter(None, alpha, settings.max_queries, earlier=_read_earlier(out))
+    earlier = None
+    # Without a report there, or with one of another kind, there is no earlier look.
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        report = json.loads(read_regular_text((out or Path()) / "tuning.json"))
+        earlier = str(report["dataset"]), Look.model_validate(report["look"])
+    counter = LookCounter(None, alpha, settings.max_queries, earlier=earlier)
     if not settings.count:
         return replace(counter, note="'tune.looks.count' is false")
     if settings.file is not None:
@@ -237,15 +243,6 @@ def _check_committed(counter: LookCounter) -> LookCounter:
     for path in filter(None, (counter.path, counter.readonly)):
         read_committed(path)
     return counter
-
-
-def _read_earlier(out: Path | None) -> tuple[str, Look] | None:
-    """The dataset and the look of the report in a folder; None = there is none to be read."""
-    try:
-        report = json.loads(read_regular_text((out or Path()) / "tuning.json"))
-        return str(report["dataset"]), Look.model_validate(report["look"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""Which trial to take, what the choice is worth: shrinkage, plateau, nested cross-validation.
+"""Choice of a trial and its worth: shrinkage, plateau, nested cross-validation.
 
 The best of many trials is partly the luckiest, the more so the fewer the queries. Shrinkage pulls
 each trial's gain toward a prior. The one-standard-error rule takes the trial nearest to the default
@@ -105,21 +105,16 @@ def choose_trial(
         return result.best_trial
     part = objective.subset_queries(keep)
     if rule == "one_standard_error":
-        return _nearest_to_default(part, result)
-    return _best_after_shrinkage(part, result, batch)
-
-
-def describe_choice(result: SearchResult, chosen: Trial) -> ChosenTrial:
-    """Whether the default was chosen, and if so, whether trials looked better than it."""
-    default = result.default_trial
-    if chosen.number != default.number:
-        return "tuned"
-    is_best = not any(trial.value > default.value + MEAN_NOISE for trial in result.trials)
-    return "default" if is_best else "default over better trials"
-
-
-def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
-    """The trial of the greatest shrunken gain; the first of equals, so the default before all."""
+        done = result.computed_trials
+        params = [trial.params for trial in done]
+        index = one_standard_error(
+            evaluate_in_batches(part, params),
+            # Normalized: a default with the same weight ratios is no further away for its scale.
+            part.unit_points([part.normalize_weights(each) for each in params]),
+            part.unit_points([part.normalize_weights(part.default_params)])[0],
+            part.runs.group_codes,
+        )
+        return done[index]
     default = part.evaluate_params([result.default_trial.params])[0]
     groups = part.runs.group_codes
     factor = shrinkage_factor(len(np.unique(groups)))
@@ -137,18 +132,13 @@ def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: in
     return result.trials[-best[1]]
 
 
-def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
-    """The trial nearest to the default within one standard error of the best."""
-    done = result.computed_trials
-    params = [trial.params for trial in done]
-    index = one_standard_error(
-        evaluate_in_batches(part, params),
-        # Normalized: a default with the same weight ratios is no further away for its scale.
-        part.unit_points([part.normalize_weights(each) for each in params]),
-        part.unit_points([part.normalize_weights(part.default_params)])[0],
-        part.runs.group_codes,
-    )
-    return done[index]
+def describe_choice(result: SearchResult, chosen: Trial) -> ChosenTrial:
+    """Whether the default was chosen, and if so, whether trials looked better than it."""
+    default = result.default_trial
+    if chosen.number != default.number:
+        return "tuned"
+    is_best = not any(trial.value > default.value + MEAN_NOISE for trial in result.trials)
+    return "default" if is_best else "default over better trials"
 
 
 def evaluate_in_batches(objective: TuningObjective, trials: Sequence[Params]) -> FloatArray:
@@ -197,7 +187,7 @@ def shrinkage_factor(groups: int) -> float:
 def within_one_error(
     values: FloatArray, best: FloatArray, groups: IntArray | None = None
 ) -> BoolArray:
-    """Which trials are within one standard error of the best, by paired differences.
+    """Mask of the trials within one standard error of the best, by paired differences.
 
     Source: Breiman, Friedman, Olshen and Stone 1984, section 3.4.3, with the standard error of
     the difference where they take that of the best: both saw the same queries.
@@ -251,7 +241,7 @@ FEWEST_GROUPS: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What was chosen without each fold, and its values on that fold.
+    """The choices made without each fold, and their values on that fold.
 
     Attributes:
         trials: (K,): the trial chosen without the fold.

@@ -313,7 +313,7 @@ def test_a_call_that_ends_its_workers_is_an_error(
     ("options", "message"),
     [
         (["--cluster", "nonsense"], "cluster (not shown): missing port"),
-        (["--cluster", "local:0"], "cluster local:0: say how many processes"),
+        (["--cluster", "local:0"], "cluster local:0: state the number of processes"),
         (["--cluster", "local:2", "--workers", "2"], "--cluster: evaluates every trial already"),
         (["--cluster", "local:2", "--storage", "sqlite://"], "leave out --storage"),
     ],
