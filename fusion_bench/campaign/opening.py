@@ -33,6 +33,7 @@ from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit, split_queries
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
@@ -54,7 +55,6 @@ from fusion_bench.io.outputs import write_outputs
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.inference import MIN_UNITS
-from fusion_bench.tune.splits import QuerySplit, split_queries
 from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,

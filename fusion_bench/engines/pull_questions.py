@@ -59,8 +59,8 @@ def find_vectors(
         if given is None:
             remedy = "" if source.query_form == "sparse_vector" else " or 'encoder'"
             raise ConfigError(
-                f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, which is not "
-                f"given: name a file with --vectors, or give the leg 'vectors'{remedy}"
+                f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, which is "
+                f"not given: name a file with --vectors, or give the leg 'vectors'{remedy}"
             )
         origin = str(given)
         if origin not in known:

@@ -461,6 +461,8 @@ class DatasetSpec(StrictModel):
         runs: Run files by name.
         rerank: Rerank lists by name.
         binary_relevance: Grade from which binary measures count a document as relevant.
+        without_relevant: What a judged query without a relevant document is to ``threshold``: one
+            without an answer, or one of which nothing is known.
         follow_links_to: Folders outside the dataset's own that its symbolic links may lead to,
             such as a shared store; relative to its folder.
     """
@@ -480,6 +482,7 @@ class DatasetSpec(StrictModel):
     runs: dict[str, RunSpec] = Field(default_factory=dict)
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
     binary_relevance: Annotated[int, Field(ge=1)] = 1
+    without_relevant: Literal["unknown", "unanswerable"] = "unknown"
     follow_links_to: tuple[str, ...] = ()
 
     @property

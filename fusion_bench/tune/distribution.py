@@ -464,8 +464,8 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
         if not is_short or not 0 < int(count) <= MOST_WORKERS:
             raise ConfigError(
-                f"cluster {address:.60}: state the number of processes, up to {MOST_WORKERS:,}, such as "
-                f"{LOCAL}4"
+                f"cluster {address:.60}: state the number of processes, up to {MOST_WORKERS:,}, "
+                f"such as {LOCAL}4"
             )
         with start_processes(int(count)) as pool:
             yield pool

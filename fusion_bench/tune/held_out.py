@@ -15,6 +15,7 @@ from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.evaluation.crag import require_absolute
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -22,7 +23,6 @@ from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdic
 from fusion_bench.stats.comparison import Direction
 from fusion_bench.tune.gains import PairedValues, estimate_family, select_repeats
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
 
 

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
 from fusion_bench.io.looks import (
@@ -32,7 +33,6 @@ from fusion_bench.stats.intervals import POWER_QUANTILE
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.files import read_regular_text
 
 #: Hexadecimal digits of the digest of the numbers.

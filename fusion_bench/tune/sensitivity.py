@@ -13,10 +13,10 @@ import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.report.tuning_records import Fold, Importance, ParameterInfo, Plateau
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import Trial, optuna_distribution
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import CrossValidation, evaluate_in_batches, within_one_error
 
 

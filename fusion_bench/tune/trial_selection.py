@@ -20,6 +20,7 @@ import numpy as np
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.query_splits import QuerySplit, assign_folds
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import SelectionRule, TuneSettings
 from fusion_bench.report.tuning_records import MEAN_NOISE, Gain, TuningVerdict
@@ -28,7 +29,6 @@ from fusion_bench.stats.inference import MIN_CHANGED
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
-from fusion_bench.tune.splits import QuerySplit, assign_folds
 from fusion_bench.util.formatting import pluralize
 
 #: One-sided level of the test that ``ship`` rests on.

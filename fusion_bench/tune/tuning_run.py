@@ -21,6 +21,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import PerTypeConfig, System
@@ -34,7 +35,6 @@ from fusion_bench.tune.looks import UNCOUNTED, LookCounter, open_held_out_look
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
 from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search, settle_sampler
-from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
     choose_trial,

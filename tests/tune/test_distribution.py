@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster, get_worker
 
 from fusion_bench.cli import main
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.tune import distribution
@@ -34,7 +35,6 @@ from fusion_bench.tune.distribution import (
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
 from fusion_bench.tune.search import run_search
-from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.trial_selection import cross_validate
 from tests.tune import made
 
