@@ -15,8 +15,8 @@ import numpy as np
 from benchmarks.timing import Row
 from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.tolerances import standard_error
-from fusion_bench.gate.verdict import ALPHA
 from fusion_bench.stats.inference import DRAWS, draw_counts
+from fusion_bench.stats.intervals import ALPHA
 
 TITLE = "The gate's statistics"
 #: Queries, measures and collections.

@@ -149,14 +149,39 @@ def _count(rows: Iterable[Comparison]) -> tuple[int, int]:
     return sum(each in BETTER for each in answers), sum(each in WORSE for each in answers)
 
 
-def _state_counts(rows: Mapping[str, Comparison], kind: str = "collections") -> str:
-    """On how many collections a row is better and worse, with the interval of the latter share."""
-    better, worse = _count(rows.values())
-    text = f"better on {better} of {len(rows)} {kind} and worse on {worse}"
+def _state_counts(
+    rows: Mapping[str, Comparison], clusters: Clusters, kind: str = "collections"
+) -> str:
+    """On how many effects a row is better and worse, with the interval of the latter share."""
+    sides = count_effects(rows, clusters)
+    better, worse = sides.count(1), sides.count(-1)
+    effects = kind if len(sides) == len(rows) else f"effects, which are {len(rows)} {kind},"
+    text = f"better on {better} of {len(sides)} {effects} and worse on {worse}"
     if not rows:
         return text
-    low, high = clopper_pearson(worse, len(rows))
+    low, high = clopper_pearson(worse, len(sides))
     return f"{text} (95 % interval: {low:.0%} to {high:.0%} of such collections)"
+
+
+def count_effects(rows: Mapping[str, Comparison], clusters: Clusters) -> list[int]:
+    """1, -1 or 0 of each effect: a row is shown better, worse, or neither.
+
+    Collections that resemble each other are one effect: their mean, with the greatest critical
+    value that one of them has.
+    """
+    members: dict[str, list[Comparison]] = {}
+    for name, row in rows.items():
+        members.setdefault(clusters.get(name, name), []).append(row)
+    sides = []
+    for alike in members.values():
+        better, worse = _count(alike)
+        if len(alike) > 1:
+            mean = np.mean([row.difference for row in alike])
+            width = np.hypot.reduce([row.standard_error for row in alike]) / len(alike)
+            width *= np.max([row.critical_value for row in alike])
+            better, worse = int(mean > width), int(mean < -width)
+        sides.append(better - worse)
+    return sides
 
 
 def _bars(rows: Mapping[str, Comparison], effect: PooledEffect | None) -> list[Bar]:
@@ -199,8 +224,9 @@ def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
     unpassed = [each.head.name for each in results if not _methods_above(each)]
     effect = pool(tuned, clusters)
     sentence = (
-        f"Compared to the best single list, untuned RRF is {_state_counts(untuned)}. Compared to "
-        f"the list chosen out of fold, tuned RRF is {_state_counts(tuned)}. {_describe(effect)}"
+        f"Compared to the best single list, untuned RRF is {_state_counts(untuned, clusters)}. "
+        f"Compared to the list chosen out of fold, tuned RRF is {_state_counts(tuned, clusters)}. "
+        f"{_describe(effect)}"
     )
     if won:
         sentence += f" On {', '.join(won)} one list has all the weight, so nothing is fused."
@@ -291,7 +317,7 @@ def answer_convex(results: Results, clusters: Clusters) -> QuestionAnswer:
     if not compared:
         return QuestionAnswer("No collection whose lists have scores has both rows yet.")
     effect = pool(compared, clusters)
-    counts = _state_counts(compared, "collections with scores")
+    counts = _state_counts(compared, clusters, "collections with scores")
     sentence = f"Compared to tuned RRF, tuned convex fusion is {counts}. {_describe(effect)}"
     rows = [(name, format_difference(row)) for name, row in compared.items()]
     header = ("collection", "convex, tuned − rrf, tuned")
@@ -309,7 +335,7 @@ def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
     if not chosen:
         return QuestionAnswer("No collection has the rows yet.")
     sentence = (
-        f"Compared to k = 60, k chosen out of fold is {_state_counts(chosen)}. "
+        f"Compared to k = 60, k chosen out of fold is {_state_counts(chosen, clusters)}. "
         f"{_describe(pool(chosen, clusters))} A fixed small k can be better or worse: "
         "see the table."
     )
@@ -368,8 +394,8 @@ def answer_reranker(results: Results, clusters: Clusters) -> QuestionAnswer:
     reranked = sum(bool(each.head.reranker) for each in results)
     sentence = (
         f"A reranker orders the first {RERANK_DEPTH} documents. Compared to the best single list, "
-        f"RRF below it is {_state_counts(mirrored)}. {_describe(effect)} A collection counts if "
-        f"the reranker scored {COVERED:.0%} of the documents that it has to order: "
+        f"RRF below it is {_state_counts(mirrored, clusters)}. {_describe(effect)} A collection "
+        f"counts if the reranker scored {COVERED:.0%} of the documents that it has to order: "
         f"{reranked - len(counted)} of {reranked} with a reranker are left out."
     )
     header = (
@@ -388,11 +414,11 @@ def _below_reranker(each: CollectionResults, depth: int) -> tuple[Sequence[str],
     below = reranked_name(BASELINE, depth)
     cell = each.cells.get(below)
     coverage = math.nan if cell is None or cell.coverage is None else cell.coverage
-    sources = [reranked_name(row.name, depth) for row in each.rows_of("source")]
     head = [name, str(depth), "–" if math.isnan(coverage) else f"{coverage:.1%}"]
-    if not coverage >= COVERED or not all(_is_covered(each, source) for source in sources):
+    pair = find_reranked_pair(each, depth)
+    if pair is None:
         return [*head, "left out", *["–"] * 5], None
-    best = each.best(sources)
+    best = pair[1]
     convex, union = reranked_name(CONVEX, depth), reranked_name(UNION, depth)
     others = [other for other in (convex, union) if _is_covered(each, other)]
     compared = each.compare([best, *others], below)
@@ -406,6 +432,17 @@ def _below_reranker(each: CollectionResults, depth: int) -> tuple[Sequence[str],
     ]
     spreads = _spreads(each) if depth == RERANK_DEPTH else ["–", "–"]
     return [*cells, *spreads], against
+
+
+def find_reranked_pair(
+    each: CollectionResults, depth: int = RERANK_DEPTH
+) -> tuple[str, str] | None:
+    """RRF and the best list below the reranker; None = it did not score what both give it."""
+    sources = [reranked_name(row.name, depth) for row in each.rows_of("source")]
+    below = reranked_name(BASELINE, depth)
+    if not all(_is_covered(each, name) for name in (below, *sources)):
+        return None
+    return below, each.best(sources)
 
 
 def _is_covered(each: CollectionResults, name: str) -> bool:

@@ -24,6 +24,7 @@ from fusion_bench.data.ordering import NOISE, FloatArray, IntArray
 from fusion_bench.evaluation.compared_reports import veto_answer
 from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Comparison
 from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
+from fusion_bench.stats.intervals import ALPHA
 
 #: Kinds of rows that are compared with the baseline.
 COMPARED: Final = (
@@ -34,8 +35,6 @@ COMPARED: Final = (
 ZERO: Final = "no difference"
 
 
-#: Of the family.
-ALPHA: Final = 0.05
 #: Stored statistics are rounded to less than this.
 STORED: Final = 1e-4
 
@@ -117,6 +116,8 @@ class CollectionResults:
 
     def values(self, name: str, measure: str = MEASURE.name) -> FloatArray | None:
         """(Q,): the values of a row; None = there are none."""
+        if name == ZERO:
+            return np.zeros(len(self.head.queries))
         cell = self.cells.get(name)
         known = None if cell is None else cell.values.get(measure)
         return None if known is None else np.array(known)
@@ -142,8 +143,6 @@ class CollectionResults:
     def table(self, names: Iterable[str], baseline: str = ZERO) -> ComparedValues | None:
         """The values of rows and of a baseline; None = there is nothing to compare."""
         values = {name: self.values(name) for name in dict.fromkeys([baseline, *names])}
-        if baseline == ZERO:
-            values[ZERO] = np.zeros(len(self.head.queries))
         known = {name: row for name, row in values.items() if row is not None}
         if baseline not in known or len(known) < 2:
             return None

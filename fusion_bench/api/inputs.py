@@ -33,6 +33,7 @@ from fusion_bench.io.dataset_config import (
 from fusion_bench.io.formats import source_name
 from fusion_bench.io.json_objects import load_queries, parse_query
 from fusion_bench.io.load_records import check_score_space, load_stated_qrels, load_stated_run
+from fusion_bench.io.looks import find_dataset_folder
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT
 from fusion_bench.measures import Measure, measure_classes
 from fusion_bench.measures.aliases import resolve_alias
@@ -317,9 +318,10 @@ def read_dataset(
         **options,
     )
     if dataset is None:
-        return made
+        folder = find_dataset_folder(Path(qrels)) if is_path(qrels) else None
+        return replace(made, folder=folder)
     known = {} if rerankers is not None else dataset.provenance
-    return replace(made, provenance=known, has_file=dataset.has_file)
+    return replace(made, provenance=known, has_file=dataset.has_file, folder=dataset.folder)
 
 
 def require_judgments(dataset: Dataset) -> None:

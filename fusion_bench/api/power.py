@@ -18,7 +18,7 @@ from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.data_warnings import find_report_warnings
 from fusion_bench.report.power_page import PlannedComparison, PowerPlan
 from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import POWER
+from fusion_bench.stats.intervals import ALPHA, POWER
 from fusion_bench.stats.power import Spread, estimate_spread, plan_rule, sidak_tail
 from fusion_bench.tune.looks import look_level
 
@@ -110,7 +110,6 @@ def _read_differences(collection: Collection, candidate: str) -> FloatArray:
 
 #: True differences of the tables.
 DIFFERENCES = (0.005, 0.01, 0.02, 0.05)
-DEFAULT_ALPHA = 0.05
 
 
 def power(
@@ -163,7 +162,7 @@ def power(
     comparison, critical, family = None, None, 1
     warnings: tuple[DataWarning, ...] = ()
     if report is None:
-        level = DEFAULT_ALPHA if alpha is None else alpha
+        level = ALPHA if alpha is None else alpha
         spread = assume_spread(sd or 0.0, queries, groups, design_effect)
     else:
         record = report if isinstance(report, Report) else read_report(Path(report))

@@ -124,10 +124,11 @@ def run_held_out_test(
     """
     estimate = intervals.estimate_mean(difference, groups)
     is_in_range = is_bounded and bool(difference.min() >= -1 - NOISE)
-    log_e_value = _log_e_value(difference, groups)
+    values, reach = intervals.scale_groups(difference, groups)
+    log_e_value = intervals.log_capital(intervals.log_returns(values, reach, 0.0).sum(axis=0))
     return HeldOutTest(
         mean=estimate.mean,
-        log_e_value=log_e_value if is_in_range else -math.inf,
+        log_e_value=float(log_e_value) if is_in_range else -math.inf,
         critical_mean=-intervals.t_quantile(estimate.freedom, share) * estimate.standard_error,
         changed=int(np.count_nonzero(np.abs(difference) > NOISE)),
         groups=estimate.groups,
@@ -135,11 +136,6 @@ def run_held_out_test(
         min_gain=min_gain,
         tails=tails,
     )
-
-
-def _log_e_value(difference: FloatArray, groups: IntArray | None) -> float:
-    values, reach = intervals.scale_groups(difference, groups)
-    return float(intervals.log_capital(intervals.log_returns(values, reach, 0.0).sum(axis=0)))
 
 
 def is_screened(difference: FloatArray, groups: IntArray | None = None) -> bool:

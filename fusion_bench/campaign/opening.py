@@ -49,11 +49,12 @@ from fusion_bench.io.campaign_ledger import (
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.fingerprints import judgment_digests, query_digest, query_digests
 from fusion_bench.io.held_out import LEDGER_NAME, HeldOut, list_open_campaigns, read_ledgers
+from fusion_bench.io.looks import LEDGER_NAME as LOOKS_NAME
+from fusion_bench.io.looks import read_committed
 from fusion_bench.io.outputs import write_outputs
 from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.inference import MIN_UNITS
-from fusion_bench.tune import looks as tuning_looks
 from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,
@@ -123,8 +124,8 @@ def open_campaign(
     if looks and not accepts_no_guarantee:
         raise ConfigError(
             f"{path}: the held-out queries were looked at before ({'; '.join(looks)}), so that no "
-            "level holds for them: hold out queries that nobody has used, or open the campaign "
-            "without its guarantee by --no-guarantee"
+            "level holds for them: add newly judged queries in a split 'test', with the old ones "
+            "in 'dev', or open the campaign without its guarantee by --no-guarantee"
         )
     plan = CampaignPlan(
         experiment=name_experiment(source.path),
@@ -151,7 +152,8 @@ def open_campaign(
             f"{dataset.name}: {weakness}: declare fewer asks, judge more queries, use "
             "'fusion-bench tune', or add --allow-weak"
         )
-    event = _open_event(plan.model_copy(update={"weakness": weakness}), digests)
+    frozen = plan.model_copy(update={"weakness": weakness}).model_dump(mode="json")
+    event = make_event(secrets.token_hex(ID_BYTES), "open", held_out=digests, plan=frozen)
     _write(path, out, event)
     return list_campaigns([event])[event.campaign].describe(found.describe_phases())
 
@@ -267,23 +269,17 @@ def _refuse_known(path: Path, held_out: HeldOutDigests, events: Sequence[Campaig
     Raises:
         ConfigError: Names the campaign.
     """
+    kinds = ("queries", "judgments", "groups")
     for event in events:
         other = event.held_out
-        if other is not None and _share_queries(held_out, other):
+        if other is not None and any(
+            not set(getattr(held_out, kind)).isdisjoint(getattr(other, kind)) for kind in kinds
+        ):
             raise ConfigError(
                 f"{path}: campaign {event.campaign} of {event.date[:10]} holds out some of these "
                 "queries or their groups, and no query is held out twice: add newly judged queries "
                 "in a split 'test', with the old ones in 'dev'"
             )
-
-
-def _share_queries(first: HeldOutDigests, second: HeldOutDigests) -> bool:
-    pairs = (
-        (first.queries, second.queries),
-        (first.judgments, second.judgments),
-        (first.groups, second.groups),
-    )
-    return any(not set(a).isdisjoint(b) for a, b in pairs)
 
 
 def _find_earlier_looks(
@@ -294,22 +290,22 @@ def _find_earlier_looks(
     held_out: HeldOutDigests,
     events: Sequence[CampaignEvent],
 ) -> list[str]:
-    """Looks of ``tune``, reports, baselines and campaigns that tell of a held-out query.
+    """The ledger's lines, reports, baselines and campaigns that tell of a held-out query.
 
     Args:
         experiment: Its file; reports are looked for beside its folder, and in the working folder.
-        dataset: The ``dataset.yaml``, beside which the looks are counted.
+        dataset: The ``dataset.yaml``, beside which the ledger stands.
         name: Of the dataset.
         queries: Ids of the held-out queries.
         held_out: Their digests.
         events: Of the ledgers; a campaign tells everything about its tuning queries.
     """
-    ledger = dataset.parent / tuning_looks.LEDGER_NAME
-    counted = tuning_looks.read_looks(ledger)
-    tuning_looks.LOOKS.check_committed(ledger, counted)
-    digests = (*held_out.queries, *held_out.judgments)
-    related = tuning_looks.related_looks(counted, digests)
-    found = [f"{show_path(ledger)}: {len(related)} looks of tune"] if related else []
+    ledger = dataset.parent / LOOKS_NAME
+    known = {digest for line in read_committed(ledger) for digest in line.contents}
+    pairs = (held_out.queries, held_out.judgments)
+    seen = max(len(known.intersection(digests)) for digests in pairs)
+    lines = f"{show_path(ledger)}: values of {pluralize(seen, 'held-out query')} were shown"
+    found = [lines] if seen else []
     found += [
         f"they are tuning queries of campaign {campaign}"
         for campaign, state in list_campaigns(events).items()
@@ -462,11 +458,6 @@ def _list_differences(experiment: Experiment, data: frozen_data.FrozenData) -> I
             difference = paired_difference(values, baseline)
             if difference.any():
                 yield difference
-
-
-def _open_event(plan: CampaignPlan, held_out: HeldOutDigests) -> CampaignEvent:
-    frozen, campaign = plan.model_dump(mode="json"), secrets.token_hex(ID_BYTES)
-    return make_event(campaign, "open", held_out=held_out, plan=frozen)
 
 
 def _refuse_campaign(out: Path) -> None:

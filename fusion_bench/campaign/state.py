@@ -33,6 +33,8 @@ CONDITION: Final[Mapping[Tails, str]] = {
     "bounded": "whatever is proposed",
     "t": "for differences that are not skewed",
 }
+#: What every level rests on: ledgers have what commands showed, and not what else somebody saw.
+UNSEEN: Final = "if nobody has seen values of the held-out queries"
 #: Why an override ended the guarantee.
 OVERRIDDEN: Final = "held-out queries were shown"
 
@@ -140,7 +142,7 @@ class CampaignState:
             return f"No guarantee: {self.no_guarantee}.{weakness}"
         rules = self.plan.rules
         promise = f"At most {100 * rules.level:.3g} % of all campaigns ship what gains nothing"
-        return f"{promise}: the level holds {CONDITION[rules.tails]}.{weakness}"
+        return f"{promise}: the level holds {CONDITION[rules.tails]}, {UNSEEN}.{weakness}"
 
     def find_ask(self, config: Mapping[str, Any], lists: Sequence[str]) -> CampaignEvent | None:
         """The ask of the same configuration over the same lists; None = there is none."""

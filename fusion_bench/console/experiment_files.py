@@ -23,6 +23,7 @@ from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.looks import record_shown
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.tune.run import KEPT
 from fusion_bench.util.files import write_atomic
@@ -83,12 +84,14 @@ def make_session(
         FusionBenchError: The experiment does not fit the dataset, or no query is left to tune on.
     """
     tuning = _tune_settings(experiment, system)
-    task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
+    whole = experiment.model_copy(update=dict(ALL_JUDGED))
+    task = prepare_dataset(whole, source, dataset, shown=())
     runs = task.runs.repeats[0]
     split = split_queries(
         runs, dataset.queries, split_seed=tuning.split_seed, held_out=tuning.held_out
     )
     shown = runs.subset(split.tune)
+    record_shown(dataset.folder, dataset.qrels, shown.queries)
     measures = _order_measures(task.measures, tuning, dataset, source)
     roles = dict(zip(runs.sources, runs.roles, strict=True))
     builder = SystemBuilder(experiment.systems, roles, sorted(dataset.rerankers))

@@ -23,6 +23,7 @@ from fusion_bench.experiment.overrides import expand_sweeps
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, DatasetSpec, FileSettings
 from fusion_bench.io.load_records import load_stated_qrels, load_stated_run, request_list
+from fusion_bench.io.looks import find_dataset_folder
 from fusion_bench.io.query_groups import join_groups
 from fusion_bench.io.raw_files import strip_suffixes
 from fusion_bench.util.files import resolve_path
@@ -108,6 +109,7 @@ def make_dataset(
         declared_queries=declared,
         files=read,
         has_file=False,
+        folder=None if qrels_path is None else find_dataset_folder(qrels_path),
     )
 
 

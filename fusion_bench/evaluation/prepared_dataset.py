@@ -28,6 +28,7 @@ from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import Cache
+from fusion_bench.io.looks import record_shown
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.stats.comparison import JudgmentKind
@@ -136,13 +137,22 @@ def load_lists(
     )
 
 
-def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) -> EvaluationSet:
+def prepare_dataset(
+    experiment: Experiment,
+    source: Source,
+    dataset: Dataset,
+    *,
+    shown: Collection[str] | None = None,
+) -> EvaluationSet:
     """Align a dataset with every repeat of its lists, and select its queries.
+
+    The ledger beside the dataset gets the queries whose values the caller is about to show.
 
     Args:
         experiment: What is compared, on which split and queries.
         source: Where it was read from.
         dataset: With every list that the systems use.
+        shown: Ids of these queries; None = all that are selected.
 
     Raises:
         UnknownNameError: No such split, field or value.
@@ -166,11 +176,15 @@ def prepare_dataset(experiment: Experiment, source: Source, dataset: Dataset) ->
     _refuse_mixture(dataset.name, dataset.queries, selected.queries)
     is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
+    tuning = _selected(aligned, dataset, TUNE_ON) if tunes else None
+    if shown is None:
+        shown = (*selected.queries, *(tuning.queries if tuning else ()))
+    record_shown(dataset.folder, dataset.qrels, shown)
     return EvaluationSet(
         experiment=experiment,
         dataset=dataset,
         runs=selected,
-        tuning=_selected(aligned, dataset, TUNE_ON) if tunes else None,
+        tuning=tuning,
         split=split,
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
         training=aligned if is_trained else selected,

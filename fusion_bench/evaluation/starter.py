@@ -35,6 +35,7 @@ from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, FileSettings
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_stated_qrels, load_stated_run
+from fusion_bench.io.looks import record_shown
 from fusion_bench.io.outputs import DATASET_FILE
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.util import files
@@ -147,7 +148,7 @@ def compare_starter_systems(
     given: StarterInput,
     progress: Progress = ignore_progress,
     *,
-    samples_ties: bool = True,
+    is_shown: bool = True,
     allowed: Collection[ObstacleKind] = (),
 ) -> StarterComparison:
     """Compare the starter systems on lists that no dataset describes.
@@ -155,7 +156,8 @@ def compare_starter_systems(
     Args:
         given: The files.
         progress: Called as the work goes on.
-        samples_ties: Whether to settle ties inside lists at random.
+        is_shown: Whether values are shown; else no ledger gets the queries, and ties inside lists
+            are not settled at random.
         allowed: Obstacles that do not stop the comparison.
 
     Raises:
@@ -181,14 +183,16 @@ def compare_starter_systems(
     )
     known = {name: read_meta(file.path) for name, file in given.rerankers.items()}
     dataset = replace(
-        dataset, provenance={name: meta for name, meta in known.items() if meta is not None}
+        dataset,
+        provenance={name: meta for name, meta in known.items() if meta is not None},
+        folder=dataset.folder if is_shown else None,
     )
     done = _compare(
         dataset,
         lists.starter,
         given.measures,
         progress,
-        samples_ties=samples_ties,
+        samples_ties=is_shown,
         allowed=allowed,
     )
     return done._replace(notes=lists.notes)
@@ -431,7 +435,10 @@ def save_starter(
     """
     spaces = {name: done.dataset.spaces[name] for name in given.rerankers}
     experiment = _experiment_text(done, saved_by.command)
-    return _save_files(given, done.dataset.name, spaces, experiment, folder, saved_by)
+    written = _save_files(given, done.dataset.name, spaces, experiment, folder, saved_by)
+    if saved_by is TRY:  # others show no values
+        record_shown(folder, done.dataset.qrels, done.report.collections[0].queries)
+    return written
 
 
 def save_uncompared(

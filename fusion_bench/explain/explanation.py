@@ -469,7 +469,7 @@ def explain_query(
         else None,  # what is trained needs judgments
     )
     loaded = select_repeat(every, trial)
-    task = prepare_dataset(alone, source, loaded)
+    task = prepare_dataset(alone, source, loaded, shown=[query])
     if query not in task.runs.queries:
         raise ConfigError(
             f"{source.path}: dataset {loaded.name!r}: {_unknown_query_message(query, task.runs)}: "

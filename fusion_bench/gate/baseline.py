@@ -25,8 +25,9 @@ from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.checks.unjudged import UnjudgedDifference, UnjudgedEvidence, compare_unjudged
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.gate.verdict import ALPHA, CheckOutcome, CheckResult, check_name
+from fusion_bench.gate.verdict import CheckOutcome, CheckResult, check_name
 from fusion_bench.stats.comparison import name_kind
+from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.util.digests import digest_json
 
 

@@ -26,7 +26,7 @@ from fusion_bench.stats.inference import (
     RowInference,
     infer_family,
 )
-from fusion_bench.stats.intervals import POWER, betting_bound, exact_mean, find_limit
+from fusion_bench.stats.intervals import ALPHA, POWER, betting_bound, exact_mean, find_limit
 from fusion_bench.stats.power import SampleSize, estimate_spread
 from fusion_bench.stats.repeat_variance import repeat_variance
 
@@ -184,7 +184,7 @@ def run_checks(
     Returns:
         One record a check, in their order.
     """
-    alpha = verdict.ALPHA / runs
+    alpha = ALPHA / runs
     family = [check.row for check in checks if check.error is None]
     rows = iter(infer_family(family, seed=seed, alpha=alpha))
     return tuple(

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +39,7 @@ from fusion_bench.io.dataset_cache import Cache, open_cache
 from fusion_bench.io.dataset_config import ListSpec, read_spec
 from fusion_bench.io.fingerprints import query_digests
 from fusion_bench.io.held_out import HeldOut
+from fusion_bench.io.looks import LEDGER_NAME, read_looks
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import exact_mean
@@ -292,10 +293,6 @@ def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
                 yield start + warning.text
 
 
-#: The ledger of the looks of ``tune``, beside a dataset.
-LOOKS_NAME: Final = "looks.jsonl"
-
-
 def warn_of_looks(task: EvaluationSet, inputs: GateInputs) -> Iterator[DataWarning]:
     """Warn where ``tune`` looked at the queries of a collection.
 
@@ -306,11 +303,9 @@ def warn_of_looks(task: EvaluationSet, inputs: GateInputs) -> Iterator[DataWarni
     folder = next(p.parent for p in paths.values() if read_spec(p)[0].name == task.dataset.name)
     tune = inputs.experiment.tune
     stated = None if tune is None else tune.looks.file
-    path = folder / LOOKS_NAME if stated is None else inputs.source.path.parent / stated
+    path = folder / LEDGER_NAME if stated is None else inputs.source.path.parent / stated
     if not path.is_file():
         return
-    from fusion_bench.tune.looks import read_looks  # late, as it is slow
-
     digests = set(query_digests(task.runs.queries))
     seen = [digests.intersection(look.queries) for look in read_looks(path)]
     queries = set().union(*seen)

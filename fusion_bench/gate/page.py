@@ -16,7 +16,6 @@ from fusion_bench.gate.baseline import (
 )
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import (
-    ALPHA,
     CheckOutcome,
     CheckResult,
     GoldenResult,
@@ -25,6 +24,7 @@ from fusion_bench.gate.verdict import (
 from fusion_bench.report import data_warnings
 from fusion_bench.report.answer_texts import DIFFERENCE, name_verdict, unseen_losses
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
+from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_change,
@@ -270,7 +270,7 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         table = make_table("Checks", CHECK_COLUMNS, checks, notes=notes, tone=check_tone)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table, *_judged_tables(verdict.checks)), key="checks")
-    findings = (*_describe_unreproduced(verdict), *_build_findings(verdict))
+    findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
     if verdict.regressions:
@@ -340,13 +340,9 @@ LIST_COLUMNS: tuple[Column[ListChange], ...] = (
 )
 
 
-def _describe_unreproduced(verdict: GateVerdict) -> Iterator[Finding]:
-    """What to do about a baseline whose values nobody can compute again."""
+def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     if not verdict.is_reproduced:
         yield Finding(UNREPRODUCED_NOTE, "inconclusive", key="unreproduced")
-
-
-def _build_findings(verdict: GateVerdict) -> Iterator[Finding]:
     before = verdict.baseline_v2_enabled
     baseline = {} if before is None else {"the baseline": before}
     warnings = (*verdict.data_warnings, *warn_v2({**baseline, "the candidate": verdict.v2_enabled}))

@@ -389,7 +389,10 @@ class _BaseCommit(NamedTuple):
         lost = next((before for before, now in pairs if before != now), None)
         if lost is not None:
             reason = f"its history lacks the update of {lost['updated_at']}"
-        elif len(old) == len(new) and _differ(self.baseline, baseline):
+        elif len(old) == len(new) and (
+            self.baseline.contents != baseline.contents
+            or (self.baseline.anchor != baseline.anchor and not baseline.history[-1].is_anchor)
+        ):
             reason = "it differs without an update in its history"
         else:
             return None
@@ -397,12 +400,6 @@ class _BaseCommit(NamedTuple):
             f"the baseline does not follow that of {self.name}: {reason}: restore it, and update "
             "it from there"
         )
-
-
-def _differ(old: Baseline, new: Baseline) -> bool:
-    """Whether anything differs that only an update changes."""
-    is_blessed = new.history[-1].is_anchor
-    return old.contents != new.contents or (old.anchor != new.anchor and not is_blessed)
 
 
 def _list_updates(baseline: Baseline) -> list[dict[str, Any]]:

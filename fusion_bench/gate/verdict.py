@@ -13,6 +13,7 @@ from fusion_bench.data.ordering import NOISE
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.stats.inference import RowInference
+from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS
 from fusion_bench.util.formatting import format_number
@@ -23,8 +24,6 @@ CheckStatus: TypeAlias = Literal[
 #: Statuses of earlier versions, which stored records may have.
 OLD_STATUSES: Final = {"pass on these queries": "pass", "fell": "regressed"}
 
-#: Level of every decision.
-ALPHA = 0.05
 #: Statuses that accept a candidate.
 ACCEPTED: Final[frozenset[CheckStatus]] = frozenset({"unchanged", "pass"})
 

@@ -319,7 +319,7 @@ def make_new_dataset(
     if given.qrels is None:
         return _make_unjudged(given, documents, folder, progress)
     given = replace(given, name=_name_folder(folder))
-    done = starter.compare_starter_systems(given, progress, samples_ties=False)
+    done = starter.compare_starter_systems(given, progress, is_shown=False)
     progress("checking the dataset", 0, 1)
     dataset = done.dataset
     runs = align(dataset.qrels, [*dataset.runs.values()])

@@ -237,6 +237,7 @@ class Dataset(TableView):
             dataset holds the first. Empty = every list has one file.
         refined: The same with the lists of the refined queries; None = not read, or there are none.
         has_file: Whether a ``dataset.yaml`` says all this.
+        folder: Folder of the ``dataset.yaml`` to which the judgments belong; None = of none.
         held_out: The queries that open campaigns hold out; nothing else here has them.
     """
 
@@ -254,6 +255,7 @@ class Dataset(TableView):
     later_repeats: tuple[Dataset, ...] = field(default=(), repr=False)
     refined: Dataset | None = None
     has_file: bool = True
+    folder: Path | None = None
     held_out: HeldOut = field(default_factory=HeldOut)
 
     def aligned(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
@@ -590,6 +592,7 @@ def _read_whole(
         queries=known,
         declared_queries=declared,
         documents=documents,
+        folder=source.path.parent,
         cache=store,
         keys=tuple(zip(tables, keys, strict=True)),
         **_list_fields(lists[: len(first)], judges),

@@ -18,6 +18,7 @@ from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import JudgeKind
 from fusion_bench.io.load_records import load_judge
+from fusion_bench.io.looks import record_shown
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, make_table
 from fusion_bench.stats.agreement import (
     GradePairs,
@@ -316,6 +317,7 @@ def read_judges(path: Path) -> tuple[dict[str, JudgeGrades], int]:
         DataError: A file breaks a rule.
     """
     dataset = load_dataset(path, runs=(), rerankers=(), every_query=None)
+    record_shown(dataset.folder, dataset.qrels, dataset.qrels.queries)
     spec = dataset.spec
     if not spec.judges:
         raise ConfigError(

@@ -33,6 +33,7 @@ from fusion_bench.report.page import (
     make_columns,
     make_table,
 )
+from fusion_bench.stats.inference import MIN_CHANGED
 from fusion_bench.util.formatting import (
     UNADJUSTED,
     format_coverage,
@@ -104,8 +105,6 @@ def _build_failure_lists(collection: DiagnosedCollection, kind: FailureKind) -> 
             yield table.without_columns_of(NOTHING)
 
 
-#: Below this number of changed queries an interval is marked.
-MIN_CHANGED = 10
 #: Stands beside such an interval.
 FEW_CHANGED = " (few)"
 #: A system's name and its failures.

@@ -29,25 +29,28 @@ from numpy.typing import NDArray
 
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import NOISE, FloatArray, IntArray, make_readonly
-from fusion_bench.stats.intervals import bet_on_mean, draw_groups, exact_mean, t_quantile
-from fusion_bench.stats.power import upper_tail
+from fusion_bench.data.query_groups import MIN_GROUPS
+from fusion_bench.stats.intervals import (
+    POWER_QUANTILE,
+    bet_on_mean,
+    draw_groups,
+    exact_mean,
+    t_quantile,
+)
+from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, upper_tail
 from fusion_bench.stats.repeat_variance import RepeatMeans, repeat_variance, repeat_width
 from fusion_bench.util.formatting import check_wanted
 
 #: Draws at least, and draws · α at least.
 DRAWS, DRAWS_AT_LEVEL = 10_000, 40
 #: Draws decide a row with so many units, and with so many of them off its commonest difference.
-MIN_UNITS, MIN_CHANGED = 20, 10
-#: A row has an interval with so many units off it, or with half of all.
-ENOUGH_CHANGED = 30
+MIN_UNITS, MIN_CHANGED = MIN_GROUPS, 10
 #: The error of a draw is 0 up to this share of the row's error.
 ROUNDING: Final = 1e-6
 #: A row has a tail of its own where its quantile is so many times the median of the family.
 LONG_TAIL: Final = 1.2
 #: Units × draws in one block.
 BLOCK: Final = 1 << 21
-#: The .8 quantile of the normal distribution.
-POWER_QUANTILE: Final = 0.8416212335729143
 #: Halvings of the interval that holds a p.
 HALVINGS: Final = 60
 
@@ -176,7 +179,9 @@ class _Prepared:
     @property
     def has_interval(self) -> bool:
         """Whether enough units differ for an interval that covers."""
-        return self.is_drawn and (self.off >= ENOUGH_CHANGED or 2 * self.off >= len(self.sums))
+        return self.is_drawn and (
+            self.off >= MIN_CHANGED_FOR_SPREAD or 2 * self.off >= len(self.sums)
+        )
 
     @property
     def result(self) -> RowInference:
@@ -217,7 +222,7 @@ def flip_p(sums: FloatArray, seed: int) -> float:
         seed: Of the experiment.
     """
     changed = sums[np.abs(sums) > NOISE]
-    if len(changed) >= 2 * ENOUGH_CHANGED:
+    if len(changed) >= 2 * MIN_CHANGED_FOR_SPREAD:
         return 0.0
     signs = np.random.default_rng(seed).choice([-1.0, 1.0], (DRAWS, len(changed)))
     reached = np.abs(signs @ changed) >= abs(changed.sum()) - NOISE * len(sums)

@@ -30,6 +30,8 @@ import hashlib
 import math
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,8 +178,11 @@ def _inverse_leverage(sizes: IntArray) -> FloatArray:
     return np.asarray(queries / (queries - sizes))
 
 
-#: The power of a minimum detectable difference or drop.
+#: Level of intervals and tests where nothing else is stated.
+ALPHA = 0.05
+#: The power of a minimum detectable difference or drop, and its normal quantile.
 POWER = 0.8
+POWER_QUANTILE: Final = NormalDist().inv_cdf(POWER)
 
 
 @dataclass(frozen=True)

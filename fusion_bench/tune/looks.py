@@ -1,46 +1,39 @@
-"""The looks at held-out queries: their ledger, the number of the next, its level.
-
-A look is written before its result is known, and its verdict afterwards, so that an interrupted run
-counts too. The file is replaced as a whole under a lock: concurrent runs wait for each other, and a
-killed one leaves the old file or the new one. Each line ends with a digest of itself, and names the
-lines before it; lines of two branches of a repository can be merged.
-
-Format history:
-    1   first version
-    2   each line has a digest
-    3   ``line``, ``previous``, ``judgments``; lines of earlier versions are read, too
-"""
+"""The looks at held-out queries: where they are counted, the number of the next, its level."""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
-import os
-import sysconfig
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import NormalDist
-from typing import Annotated, Any, Final, Literal
+from typing import Final
 
 import numpy as np
-from pydantic import Field
 
-from fusion_bench.config.models import StrictModel
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.experiment.settings import LookSettings
-from fusion_bench.io.chained_ledger import LedgerFormat
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
+from fusion_bench.io.looks import (
+    LEDGER_NAME,
+    LedgerEntry,
+    LedgerLine,
+    find_count_obstacle,
+    read_committed,
+    read_looks,
+    related_looks,
+    update_ledger,
+)
 from fusion_bench.report import tuning_records as record
 from fusion_bench.report.tuning_records import Look, TuningReport
-from fusion_bench.stats.intervals import POWER
+from fusion_bench.stats.intervals import POWER_QUANTILE
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.util.digests import add_line_digest, digest_line, follow_lines
-from fusion_bench.util.files import lock_folder, read_regular_text, resolve_path, write_atomic
+from fusion_bench.util.files import read_regular_text
 
 #: Hexadecimal digits of the digest of the numbers.
 NUMBERS_DIGITS = 32
@@ -70,147 +63,9 @@ def numbers_digest(
     return hashlib.sha256(text.encode()).hexdigest()[:NUMBERS_DIGITS]
 
 
-#: The name of the file, beside a dataset's ``dataset.yaml``.
-LEDGER_NAME = "looks.jsonl"
-Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]
-
-
-class LedgerEntry(StrictModel):
-    """One look.
-
-    Attributes:
-        version: Of the layout of a line.
-        experiment: Name of the experiment.
-        system: The system that was tuned.
-        measure: What was compared.
-        date: When, ISO 8601.
-        numbers: Digest of the measure, the chosen numbers and the held-out values.
-        number: j, counted from 1 among the looks that share held-out queries.
-        level: The one-sided level that it was tested at.
-        verdict: Of the run; None = it did not end.
-        plan: Of an earlier version: what was declared before the first look; None = nothing.
-        queries: Digests of the ids of the held-out queries, sorted.
-        judgments: Digests of what is judged relevant for each, sorted: another id of a query, in
-            a copy of the dataset, say, is another digest of the id, and the same one here.
-        line: Its number in the ledger; None = not written yet, or by an earlier version.
-        previous: Digests of the lines that it follows, see ``util.digests``.
-    """
-
-    version: Literal[1, 2, 3] = 3
-    experiment: str
-    system: str
-    measure: str
-    date: str
-    numbers: Digest
-    number: Annotated[int, Field(ge=1)]
-    level: Annotated[float, Field(ge=0, le=1)]
-    verdict: str | None = None
-    plan: dict[str, Any] | None = None
-    queries: Annotated[tuple[Digest, ...], Field(min_length=1)]
-    judgments: tuple[Digest, ...] = ()
-    line: Annotated[int, Field(ge=1)] | None = None
-    previous: tuple[Digest, ...] = ()
-
-    @property
-    def contents(self) -> frozenset[str]:
-        """Digests that tell whether another look is at the same queries."""
-        return frozenset((*self.queries, *self.judgments))
-
-    @property
-    def digest(self) -> str:
-        """Digest of the look without its verdict, which comes later."""
-        return digest_line(_dump_look(self.model_copy(update={"verdict": None})))
-
-    def asks_same(self, other: LedgerEntry) -> bool:
-        """Whether both ask about the same numbers on the same queries."""
-        return (self.numbers, self.queries) == (other.numbers, other.queries)
-
-
-def format_look(look: LedgerEntry) -> str:
-    """A line of a ledger."""
-    text = _dump_look(look)
-    return f"{text if look.version == 1 else add_line_digest(text)}\n"
-
-
-def _dump_look(look: LedgerEntry) -> str:
-    """JSON in which a line of an earlier version has its own fields."""
-    newer = {"judgments", "line", "previous"} if look.version < 3 else None
-    return look.model_dump_json(exclude=newer)
-
-
-def read_looks(path: Path) -> list[LedgerEntry]:
-    """The looks of a ledger, in its order; empty where there is no such file.
-
-    Raises:
-        DataError: A line is no look, or follows one that is not there; names file and line.
-    """
-    return LOOKS.parse_text(LOOKS.read_text(path), path)
-
-
-def _parse_look(text: str) -> LedgerEntry:
-    look = LedgerEntry.model_validate_json(text)
-    if (look.version == 3) is not (look.line is not None):
-        raise ValueError("line: a line of version 3 has a number, an earlier one has none")
-    return look
-
-
-LOOKS = LedgerFormat(
-    _parse_look, "ledger of looks", "without it looks are miscounted", '{"version":1,'
-)
-
-
-def related_looks(looks: Sequence[LedgerEntry], contents: Iterable[str]) -> list[LedgerEntry]:
-    """The looks that belong together with one at these queries, in their order.
-
-    Two looks belong together where they share held-out queries, by their ids or their judgments.
-    Links are followed: where A shares queries with B, and B with C, all three belong together.
-
-    Args:
-        looks: Of the ledger.
-        contents: :attr:`Look.contents` of that one.
-    """
-    reached, related = set(contents), [False] * len(looks)
-    is_growing = True
-    while is_growing:
-        is_growing = False
-        for index, look in enumerate(looks):
-            if not related[index] and not reached.isdisjoint(look.contents):
-                reached.update(look.contents)
-                related[index] = is_growing = True
-    return [look for look, is_related in zip(looks, related, strict=True) if is_related]
-
-
-def update_ledger(
-    path: Path, change: Callable[[list[LedgerEntry]], list[LedgerEntry]]
-) -> list[LedgerEntry]:
-    """Replace the looks of a ledger by what ``change`` makes of them, one process at a time.
-
-    Args:
-        path: The file; made with its folder if need be.
-        change: The looks in the file → those to write; a new one gets its place among them.
-
-    Returns:
-        The looks as written.
-
-    Raises:
-        DataError: A line is no look.
-        FusionBenchError: The file cannot be written.
-    """
-    with lock_folder(path.parent):
-        before = read_looks(path)
-        after: list[LedgerEntry] = []
-        for look in change(list(before)):
-            is_new = look.version == 3 and look.line is None
-            after.append(look.model_copy(update=follow_lines(after)) if is_new else look)
-        if after != before:
-            write_atomic(path, "".join(map(format_look, after)).encode())
-    return after
-
-
 #: Shares of α: of the first look, and of all later ones together.
 FIRST_SHARE, LATER_SHARE = 0.4, 0.1
 _NORMAL: Final = NormalDist()
-_POWER: Final = _NORMAL.inv_cdf(POWER)
 
 
 def look_level(number: int, alpha: float = 0.05) -> float:
@@ -225,12 +80,14 @@ def look_level(number: int, alpha: float = 0.05) -> float:
 
 def power_at_level(level: float, *, single: float = 0.025) -> float:
     """Power at a one-sided level, where it is .8 at ``single``; normal approximation."""
-    return _NORMAL.cdf(_POWER + _NORMAL.inv_cdf(1 - single) + _NORMAL.inv_cdf(level))
+    return _NORMAL.cdf(POWER_QUANTILE + _NORMAL.inv_cdf(1 - single) + _NORMAL.inv_cdf(level))
 
 
 def query_factor(level: float, *, single: float = 0.025) -> float:
     """Queries for power .8 at a one-sided level ÷ those at ``single``; normal approximation."""
-    return ((_POWER - _NORMAL.inv_cdf(level)) / (_POWER - _NORMAL.inv_cdf(single))) ** 2
+    return (
+        (POWER_QUANTILE - _NORMAL.inv_cdf(level)) / (POWER_QUANTILE - _NORMAL.inv_cdf(single))
+    ) ** 2
 
 
 @dataclass(frozen=True)
@@ -267,14 +124,15 @@ class LookCounter:
         """
         opened: list[LedgerEntry] = []
 
-        def add(looks: list[LedgerEntry]) -> list[LedgerEntry]:
+        def add(lines: list[LedgerLine]) -> list[LedgerLine]:
+            looks = (line for line in lines if isinstance(line, LedgerEntry))
             known = [*self._read_readonly(), *looks]
             opened.extend(item for item in known if item.asks_same(look))
-            return looks if opened else [*looks, self._number(look, known)]
+            return lines if opened else [*lines, self._number(look, known)]
 
         if self.path is None:
             return look.model_copy(update={"level": self.alpha / 2})
-        looks = update_ledger(self.path, add)
+        looks = [line for line in update_ledger(self.path, add) if isinstance(line, LedgerEntry)]
         return opened[0] if opened else looks[-1]
 
     def close_look(self, look: LedgerEntry, verdict: str) -> None:
@@ -283,7 +141,7 @@ class LookCounter:
             closed = look.model_copy(update={"verdict": verdict})
             update_ledger(
                 self.path,
-                lambda looks: [closed if item.asks_same(look) else item for item in looks],
+                lambda lines: [closed if line.digest == look.digest else line for line in lines],
             )
 
     def describe(self, look: LedgerEntry) -> record.Look:
@@ -372,11 +230,8 @@ def find_ledger(
     if dataset is None:
         return replace(counter, note=UNCOUNTED.note)
     beside = dataset / LEDGER_NAME
-    note = f"{dataset} cannot be written to"
-    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
-    if any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places):
-        note = f"{dataset} belongs to an installed package"
-    elif os.access(dataset, os.W_OK):
+    note = find_count_obstacle(dataset)
+    if not note:
         return _check_committed(replace(counter, path=beside))
     if out is None:
         return replace(counter, note=f"{note}: name a ledger")
@@ -386,7 +241,7 @@ def find_ledger(
 def _check_committed(counter: LookCounter) -> LookCounter:
     """Return the counter, unless its ledgers lack what git has of them."""
     for path in filter(None, (counter.path, counter.readonly)):
-        LOOKS.check_committed(path, read_looks(path))
+        read_committed(path)
     return counter
 
 

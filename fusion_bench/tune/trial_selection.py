@@ -24,14 +24,13 @@ from fusion_bench.data.query_splits import QuerySplit, assign_folds
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import SelectionRule, TuneSettings
 from fusion_bench.report.tuning_records import MEAN_NOISE, Gain, TuningVerdict
+from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.stats.inference import MIN_CHANGED
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
 from fusion_bench.util.formatting import pluralize
 
-#: A smaller gain than this is not worth a change, in the unit of the measure.
-MIN_GAIN: Final = 0.005
 #: One-sided level of the test that ``ship`` rests on.
 LEVEL: Final = 0.025
 #: What the search chose: other parameters, or the default, with or without better trials.

@@ -9,6 +9,7 @@ from benchmarks.leaderboard.cross_fitting import CrossFit, cross_fit
 from benchmarks.leaderboard.results import adjust_for_choice
 from benchmarks.studies.simulations import (
     groups,
+    printed_power,
     sample_size,
     undeclared_groups,
 )
@@ -102,6 +103,15 @@ def test_numbers_of_queries_have_the_promised_power_at_toy_size() -> None:
     assert {each.side for each in result.promises} == {"at least"}
     assert {each.runs for each in result.promises} <= set(range(1, 9))
     assert sum(each.count for each in result.promises) > 100
+
+
+def test_the_next_sample_shows_a_printed_difference_at_toy_size() -> None:
+    promises = printed_power.run(draws=6, sizes=(60,))
+    shown = {each.design: each for each in promises if "next sample" in each.event}
+    assert set(shown) == {f"{name}, 60 queries" for name in printed_power.DESIGNS}
+    assert all(each.runs == 6 for each in shown.values())
+    assert shown["normal, 60 queries"].count >= 3
+    assert any("interval includes N" in each.event for each in promises)
 
 
 def test_every_simulation_has_a_title_a_description_and_a_place_on_the_page() -> None:

@@ -107,12 +107,12 @@ def test_a_record_with_held_out_queries_is_a_look(root: Path, name: str) -> None
 
 def test_a_counted_look_of_tune_is_a_look(root: Path) -> None:
     from fusion_bench.io.fingerprints import query_digests
-    from fusion_bench.tune.looks import format_look
+    from fusion_bench.io.looks import format_line
 
     queries = query_digests(f"q{q}" for q in range(project.QUERIES))
     look = make_look(*queries, version=2, system="weak", numbers="ab")
-    (root / "datasets/made/looks.jsonl").write_text(format_look(look), encoding="utf-8")
-    with pytest.raises(ConfigError, match="1 look"):
+    (root / "datasets/made/looks.jsonl").write_text(format_line(look), encoding="utf-8")
+    with pytest.raises(ConfigError, match="100 held-out queries were shown"):
         project.open_made(root)
     experiment, source = read_experiment(root / "experiments/e.yaml")
     from fusion_bench.campaign.opening import open_campaign

@@ -21,10 +21,10 @@ from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.json_objects import read_titles
+from fusion_bench.io.looks import read_looks
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.looks import read_looks
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.run import run_tuning
 from fusion_bench.tune.space import declared_parameters
@@ -322,7 +322,7 @@ def test_the_baseline_is_not_asked_of_and_a_plan_of_looks_has_no_effect(tmp_path
     session = open_project(tmp_path)
     with pytest.raises(ConfigError, match="of the baseline"):
         ask_held_out(session, Setting(system="plain"), tmp_path)
-    assert not (tmp_path / "datasets/made/looks.jsonl").exists()
+    assert not read_looks(tmp_path / "datasets/made/looks.jsonl")
     session = open_project(tmp_path, "tune.looks={max_queries: 60}")
     assert "has no effect" in ask_held_out(session, Setting(system="boosted"), tmp_path)["look"]
 

@@ -7,7 +7,7 @@ import pytest
 from fusion_bench.gate.page import build_gate_page
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.io.fingerprints import query_digests
-from fusion_bench.tune.looks import LedgerEntry, update_ledger
+from fusion_bench.io.looks import LedgerEntry, update_ledger
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
 from tests.texts import names_in_order
 from tests.tiny import edit

@@ -11,7 +11,7 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
-from fusion_bench.tune.looks import LedgerEntry
+from fusion_bench.io.looks import LedgerEntry
 
 
 def aligned(

@@ -17,26 +17,29 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import DataError
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
+from fusion_bench.io.looks import (
+    LedgerEntry,
+    format_line,
+    read_ledger,
+    read_looks,
+    related_looks,
+    update_ledger,
+)
 from fusion_bench.report.tuning_texts import describe_look
 from fusion_bench.tune.looks import (
-    LedgerEntry,
     LookCounter,
     find_ledger,
-    format_look,
     look_level,
     numbers_digest,
     power_at_level,
     query_factor,
-    read_looks,
-    related_looks,
-    update_ledger,
 )
 from fusion_bench.util.digests import add_line_digest
 from tests.git_project import commit_all
 from tests.tune.cases import make_look
 
 #: Fields that a look has in a ledger only.
-UNWRITTEN = {"line": None, "previous": ()}
+UNWRITTEN = {"line": None, "previous": (), "query_set": None, "count": None}
 
 
 def add(path: Path, made: LedgerEntry) -> None:
@@ -56,8 +59,11 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     for made in written:
         add(path, made)
     assert [each.model_copy(update=UNWRITTEN) for each in read_looks(path)] == written
-    assert [each.line for each in read_looks(path)] == [1, 2]
-    assert path.read_text().count("\n") == 2
+    assert [each.line for each in read_looks(path)] == [2, 4]  # each after its queries
+    add(path, make_look("a", "b", numbers="2"))
+    assert len(lines_of(path)) == 5
+    assert [line.count('"a"') for line in lines_of(path)] == [1, 0, 0, 0, 0]
+    assert json.loads(lines_of(path)[4])["count"] == 2
     assert [p.name for p in path.parent.iterdir()] == ["looks.jsonl"]
 
 
@@ -66,9 +72,9 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     [
         ("{", "its digest"),
         ("[" * 100_000, "its digest"),
-        (format_look(make_look("a")).replace("0.02", "0.01").rstrip(), "its digest"),
-        (format_look(make_look("a")).rstrip()[:-1], "its digest"),
-        (add_line_digest('{"version":4}'), "version: "),
+        (format_line(make_look("a")).replace("0.02", "0.01").rstrip(), "its digest"),
+        (format_line(make_look("a")).rstrip()[:-1], "its digest"),
+        (add_line_digest('{"version":5}'), "version: "),
         (add_line_digest('{"version":2}'), "experiment: Field required"),
         ('{"version":1,"numbers":"0"}', "experiment: Field required"),
     ],
@@ -77,7 +83,7 @@ def test_a_malformed_line_is_named_and_nothing_is_written(path: Path, line: str,
     add(path, make_look("a"))
     path.write_text(f"{path.read_text()}{line}\n")
     before = path.read_bytes()
-    with pytest.raises(DataError, match=r"looks\.jsonl:2: ") as error:
+    with pytest.raises(DataError, match=r"looks\.jsonl:3: ") as error:
         add(path, make_look("b"))
     assert said in str(error.value)
     assert path.read_bytes() == before
@@ -117,11 +123,11 @@ def test_links_between_looks_are_followed(held_out: list[set[str]], asked: set[s
 
 def test_lines_of_version_1_are_read_as_they_are(path: Path) -> None:
     old = [make_look("a", version=1), make_look("b", verdict="keep", version=2)]
-    path.write_text("".join(map(format_look, old)))
+    path.write_text("".join(map(format_line, old)))
     assert "sha256" not in lines_of(path)[0]
     assert read_looks(path) == old
     add(path, make_look("a", numbers="5"))
-    assert [made.line for made in read_looks(path)] == [None, None, 3]
+    assert [made.line for made in read_looks(path)] == [None, None, 4]
     path.write_text(path.read_text().replace("2026", "2027", 1))
     with pytest.raises(DataError, match=r":3: .*line before it"):
         read_looks(path)
@@ -134,7 +140,7 @@ def lines_of(path: Path) -> list[str]:
 def make_ledger(path: Path, *, old: int = 0, new: int = 4) -> None:
     """Lines of an earlier version, and chained ones."""
     path.write_text(
-        "".join(format_look(make_look("a", numbers=f"{n}", version=2)) for n in range(old))
+        "".join(format_line(make_look("a", numbers=f"{n}", version=2)) for n in range(old))
     )
     for number in range(new):
         add(path, make_look("a", numbers=f"{number + 5}"))
@@ -145,7 +151,7 @@ def test_a_line_that_is_removed_is_missed_by_those_after_it(
     path: Path, old: int, removed: int
 ) -> None:
     make_ledger(path, old=old)
-    assert [made.line for made in read_looks(path)] == [None] * old + [old + n for n in range(1, 5)]
+    assert [made.line for made in read_looks(path)] == [None] * old + [old + n for n in range(2, 6)]
     lines = lines_of(path)
     del lines[removed]
     path.write_text("".join(lines))
@@ -155,15 +161,17 @@ def test_a_line_that_is_removed_is_missed_by_those_after_it(
 
 def test_an_edited_line_with_a_new_digest_is_missed_too(path: Path) -> None:
     make_ledger(path)
-    first = read_looks(path)[0].model_copy(update={"queries": ("b",)})
-    path.write_text("".join([format_look(first), *lines_of(path)[1:]]))
+    first = read_ledger(path)[0].model_copy(update={"queries": ("b",)})
+    path.write_text("".join([format_line(first), *lines_of(path)[1:]]))
     with pytest.raises(DataError, match=r"looks\.jsonl:2: .*before it"):
         read_looks(path)
 
 
 def test_a_verdict_that_comes_later_breaks_no_chain(path: Path) -> None:
     make_ledger(path)
-    update_ledger(path, lambda all_: [all_[0].model_copy(update={"verdict": "keep"}), *all_[1:]])
+    first = read_looks(path)[0]
+    closed = first.model_copy(update={"verdict": "keep"})
+    update_ledger(path, lambda lines: [closed if line == first else line for line in lines])
     assert [made.verdict for made in read_looks(path)] == ["keep", None, None, None]
 
 
@@ -180,13 +188,13 @@ def test_lines_of_two_branches_follow_the_same_line_and_the_next_follows_both(
     path.write_text(shared + "".join(sides))
     add(path, make_look("a", numbers="c"))
     merged = read_looks(path)
-    assert [made.line for made in merged] == [None, 2, 3, 3, 5]
+    assert [made.line for made in merged] == [None, 3, 4, 4, 6]
     assert set(merged[-1].previous) == {made.digest for made in merged[2:4]}
-    for removed in (2, 3):
+    for removed in (3, 4):
         path.write_text("".join(line for n, line in enumerate(lines_of(path)) if n != removed))
         with pytest.raises(DataError, match="was removed"):
             read_looks(path)
-        path.write_text(shared + "".join([*sides, format_look(merged[-1])]))
+        path.write_text(shared + "".join([*sides, format_line(merged[-1])]))
 
 
 def test_a_number_belongs_to_a_line_of_version_3(path: Path) -> None:
@@ -304,7 +312,7 @@ def test_a_ledger_that_lacks_a_committed_look_is_refused(tmp_path: Path, damage:
         path.write_text(old)
     if damage == "edited":
         add(path, make_look("a", "b", numbers="9"))
-    line = 2 if damage == "restored" else 1
+    line = 1 if damage == "deleted" else 2
     with pytest.raises(DataError, match=rf"line {line} .*committed.*looks are miscounted"):
         find()
 
@@ -400,14 +408,14 @@ def test_a_look_that_an_earlier_report_relies_on_is_missed(tmp_path: Path) -> No
     for n in range(2):
         described = first.describe(ask(first, names(0, 10), f"{n}"))
     assert described is not None
-    assert (described.line, described.number) == (2, 2)
+    assert (described.line, described.number) == (3, 2)
     report = {"dataset": "mine", "look": described.model_dump()}
     (out / "tuning.json").write_text(json.dumps(report))
     assert open_counter().describe_lost("mine") == ""
     whole = ledger.read_text()
     for rest in (whole.splitlines(keepends=True)[0], ""):
         ledger.write_text(rest)
-        assert "line 2 of " in open_counter().describe_lost("mine")
+        assert "line 3 of " in open_counter().describe_lost("mine")
         assert open_counter().describe_lost("another dataset") == ""
     ledger.unlink()
     ask(open_counter(), names(0, 10), "7")

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.io.looks import LedgerEntry, read_looks
 from tests.texts import names_in_order
 from tests.tune import made
 
@@ -40,9 +41,9 @@ def tune(root: Path, capsys: pytest.CaptureFixture[str], *options: str) -> dict[
     return report
 
 
-def ledger(root: Path) -> list[dict[str, Any]]:
+def ledger(root: Path) -> list[LedgerEntry]:
     (path,) = (root / "datasets").rglob("looks.jsonl")
-    return [json.loads(line) for line in path.read_text().splitlines()]
+    return read_looks(path)
 
 
 def test_each_look_is_counted_and_a_repeated_run_is_no_new_look(
@@ -55,18 +56,18 @@ def test_each_look_is_counted_and_a_repeated_run_is_no_new_look(
     assert [report["level"] for report in reports] == pytest.approx([0.02, 0.02, 0.0025, 0.02])
     assert [report["look"]["next_number"] for report in reports] == [2, 2, 3, 3]
     first, second = ledger(root)
-    assert (first["number"], second["number"]) == (1, 2)
-    assert (first["verdict"], second["verdict"]) == (
+    assert (first.number, second.number) == (1, 2)
+    assert (first.verdict, second.verdict) == (
         reports[0]["verdict_against_default"],
         reports[2]["verdict_against_default"],
     )
-    assert first["queries"] != second["queries"]
+    assert first.queries != second.queries
     assert names_in_order((root / "out" / "tuned.yaml").read_text(), "(look 1,", "level 0.02)")
 
 
 def test_the_default_itself_is_no_look(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert tune(root, capsys, "--trials", "1")["look"] is None
-    assert not list(root.rglob("looks.jsonl"))
+    assert not ledger(root)
 
 
 @pytest.mark.parametrize(
@@ -80,7 +81,7 @@ def test_looks_are_counted_where_the_experiment_says(
     assert report["look"]["number"] == number
     assert report["level"] == (0.025 if number is None else pytest.approx(0.02))
     assert file is None or (root / file).is_file()
-    assert not list((root / "datasets").rglob("looks.jsonl"))
+    assert not ledger(root)
 
 
 def test_a_declared_plan_of_looks_has_no_effect_and_the_page_says_so(

@@ -11,19 +11,27 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from benchmarks.leaderboard.answers import find_reranked_pair
 from benchmarks.leaderboard.page import PAGE, TABLES
-from benchmarks.leaderboard.records import FILE, Leaderboard, read_leaderboard
+from benchmarks.leaderboard.records import FILE, read_leaderboard
+from benchmarks.leaderboard.results import ZERO, CollectionResults, list_results
+from benchmarks.leaderboard.rows import BASELINE, CHOSEN_CONSTANT, TUNED_PAIR, against_source
 from benchmarks.studies.choice_rules.results import read_results
 from benchmarks.studies.choice_rules.run import NULL, OURS, UNSEEN
 from benchmarks.studies.choice_rules.table import CAPTION, tally
 from benchmarks.studies.leaderboard.catalog import find_collections
 from benchmarks.studies.leaderboard.methods import ROOT
+from fusion_bench.data.grouped_rows import number_by_appearance
+from fusion_bench.data.ordering import FloatArray
+from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.inference import mean_error
 from fusion_bench.util.files import write_atomic
 
 FOLDER = ROOT / "reports" / "leaderboard"
@@ -40,7 +48,8 @@ not measured alone. At the ratio of trec-dl-2019, all eleven collections take ab
 and the pages 2 more.
 
 [leaderboard.csv](leaderboard.csv) has every row of every collection: mean nDCG@10, its standard
-error by query, and Judged@10.
+error by query and by group, and Judged@10. The rows of kind `headline 1` to `4` have the
+differences behind the answers; their errors by group are those of the intervals.
 """
 #: How a reader makes such a page.
 RUN = """\
@@ -88,28 +97,67 @@ def copy_pages(source: Path, studies: Path) -> None:
     write_atomic(studies / PAGE, ("\n\n".join(blocks) + "\n").encode())
     tables = (source / TABLES).read_text(encoding="utf-8")
     write_atomic(studies / TABLES, f"{tables}\n{COST}".encode())
-    board = read_leaderboard(source / FILE)
-    rows = pd.DataFrame(list_means(board))
-    write_atomic(studies / DOWNLOAD, rows.to_csv(index=False, float_format="%.6f").encode())
+    results = list_results(read_leaderboard(source / FILE))
+    write_atomic(studies / DOWNLOAD, format_csv(map(describe_row, list_means(results))))
     for path in (*source.glob("leaderboard-*.png"), *source.glob("leaderboard-*.csv")):
         shutil.copyfile(path, studies / path.name)
 
 
-def list_means(board: Leaderboard) -> Iterator[dict[str, object]]:
-    """The means of every row of every collection, as a table to download has them."""
-    for collection in board.collections:
-        for cell in collection.cells:
-            values = np.array(cell.values.get(PRIMARY, ()))
-            if len(values):
-                yield {
-                    "collection": collection.head.name,
-                    "row": cell.row.name,
-                    "kind": cell.row.kind,
-                    "queries": len(values),
-                    PRIMARY: values.mean(),
-                    "standard error": values.std(ddof=1) / len(values) ** 0.5,
-                    JUDGED: np.mean(cell.values.get(JUDGED, np.nan)),
-                }
+class Row(NamedTuple):
+    """A row of the table to download, with its (Q,) values."""
+
+    results: CollectionResults
+    name: str
+    kind: str
+    values: FloatArray
+
+
+def list_means(results: Iterable[CollectionResults]) -> Iterator[Row]:
+    """Every row of every collection, then the differences behind its headlines."""
+    for each in results:
+        for cell in each.cells.values():
+            if (values := each.values(cell.row.name)) is not None:
+                yield Row(each, cell.row.name, cell.row.kind, values)
+        for headline, candidate, baseline in list_headlines(each):
+            after, before = each.values(candidate), each.values(baseline)
+            if after is not None and before is not None:
+                name, kind = f"{candidate} − {baseline}", f"headline {headline}"
+                yield Row(each, name, kind, paired_difference(after, before))
+
+
+def list_headlines(each: CollectionResults) -> Iterator[tuple[str, str, str]]:
+    """The number of each headline, and the two rows whose difference it is about."""
+    reranked = find_reranked_pair(each)
+    pairs = {
+        "1, untuned": (BASELINE, each.best(row.name for row in each.rows_of("source"))),
+        "1": (against_source(BASELINE), ZERO),
+        **({"2": (TUNED_PAIR, ZERO)} if each.is_scored else {}),
+        "3": (CHOSEN_CONSTANT, BASELINE),
+        **({} if reranked is None else {"4": reranked}),
+    }
+    yield from ((name, *pair) for name, pair in pairs.items())
+
+
+def describe_row(row: Row) -> dict[str, object]:
+    """The cells of a row: its mean, with the error by query and by group."""
+    values, cell = row.values, row.results.cells.get(row.name)
+    residuals = values - values.mean()
+    codes = number_by_appearance(row.results.head.groups)[0]
+    return {
+        "collection": row.results.head.name,
+        "row": row.name,
+        "kind": row.kind,
+        "queries": len(values),
+        PRIMARY: values.mean(),
+        "error by query": mean_error(residuals, len(values)),
+        "error by group": mean_error(np.bincount(codes, residuals).astype(float), len(values)),
+        JUDGED: np.nan if cell is None else np.mean(cell.values.get(JUDGED, np.nan)),
+    }
+
+
+def format_csv(rows: Iterable[Mapping[str, object]]) -> bytes:
+    """The table to download."""
+    return pd.DataFrame([*rows]).to_csv(index=False, float_format="%.6f").encode()
 
 
 def describe_trust() -> str:

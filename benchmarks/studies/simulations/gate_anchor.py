@@ -9,10 +9,9 @@ import numpy as np
 from benchmarks.studies.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.experiment.system import System
-from fusion_bench.gate.verdict import ALPHA
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.intervals import ALPHA, t_quantile
 
 TITLE = "Twenty-four small losses in a row"
 DESCRIPTION = """

@@ -28,9 +28,9 @@ from fusion_bench.gate.comparison import decide_exit_code
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_damaged_lists
 from fusion_bench.gate.tolerances import measure_spreads, standard_error
-from fusion_bench.gate.verdict import ALPHA, CheckStatus, find_blocking
+from fusion_bench.gate.verdict import CheckStatus, find_blocking
 from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
-from fusion_bench.stats.intervals import clopper_pearson
+from fusion_bench.stats.intervals import ALPHA, clopper_pearson
 from fusion_bench.util.formatting import pluralize
 
 #: Groups of a run, at most: more would take longer than a person waits.

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from fusion_bench.errors import DataError
 from fusion_bench.gate.baseline_files import CheckedCandidate, append_candidate, read_candidates
-from fusion_bench.tune.looks import LedgerEntry, format_look, read_looks, update_ledger
+from fusion_bench.io.looks import LedgerEntry, format_line, read_looks, update_ledger
 from tests.attacks.torture import Loop, Tally
 from tests.tune.cases import make_look
 
@@ -88,7 +88,7 @@ def _add_look(path: Path, rng: random.Random, *, is_old: bool = False) -> None:
     look = make_look("a", version=2 if is_old else 3, numbers=f"{rng.getrandbits(64):x}")
     if is_old:
         with path.open("a") as file:
-            file.write(format_look(look))
+            file.write(format_line(look))
     else:
         update_ledger(path, lambda looks: [*looks, look])
 
