@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard, get_args
+from typing import Any, Final, TypeGuard, get_args
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import is_own
@@ -193,6 +193,20 @@ def _make_query(key: str, value: object) -> Query:
         if name not in known and (hint := did_you_mean(str(name), known)):
             raise DataError(f"query {key!r}: unknown field {name!r}{hint}: rename it")
     return parse_query({**value, "id": key}, f"query {key!r}")
+
+
+#: What other packages call the arguments ``measures`` and ``measure``.
+MEASURE_WORDS: Final = frozenset({"eval_metrics", "measure", "measures", "metric", "metrics"})
+
+
+def refuse_measure_words(options: Mapping[str, object], function: str, word: str) -> None:
+    """Refuse a keyword argument that other packages have for the measures.
+
+    Raises:
+        ConfigError: Names the word of this package.
+    """
+    for given in sorted(MEASURE_WORDS & options.keys()):
+        raise ConfigError(f"{function}: unknown key {given!r}; did you mean {word!r}?")
 
 
 def list_measures(given: object) -> list[str]:

@@ -1,4 +1,4 @@
-"""Compare judges: agreement of people and models, and what their grades say.
+"""Measure how well people and models agree on grades.
 
 Examples:
     fusion-bench grades agreement people=people.csv llm=llm.csv --human-judge people

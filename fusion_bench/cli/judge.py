@@ -1,4 +1,4 @@
-"""Judge documents: in the terminal, in a spreadsheet, or only those that still matter."""
+"""Judge documents in the terminal or a spreadsheet, those that matter first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Serve the bench to agents as tools of the Model Context Protocol."""
+"""Serve the bench as tools to agents (Model Context Protocol)."""
 
 from __future__ import annotations
 

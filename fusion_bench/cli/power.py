@@ -1,4 +1,4 @@
-"""Plan how many queries a difference needs, and see what the queries at hand can show."""
+"""Plan how many queries you need to show a difference."""
 
 from __future__ import annotations
 

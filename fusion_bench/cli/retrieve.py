@@ -1,4 +1,4 @@
-"""Search a collection's texts and write the result as a run: BM25, dense, HyDE, hybrid.
+"""Search the texts of a collection and write a run: BM25, dense, HyDE, hybrid.
 
 Examples:
     fusion-bench retrieve bm25 --dataset mine

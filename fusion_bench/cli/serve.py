@@ -1,4 +1,4 @@
-"""Move the numbers of a system by sliders, and see its measures on the tuning queries."""
+"""Change parameters by sliders and watch the measures on the tuning queries."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ServeOptions(base.ExperimentOptions):
 def command(options: ServeOptions) -> None:
     """Serve the mixing console on 127.0.0.1 until Ctrl-C.
 
-    Sliders move the numbers of a system. The page shows its measures on the tuning queries.
+    Sliders change the parameters of a system. The page shows its measures on the tuning queries.
 
     Examples:
         fusion-bench serve experiments/default.yaml

@@ -1,4 +1,4 @@
-"""Write a skill for coding agents: what to run, how to read it, what never to do."""
+"""Write a skill that teaches coding agents to use the bench."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ class SkillOptions(base.JsonOptions):
 def command(options: SkillOptions) -> None:
     """Write a skill for coding agents: SKILL.md and what it refers to.
 
-    It says what to run for which question, what exit codes and answers mean, and what never to do.
+    The skill lists what to run for which question, what exit codes and answers mean, and what never
+    to do.
 
     Examples:
         fusion-bench skill --out .claude/skills/fusion-bench

@@ -87,6 +87,18 @@ class AnswerRequest(StrictModel):
     previous: Setting | None = None
 
 
+class ExploreRequest(StrictModel):
+    """``POST /api/explore``.
+
+    Attributes:
+        setting: The setting.
+        path: The parameter of the slider that moved last.
+    """
+
+    setting: Setting
+    path: Name | None = None
+
+
 class QueryRequest(StrictModel):
     """``POST /api/query``.
 
@@ -153,6 +165,7 @@ class ConsoleEndpoints:
         return [
             Route("/api/console", self.describe),
             _post_route("/api/answer", AnswerRequest, self._answer),
+            _post_route("/api/explore", ExploreRequest, self._explore),
             _post_route("/api/query", QueryRequest, self._show_query),
             _post_route("/api/verdict", VerdictRequest, self._ask_held_out),
             _post_route("/api/save", SaveRequest, self._save),
@@ -164,6 +177,9 @@ class ConsoleEndpoints:
 
     def _answer(self, request: AnswerRequest) -> dict[str, Any]:
         return self.session.answer(request.setting, request.previous)
+
+    def _explore(self, request: ExploreRequest) -> dict[str, Any]:
+        return self.session.explore(request.setting, request.path)
 
     def _show_query(self, request: QueryRequest) -> dict[str, Any]:
         return self.session.query_details(request.query, request.setting, request.against)

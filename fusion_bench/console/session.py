@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,11 +15,12 @@ import numpy as np
 
 from fusion_bench.checks.judges import find_dataset_warnings
 from fusion_bench.checks.lint import describe_dataset, lint_systems
+from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.console.setting import Control, ControlPanel, Setting, SystemEvaluator
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.errors import ConfigError
+from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.details.report_details import estimate_difference
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
@@ -35,8 +37,9 @@ from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import format_interval, format_number
 
-#: Queries that are listed on each side.
+#: Queries that are listed on each side, and values of a slider that a curve has.
 LISTED: Final = 12
+CURVE_VALUES: Final = 13
 
 
 def _compare_measure(
@@ -303,6 +306,34 @@ class ConsoleSession:
             "controls": [_describe_control(control) for control in controls],
         }
 
+    def explore(self, setting: Setting, path: str | None = None) -> dict[str, Any]:
+        """The unjudged share of a setting, and the primary measure along a slider.
+
+        Args:
+            setting: The setting.
+            path: The slider's parameter; None = no curve is needed.
+
+        Returns:
+            ``unjudged``: mean shares of the first 10 documents; ``curve``: pairs of a value and the
+            mean of the primary measure, without values that break a rule.
+
+        Raises:
+            FusionBenchError: A value breaks a rule, or the system cannot be computed.
+        """
+        system, controls = self.open_setting(setting)
+        sliders = {each.parameter.path: each for each in controls if not each.choices}
+        if path is not None and path not in sliders:
+            raise UnknownNameError("slider", path, sliders, where="path")
+        curve = []
+        for value in [] if path is None else sliders[path].spread_values(CURVE_VALUES):
+            changed = {"parameters": {**setting.parameters, path: value}}
+            with suppress(FusionBenchError), self.lock:
+                other, _ = self.open_setting(setting.model_copy(update=changed))
+                curve.append((value, exact_mean(self.evaluator.evaluate(other)[0])))
+        with self.lock:
+            shares = {"setting": self._unjudged(system), "baseline": self._unjudged(self.baseline)}
+        return {"unjudged": shares, "curve": curve}
+
     def query_details(
         self, query: str, setting: Setting, against: Setting | None = None
     ) -> dict[str, Any]:
@@ -342,6 +373,11 @@ class ConsoleSession:
         """What speaks against a machine judge of the dataset; empty where people judged."""
         systems = self.experiment.systems.values()
         return tuple(each.text for each in find_dataset_warnings(self.dataset, systems))
+
+    def _unjudged(self, system: System) -> float:
+        """The mean share of unjudged documents among a system's first 10."""
+        runs, measure = self.evaluator.runs, self.evaluator.measures[0]
+        return exact_mean(measure_unjudged(system, runs, [measure])[0].share)
 
     def _changes(self, after: FloatArray, before: FloatArray) -> dict[str, Any]:
         return _list_changes(self.evaluator.runs.queries, after[0], before[0], self.dataset)

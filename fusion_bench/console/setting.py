@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Annotated, Any, Final, TypeAlias
 
+import numpy as np
 from pydantic import BeforeValidator, Field
 
 from fusion_bench.config.models import StrictModel
@@ -189,6 +190,14 @@ class Control:
         low, high = self.parameter.bounds
         return low <= value <= high and (self.parameter.kind == "float" or value == int(value))
 
+    def spread_values(self, count: int) -> list[float]:
+        """At most ``count`` values from one end of a slider to the other, in equal steps of it."""
+        low, high = self.parameter.bounds
+        steps = np.linspace(0, 1, count)
+        values = low * (high / low) ** steps if self.parameter.log else low + (high - low) * steps
+        is_whole = self.parameter.kind == "int"
+        return list(dict.fromkeys(round(v) if is_whole else float(f"{v:.4g}") for v in values))
+
     @property
     def choices(self) -> tuple[Value, ...]:
         """What it is one of; empty for a number."""
@@ -280,12 +289,12 @@ class ControlPanel:
 
 @cache
 def _list_dialects() -> tuple[str, ...]:
-    return tuple(sorted(dialects.load_all()))
+    return tuple(dialects.list_names())
 
 
 @cache
 def _list_blends() -> tuple[str, ...]:
-    return tuple(sorted(blends.load_all()))
+    return tuple(blends.list_names())
 
 
 @lru_cache(maxsize=64)
@@ -295,7 +304,7 @@ def _list_methods(
     """The fusion methods that can fuse these sources as they are by default."""
     registry = fusions if dialect is None else dialects.find_plugin(dialect).fusions()
     names = []
-    for name in sorted(registry.load_all()):
+    for name in registry.list_names():
         with suppress(FusionBenchError):
             registry.build(name).check_sources(*map(list, zip(*sources, strict=True)))
             names.append(name)

@@ -268,7 +268,6 @@ def build_page(report: Report) -> page.Page:
 def _provenance(report: Report) -> page.Section:
     """Where the numbers come from, and how they were computed."""
     settings, provenance = report.settings, report.provenance
-    v2 = "on" if provenance.v2_enabled else "off: v2 ran as v1"
     summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
     if not provenance.v2_enabled:
         summary.append("RAG_FUSION_V2_ENABLED off")
@@ -277,7 +276,7 @@ def _provenance(report: Report) -> page.Section:
     shown = [key for key in SHOWN_SETTINGS if key in settings]
     facts = {
         **provenance.facts,
-        "RAG_FUSION_V2_ENABLED": v2,
+        **({} if provenance.v2_enabled else {"RAG_FUSION_V2_ENABLED": "off: v2 ran as v1"}),
         **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
     }
     text = "; ".join(filter(None, (provenance.origin, ", ".join(summary))))

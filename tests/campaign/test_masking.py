@@ -32,7 +32,7 @@ from tests.golden.test_pages import CALLS, normalized
 from tests.golden.test_pages import OTHER as OTHER_RUN
 
 #: Commands that make lists or types for all queries, which a campaign may be asked about.
-MAKERS = ("classify", "pull", "rerank", "retrieve bm25")
+MAKERS = ("dataset classify", "pull", "rerank", "retrieve bm25")
 #: Of a command that copies judgments as they are.
 OTHER_RUNS = ("dataset new",)
 #: Lines that differ because a campaign is open, or because fewer others have a place beside them.

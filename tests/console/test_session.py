@@ -60,6 +60,31 @@ def test_intervals_are_students_and_not_adjusted(session: ConsoleSession) -> Non
     assert (row["difference"], row["low"], row["high"]) == (mean.mean, mean.low, mean.high)
 
 
+def test_a_curve_has_the_means_of_the_settings_along_a_slider(session: ConsoleSession) -> None:
+    answer = session.explore(setting(blend__beta=0.25), "fusion.k")
+    values = [value for value, _ in answer["curve"]]
+    assert values == sorted(set(values))
+    assert len(values) > 5
+    [control] = [c for c in session.open_setting(setting())[1] if c.parameter.path == "fusion.k"]
+    assert (values[0], values[-1]) == control.parameter.bounds
+    for value, mean in answer["curve"][:: len(values) - 1]:
+        row = session.answer(setting(blend__beta=0.25, fusion__k=value))["measures"][0]
+        assert row["mean"] == mean
+    assert len({mean for _, mean in answer["curve"]}) > 1
+    with pytest.raises(ConfigError, match=r"unknown slider 'fusion\.method'"):
+        session.explore(setting(), "fusion.method")
+
+
+def test_unjudged_shares_are_those_of_eval(session: ConsoleSession) -> None:
+    parsed, source = read_experiment(session.source.path, overrides=["split=dev"])
+    report = run_experiment(parsed, source, folders=[session.dataset_file.parent.parent])
+    [collection] = report.collections
+    answer = session.explore(setting())
+    assert answer["curve"] == []
+    for key, name in (("setting", "boosted"), ("baseline", "plain")):
+        assert answer["unjudged"][key] == collection.system(name).unjudged_share
+
+
 def test_lists_queries_that_won_and_lost_against_both(session: ConsoleSession) -> None:
     earlier, now = setting(blend__beta=0.0), setting(blend__beta=1.0)
     answer = session.answer(now, earlier)

@@ -120,22 +120,17 @@ ENTRY_POINTS = "fusion_bench.commands"
 
 #: Commands in the order in which they are needed, under the headings of the overview.
 COMMAND_GROUPS: Final = {
-    "Compare, tune, guard": ("try", "eval", "tune", "gate", "campaign"),
-    "Look closer": ("compare", "explain", "diagnose", "lint", "power", "glossary"),
-    "Take it to your engine": ("export", "fuse", "serve"),
-    "Lists and queries": (
-        "dataset",
-        "formats",
-        "pull",
-        "retrieve",
-        "rerank",
-        "queries",
-        "classify",
+    "Choose, tune, guard": ("try", "eval", "tune", "gate", "compare", "explain", "export"),
+    "Get lists, queries and judgments": (
+        *("dataset", "queries", "grades", "judge"),
+        *("pull", "retrieve", "rerank", "formats"),
     ),
-    "Judgments": ("judge", "grades"),
+    "Look closer": ("diagnose", "lint", "power", "methods", "glossary"),
+    "Use a system": ("fuse", "serve"),
+    "Automate": ("campaign", "mcp", "skill"),
 }
-#: The heading of all others.
-OTHER_COMMANDS: Final = "More"
+#: The heading of commands that other distributions add.
+OTHER_COMMANDS: Final = "Added by plugins"
 #: Words that are no commands → what to type.
 SYNONYMS: Final = {
     **dict.fromkeys(("init", "start", "new", "quickstart"), "try --save mine, or dataset new"),
@@ -240,8 +235,9 @@ class LazyGroup(TyperGroup):
                 for name in names
                 if _command_group(name) == group and (command := self.get_command(ctx, name))
             ]
-            with formatter.section(group):
-                formatter.write_dl(rows)
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override] # noqa: ARG002
         """The command with its help line only, unless it is the one to run."""

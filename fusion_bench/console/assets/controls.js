@@ -1,6 +1,7 @@
 // The controls: a slider with a number, or a choice, for each parameter that the server lists.
 
-import { button, element, isolated } from "./dom.js";
+import { button, element, isolated, shape } from "./dom.js";
+import { formatNumber } from "./numbers.js";
 
 const STEPS = 1000;
 const DIGITS = 4;
@@ -105,6 +106,13 @@ export class ControlPanel {
     if (path) this.rows.get(path)?.node.querySelector(`[data-part="${kind}"]`)?.focus();
   }
 
+  /** Draw pairs of a value and a mean below the slider of a path; no other slider keeps a curve. */
+  showCurve(path, curve, measure) {
+    for (const each of this.form.querySelectorAll("[data-curve]")) each.remove();
+    const row = this.rows.get(path);
+    if (row && curve.length > 1) row.node.append(curvePicture(row.control, curve, measure));
+  }
+
   makeRow(control) {
     const id = `control ${control.path}`.replaceAll(" ", "-");
     const row = { control };
@@ -160,6 +168,22 @@ export class ControlPanel {
     };
     return [number, slider];
   }
+}
+
+/** The measure along a slider: a line with the value of the setting, and what is highest in words. */
+function curvePicture(control, curve, measure) {
+  const means = curve.map(([, mean]) => mean);
+  const [least, most] = [Math.min(...means), Math.max(...means)];
+  const best = curve[means.indexOf(most)][0];
+  const x = (value) => (300 * toPosition(control, value)) / STEPS;
+  const y = (mean) => 36 - (32 * (mean - least)) / (most - least || 1);
+  const text = `${measure} ${formatNumber(least)} to ${formatNumber(most)}, highest at ${formatValue(best)}`;
+  return element("div", { class: "control-curve", "data-curve": control.path },
+    shape("svg", { viewBox: "-4 0 308 40", preserveAspectRatio: "none", role: "img", "aria-label": text },
+      shape("line", { class: "zero-line", x1: x(control.value), x2: x(control.value), y1: 0, y2: 40 }),
+      shape("polyline", { class: "curve curve-0", "vector-effect": "non-scaling-stroke",
+        points: curve.map(([value, mean]) => `${x(value)},${y(mean)}`).join(" ") })),
+    element("p", { class: "note" }, text));
 }
 
 /** The fieldset of a control: the part of the system that it belongs to. */

@@ -7,7 +7,7 @@ import { SaveDialog, VerdictDialog, shareAddress } from "./dialogs.js";
 import { button, choice, element, isolated } from "./dom.js";
 import { QueryDrawer } from "./drawer.js";
 import { showFindings, showMeasures } from "./measures.js";
-import { formatCount, pluralize } from "./numbers.js";
+import { formatCount, formatPercent, pluralize } from "./numbers.js";
 import { History, addressOf, isSame, makeSetting, readAddress, replaceValue, resetValue } from "./setting.js";
 import { themeButton } from "./theme.js";
 
@@ -23,12 +23,21 @@ class Console {
     this.drawer = new QueryDrawer((query, against) => this.fetchDetails(query, against));
     this.panel = new ControlPanel(
       at("controls"),
-      (control, value, isFinal) => this.set(replaceValue(this.setting, control, value), isFinal),
+      (control, value, isFinal) => {
+        this.moved = control.kind === "choice" ? null : control.path;
+        this.set(replaceValue(this.setting, control, value), isFinal);
+      },
       (control) => this.set(resetValue(this.setting, control), true),
     );
     this.answers = new NewestRequest(
       (each) => request("/api/answer", { setting: each.setting, previous: each.previous }),
       (answer, each, isNewest) => this.show(answer, each, isNewest),
+      (error) => this.showProblem(error),
+    );
+    this.moved = null; // the path of the slider that moved last
+    this.explorations = new NewestRequest(
+      (each) => request("/api/explore", each),
+      (answer, each) => isSame(each.setting, this.setting) && this.showExploration(answer, each.path),
       (error) => this.showProblem(error),
     );
     this.mountTools();
@@ -70,6 +79,14 @@ class Console {
     at("status").textContent = this.describeSetting();
     document.documentElement.dataset.ready = "true";
     this.drawer.refresh();
+    const isThere = answer.controls.some(({ path }) => path === this.moved);
+    this.explorations.ask({ setting, path: isThere ? this.moved : null });
+  }
+
+  showExploration({ unjudged, curve }, path) {
+    at("unjudged").textContent = `Unjudged among the first 10 documents: ${formatPercent(unjudged.setting)} ` +
+      `(baseline ${formatPercent(unjudged.baseline)})`;
+    this.panel.showCurve(path, curve, this.setup.primary);
   }
 
   showProblem(error) {
