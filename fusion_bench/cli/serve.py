@@ -14,7 +14,7 @@ from fusion_bench.config.options import Name, Option
 if TYPE_CHECKING:
     from socket import socket
 
-    from fusion_bench.console.session import ConsoleSession
+    from fusion_bench.serving.console.session import ConsoleSession
 
 
 class ServeOptions(base.ExperimentOptions):
@@ -49,7 +49,7 @@ def command(options: ServeOptions) -> None:
 
     from fusion_bench.checks.dataset_facts import describe_selection
     from fusion_bench.cli.application.progress import end_lines
-    from fusion_bench.console.experiment_files import open_session
+    from fusion_bench.serving.console.experiment_files import open_session
     from fusion_bench.util.loopback import open_socket
 
     def announce(address: str) -> None:
@@ -107,7 +107,7 @@ def serve_session(
     import threading
     import webbrowser
 
-    from fusion_bench.console.application import create_application
+    from fusion_bench.serving.console.application import create_application
     from fusion_bench.util.loopback import Access, run_application
 
     access = Access(listener.getsockname()[1])

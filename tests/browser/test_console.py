@@ -14,7 +14,7 @@ from tests.browser.conftest import open_console
 from tests.browser.keyboard import walk_by_tab
 from tests.browser.observed_page import observe
 from tests.browser.project import EVIL_DOCUMENT, EVIL_QUERY, Evaluation
-from tests.console.running_server import running_command
+from tests.serving.console.running_server import running_command
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
