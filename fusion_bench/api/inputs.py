@@ -119,7 +119,8 @@ def read_runs(given: object, settings: FileSettings = NO_SETTINGS) -> dict[str, 
     if isinstance(given, Mapping) and _names_runs(given):
         return {str(name): read_run(run, str(name), settings) for name, run in given.items()}
     runs: dict[str, Run] = {}
-    for number, run in enumerate(_list_runs(given), start=1):
+    items = given if is_list(given) and given and not _is_row(given[0]) else [given]
+    for number, run in enumerate(items, start=1):
         known = isinstance(run, Run) or is_path(run) or isinstance(getattr(run, "name", None), str)
         table = read_run(run, None if known else f"run{number}", settings)
         if table.name in runs:
@@ -136,11 +137,6 @@ def is_path(given: object) -> TypeGuard[str | os.PathLike[str]]:
 def is_list(given: object) -> TypeGuard[Sequence[Any]]:
     """Whether it is a list of things, and no text."""
     return isinstance(given, Sequence) and not isinstance(given, str | bytes)
-
-
-def _list_runs(given: object) -> Sequence[object]:
-    """The runs of a list, or the only one."""
-    return given if is_list(given) and given and not _is_row(given[0]) else [given]
 
 
 def _is_row(item: object) -> bool:
@@ -320,8 +316,9 @@ def read_dataset(
     else:
         tables = read_runs(runs, settings)
     settings.check_names([*tables, *lists])
+    name = name_dataset(Path(qrels)) if is_path(qrels) else "data"
     made = make_dataset(
-        _name_of(qrels) if dataset is None else dataset.name,
+        name if dataset is None else dataset.name,
         read_qrels(qrels, settings) if dataset is None else dataset.qrels,
         tables,
         rerankers=lists,
@@ -378,10 +375,6 @@ def _names_dataset(path: Path) -> bool:
         return False
     # Another path is read as a file of judgments, which names what is wrong.
     return is_yaml or path.is_dir() or (path.suffix == "" and len(path.parts) == 1)
-
-
-def _name_of(given: object) -> str:
-    return name_dataset(Path(given)) if is_path(given) else "data"
 
 
 def _choose_lists(

@@ -475,7 +475,16 @@ def classify_command(options: ClassifyOptions) -> None:
     if options.json:
         print_json({"predictions": predictions, "ledger": ledger})
     else:
-        _print_predictions(predictions, ledger)
+        print_tables(*build_type_tables(predictions))
+        if predictions.agreement is not None:
+            echo(f"predicted as given: {predictions.agreement:.1%} of the queries with a type")
+        if ledger is not None:
+            echo(f"{ledger['calls']:,} calls in all runs, {ledger['retries']:,} retries")
+        if predictions.failures:
+            name, reason = next(iter(predictions.failures.items()))
+            count = f"{len(predictions.failures):,} queries without an answer"
+            echo(f"warning: {count} are hybrid (for example {name!r}: {reason})")
+        echo_written(predictions.files)
     if predictions.failures:
         raise typer.Exit(ExitCode.DEGRADED)
 
@@ -491,19 +500,6 @@ def _ask_model(options: ClassifyOptions) -> tuple[Predictions, dict[str, Any]]:
         classifier = options.call(ChatClassifier, client, opened, on_progress=on_progress)
         predictions = options.call(classify_file, options.queries, classifier)
         return predictions, classifier.ledger
-
-
-def _print_predictions(predictions: Predictions, ledger: Mapping[str, Any] | None) -> None:
-    print_tables(*build_type_tables(predictions))
-    if predictions.agreement is not None:
-        echo(f"predicted as given: {predictions.agreement:.1%} of the queries with a type")
-    if ledger is not None:
-        echo(f"{ledger['calls']:,} calls in all runs, {ledger['retries']:,} retries")
-    if predictions.failures:
-        name, reason = next(iter(predictions.failures.items()))
-        count = f"{len(predictions.failures):,} queries without an answer"
-        echo(f"warning: {count} are hybrid (for example {name!r}: {reason})")
-    echo_written(predictions.files)
 
 
 def build_type_tables(predictions: Predictions) -> Iterator[Table]:

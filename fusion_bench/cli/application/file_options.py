@@ -107,7 +107,11 @@ class FileOptions(ReadingOptions):
             columns = _parse_columns(self.qrels_columns, QRELS_ROLES, "--qrels-columns")
             stated["columns"][QRELS] = columns
         if self.grades:
-            stated["grades"] = _parse_grades(self.grades)
+            form = "VALUE=GRADE with a whole number, such as Exact=3"
+            grades = _parse_pairs(
+                ",".join(self.grades).split(","), "--grades", form, is_valid=is_whole
+            )
+            stated["grades"] = {value: parse_whole(grade) for value, grade in grades.items()}
         if self.on_duplicate != "error":
             stated["on_duplicate"] = self.on_duplicate
         return stated
@@ -194,13 +198,6 @@ def _parse_by_file(values: Sequence[str], option: str, every: Sequence[str]) -> 
         raise typer.BadParameter(f"{shared[1]!r}: given twice: drop one", param_hint=option)
     by_file = _parse_pairs([given for given in values if given not in shared], option, "NAME=VALUE")
     return {name: value for value in shared for name in every} | by_file
-
-
-def _parse_grades(values: Sequence[str]) -> dict[str, int]:
-    """Grade by value of ``VALUE=GRADE,VALUE=GRADE``; raises as :func:`_parse_pairs`."""
-    form = "VALUE=GRADE with a whole number, such as Exact=3"
-    grades = _parse_pairs(",".join(values).split(","), "--grades", form, is_valid=is_whole)
-    return {value: parse_whole(grade) for value, grade in grades.items()}
 
 
 def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> dict[str, str]:

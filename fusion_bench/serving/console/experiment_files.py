@@ -17,7 +17,6 @@ from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import Measure, parse_measure
@@ -87,7 +86,13 @@ def make_session(
     Raises:
         FusionBenchError: The experiment does not fit the dataset, or no query is left to tune on.
     """
-    tuning = _tune_settings(experiment, system)
+    data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
+    for key in ("by_query_type", "by_intent", "crag", "parameters"):
+        data.pop(key, None)
+    data |= {"system": system}
+    data.setdefault("seed", experiment.seed)
+    data.setdefault("min_gain", experiment.min_gain)
+    tuning = parse_model(TuneSettings, data, "tune")
     task = prepare_dataset(experiment.model_copy(update=dict(ALL_JUDGED)), source, dataset)
     runs = task.runs.repeats[0]
     split = split_queries(
@@ -120,20 +125,6 @@ def _choose_system(experiment: Experiment, name: str | None) -> str:
         return experiment.tune.system
     gated = experiment.gated_system
     return experiment.baseline if gated is None else gated.name
-
-
-def _tune_settings(experiment: Experiment, system: str) -> TuneSettings:
-    """What ``tune`` would run with, for the split, the least gain and the ledger of looks.
-
-    One setting is tested, so that what is tuned beside it is left out.
-    """
-    data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
-    for key in ("by_query_type", "by_intent", "crag", "parameters"):
-        data.pop(key, None)
-    data |= {"system": system}
-    data.setdefault("seed", experiment.seed)
-    data.setdefault("min_gain", experiment.min_gain)
-    return parse_model(TuneSettings, data, "tune")
 
 
 def _order_measures(
@@ -199,9 +190,31 @@ def save_setting(
     folder = session.source.path.resolve().parent
     path = folder / f"{name}.yaml"
     system, _ = session.open_setting(setting)
-    text = _format_experiment(session, system, name)
+    experiment, baseline = session.experiment, session.baseline
+    title = name if name != baseline.name else f"{name} console"
+    tune = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
+    kept = {key: value for key, value in tune.items() if key not in NOT_KEPT}
+    data: dict[str, Any] = {
+        "description": f"{system.name} as set in the console on {session.dataset.name}.",
+        "dataset": session.dataset_name,
+        "baseline": baseline.name,
+        **experiment.model_dump(mode="json", include=set(KEPT)),
+        **_queries(experiment),
+        "systems": {baseline.name: baseline.resolved_config, title: system.resolved_config},
+        "tune": {"system": title, **kept},
+    }
+    parse_model(Experiment, data)
+    text = format_yaml(data)
     if write:
-        _write(session, path, text, overwrite=overwrite)
+        if path == session.source.path.resolve():
+            raise ConfigError(
+                f"name: {path.name} is the experiment that is open: choose another name"
+            )
+        if path.is_symlink():
+            raise ConfigError(f"name: {path.name} is a link: choose another name")
+        if path.exists() and not overwrite:
+            raise NameTakenError(f"{path.name} exists: choose another name, or replace it")
+        write_atomic(path, text.encode())
     shown = session.source.path.parent / path.name
     return {
         "file": str(shown),
@@ -217,36 +230,7 @@ def _format_command(name: str, file: Path, session: ConsoleSession) -> str:
     return shlex.join(["fusion-bench", name, str(file), *options])
 
 
-def _format_experiment(session: ConsoleSession, system: System, name: str) -> str:
-    """The baseline and a system side by side, as YAML that :class:`Experiment` accepts."""
-    experiment, baseline = session.experiment, session.baseline
-    title = name if name != baseline.name else f"{name} console"
-    tune = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
-    kept = {key: value for key, value in tune.items() if key not in NOT_KEPT}
-    data: dict[str, Any] = {
-        "description": f"{system.name} as set in the console on {session.dataset.name}.",
-        "dataset": session.dataset_name,
-        "baseline": baseline.name,
-        **experiment.model_dump(mode="json", include=set(KEPT)),
-        **_queries(experiment),
-        "systems": {baseline.name: baseline.resolved_config, title: system.resolved_config},
-        "tune": {"system": title, **kept},
-    }
-    parse_model(Experiment, data)
-    return format_yaml(data)
-
-
 def _queries(experiment: Experiment) -> dict[str, Any]:
     """Which queries the open experiment evaluates."""
     given = experiment.model_dump(mode="json", include={"split", "query_type", "where"})
     return {key: value for key, value in given.items() if value}
-
-
-def _write(session: ConsoleSession, path: Path, text: str, *, overwrite: bool) -> None:
-    if path == session.source.path.resolve():
-        raise ConfigError(f"name: {path.name} is the experiment that is open: choose another name")
-    if path.is_symlink():
-        raise ConfigError(f"name: {path.name} is a link: choose another name")
-    if path.exists() and not overwrite:
-        raise NameTakenError(f"{path.name} exists: choose another name, or replace it")
-    write_atomic(path, text.encode())

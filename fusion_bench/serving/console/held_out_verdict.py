@@ -75,7 +75,10 @@ def ask_held_out(session: ConsoleSession, setting: Setting, reports: Path) -> di
         FusionBenchError: The ledger is malformed, or cannot be written.
     """
     candidate, _ = session.open_setting(setting)
-    _refuse_degraded(session, candidate)
+    names = candidate.reranker_names | session.baseline.reranker_names
+    for name in sorted(names) if session.tuning.degraded == "refuse" else ():
+        if (reason := session.dataset.degradation(name)) is not None:
+            raise DataError(f"{session.dataset_file}: {reason}")
     counter = find_ledger(
         session.tuning.looks,
         alpha=session.experiment.alpha,
@@ -118,7 +121,8 @@ def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluat
         candidate=candidate,
     )
     params = {**CANDIDATE, "system": candidate.model_dump_json(exclude={"name"})}
-    means = _mean_values(session, candidate)
+    rows = session.baseline_values[0], session.evaluator.evaluate(candidate)[0]
+    means = [float(row.mean()) for row in rows]
     trials = (Trial(0, {}, means[0], "default"), Trial(1, params, means[1], "frozen"))
     evaluation = HeldOutEvaluation(
         objective,
@@ -129,20 +133,6 @@ def _prepare(session: ConsoleSession, candidate: System) -> tuple[HeldOutEvaluat
         is_grouped=session.dataset.spec.grouping != "none",
     )
     return evaluation, SearchOutcome(SearchResult(trials), trials[1])
-
-
-def _mean_values(session: ConsoleSession, candidate: System) -> list[float]:
-    """Means of the primary measure on the tuning queries: baseline and candidate."""
-    rows = session.baseline_values[0], session.evaluator.evaluate(candidate)[0]
-    return [float(row.mean()) for row in rows]
-
-
-def _refuse_degraded(session: ConsoleSession, candidate: System) -> None:
-    """Raise for a rerank list that a fallback answered in part, as ``tune`` does."""
-    names = candidate.reranker_names | session.baseline.reranker_names
-    for name in sorted(names) if session.tuning.degraded == "refuse" else ():
-        if (reason := session.dataset.degradation(name)) is not None:
-            raise DataError(f"{session.dataset_file}: {reason}")
 
 
 def _describe(

@@ -128,37 +128,6 @@ class KnownTitles:
         return {name: self._titles[name] for name in names}
 
 
-def _describe_query(
-    before: Explanation, after: Explanation, dataset: Dataset, known_titles: KnownTitles
-) -> dict[str, Any]:
-    """Both lists of a query, and the documents that moved.
-
-    Args:
-        before: The query under the baseline, or under the setting before.
-        after: The query under the setting.
-        dataset: Knows the texts of queries.
-        known_titles: Knows the titles of documents.
-    """
-    lists = [
-        [trace for trace in explanation.traces if trace.rank is not None][:SHOWN]
-        for explanation in (before, after)
-    ]
-    names = dict.fromkeys(trace.document for traces in lists for trace in traces)
-    relevant = [trace for trace in after.traces if trace.grade and trace.grade > 0]
-    names |= dict.fromkeys(trace.document for trace in relevant[:SHOWN])
-    titles = known_titles.find_titles(names)
-    known = dataset.queries.get(after.query)
-    moves = [_describe_move(name, titles[name], before, after) for name in names]
-    moved = [move for move in moves if move["before"] != move["after"]]
-    return {
-        "query": after.query,
-        "text": (known.text or "") if known is not None else "",
-        "before": [_list_document(trace, titles, after) for trace in lists[0]],
-        "after": [_list_document(trace, titles, before) for trace in lists[1]],
-        "moves": sorted(moved, key=_sort_key),
-    }
-
-
 def _list_document(trace: ScoreTrace, titles: dict[str, str], other: Explanation) -> dict[str, Any]:
     """A document with its rank in this list and in the other; ``terms`` add up to its score."""
     return {
@@ -357,7 +326,24 @@ class ConsoleSession:
         system, _ = self.open_setting(setting)
         with self.lock:
             before, after = (explain_ranking(each, runs, query) for each in (other, system))
-        return _describe_query(before, after, self.dataset, self.titles)
+        lists = [
+            [trace for trace in explanation.traces if trace.rank is not None][:SHOWN]
+            for explanation in (before, after)
+        ]
+        names = dict.fromkeys(trace.document for traces in lists for trace in traces)
+        relevant = [trace for trace in after.traces if trace.grade and trace.grade > 0]
+        names |= dict.fromkeys(trace.document for trace in relevant[:SHOWN])
+        titles = self.titles.find_titles(names)
+        known = self.dataset.queries.get(after.query)
+        moves = [_describe_move(name, titles[name], before, after) for name in names]
+        moved = [move for move in moves if move["before"] != move["after"]]
+        return {
+            "query": after.query,
+            "text": (known.text or "") if known is not None else "",
+            "before": [_list_document(trace, titles, after) for trace in lists[0]],
+            "after": [_list_document(trace, titles, before) for trace in lists[1]],
+            "moves": sorted(moved, key=_sort_key),
+        }
 
     def open_setting(self, setting: Setting) -> tuple[System, list[Control]]:
         """The system of a setting, and its controls.

@@ -20,7 +20,7 @@ from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.models.rerankers import ConnectedProvider, HttpProvider, providers
 from fusion_bench.models.rerankers.chat import fill_template, parse_scores
 from fusion_bench.serving.live.configuration import configure_pipeline, parse_system
-from fusion_bench.serving.live.final_list import LiveDocument, rank_documents
+from fusion_bench.serving.live.final_list import rank_documents
 from fusion_bench.serving.live.pipeline import Pipeline
 from fusion_bench.serving.live.profiles import CONV_RERANKER, CONV_SETTINGS
 from fusion_bench.serving.live.query_lists import LIVE_QUERY, ListRules, align_lists, read_hits
@@ -110,7 +110,18 @@ class _Fusion:
         runs = align_lists(Query(LIVE_QUERY), lists, system.runs, rules)
         if runs is None:
             return []
-        return [_make_result(document) for document in rank_documents(system, runs, lists)]
+        return [
+            FusedSearchResult(
+                chunk_id=document.id,
+                content=document.text or "",
+                fused_score=document.fused_score,
+                sources=tuple(
+                    FusedSource(hit.list, hit.rank, hit.score) for hit in document.sources
+                ),
+                metadata=document.metadata,
+            )
+            for document in rank_documents(system, runs, lists)
+        ]
 
 
 class RRFFusion(_Fusion):
@@ -353,13 +364,3 @@ def _rename(item: object) -> object:
     if not isinstance(item, Mapping):
         return item
     return {NAMES.get(key, key): value for key, value in item.items() if key != "source"}
-
-
-def _make_result(document: LiveDocument) -> FusedSearchResult:
-    return FusedSearchResult(
-        chunk_id=document.id,
-        content=document.text or "",
-        fused_score=document.fused_score,
-        sources=tuple(FusedSource(hit.list, hit.rank, hit.score) for hit in document.sources),
-        metadata=document.metadata,
-    )

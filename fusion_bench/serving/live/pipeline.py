@@ -18,7 +18,6 @@ from typing import Any, Self, TypeVar
 import numpy.ma  # noqa: F401 - or the first median of a query would import it
 
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, CONV_03_05
-from fusion_bench.config.yaml_files import Source as YamlSource
 from fusion_bench.data.aligned_runs import Ties
 from fusion_bench.data.records import Condition, Query, ScoreSpace
 from fusion_bench.errors import ConfigError, UnknownNameError
@@ -208,7 +207,11 @@ class Pipeline:
         Raises:
             FusionBenchError: A file breaks a rule, or a name is unknown.
         """
-        _check_options(options)
+        parameters = inspect.signature(configure_pipeline).parameters.values()
+        known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+        for name in options:
+            if name not in known:
+                raise UnknownNameError("option", name, known, where="Pipeline.from_experiment")
         tuned, rules, spaces, crag = _load_tuned_system(
             Path(path),
             system,
@@ -254,7 +257,8 @@ class Pipeline:
                 offset, and whether it is reranked apply too.
             lists: The list of each source that has no retriever, in any order: see
                 :func:`~fusion_bench.serving.live.query_lists.read_hits`. Functions are retrievers
-                of this query. Under the name of a rerank list: its scores, which then no provider gives.
+                of this query. Under the name of a rerank list: its scores, which then no provider
+                gives.
             query_type: Its type.
             intent: Its intent.
             confidence: How sure the type is, 0 to 1.
@@ -424,7 +428,13 @@ def _load_tuned_system(
                 f"system {system.name!r} is trained, which needs the dataset: leave out 'roles'"
             )
         return system, ListRules(roles, {}, experiment.ties), {}, experiment.crag
-    file = _find_file(experiment, source, dataset, folders)
+    names = experiment.dataset_names
+    if dataset is None and len(names) > 1:
+        raise ConfigError(
+            f"{source.path}: several datasets: choose one with dataset=…: {', '.join(names)}"
+        )
+    places, where = find_folders(folders, source.path), str(source.path)
+    file = find_one_dataset(experiment, source, dataset or names[0], places, where=where)
     spec, _ = read_spec(file)
     rules = make_rules(spec, system.base_runs, experiment.ties)
     spaces = {run: facts.score_space for run, facts in spec.rerank.items()}
@@ -463,34 +473,6 @@ def _select_system(experiment: Experiment, name: str | None, path: Path) -> Syst
         names = ", ".join(map(repr, experiment.systems))
         raise ConfigError(f"{path}: several systems: choose one with system=…: {names}")
     return experiment.find_system(name, str(path))
-
-
-def _find_file(
-    experiment: Experiment,
-    source: YamlSource,
-    dataset: str | None,
-    folders: Collection[Path] | None,
-) -> Path:
-    names = experiment.dataset_names
-    if dataset is None and len(names) > 1:
-        raise ConfigError(
-            f"{source.path}: several datasets: choose one with dataset=…: {', '.join(names)}"
-        )
-    places, where = find_folders(folders, source.path), str(source.path)
-    return find_one_dataset(experiment, source, dataset or names[0], places, where=where)
-
-
-def _check_options(options: Collection[str]) -> None:
-    """Refuse an option of ``Pipeline.from_experiment`` that there is not.
-
-    Raises:
-        UnknownNameError: Names the known ones.
-    """
-    parameters = inspect.signature(configure_pipeline).parameters.values()
-    known = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
-    for name in options:
-        if name not in known:
-            raise UnknownNameError("option", name, known, where="Pipeline.from_experiment")
 
 
 def _make_query(
