@@ -420,6 +420,32 @@ def _join(frames: list[pd.DataFrame]) -> pd.DataFrame:
     return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
 
 
+def _change_tables(change: ReportChange) -> dict[str, pd.DataFrame]:
+    """``settings``, ``systems``, ``queries``."""
+    changes = [("setting", each) for each in change.settings]
+    changes += [("version", each) for each in change.versions]
+    settings = [
+        {"of": kind, "path": each.path, "then": each.then, "now": each.now}
+        for kind, each in changes
+    ]
+    settings += [
+        {"collection": c.name, "of": row.name, "path": s.path, "then": s.then, "now": s.now}
+        for c in change.collections
+        for row in c.systems
+        for s in row.config
+    ]
+    queries = [
+        {"collection": c.name, "query": q.query, "system": q.system, "then": q.then, "now": q.now}
+        for c in change.collections
+        for q in c.queries.rows
+    ]
+    return {
+        "settings": _frame_of(settings),
+        "systems": change.to_pandas(),
+        "queries": _frame_of(queries),
+    }
+
+
 def tables(result: object) -> dict[str, pd.DataFrame]:
     """Everything that a page shows, as data frames by name.
 
@@ -445,34 +471,7 @@ def tables(result: object) -> dict[str, pd.DataFrame]:
     if isinstance(record, Report):
         return _report_tables(record)
     if isinstance(record, ReportChange):
-        changes = [("setting", each) for each in record.settings]
-        changes += [("version", each) for each in record.versions]
-        settings = [
-            {"of": kind, "path": each.path, "then": each.then, "now": each.now}
-            for kind, each in changes
-        ]
-        settings += [
-            {"collection": c.name, "of": row.name, "path": s.path, "then": s.then, "now": s.now}
-            for c in record.collections
-            for row in c.systems
-            for s in row.config
-        ]
-        queries = [
-            {
-                "collection": c.name,
-                "query": q.query,
-                "system": q.system,
-                "then": q.then,
-                "now": q.now,
-            }
-            for c in record.collections
-            for q in c.queries.rows
-        ]
-        return {
-            "settings": _frame_of(settings),
-            "systems": record.to_pandas(),
-            "queries": _frame_of(queries),
-        }
+        return _change_tables(record)
     if isinstance(record, CollectionDetails):
         return _details_tables(ReportDetails("", (record,)))
     if isinstance(record, ReportDetails):

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from fusion_bench.importers.new_dataset import NewDataset
     from fusion_bench.io.dataset_config import DatasetSpec
     from fusion_bench.models.query_types import Predictions
-    from fusion_bench.report.page import Page, Table
+    from fusion_bench.report.page import Table
 
 
 command = base.command_group(__doc__)
@@ -200,7 +200,7 @@ def _ask_path(what: str) -> Path | None:
 
 def _ask_file(what: str, *, takes_name: bool = False) -> str:
     """Ask until a file exists, or nothing is answered; a typing error costs no other answer."""
-    while answer := _ask(what):
+    while answer := str(typer.prompt(what, default="", show_default=False, err=True)).strip():
         file = answer.partition("=")[2] if takes_name and "=" in answer else answer
         if Path(answer).exists() or Path(file).exists():
             break
@@ -210,11 +210,6 @@ def _ask_file(what: str, *, takes_name: bool = False) -> str:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _ask(what: str) -> str:
-    answer: str = typer.prompt(what, default="", show_default=False, err=True)
-    return answer.strip()
 
 
 def _print_dataset(made: NewDataset) -> None:
@@ -330,6 +325,7 @@ def check_command(options: CheckOptions) -> None:
     """
     from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
     from fusion_bench.io.dataset import load_dataset
+    from fusion_bench.report.page import Finding, NextStep, Page, Section
 
     path = options.find(options.name)
     dataset = load_dataset(path, cache=False, every_query=None)
@@ -345,19 +341,7 @@ def check_command(options: CheckOptions) -> None:
         facts["groups_written"] = write_found_groups(
             dataset, options.write_groups, is_owned=is_owned
         )
-    record = {"file": path, **facts, "notes": messages}
-    print_result(record, _build_check_page(options.name, record), options, about=path)
-
-
-def _build_check_page(name: str, record: Mapping[str, Any]) -> Page:
-    """What was counted, each note as a warning, and a table a kind of list.
-
-    Args:
-        name: The dataset as the user named it.
-        record: What ``--json`` prints.
-    """
-    from fusion_bench.report.page import Finding, NextStep, Page, Section
-
+    record: dict[str, Any] = {"file": path, **facts, "notes": messages}
     counts = {"judged query": record["judged_queries"], "run": len(record["runs"])}
     counts |= {"rerank list": len(record["rerank_lists"]), "note": len(record["notes"])}
     if "groups_written" in record:
@@ -369,11 +353,12 @@ def _build_check_page(name: str, record: Mapping[str, Any]) -> Page:
         findings=warnings,
         parts=tuple(build_list_tables(record)),
     )
-    step = NextStep(f"fusion-bench dataset show {quote(name)}", "every fact, and all lists")
+    step = NextStep(f"fusion-bench dataset show {quote(options.name)}", "every fact, and all lists")
     headline = Finding(
         f"{record['file']}: no errors: {listed}.", "warning" if warnings else "better"
     )
-    return Page(f"Dataset {record['name']}", (section,), headline, next_steps=(step,))
+    page = Page(f"Dataset {record['name']}", (section,), headline, next_steps=(step,))
+    print_result(record, page, options, about=path)
 
 
 class UnjudgedOptions(base.ExperimentOptions):

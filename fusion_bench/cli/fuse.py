@@ -112,26 +112,16 @@ def _fuse_files(options: FuseOptions) -> FinalLists:
     of_experiments = ("system", "dataset", "split", "datasets", "trial")
     base.refuse(options, "does not go with run files", *of_experiments)
     method = "rrf" if options.method is None else options.method
-    fusion = {"method": method, **_parse_keys(options.change)}
+    keys: dict[str, object] = {}
+    for change in options.change:
+        key, has_value, value = change.partition("=")
+        if not key or not has_value:
+            raise typer.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
+        keys[key] = parse_value(value, change)
+    fusion = {"method": method, **keys}
     files = file_options.parse_named_files(options.inputs, "NAME=FILE")
     settings = options.state_files(files)
     refuse_inputs(files.values())
     lists = fuse_files(files, fusion, settings)
     base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
     return lists
-
-
-def _parse_keys(changes: Sequence[str]) -> dict[str, object]:
-    """``k=20`` as a key and its value in YAML.
-
-    Raises:
-        typer.BadParameter: It is no key with a value.
-        ConfigError: The value is no YAML.
-    """
-    keys: dict[str, object] = {}
-    for change in changes:
-        key, has_value, value = change.partition("=")
-        if not key or not has_value:
-            raise typer.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
-        keys[key] = parse_value(value, change)
-    return keys

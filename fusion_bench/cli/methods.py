@@ -113,14 +113,10 @@ def build_method_table(kind: str, entries: Iterable[Mapping[str, Any]]) -> Table
 
 def build_alias_table(aliases: Mapping[str, Mapping[str, str]]) -> Table:
     """A row an alias: the method and the parameters that it stands for."""
-    from fusion_bench.report.page import Column, make_table
+    from fusion_bench.report.page import make_record_table
 
-    columns: tuple[Column[str], ...] = (
-        Column("alias", lambda name: name, is_text=True),
-        Column("stands for", lambda name: _join_parameters(aliases[name]), is_text=True),
-    )
-    return make_table("other names of fusion methods", columns, aliases)
-
-
-def _join_parameters(parameters: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}: {value}" for key, value in parameters.items())
+    rows = [
+        {"alias": name, "stands for": ", ".join(f"{key}: {value}" for key, value in meant.items())}
+        for name, meant in aliases.items()
+    ]
+    return make_record_table("other names of fusion methods", rows)

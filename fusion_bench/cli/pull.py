@@ -111,19 +111,16 @@ def _read_connector(engine: str, config: Path | None, changes: Sequence[str]) ->
     if named != engine:
         raise ConfigError(f"{config}: method: {named!r}, and the command says {engine!r}: keep one")
 
+    keys = [change.partition("=")[0].strip() for change in changes]
+
     def locate(path: Location) -> str:
         name = ".".join(map(str, path))
-        if source is not None and not _is_changed(name, changes):
+        changed = name and any(f"{key}.".startswith(f"{name}.") or key == name for key in keys)
+        if source is not None and not changed:
             return source.where(path)
         return f"{engine}: {name} (--config FILE, or --set {name or 'KEY'}=VALUE)"
 
     return parse_model(model, data, locate)
-
-
-def _is_changed(name: str, changes: Sequence[str]) -> bool:
-    """Whether ``--set`` put a value at a path or below."""
-    keys = [change.partition("=")[0].strip() for change in changes]
-    return bool(name) and any(f"{key}.".startswith(f"{name}.") or key == name for key in keys)
 
 
 def build_pull_table(pulled: PulledDataset) -> Table:

@@ -301,12 +301,10 @@ def test_words_of_ranx_and_pyterrier_work_or_lead_to_ours(tmp_path: Path) -> Non
     assert found.to_dataframe(per_query=True).equals(found.to_pandas(per_query=True))
     assert found.save(tmp_path / "page.html").read_text("utf-8") == found.page().html
     fused: Any = fb.fuse(RUNS, "rrf")
-    for ask, hint in (
-        (lambda: made.from_file("qrels.txt"), r"load_qrels\(path\) reads"),
-        (lambda: fused.save("run.txt"), r"to_trec\(path\) writes"),
-    ):
-        with pytest.raises(AttributeError, match=hint):
-            ask()
+    with pytest.raises(AttributeError, match=r"load_qrels\(path\) reads"):
+        made.from_file("qrels.txt")
+    with pytest.raises(AttributeError, match=r"to_trec\(path\) writes"):
+        fused.save("run.txt")
     experiment: Any = fb.Experiment
     with pytest.raises(TypeError, match=r"use compare\(qrels, runs, systems, measures\)"):
         experiment([RUNS], QRELS, ["map"])

@@ -257,7 +257,13 @@ class LazyGroup(TyperGroup):
             refuse_gone(args)
         if name in self.list_commands(ctx):
             check_renamed(args)
-            self.commands[name] = typer.main.get_command(_load_application(name))
+            if name in _command_files():
+                application = importlib.import_module(f"{PACKAGE}.{name}").command
+            else:
+                application = load_reference(read_entry_points(ENTRY_POINTS)[name])
+            if not isinstance(application, typer.Typer):
+                raise typer.BadParameter(f"command {name!r} is no typer.Typer application")
+            self.commands[name] = typer.main.get_command(application)
             self.commands[name].name = name
             check_spelling(self.commands[name])
             guard_outputs(self.commands[name])
@@ -295,16 +301,6 @@ def _complete_options(args: Sequence[str]) -> Iterator[str]:
         values = OPTIONAL_VALUES.get(word)
         if values and following not in values:
             yield values[0]
-
-
-def _load_application(name: str) -> typer.Typer:
-    if name in _command_files():
-        application = importlib.import_module(f"{PACKAGE}.{name}").command
-    else:
-        application = load_reference(read_entry_points(ENTRY_POINTS)[name])
-    if not isinstance(application, typer.Typer):
-        raise typer.BadParameter(f"command {name!r} is no typer.Typer application")
-    return application
 
 
 @cache

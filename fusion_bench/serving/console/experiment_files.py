@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, format_yaml
-from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
@@ -103,6 +102,8 @@ def make_session(
     roles = dict(zip(runs.sources, runs.roles, strict=True))
     builder = SystemBuilder(experiment.systems, roles, sorted(dataset.rerankers))
     rerank_depth = int(shown.rerank_ranks.max(initial=0))
+    greatest = np.max(shown.ranks, axis=1, initial=0).tolist()
+    longest = {name: max(rank, 1) for name, rank in zip(shown.sources, greatest, strict=True)}
     return ConsoleSession(
         experiment=experiment,
         source=source,
@@ -112,7 +113,7 @@ def make_session(
         runs=runs,
         split=split,
         tuning=tuning,
-        panel=ControlPanel(builder, _longest_lists(shown), rerank_depth),
+        panel=ControlPanel(builder, longest, rerank_depth),
         evaluator=SystemEvaluator(shown, measures),
         system=system,
     )
@@ -139,12 +140,6 @@ def _order_measures(
         where=source.where(("tune", "measure")),
     )
     return (primary, *(measure for measure in measures if measure != primary))
-
-
-def _longest_lists(runs: AlignedRuns) -> Mapping[str, int]:
-    """Greatest rank of each source."""
-    greatest = np.max(runs.ranks, axis=1, initial=0).tolist()
-    return {name: max(rank, 1) for name, rank in zip(runs.sources, greatest, strict=True)}
 
 
 #: File names without their suffix: no path, no hidden file, the same on every system.
@@ -194,12 +189,13 @@ def save_setting(
     title = name if name != baseline.name else f"{name} console"
     tune = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
     kept = {key: value for key, value in tune.items() if key not in NOT_KEPT}
+    scope = experiment.model_dump(mode="json", include={"split", "query_type", "where"})
     data: dict[str, Any] = {
         "description": f"{system.name} as set in the console on {session.dataset.name}.",
         "dataset": session.dataset_name,
         "baseline": baseline.name,
         **experiment.model_dump(mode="json", include=set(KEPT)),
-        **_queries(experiment),
+        **{key: value for key, value in scope.items() if value},
         "systems": {baseline.name: baseline.resolved_config, title: system.resolved_config},
         "tune": {"system": title, **kept},
     }
@@ -215,22 +211,12 @@ def save_setting(
         if path.exists() and not overwrite:
             raise NameTakenError(f"{path.name} exists: choose another name, or replace it")
         write_atomic(path, text.encode())
-    shown = session.source.path.parent / path.name
+    shown = str(session.source.path.parent / path.name)
+    options = [word for folder in session.folders for word in ("--datasets", str(folder))]
+    commands = ("eval", "tune")
     return {
-        "file": str(shown),
+        "file": shown,
         "yaml": text,
         "is_written": write,
-        "commands": {name: _format_command(name, shown, session) for name in ("eval", "tune")},
+        "commands": {n: shlex.join(["fusion-bench", n, shown, *options]) for n in commands},
     }
-
-
-def _format_command(name: str, file: Path, session: ConsoleSession) -> str:
-    """A command on the file, with the folders of datasets that the console was given."""
-    options = [word for folder in session.folders for word in ("--datasets", str(folder))]
-    return shlex.join(["fusion-bench", name, str(file), *options])
-
-
-def _queries(experiment: Experiment) -> dict[str, Any]:
-    """Which queries the open experiment evaluates."""
-    given = experiment.model_dump(mode="json", include={"split", "query_type", "where"})
-    return {key: value for key, value in given.items() if value}

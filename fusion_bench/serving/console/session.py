@@ -37,6 +37,8 @@ from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import format_interval, format_number
 
+#: What a page needs of a control's parameter.
+CONTROL_FIELDS: Final = ("path", "kind", "low", "high", "log")
 #: Queries that are listed on each side, and values of a slider that a curve has.
 LISTED: Final = 12
 CURVE_VALUES: Final = 13
@@ -272,7 +274,15 @@ class ConsoleSession:
             "baseline": self._changes(values, base),
             "previous": None if earlier is None else self._changes(values, earlier),
             "findings": self._lint(system),
-            "controls": [_describe_control(control) for control in controls],
+            "controls": [
+                {
+                    **{key: getattr(each.parameter, key) for key in CONTROL_FIELDS},
+                    "choices": list(each.choices),
+                    "value": each.value,
+                    "structural": each.is_structural,
+                }
+                for each in controls
+            ],
         }
 
     def explore(self, setting: Setting, path: str | None = None) -> dict[str, Any]:
@@ -291,11 +301,14 @@ class ConsoleSession:
         """
         system, controls = self.open_setting(setting)
         sliders = {each.parameter.path: each for each in controls if not each.choices}
-        if path is not None and path not in sliders:
-            raise UnknownNameError("slider", path, sliders, where="path")
+        points: list[tuple[str, float]] = []
+        if path is not None:
+            if path not in sliders:
+                raise UnknownNameError("slider", path, sliders, where="path")
+            points = [(path, value) for value in sliders[path].spread_values(CURVE_VALUES)]
         curve = []
-        for value in [] if path is None else sliders[path].spread_values(CURVE_VALUES):
-            changed = {"parameters": {**setting.parameters, path: value}}
+        for name, value in points:
+            changed = {"parameters": {**setting.parameters, name: value}}
             with suppress(FusionBenchError), self.lock:
                 other, _ = self.open_setting(setting.model_copy(update=changed))
                 curve.append((value, exact_mean(self.evaluator.evaluate(other)[0])))
@@ -376,17 +389,3 @@ class ConsoleSession:
         return [
             {"id": each.id, "severity": each.severity, "message": each.message} for each in findings
         ]
-
-
-def _describe_control(control: Control) -> dict[str, Any]:
-    parameter = control.parameter
-    return {
-        "path": parameter.path,
-        "kind": parameter.kind,
-        "low": parameter.low,
-        "high": parameter.high,
-        "log": parameter.log,
-        "choices": list(parameter.choices),
-        "value": control.value,
-        "structural": control.is_structural,
-    }

@@ -11,7 +11,7 @@ from collections import OrderedDict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Annotated, Any, Final, TypeAlias
 
 import numpy as np
@@ -267,12 +267,12 @@ class ControlPanel:
         if system.query_classes is not None:
             return
         if not system.stages:
-            yield choice(DIALECT, None, *_list_dialects())
+            yield choice(DIALECT, None, *dialects.list_names())
         sources = tuple((name, roles[name]) for name in system.runs)
         methods = _list_methods(system.dialect, sources)
         yield choice(FUSION_METHOD, *dict.fromkeys((system.fusion.method, *methods)))
         if self.builder.rerankers:
-            yield choice(BLEND_METHOD, *_list_blends())
+            yield choice(BLEND_METHOD, *blends.list_names())
             if system.blend.reranker_name is not None:
                 yield choice(RERANKER, *sorted(self.builder.rerankers))
                 yield integer(RERANK_DEPTH, 1, max(self.rerank_depth, 1))
@@ -285,16 +285,6 @@ class ControlPanel:
                 yield integer(f"depth.{name}", 1, most)
         else:
             yield integer("depth", 1, max(longest.values()))
-
-
-@cache
-def _list_dialects() -> tuple[str, ...]:
-    return tuple(dialects.list_names())
-
-
-@cache
-def _list_blends() -> tuple[str, ...]:
-    return tuple(blends.list_names())
 
 
 @lru_cache(maxsize=64)
