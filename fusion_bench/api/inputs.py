@@ -39,7 +39,7 @@ from fusion_bench.measures.aliases import resolve_alias
 
 
 def pop_settings(options: dict[str, Any]) -> FileSettings:
-    """What a call states of its lists and judgments; taken out of its other options.
+    """Take the settings of lists and judgments out of the options of a call.
 
     Raises:
         ConfigError: A value has no list.
@@ -161,7 +161,7 @@ def _names_runs(given: Mapping[Any, Any]) -> bool:
 
 
 def read_queries(given: object) -> dict[str, Query]:
-    """What is known of queries: a path (JSON Lines), or ``{id: text, Query or its fields}``.
+    """Read queries from a path (JSON Lines), or from ``{id: text, Query or its fields}``.
 
     Fields of the user's own are kept, unless they look like a misspelled one.
 

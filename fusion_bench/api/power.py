@@ -1,4 +1,4 @@
-"""How many queries a difference needs; what the queries at hand can show."""
+"""Plan how many queries a difference needs, and what the queries at hand can show."""
 
 from __future__ import annotations
 

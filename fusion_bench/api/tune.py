@@ -73,7 +73,7 @@ class ChosenParameters(dict[str, Value]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuningResult(ResultView):
-    """What a tuning run chose, and whether it is better than the default.
+    """The result of a tuning run: the chosen parameters, and their test against the default.
 
     Attributes:
         report: Everything that was found, as ``fusion-bench tune`` writes it.
@@ -85,7 +85,7 @@ class TuningResult(ResultView):
 
     @property
     def recommendation(self) -> Recommendation:
-        """What to do: ``kind``, ``name`` of the system to use, ``sentence``."""
+        """Return what to do: ``kind``, ``name`` of the system to use, ``sentence``."""
         return self.report.advice
 
     @property

@@ -268,7 +268,7 @@ def _format_json(record: object) -> str:
 
 
 def _read_reports(files: Sequence[Path]) -> list[Report]:
-    """One or two finished reports.
+    """Read one or two finished reports.
 
     Raises:
         typer.BadParameter: More than two files.

@@ -149,7 +149,7 @@ def command(options: JudgeCommand) -> None:
 
 
 def _judge_as_asked(judged: JudgedSystems, options: JudgeCommand) -> None:
-    """Do what the options say: in the terminal, or instead of it.
+    """Judge in the terminal, or list, export or import the documents.
 
     Raises:
         ConfigError: A file to write is one that the command reads.
@@ -209,7 +209,7 @@ def _read_query_ids(path: Path) -> frozenset[str]:
 
 
 def _describe_plan(work: JudgeWork) -> list[str]:
-    """What could still change the comparison, in sentences; none where none was named."""
+    """Describe in sentences what could still change the comparison; empty without one."""
     from fusion_bench.judging.next_documents import describe_ends, describe_rest
 
     plan = work.plan
@@ -235,7 +235,7 @@ def _format_judge(work: JudgeWork, *words: object) -> str:
 
 
 def _note_missing_texts(work: JudgeWork) -> list[str]:
-    """What a judge misses where the dataset names no texts; nothing where it does."""
+    """Describe what a judge misses if the dataset names no texts; else empty."""
     if work.judged.dataset.documents is not None:
         return []
     return [

@@ -281,7 +281,7 @@ class LazyGroup(TyperGroup):
 
 
 def _describe_unknown(words: Sequence[str], known: list[str]) -> str:
-    """That there is no such command; of a word that means one, what to type."""
+    """Describe an unknown command; a word that means a command leads to what to type."""
     name, *others = words
     if name.lower() in SYNONYMS:
         meant = next((word for word in others if word in known), "COMMAND")

@@ -42,7 +42,7 @@ RunColumns: TypeAlias = Annotated[
 
 
 class ReadingOptions(Options):
-    """How lists that no YAML describes are read; a list is known by its name.
+    """Options that say how to read lists without a YAML file; each list has a name.
 
     Attributes:
         order: Read the scores of a list as distances; repeatable.
@@ -76,7 +76,7 @@ class ReadingOptions(Options):
         }
 
     def state_files(self, lists: Collection[str]) -> FileSettings:
-        """What is stated of these lists, and of the judgments.
+        """Return the settings that the options state for these lists and the judgments.
 
         Raises:
             ConfigError: An option breaks a rule.
@@ -88,7 +88,7 @@ class ReadingOptions(Options):
 
 
 class FileOptions(ReadingOptions):
-    """How lists and judgments that no YAML describes are read.
+    """Options that say how to read lists and judgments without a YAML file.
 
     Attributes:
         grades: Grade of each value that is no whole number, such as Irrelevant=0,Exact=3;
@@ -118,7 +118,7 @@ class FileOptions(ReadingOptions):
 
 
 class ColumnOptions(FileOptions):
-    """How files that no YAML describes are read and measured."""
+    """Options that say how to read and measure files without a YAML file."""
 
     measure: Annotated[
         Names,
@@ -132,7 +132,7 @@ FILES: Final = (*READING, "qrels_columns", "grades", "on_duplicate")
 
 
 class ListOptions(Options):
-    """What stands beside a user's own ranked lists.
+    """Options that name the files beside a user's own ranked lists.
 
     Attributes:
         qrels: Judgments file.

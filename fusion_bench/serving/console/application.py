@@ -52,7 +52,7 @@ HEADERS: Final = {
 
 
 class RequestGuard(LoopbackGuard):
-    """One that answers pages of the console's session alone, and says what a page may do."""
+    """Answers only the pages of the console's session, and limits what a page may do."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
@@ -172,7 +172,7 @@ class ConsoleEndpoints:
         ]
 
     async def describe(self, _: Request) -> Response:
-        """What a page needs before its first answer."""
+        """Describe the session to a page before its first answer."""
         return JSONResponse(await run_in_threadpool(self.session.describe))
 
     def _answer(self, request: AnswerRequest) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the held-out queries say of a setting: the verdict of ``tune``, and one look spent."""
+"""Test a setting on the held-out queries, as ``tune`` does; this spends one look."""
 
 from __future__ import annotations
 

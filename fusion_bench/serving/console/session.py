@@ -1,4 +1,4 @@
-"""What the console knows: settings compared on the same queries, one query under two settings."""
+"""Compare settings on the same queries, and one query under two settings."""
 
 from __future__ import annotations
 
@@ -224,7 +224,7 @@ class ConsoleSession:
         return KnownTitles(self.dataset.documents)
 
     def describe(self) -> dict[str, Any]:
-        """What a page needs before its first answer."""
+        """Describe the session to a page before its first answer."""
         measures = [measure.name for measure in self.evaluator.measures]
         degraded = (self.dataset.degradation(name) for name in sorted(self.dataset.rerankers))
         return {
@@ -319,7 +319,7 @@ class ConsoleSession:
     def query_details(
         self, query: str, setting: Setting, against: Setting | None = None
     ) -> dict[str, Any]:
-        """One query under a setting and under another, or under the baseline.
+        """Compare one query under a setting with another setting, or with the baseline.
 
         Args:
             query: Id of a tuning query.
@@ -369,7 +369,7 @@ class ConsoleSession:
 
     @cached_property
     def judge_warnings(self) -> tuple[str, ...]:
-        """What speaks against a machine judge of the dataset; empty where people judged."""
+        """Warnings about a machine judge of the dataset; empty if people judged."""
         systems = self.experiment.systems.values()
         return tuple(each.text for each in find_dataset_warnings(self.dataset, systems))
 
@@ -382,7 +382,7 @@ class ConsoleSession:
         return _list_changes(self.evaluator.runs.queries, after[0], before[0], self.dataset)
 
     def _lint(self, system: System) -> list[dict[str, str]]:
-        """What lint finds in the system."""
+        """Findings of lint in the system."""
         facts = [describe_dataset(self.dataset)]
         merged = lint_systems([system], facts, ignored=self.experiment.lint.ignore)
         findings = (each.to_finding(None) for each in merged)

@@ -200,7 +200,7 @@ class Control:
 
     @property
     def choices(self) -> tuple[Value, ...]:
-        """What it is one of; empty for a number."""
+        """The allowed values; empty for a number."""
         return self.parameter.choices
 
     @property
@@ -278,7 +278,7 @@ class ControlPanel:
                 yield integer(RERANK_DEPTH, 1, max(self.rerank_depth, 1))
 
     def _depths(self, system: System) -> Iterator[Parameter]:
-        """How deep the sources are read: all alike, or each where the system tells them apart."""
+        """Yield the depths of the sources: one for all, or one each if the system has several."""
         longest = {name: self.longest.get(name, 1) for name in system.runs}
         if isinstance(system.depth, dict):
             for name, most in longest.items():
@@ -302,7 +302,7 @@ def _list_methods(
 
 
 def _read_value(system: System, path: str, roles: SourceRoles) -> Any:  # noqa: ANN401 - or ABSENT
-    """What stands at a path, or :data:`ABSENT`."""
+    """Return the value at a path, or :data:`ABSENT`."""
     return system.dialect if path == DIALECT else read_parameter(system, path, roles)
 
 
@@ -373,7 +373,7 @@ class SystemEvaluator:
 
 
 def _derivation_kind(system: System) -> list[Any]:
-    """What decides which derived arrays a system needs: sources in use, depths, normalizers."""
+    """List what decides on the derived arrays: sources in use, depths, normalizers."""
     data = system.model_dump(mode="json")
     by_class = (system.class_configs or {}).values()
     fusions = [data["fusion"], *(part.fusion.model_dump(mode="json") for part in by_class)]

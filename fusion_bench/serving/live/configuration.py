@@ -1,4 +1,4 @@
-"""What a pipeline is made of: a tuned system, its limits, checked before the first query."""
+"""Check what a pipeline is made of before the first query: a tuned system and its limits."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ from fusion_bench.serving.live.query_lists import QueryHit, candidate_ids
 
 @dataclass(frozen=True, slots=True)
 class SourceHit:
-    """Where a document came from.
+    """The rank and score of a document in one list.
 
     Attributes:
         list: Name of the source.

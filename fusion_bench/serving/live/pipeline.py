@@ -324,7 +324,7 @@ class Pipeline:
         )
 
     def search_sync(self, *args: Any, **options: Any) -> LiveResult:  # noqa: ANN401 - of search
-        """:meth:`search` for callers without an event loop, inside ``with pipeline``."""
+        """Call :meth:`search` without an event loop, inside ``with pipeline``."""
         if self._thread is None:
             raise ConfigError("the pipeline is not open: search_sync inside 'with pipeline'")
         return self._thread.run(self.search(*args, **options))
@@ -448,7 +448,7 @@ def _load_tuned_system(
 
 
 def make_rules(spec: DatasetSpec, names: Collection[str], ties: Ties) -> ListRules:
-    """How a dataset's lists are read.
+    """Return the rules by which the lists of a dataset are read.
 
     Args:
         spec: What its ``dataset.yaml`` says.

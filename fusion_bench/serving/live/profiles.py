@@ -277,7 +277,7 @@ def write_rerank_section(
 
 
 def _hyphenate(data: Any) -> Any:  # noqa: ANN401 - as YAML has it
-    """The same with ``-`` for ``_`` in keys."""
+    """Write ``-`` for ``_`` in all keys of a mapping."""
     if not isinstance(data, Mapping):
         return data
     return {key.replace("_", "-"): _hyphenate(value) for key, value in data.items()}
@@ -303,7 +303,7 @@ def _read_rerank_section(
 
 
 def _underscore(data: Any) -> Any:  # noqa: ANN401 - as YAML says it
-    """The same with ``_`` for ``-`` in keys."""
+    """Write ``_`` for ``-`` in all keys of a mapping."""
     if not isinstance(data, Mapping):
         return data
     return {str(key).replace("-", "_"): _underscore(value) for key, value in data.items()}

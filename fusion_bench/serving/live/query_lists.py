@@ -162,7 +162,7 @@ def _show(value: object) -> str:
 
 @dataclass(frozen=True)
 class ListRules:
-    """How the lists of each source are read.
+    """The rules by which the lists of each source are read.
 
     Attributes:
         roles: Roles of each source, by name.
@@ -209,7 +209,7 @@ class ListRules:
         }
 
     def options_of(self, name: str) -> ReadOptions:
-        """How a list is read; a document that it names twice keeps its best rank."""
+        """Return the options of a list; a document that it names twice keeps its best rank."""
         return replace(self.options.get(name, ReadOptions()), on_duplicate="best_rank")
 
 

@@ -132,7 +132,7 @@ async def _open_provider(
 
 @dataclass(frozen=True)
 class ScoringTools:
-    """What the scoring of every query shares.
+    """Stores, limits and settings that the scoring of all queries shares.
 
     Attributes:
         chains: By name of the rerank list.
@@ -310,7 +310,7 @@ class QueryScoring:
 
     @property
     def provider(self) -> str:
-        """Who scored: ``provider/model`` or a list's name, each once; or ``fused order``."""
+        """The sources of the scores: ``provider/model`` or a list's name; or ``fused order``."""
         asked = (a.provider_label for a in self.answers if a.scores is not None)
         labels = dict.fromkeys((*self._given, *asked))
         return ", ".join(labels) or FUSED_ORDER

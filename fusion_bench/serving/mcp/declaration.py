@@ -1,4 +1,4 @@
-"""How a tool is declared: a method whose signature and docstring a client reads."""
+"""Declare a tool: a method whose signature and docstring a client reads."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ OpenedExperiment: TypeAlias = tuple[Experiment, Source, list[Path]]
 
 @dataclass(frozen=True)
 class Project:
-    """What a server serves.
+    """The project that a server serves.
 
     Attributes:
         experiment: The experiment of tools that name none; None = each must.

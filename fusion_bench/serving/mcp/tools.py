@@ -68,7 +68,7 @@ class Tools:
 
     @property
     def referee(self) -> Referee | ServedCampaign:
-        """Who answers for the campaign; raises ConfigError where there is none."""
+        """Return the referee of the campaign; raises ConfigError if there is none."""
         if self.project.referee is None:
             raise ConfigError("campaign: this server was started without --campaign")
         return self.project.referee
