@@ -70,8 +70,8 @@ def command(options: TryOptions) -> None:
     """Compare the usual fusions of your own lists in one command, without YAML.
 
     Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
-    and z-scores, and the fusions of --plugin, with and without each reranker, all against RRF with
-    k=60. Nothing is tuned.
+    and z-scores, and the fusions of --plugin, with and without each reranker. The baseline is RRF
+    with k=60. Nothing is tuned.
 
     Examples:
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl

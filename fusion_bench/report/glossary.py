@@ -161,9 +161,10 @@ TERMS: tuple[Term, ...] = (
         "The whole interval lies within the smallest difference that matters (min_gain).",
     ),
     Term(
-        "first group",
+        "best group",
         "The systems that are not shown to be worse than any other, all pairs compared. Choose "
         "within it by cost: a higher mean in it is no evidence.",
+        ("first group", "★"),
     ),
     Term(
         "minimum detectable difference",
@@ -252,12 +253,3 @@ def find_terms(name: str) -> list[Term]:
     if not terms:
         raise UnknownNameError("term", name, [term.name for term in TERMS])
     return terms
-
-
-def format_glossary() -> str:
-    """All terms as the Markdown of the page of docs."""
-    return "\n\n".join(f"**{term.name}**{_list_others(term)}: {term.meaning}" for term in TERMS)
-
-
-def _list_others(term: Term) -> str:
-    return f" ({', '.join(term.others)})" if term.others else ""

@@ -41,7 +41,7 @@ def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys
     assert err == ""
     lines = [line for line in out.splitlines() if line]
     for name in ("a", "b + r", "rrf k=60", "rrf k=10 + r", "convex theoretical", "z-score + r"):
-        assert any(line.startswith(f"{name}  ") for line in lines), name
+        assert any(line.lstrip("★ ").startswith(f"{name}  ") for line in lines), name
     assert next_commands(out) == [["try", *LISTS, *RERANK, "--save", "mine"]]
     assert len(list((folder / "reports/try").glob("*.png"))) == 1
 
@@ -52,7 +52,7 @@ def test_a_short_summary_in_markdown(capsys: Capture) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 40
     assert "rrf k=60" in lines[2]
-    assert any(line.startswith("| **rrf k=60**") for line in lines)
+    assert any(line.startswith(("| **rrf k=60**", "| **★ rrf k=60**")) for line in lines)
 
 
 @pytest.mark.usefixtures("folder")
@@ -167,7 +167,7 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
             ["--qrels", "qrels.txt", "a=a.trec"],
             "at least two lists are needed, or one list and a reranker",
         ),
-        (["--qrels", "qrels.txt", "a=a.trec", "a=b.trec"], "'a' stands twice"),
+        (["--qrels", "qrels.txt", "a=a.trec", "a=b.trec"], "'a' appears twice"),
         (["--qrels", "qrels.txt", "a=a.trec", "=b.trec"], "'=b.trec' is not NAME=FILE"),
         (["--qrels", "qrels.txt", "a=a.trec", "b="], "'b=' is not NAME=FILE"),
         (["--qrels", "qrels.txt", "a=a.trec", "../b=b.trec"], "'../b' cannot name a list"),
@@ -180,7 +180,7 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         ([*LISTS, "--out", "a.trec"], "a.trec would replace an input"),
         ([*LISTS, "--qrels-columns", "query"], "'query' is not ROLE=NAME"),
         ([*LISTS, "--qrels-columns", "score=x"], "unknown role 'score'"),
-        ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' stands twice"),
+        ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' appears twice"),
         ([*LISTS, "--run-columns", "c:score=x"], "unknown list 'c'"),
         ([*LISTS, "--run-columns", "a:score"], "'score' is not ROLE=NAME"),
         (["--qrels", "none", "a=x", "b=y", "--measure", "ndgc@10"], "'nDCG@10'"),

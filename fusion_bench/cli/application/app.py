@@ -15,7 +15,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fusion_bench.cli.application.exit_codes import CommandInterruptedError, describe_exit_codes
-from fusion_bench.config.gone import GONE, describe_gone
+from fusion_bench.config.models import GONE, describe_gone
 from fusion_bench.config.plugins import load_reference, read_entry_points
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.util.formatting import is_decimal
@@ -125,7 +125,7 @@ COMMAND_GROUPS: Final = {
         *("dataset", "queries", "grades", "judge"),
         *("pull", "retrieve", "rerank", "formats"),
     ),
-    "Look closer": ("diagnose", "lint", "power", "methods", "glossary"),
+    "Look closer": ("diagnose", "lint", "threshold", "power", "methods", "glossary"),
     "Use a system": ("fuse", "serve"),
     "Automate": ("campaign", "mcp", "skill"),
 }

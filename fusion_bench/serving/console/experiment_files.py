@@ -12,6 +12,7 @@ import numpy as np
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, format_yaml
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
@@ -27,7 +28,6 @@ from fusion_bench.serving.console.setting import (
     SystemEvaluator,
 )
 from fusion_bench.tune.run import KEPT
-from fusion_bench.tune.splits import split_queries
 from fusion_bench.util.files import write_atomic
 
 
