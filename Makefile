@@ -79,7 +79,7 @@ docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 	$(BIN)/python -m docs.website
 
 schemas: $(VENV)/.run ## Renew fusion_bench/schemas from the records' models
-	$(BIN)/fusion-bench schema --out fusion_bench/schemas --force
+	$(BIN)/fusion-bench dataset schema --out fusion_bench/schemas --force
 
 test: check ## Set up and run everything that CI runs, but the browser
 	@echo "Left out: tests/browser. Run 'make test-browser', which needs Debian's chromium."

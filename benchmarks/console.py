@@ -22,15 +22,15 @@ from benchmarks.cases import SIZES, Size, make_case
 from benchmarks.collections import ATTACK, load_parity_run
 from benchmarks.timing import Row
 from fusion_bench.config.parameters import Value
-from fusion_bench.console.experiment_files import make_session
-from fusion_bench.console.session import ConsoleSession
-from fusion_bench.console.setting import Control, Setting
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.load_records import load_qrels
+from fusion_bench.serving.console.experiment_files import make_session
+from fusion_bench.serving.console.session import ConsoleSession
+from fusion_bench.serving.console.setting import Control, Setting
 
 TITLE = "Console"
 MOVEMENTS, TOY_MOVEMENTS = 100, 5

@@ -22,13 +22,13 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.live.configuration import configure_pipeline
-from fusion_bench.live.final_list import LiveResult
-from fusion_bench.live.pipeline import make_rules
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.models.reranker_protocol import Identity, Reply
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
+from fusion_bench.serving.live.configuration import configure_pipeline
+from fusion_bench.serving.live.final_list import LiveResult
+from fusion_bench.serving.live.pipeline import make_rules
 from fusion_bench.util.formatting import pluralize
 
 ROOT = Path(__file__).parents[1]

@@ -79,9 +79,9 @@ if TYPE_CHECKING:
     from fusion_bench.io.load_records import load_qrels as load_qrels
     from fusion_bench.io.load_records import load_run as load_run
     from fusion_bench.io.raw_files import FileLayout as FileLayout
-    from fusion_bench.live.pipeline import Pipeline as Pipeline
     from fusion_bench.measures import Measure as Measure
     from fusion_bench.ranking.system_scores import Scores as Scores
+    from fusion_bench.serving.live.pipeline import Pipeline as Pipeline
     from fusion_bench.stats import comparison_family
     from fusion_bench.stats.comparison import Comparison as Comparison
 
@@ -97,7 +97,7 @@ _HOME = {
     "FileLayout": "io.raw_files",
     "FusionBenchError": "errors",
     "Measure": "measures",
-    "Pipeline": "live.pipeline",
+    "Pipeline": "serving.live.pipeline",
     "Qrels": "data.qrels",
     "Query": "data.records",
     "ReadOptions": "data.read_options",

@@ -75,7 +75,7 @@ class UnknownNameError(ConfigError):
     Args:
         kind: What was looked up, such as ``"fusion method"``.
         name: What was given.
-        known: What would have been found.
+        known: What would have been found; a list keeps its order.
         where: Prefix that says where the name stands, such as ``"experiments/a.yaml: systems.x"``.
         remedy: What else can be done.
         similar: What may have been meant; by default those of ``known`` that are about as spelled.
@@ -93,7 +93,7 @@ class UnknownNameError(ConfigError):
         similar: Sequence[str] | None = None,
         listed_by: str = "",
     ) -> None:
-        names = sorted(known)
+        names = known if isinstance(known, list) else sorted(known)
         listed = f"known: {', '.join(names) if names else 'none'}"
         if listed_by and len(names) > MOST_LISTED:
             listed = f"{len(names)} are known: {listed_by} lists them"

@@ -43,6 +43,8 @@ class FusionGate:
         baseline: str | Path | None = None,
         datasets: Sequence[str | Path] = (),
         base: str | None = None,
+        changes: Sequence[str] = (),
+        **other: object,
     ) -> GateVerdict:
         """Check an experiment's candidate against its baseline.
 
@@ -52,6 +54,8 @@ class FusionGate:
             datasets: Folders of named datasets; by default ``datasets`` beside the experiment's
                 folder, then in the root.
             base: The commit that the change starts from; see ``gate --base``.
+            changes: ``KEY=VALUE`` each: values of the experiment to replace; see ``gate --set``.
+            other: Nothing; an unknown argument ends in an error.
 
         Returns:
             The verdict, where the gate does not block.
@@ -62,12 +66,15 @@ class FusionGate:
         from fusion_bench.gate.verdict import ACCEPTED
         from fusion_bench.util.files import baseline_path
 
+        for name in other:
+            hint = ": write changes=['systems.NAME.fusion.k=20']" if name == "set" else ""
+            raise TypeError(f"fusion_gate() has no argument {name!r}{hint}")
         path = self.root / experiment
         folders = [self.root / folder for folder in datasets]
         folders = folders or [path.parent.parent / "datasets", self.root / "datasets"]
         file = self.root / (baseline or baseline_path(path))
         try:
-            verdict = gate(path, baseline=file, folders=folders, base=base)
+            verdict = gate(path, baseline=file, folders=folders, base=base, changes=changes)
         except FusionBenchError as error:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
         if verdict.exit_code:

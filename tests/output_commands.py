@@ -7,8 +7,8 @@ OTHER = "datasets/mine/b.trec"
 MODEL = "--llm model=none"
 #: Command, option and suffix of its file → the words before the option, which need not succeed.
 FILES = {
-    ("classify", "--out", ".jsonl"): f"classify {QUERIES}",
-    ("classify", "--records", ".jsonl"): f"classify {QUERIES} --out new.jsonl",
+    ("dataset classify", "--out", ".jsonl"): f"dataset classify {QUERIES}",
+    ("dataset classify", "--records", ".jsonl"): f"dataset classify {QUERIES} --out new.jsonl",
     ("compare", "--markdown", ".md"): f"compare --qrels {QRELS} {RUN} {OTHER}",
     ("dataset check", "--markdown", ".md"): "dataset check mine",
     ("dataset check", "--write-groups", ".jsonl"): "dataset check mine",
@@ -55,7 +55,7 @@ FOLDERS = {
         "pull",
         "--out",
     ): f"pull python --queries asked.jsonl --set legs.a.function={functions.__name__}:ids",
-    ("schema", "--out"): "schema",
+    ("dataset schema", "--out"): "dataset schema",
     ("skill", "--out"): "skill",
     ("try", "--out"): f"try --qrels {QRELS} {RUN} {OTHER}",
     ("try", "--save"): f"try --qrels {QRELS} {RUN} {OTHER} --no-plots",

@@ -62,6 +62,14 @@ def test_what_passes_is_returned(root: Path) -> None:
     assert gate(root / EXPERIMENT, baseline=path, datasets=["datasets"]).exit_code == 0
 
 
+def test_values_of_the_experiment_can_be_replaced(root: Path) -> None:
+    renew_baseline(root)
+    with pytest.raises(pytest.fail.Exception, match="regressed"):
+        FusionGate(root)(EXPERIMENT, changes=["systems.live.runs=[b]"])
+    with pytest.raises(TypeError, match=r"no argument 'set': write changes=\["):
+        FusionGate(root)(EXPERIMENT, set={"systems.live.runs": ["b"]})
+
+
 def test_what_is_wrong_fails_the_test_in_one_line(root: Path) -> None:
     with pytest.raises(pytest.fail.Exception, match=r"gate: .*no\.yaml: "):
         FusionGate(root)("experiments/no.yaml")

@@ -49,7 +49,7 @@ def make_project(root: Path) -> None:
     shutil.copytree(
         ROOT / "datasets" / "referee", folder, ignore=shutil.ignore_patterns("looks.jsonl")
     )
-    run(root, "classify", "typed/queries.jsonl", "--out", "typed/predicted.jsonl")
+    run(root, "dataset", "classify", "typed/queries.jsonl", "--out", "typed/predicted.jsonl")
     spec = folder / "dataset.yaml"
     text = spec.read_text(encoding="utf-8")
     text = text.replace("queries: queries.jsonl", "queries: predicted.jsonl")

@@ -50,7 +50,7 @@ def ask_campaign(
 
 
 def campaign_status(campaign: str | os.PathLike[str]) -> CampaignStatus:
-    """How a campaign stands: asks left, the baseline to beat, whether its level holds.
+    """Return the state of a campaign: asks left, the baseline to beat, whether its level holds.
 
     Args:
         campaign: Its folder, or the address of a served one.

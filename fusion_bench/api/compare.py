@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from fusion_bench.api import inputs
 from fusion_bench.api.fuse import name_systems, skips_lists_unasked
@@ -190,10 +190,6 @@ def run_experiment(
     return report.with_lazy_details(collector.make_details)
 
 
-#: What other packages call the argument ``measures``.
-MEASURE_WORDS: Final = frozenset({"measure", "metric", "metrics"})
-
-
 def _are_measures(given: object) -> bool:
     """Whether texts that stand for systems name measures only."""
     names = [given] if isinstance(given, str) else given
@@ -259,8 +255,7 @@ def compare(
     0    rrf   1.00        0.25
     1   bm25   0.75         NaN
     """
-    for word in MEASURE_WORDS & set(options):
-        raise ConfigError(f"compare: unknown key {word!r}; did you mean 'measures'?")
+    inputs.refuse_measure_words(options, "compare", "measures")
     data = {key: options.pop(key) for key in inputs.DATA_OPTIONS & set(options)}
     dataset = inputs.read_dataset(
         *(qrels, runs),

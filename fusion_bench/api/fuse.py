@@ -122,7 +122,7 @@ def name_systems(given: Any, runs: RunNames) -> dict[str, Any]:  # noqa: ANN401 
     """
     if given is None:
         return {name: {"runs": [name]} for name in runs}
-    if isinstance(given, Mapping) and not _is_system_data(given):
+    if isinstance(given, Mapping) and not (given and set(given) <= SYSTEM_KEYS | {"fusion"}):
         return {str(name): system_keys(str(name), item, runs) for name, item in given.items()}
     items = given if isinstance(given, list) else [given]
     systems: dict[str, Any] = {}
@@ -183,11 +183,6 @@ def _list_sources(runs: RunNames) -> list[str]:
     if not isinstance(runs, Mapping):
         return list(runs)
     return drop_final([*runs], [run.roles for run in runs.values()])
-
-
-def _is_system_data(given: Mapping[str, Any]) -> bool:
-    """Whether a mapping holds the keys of one system, and not systems by name."""
-    return bool(given) and set(given) <= SYSTEM_KEYS | {"fusion"}
 
 
 def default_name(given: object) -> str:

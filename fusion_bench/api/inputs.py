@@ -10,7 +10,7 @@ import os
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeGuard, get_args
+from typing import Any, Final, TypeGuard, get_args
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import is_own
@@ -40,7 +40,7 @@ from fusion_bench.measures.aliases import resolve_alias
 
 
 def pop_settings(options: dict[str, Any]) -> FileSettings:
-    """What a call states of its lists and judgments; taken out of its other options.
+    """Take the settings of lists and judgments out of the options of a call.
 
     Raises:
         ConfigError: A value has no list.
@@ -120,7 +120,8 @@ def read_runs(given: object, settings: FileSettings = NO_SETTINGS) -> dict[str, 
     if isinstance(given, Mapping) and _names_runs(given):
         return {str(name): read_run(run, str(name), settings) for name, run in given.items()}
     runs: dict[str, Run] = {}
-    for number, run in enumerate(_list_runs(given), start=1):
+    items = given if is_list(given) and given and not _is_row(given[0]) else [given]
+    for number, run in enumerate(items, start=1):
         known = isinstance(run, Run) or is_path(run) or isinstance(getattr(run, "name", None), str)
         table = read_run(run, None if known else f"run{number}", settings)
         if table.name in runs:
@@ -137,11 +138,6 @@ def is_path(given: object) -> TypeGuard[str | os.PathLike[str]]:
 def is_list(given: object) -> TypeGuard[Sequence[Any]]:
     """Whether it is a list of things, and no text."""
     return isinstance(given, Sequence) and not isinstance(given, str | bytes)
-
-
-def _list_runs(given: object) -> Sequence[object]:
-    """The runs of a list, or the only one."""
-    return given if is_list(given) and given and not _is_row(given[0]) else [given]
 
 
 def _is_row(item: object) -> bool:
@@ -166,7 +162,7 @@ def _names_runs(given: Mapping[Any, Any]) -> bool:
 
 
 def read_queries(given: object) -> dict[str, Query]:
-    """What is known of queries: a path (JSON Lines), or ``{id: text, Query or its fields}``.
+    """Read queries from a path (JSON Lines), or from ``{id: text, Query or its fields}``.
 
     Fields of the user's own are kept, unless they look like a misspelled one.
 
@@ -194,6 +190,20 @@ def _make_query(key: str, value: object) -> Query:
         if name not in known and (hint := did_you_mean(str(name), known)):
             raise DataError(f"query {key!r}: unknown field {name!r}{hint}: rename it")
     return parse_query({**value, "id": key}, f"query {key!r}")
+
+
+#: What other packages call the arguments ``measures`` and ``measure``.
+MEASURE_WORDS: Final = frozenset({"eval_metrics", "measure", "measures", "metric", "metrics"})
+
+
+def refuse_measure_words(options: Mapping[str, object], function: str, word: str) -> None:
+    """Refuse a keyword argument that other packages have for the measures.
+
+    Raises:
+        ConfigError: Names the word of this package.
+    """
+    for given in sorted(MEASURE_WORDS & options.keys()):
+        raise ConfigError(f"{function}: unknown key {given!r}; did you mean {word!r}?")
 
 
 def list_measures(given: object) -> list[str]:
@@ -307,8 +317,9 @@ def read_dataset(
     else:
         tables = read_runs(runs, settings)
     settings.check_names([*tables, *lists])
+    name = name_dataset(Path(qrels)) if is_path(qrels) else "data"
     made = make_dataset(
-        _name_of(qrels) if dataset is None else dataset.name,
+        name if dataset is None else dataset.name,
         read_qrels(qrels, settings) if dataset is None else dataset.qrels,
         tables,
         rerankers=lists,
@@ -366,10 +377,6 @@ def _names_dataset(path: Path) -> bool:
         return False
     # Another path is read as a file of judgments, which names what is wrong.
     return is_yaml or path.is_dir() or (path.suffix == "" and len(path.parts) == 1)
-
-
-def _name_of(given: object) -> str:
-    return name_dataset(Path(given)) if is_path(given) else "data"
 
 
 def _choose_lists(

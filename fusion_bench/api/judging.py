@@ -48,7 +48,7 @@ class DocumentsToJudge(TableView):
 
     @property
     def plan(self) -> JudgingPlan | None:
-        """What could still change the comparison; None of a pool."""
+        """Return what could still change the comparison; None for a pool."""
         return self.work.plan
 
     @property

@@ -219,7 +219,10 @@ def rerank(
         provider=provider,
         fallbacks=fallbacks,
         config=None if config is None else Path(config),
-        overrides=[f"{key}={_format_yaml(value)}" for key, value in (settings or {}).items()],
+        overrides=[
+            f"{key}={json.dumps(value, ensure_ascii=False, default=str)}"
+            for key, value in (settings or {}).items()
+        ],
         experiment=None if experiment is None else Path(experiment),
         depth=depth,
         split=split,
@@ -229,8 +232,3 @@ def rerank(
     )
     path = locate_dataset(dataset, folders)
     return outside_event_loop(lambda: score_list(path, options, lambda *_: None))
-
-
-def _format_yaml(value: object) -> str:
-    """A value as YAML that reads back as the same: text in quotes, None as null."""
-    return json.dumps(value, ensure_ascii=False, default=str)

@@ -1,4 +1,4 @@
-"""How many queries a difference needs; what the queries at hand can show."""
+"""Plan how many queries a difference needs, and what the queries at hand can show."""
 
 from __future__ import annotations
 
@@ -82,21 +82,6 @@ def _list_candidates(collection: Collection) -> list[str]:
     return [name for name in names if name != collection.baseline]
 
 
-def _read_spread(part: Collection, candidate: str) -> Spread:
-    """The spread of a comparison on the primary measure.
-
-    Raises:
-        DataError: The two systems do not differ on any query.
-    """
-    difference = _read_differences(part, candidate)
-    if not difference.any():
-        raise DataError(
-            f"collection {part.name!r}: {candidate!r} and the baseline {part.baseline!r} have the "
-            f"same {part.primary_measure} on every query, which tells no spread"
-        )
-    return estimate_spread(difference, number_by_appearance(part.groups)[0])
-
-
 def _read_differences(collection: Collection, candidate: str) -> FloatArray:
     """(Q,): candidate − baseline on the primary measure."""
     ours, baseline = (
@@ -169,7 +154,13 @@ def power(
         level = record.alpha if alpha is None else alpha
         part = _find_collection(record, collection)
         candidate = _find_candidate(part, system)
-        spread = _read_spread(part, candidate)
+        difference = _read_differences(part, candidate)
+        if not difference.any():
+            raise DataError(
+                f"collection {part.name!r}: {candidate!r} and the baseline {part.baseline!r} have "
+                f"the same {part.primary_measure} on every query, which tells no spread"
+            )
+        spread = estimate_spread(difference, number_by_appearance(part.groups)[0])
         comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
         warnings = tuple(find_report_warnings(record)[part.name])
         family = sum(len(_list_candidates(each)) for each in record.collections)
@@ -177,34 +168,18 @@ def power(
         if stored is not None and level == record.alpha and systems in (None, family):
             critical = stored.critical_value
     count = family if systems is None else systems
+    rules = (
+        ("better or worse", sidak_tail(count, level), critical),
+        ("ship", look_level(1, level), None),
+        ("regressed", level / (2 * checks), None),
+        ("pass", level, None),
+    )
     plans = tuple(
         plan_rule(name, tail, spread, differences, critical=known, power=power)
-        for name, tail, known in _list_rules(count, critical, checks, level)
+        for name, tail, known in rules
     )
     is_family = critical is not None
     return PowerPlan(comparison, count, checks, level, power, spread, plans, is_family, warnings)
-
-
-def _list_rules(
-    systems: int, critical: float | None, checks: int, alpha: float
-) -> tuple[tuple[str, float, float | None], ...]:
-    """The rules of eval, tune and gate: name, tail probability, and a family's critical value.
-
-    Args:
-        systems: Compared systems of the family.
-        critical: The family's c; None = an upper bound of it.
-        checks: Checks of the gate.
-        alpha: Family-wise level.
-
-    Raises:
-        ConfigError: A level or count out of its range.
-    """
-    return (
-        ("better or worse", sidak_tail(systems, alpha), critical),
-        ("ship", look_level(1, alpha), None),
-        ("regressed", alpha / (2 * checks), None),
-        ("pass", alpha, None),
-    )
 
 
 def _check_options(

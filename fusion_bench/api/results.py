@@ -92,6 +92,10 @@ class ResultView(TableView):
         """The page for a browser, which a notebook shows inline; see :func:`page`."""
         return page(self)
 
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the page for a browser; returns its path."""
+        return self.page().save(path)
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparisons(ResultView):

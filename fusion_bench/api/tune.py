@@ -18,6 +18,7 @@ from fusion_bench.api.inputs import (
     list_measures,
     pop_settings,
     read_dataset,
+    refuse_measure_words,
 )
 from fusion_bench.api.results import ResultView
 from fusion_bench.config.models import parse_model
@@ -72,7 +73,7 @@ class ChosenParameters(dict[str, Value]):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TuningResult(ResultView):
-    """What a tuning run chose, and whether it is better than the default.
+    """The result of a tuning run: the chosen parameters, and their test against the default.
 
     Attributes:
         report: Everything that was found, as ``fusion-bench tune`` writes it.
@@ -84,7 +85,7 @@ class TuningResult(ResultView):
 
     @property
     def recommendation(self) -> Recommendation:
-        """What to do: ``kind``, ``name`` of the system to use, ``sentence``."""
+        """Return what to do: ``kind``, ``name`` of the system to use, ``sentence``."""
         return self.report.advice
 
     @property
@@ -213,6 +214,7 @@ def tune(
         DataCheckError: Document ids do not meet, or a check finds a list false.
         FusionBenchError: Something breaks a rule, or there are too few queries to split; says what.
     """
+    refuse_measure_words(options, "tune", "measure")
     data = {key: options.pop(key) for key in DATA_OPTIONS & set(options)}
     general = {key: options.pop(key) for key in EXPERIMENT_OPTIONS & set(options)}
     dataset = read_dataset(
@@ -292,6 +294,7 @@ def gate(
     anchor: bool = False,
     folders: Collection[str | os.PathLike[str]] | None = None,
     base: str | None = None,
+    changes: Sequence[str] = (),
     plugins: Sequence[str | os.PathLike[str]] = (),
     allow_unmatched: bool = False,
     allow_suspect: bool = False,
@@ -307,6 +310,8 @@ def gate(
             here, and in the folders above.
         base: The commit that the change starts from: a baseline that is the same there is trusted
             where changed lists cannot reproduce it.
+        changes: ``KEY=VALUE`` each, such as ``systems.rrf.fusion.k=20``: values that replace those
+            of the experiment; not with ``update``.
         plugins: Python files to execute for this run, as ``--plugin`` does: without ``update`` only
             those that the baseline names.
         allow_unmatched: Go on although document ids do not meet.
@@ -323,7 +328,9 @@ def gate(
     file = baseline_path(path) if baseline is None else Path(baseline)
     known = list_plugins(read_baseline(file, path)) if plugins and update is None else None
     with loaded_plugins([*map(Path, plugins)], known):
-        parsed, source = read_experiment(path)
+        if changes and update is not None:
+            raise ConfigError("changes: not with update: a baseline is of a committed file")
+        parsed, source = read_experiment(path, overrides=tuple(changes))
         allowed = allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect)
         inputs = GateInputs(parsed, source, find_folders(folders, path), allowed=allowed)
         if update is not None:

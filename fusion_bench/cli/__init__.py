@@ -158,7 +158,7 @@ def _describe_exception(error: BaseException) -> str:
 
 
 def _describe_os_error(error: OSError) -> str:
-    """What the operating system refused, with the file first where it names one."""
+    """Describe what the operating system refused, with the file first if it names one."""
     if error.filename is None or error.strerror is None:
         return error.strerror or str(error)
     return f"{error.filename}: {error.strerror}"

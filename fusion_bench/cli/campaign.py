@@ -1,4 +1,4 @@
-"""A held-out set that may be asked a thousand times: ship or keep, and nothing else.
+"""Test many candidates on held-out queries; each answer is ship or keep.
 
 Examples:
     fusion-bench campaign open experiments/mine.yaml --asks 1000

@@ -197,9 +197,12 @@ def _compare(
     collections = options.call(compare_reports, *reports)
     has_summary = options.markdown is not None
     steps = tuple(after_compare_reports(paths, reports, collections[0], has_summary=has_summary))
-    page = build_comparison_page(
-        collections, _origins(paths, reports), [report.provenance for report in reports]
-    )
+    origins = [
+        f"{path}: {report.provenance.source}, {report.provenance.created}"
+        f"{'' if report.provenance.v2_enabled else ', RAG_FUSION_V2_ENABLED off'}"
+        for path, report in zip(paths, reports, strict=True)
+    ]
+    page = build_comparison_page(collections, origins, [report.provenance for report in reports])
     records = [{name: getattr(each, name) for name in RECORD_KEYS} for each in collections]
     texts = paper_files(options, "comparison", *reports, compared=collections)
     return records, replace(page, next_steps=steps), texts
@@ -210,14 +213,6 @@ RECORD_KEYS = (
     *("collection", "queries", "family", "v2_enabled", "comparisons", "first_group"),
     *("unjudged", "bounds", "warnings"),
 )
-
-
-def _origins(paths: Sequence[Path], reports: Sequence[Report]) -> list[str]:
-    return [
-        f"{path}: {report.provenance.source}, {report.provenance.created}"
-        f"{'' if report.provenance.v2_enabled else ', RAG_FUSION_V2_ENABLED off'}"
-        for path, report in zip(paths, reports, strict=True)
-    ]
 
 
 def _page_of_one(records: list[dict[str, Any]], page: Page) -> dict[str, str]:
@@ -273,7 +268,7 @@ def _format_json(record: object) -> str:
 
 
 def _read_reports(files: Sequence[Path]) -> list[Report]:
-    """One or two finished reports.
+    """Read one or two finished reports.
 
     Raises:
         typer.BadParameter: More than two files.

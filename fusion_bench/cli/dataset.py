@@ -1,4 +1,4 @@
-"""List, show and check datasets, and make one of a log, a collection or files.
+"""List, show, check and make datasets.
 
 Examples:
     fusion-bench dataset list
@@ -12,11 +12,12 @@ Examples:
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import typer
 
@@ -29,16 +30,31 @@ from fusion_bench.cli.application.console import (
     print_result,
     print_tables,
 )
+from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.cli.application.progress import progress_bar
-from fusion_bench.config.options import Argument, Depth, File, Folder, Name, Names, Option
+from fusion_bench.config.options import (
+    Amount,
+    Argument,
+    Changes,
+    Depth,
+    File,
+    Folder,
+    Name,
+    Names,
+    Option,
+)
+from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment import DEFAULT_MEASURES
-from fusion_bench.util.files import resolve_path
+from fusion_bench.util.files import require_folder, resolve_path
 from fusion_bench.util.formatting import escape_control_chars, pluralize
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from fusion_bench.importers.new_dataset import NewDataset
     from fusion_bench.io.dataset_config import DatasetSpec
-    from fusion_bench.report.page import Page, Table
+    from fusion_bench.models.query_types import Predictions
+    from fusion_bench.report.page import Table
 
 
 command = base.command_group(__doc__)
@@ -184,7 +200,7 @@ def _ask_path(what: str) -> Path | None:
 
 def _ask_file(what: str, *, takes_name: bool = False) -> str:
     """Ask until a file exists, or nothing is answered; a typing error costs no other answer."""
-    while answer := _ask(what):
+    while answer := str(typer.prompt(what, default="", show_default=False, err=True)).strip():
         file = answer.partition("=")[2] if takes_name and "=" in answer else answer
         if Path(answer).exists() or Path(file).exists():
             break
@@ -194,11 +210,6 @@ def _ask_file(what: str, *, takes_name: bool = False) -> str:
 
 def _is_terminal() -> bool:
     return sys.stdin.isatty() and sys.stderr.isatty()
-
-
-def _ask(what: str) -> str:
-    answer: str = typer.prompt(what, default="", show_default=False, err=True)
-    return answer.strip()
 
 
 def _print_dataset(made: NewDataset) -> None:
@@ -314,6 +325,7 @@ def check_command(options: CheckOptions) -> None:
     """
     from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset, unjudged_shares
     from fusion_bench.io.dataset import load_dataset
+    from fusion_bench.report.page import Finding, NextStep, Page, Section
 
     path = options.find(options.name)
     dataset = load_dataset(path, cache=False, every_query=None)
@@ -329,19 +341,7 @@ def check_command(options: CheckOptions) -> None:
         facts["groups_written"] = write_found_groups(
             dataset, options.write_groups, is_owned=is_owned
         )
-    record = {"file": path, **facts, "notes": messages}
-    print_result(record, _build_check_page(options.name, record), options, about=path)
-
-
-def _build_check_page(name: str, record: Mapping[str, Any]) -> Page:
-    """What was counted, each note as a warning, and a table a kind of list.
-
-    Args:
-        name: The dataset as the user named it.
-        record: What ``--json`` prints.
-    """
-    from fusion_bench.report.page import Finding, NextStep, Page, Section
-
+    record: dict[str, Any] = {"file": path, **facts, "notes": messages}
     counts = {"judged query": record["judged_queries"], "run": len(record["runs"])}
     counts |= {"rerank list": len(record["rerank_lists"]), "note": len(record["notes"])}
     if "groups_written" in record:
@@ -353,11 +353,12 @@ def _build_check_page(name: str, record: Mapping[str, Any]) -> Page:
         findings=warnings,
         parts=tuple(build_list_tables(record)),
     )
-    step = NextStep(f"fusion-bench dataset show {quote(name)}", "every fact, and all lists")
+    step = NextStep(f"fusion-bench dataset show {quote(options.name)}", "every fact, and all lists")
     headline = Finding(
         f"{record['file']}: no errors: {listed}.", "warning" if warnings else "better"
     )
-    return Page(f"Dataset {record['name']}", (section,), headline, next_steps=(step,))
+    page = Page(f"Dataset {record['name']}", (section,), headline, next_steps=(step,))
+    print_result(record, page, options, about=path)
 
 
 class UnjudgedOptions(base.ExperimentOptions):
@@ -411,3 +412,153 @@ def build_list_tables(facts: Mapping[str, object]) -> Iterator[Table]:
     for key, value in facts.items():
         if isinstance(value, list) and value and key != "notes":
             yield make_record_table(key.replace("_", " "), value)
+
+
+class ClassifyOptions(base.JsonOptions):
+    """Options of ``dataset classify``.
+
+    Attributes:
+        queries: JSON Lines with id and text.
+        out: The same lines with predicted_type and predicted_confidence.
+        method: Words and patterns, or a language model behind a chat endpoint.
+        change: Set a key of the endpoint, such as model=NAME, base_url=http://…,
+            price.per_million_tokens=1; repeatable.
+        records: Also write QueryClassification records, one a line.
+        store: SQLite file that keeps the model's answers.
+        max_cost: Stop before the price exceeds this.
+    """
+
+    queries: Annotated[Path, Argument("QUERIES")]
+    out: File
+    method: Literal["rules", "chat"] = "rules"
+    change: Changes = ()
+    records: File | None = None
+    store: File = Path("reports/classify/answers.sqlite")
+    max_cost: Amount | None = None
+
+
+@base.add_command(command, ExitCode.DEGRADED, name="classify")
+def classify_command(options: ClassifyOptions) -> None:
+    """Predict the type of each query: local, global, relationship or hybrid.
+
+    API keys come from environment variables. A stored answer of the model is not paid for twice.
+    A query that cannot be classified is hybrid; it is named, and the exit code is 4.
+
+    Examples:
+        fusion-bench dataset classify queries.jsonl --out predicted.jsonl
+        fusion-bench dataset classify queries.jsonl --out predicted.jsonl --method chat
+            --set model=NAME
+    """
+    from fusion_bench.models.query_types import RuleClassifier, classify_file
+
+    if options.method == "rules":
+        base.refuse(options, "does not go with --method rules", "change", "max_cost")
+        predictions = options.call(classify_file, options.queries, RuleClassifier())
+        ledger = None
+    else:
+        predictions, ledger = _ask_model(options)
+    if options.json:
+        print_json({"predictions": predictions, "ledger": ledger})
+    else:
+        print_tables(*build_type_tables(predictions))
+        if predictions.agreement is not None:
+            echo(f"predicted as given: {predictions.agreement:.1%} of the queries with a type")
+        if ledger is not None:
+            echo(f"{ledger['calls']:,} calls in all runs, {ledger['retries']:,} retries")
+        if predictions.failures:
+            name, reason = next(iter(predictions.failures.items()))
+            count = f"{len(predictions.failures):,} queries without an answer"
+            echo(f"warning: {count} are hybrid (for example {name!r}: {reason})")
+        echo_written(predictions.files)
+    if predictions.failures:
+        raise typer.Exit(ExitCode.DEGRADED)
+
+
+def _ask_model(options: ClassifyOptions) -> tuple[Predictions, dict[str, Any]]:
+    from fusion_bench.models.answer_stores import ScoreStore
+    from fusion_bench.models.chat_classifier import ChatClassifier, make_client
+    from fusion_bench.models.query_types import classify_file
+
+    client = make_client(options.change, is_limited=options.max_cost is not None)
+    with closing(ScoreStore(options.store)) as opened, progress_bar() as show:
+        on_progress = base.show_price(show, "classifying")
+        classifier = options.call(ChatClassifier, client, opened, on_progress=on_progress)
+        predictions = options.call(classify_file, options.queries, classifier)
+        return predictions, classifier.ledger
+
+
+def build_type_tables(predictions: Predictions) -> Iterator[Table]:
+    """Queries by predicted type, and by given type where there is one."""
+    from fusion_bench.report.page import make_record_table
+
+    rows = [{"predicted type": name, "queries": count} for name, count in predictions.types.items()]
+    yield make_record_table("Predicted types", rows)
+    if predictions.confusion:
+        crossed = [{"given type": name, **row} for name, row in predictions.confusion.items()]
+        yield make_record_table("Given and predicted types", crossed)
+
+
+#: Record → its model, or what builds its schema.
+RECORDS: Final = {
+    "report": "fusion_bench.evaluation.report_file:Report",
+    "tuning": "fusion_bench.report.tuning_records:TuningReport",
+    "gate": "fusion_bench.gate.result:GateVerdict",
+    "baseline": "fusion_bench.gate.baseline:Baseline",
+    "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
+    "lint": "fusion_bench.checks.lint:LintReport",
+    "export": "fusion_bench.evaluation.export_records:ExportReport",
+    "campaign-status": "fusion_bench.campaign.records:CampaignStatus",
+    "campaign-answer": "fusion_bench.campaign.records:CampaignAnswer",
+    "campaign-report": "fusion_bench.campaign.records:CampaignReport",
+    "search": "fusion_bench.schema.search_records:build_search_schema",
+}
+
+
+class SchemaOptions(base.JsonOptions):
+    """Options of ``dataset schema``; with ``--json`` errors are JSON, too.
+
+    Attributes:
+        out: Write NAME.json of every record into this folder.
+    """
+
+    name: Annotated[str, Argument("NAME", help=f"{', '.join(RECORDS)}.")] | None = None
+    out: Folder | None = None
+
+
+@base.add_command(command, name="schema")
+def schema_command(options: SchemaOptions) -> None:
+    """Print the JSON Schema of a stored record, or of the search records that applications log.
+
+    The installed package has the same files in fusion_bench/schemas.
+
+    Examples:
+        fusion-bench dataset schema report
+        fusion-bench dataset schema --out schemas
+    """
+    from fusion_bench.io.outputs import write_outputs
+
+    name = options.name
+    if options.out is not None:
+        base.refuse(options, "does not go with --out", "name")
+        folder = require_folder(options.out)
+        schemas = {f"{record}.json": render_schema(record).encode() for record in RECORDS}
+        echo_written(write_outputs(folder, schemas))
+    elif name is None:
+        raise typer.BadParameter(f"name one of {', '.join(RECORDS)}", param_hint="NAME")
+    elif name not in RECORDS:
+        raise UnknownNameError("record", name, RECORDS)
+    else:
+        typer.echo(render_schema(name), nl=False)
+
+
+def render_schema(record: str) -> str:
+    """The JSON Schema of a record, as the text of its file."""
+    from importlib import import_module
+    from json import dumps
+
+    from fusion_bench.config.record_schemas import build_schema
+
+    module, _, name = RECORDS[record].partition(":")
+    source: type[BaseModel] | Callable[[], dict[str, Any]] = getattr(import_module(module), name)
+    schema = build_schema(source) if isinstance(source, type) else source()
+    return f"{dumps(schema, indent=1, ensure_ascii=False)}\n"

@@ -1,4 +1,4 @@
-"""Show every term of a document's score, and why it ranks above or below another."""
+"""Show why a document ranks where it does, term by term."""
 
 from __future__ import annotations
 

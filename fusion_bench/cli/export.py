@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 import typer
 
@@ -13,9 +12,6 @@ from fusion_bench.cli.application import console
 from fusion_bench.cli.application.exit_codes import ExitCode
 from fusion_bench.config.options import Folder
 from fusion_bench.engines.options import ExportOptions
-
-if TYPE_CHECKING:
-    from fusion_bench.evaluation.export_records import ExportReport
 
 
 class ExportCommand(ExportOptions, base.ExperimentOptions):
@@ -45,43 +41,31 @@ def command(options: ExportCommand) -> None:
         fusion-bench export experiments/mine.yaml --to langchain --system rrf --out search
         fusion-bench export experiments/mine.yaml --to qdrant --system rrf --replay --json
     """
+    from rich.console import Console
+
     from fusion_bench.engines.export import export_experiment
     from fusion_bench.experiment.dialect import find_engine
     from fusion_bench.report.export_page import build_export_page
+    from fusion_bench.report.terminal import print_page
 
     find_engine(options.engine, where="--to")
     if options.query_type is not None:
         base.refuse(options, "a system has numbers by one of them", "intent")
     report = options.run(export_experiment, options)
     if report.fidelity == "unsupported":
-        _refuse(report, as_json=options.json)
+        if options.json:
+            console.print_json(report)
+        else:
+            decisive, *others = report.reasons
+            reasons = decisive + (f" (also lost: {'; '.join(others)})" if others else "")
+            console.echo_error(
+                f"system {report.system!r} cannot be written for {report.title}: {reasons}"
+            )
+        raise typer.Exit(ExitCode.FAILED)
     written = [] if options.out is None else report.write(options.out, force=True)  # it decides
     if options.json or options.out is not None:
         console.print_result(report, build_export_page(report), options, written)
         return
-    _print_raw(report)
-
-
-def _refuse(report: ExportReport, *, as_json: bool) -> None:
-    """Say why nothing can be written, and end."""
-    if as_json:
-        console.print_json(report)
-    else:
-        decisive, *others = report.reasons
-        reasons = decisive + (f" (also lost: {'; '.join(others)})" if others else "")
-        console.echo_error(
-            f"system {report.system!r} cannot be written for {report.title}: {reasons}"
-        )
-    raise typer.Exit(ExitCode.FAILED)
-
-
-def _print_raw(report: ExportReport) -> None:
-    """The files on standard output; the page above them, or on standard error beside a pipe."""
-    from rich.console import Console
-
-    from fusion_bench.report.export_page import build_export_page
-    from fusion_bench.report.terminal import print_page
-
     is_terminal = sys.stdout.isatty()
     terminal = console.make_console() if is_terminal else Console(stderr=True, highlight=False)
     print_page(build_export_page(report), terminal)

@@ -1,4 +1,4 @@
-"""List the layouts of answers in JSON that are read as ranked lists or judgments."""
+"""List the JSON layouts that are read as ranked lists or judgments."""
 
 from __future__ import annotations
 

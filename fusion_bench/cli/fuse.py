@@ -63,13 +63,29 @@ def command(options: FuseOptions) -> None:
         fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.csv --split test --sources
         fusion-bench fuse bm25=a.jsonl dense=b.jsonl --method rrf --set k=20 --out rrf.trec
     """
+    import numpy as np
+
     out, inputs = options.out, options.inputs
     find_writer(out, has_sources=options.sources)
     first = Path(inputs[0])
     is_experiment = len(inputs) == 1 and (first.suffix.lower() in YAML or first.is_dir())
     lists = _fuse_experiment(options) if is_experiment else _fuse_files(options)
     write_output(out, encode_run(out, make_run_rows(lists, has_sources=options.sources)))
-    _print_summary(lists, out, as_json=options.json)
+    answered = int(np.count_nonzero(np.diff(lists.offsets)))
+    record = {
+        "file": out,
+        "system": lists.system,
+        "queries": answered,
+        "documents": len(lists.documents),
+        "sources": lists.sources,
+    }
+    if options.json:
+        print_json(record)
+        return
+    echo(
+        f"Written: {out} ({lists.system} over {', '.join(lists.sources)}: {answered:,} queries, "
+        f"{len(lists.documents):,} documents)"
+    )
 
 
 def _fuse_experiment(options: FuseOptions) -> FinalLists:
@@ -96,46 +112,16 @@ def _fuse_files(options: FuseOptions) -> FinalLists:
     of_experiments = ("system", "dataset", "split", "datasets", "trial")
     base.refuse(options, "does not go with run files", *of_experiments)
     method = "rrf" if options.method is None else options.method
-    fusion = {"method": method, **_parse_keys(options.change)}
+    keys: dict[str, object] = {}
+    for change in options.change:
+        key, has_value, value = change.partition("=")
+        if not key or not has_value:
+            raise typer.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
+        keys[key] = parse_value(value, change)
+    fusion = {"method": method, **keys}
     files = file_options.parse_named_files(options.inputs, "NAME=FILE")
     settings = options.state_files(files)
     refuse_inputs(files.values())
     lists = fuse_files(files, fusion, settings)
     base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
     return lists
-
-
-def _parse_keys(changes: Sequence[str]) -> dict[str, object]:
-    """``k=20`` as a key and its value in YAML.
-
-    Raises:
-        typer.BadParameter: It is no key with a value.
-        ConfigError: The value is no YAML.
-    """
-    keys: dict[str, object] = {}
-    for change in changes:
-        key, has_value, value = change.partition("=")
-        if not key or not has_value:
-            raise typer.BadParameter(f"{change!r} is not KEY=VALUE", param_hint="--set")
-        keys[key] = parse_value(value, change)
-    return keys
-
-
-def _print_summary(lists: FinalLists, out: Path, *, as_json: bool) -> None:
-    import numpy as np
-
-    answered = int(np.count_nonzero(np.diff(lists.offsets)))
-    record = {
-        "file": out,
-        "system": lists.system,
-        "queries": answered,
-        "documents": len(lists.documents),
-        "sources": lists.sources,
-    }
-    if as_json:
-        print_json(record)
-        return
-    echo(
-        f"Written: {out} ({lists.system} over {', '.join(lists.sources)}: {answered:,} queries, "
-        f"{len(lists.documents):,} documents)"
-    )

@@ -1,4 +1,4 @@
-"""Say what the words of a report mean."""
+"""Explain the words of a report."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class GlossaryOptions(base.JsonOptions):
 
 @base.single_command()
 def command(options: GlossaryOptions) -> None:
-    """Say what the words of a report mean.
+    """Explain the words of a report.
 
     Examples:
         fusion-bench glossary

@@ -1,4 +1,4 @@
-"""Compare judges: agreement of people and models, and what their grades say.
+"""Measure how well people and models agree on grades.
 
 Examples:
     fusion-bench grades agreement people=people.csv llm=llm.csv --human-judge people
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import typer
 
@@ -17,9 +17,6 @@ import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application import file_options
 from fusion_bench.cli.application.console import echo, print_json, print_result
 from fusion_bench.config.options import Argument, Count, Name, Names, Option, Seed
-
-if TYPE_CHECKING:
-    from fusion_bench.judging.agreement import JudgeGrades
 
 MachineJudge: TypeAlias = Annotated[Name, Option("--machine-judge")]
 
@@ -55,7 +52,14 @@ def agreement_command(options: AgreementOptions) -> None:
         fusion-bench grades agreement people=people.csv llm=llm.csv --human-judge people
         fusion-bench grades agreement a.qrels b.qrels c.qrels --binary-relevance 2
     """
-    from fusion_bench.judging.agreement import build_agreement_page, measure_agreement, read_judges
+    from fusion_bench.io.load_records import load_qrels
+    from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.judging.agreement import (
+        JudgeGrades,
+        build_agreement_page,
+        measure_agreement,
+        read_judges,
+    )
 
     judges = options.judges
     is_dataset = len(judges) == 1 and "=" not in judges[0] and not Path(judges[0]).is_file()
@@ -71,7 +75,11 @@ def agreement_command(options: AgreementOptions) -> None:
         grades, relevance = read_judges(options.find(judges[0]))
     else:
         base.refuse(options, "does not go with files of grades", "datasets")
-        grades, relevance = _read_files(options), 1
+        files = file_options.parse_named_files(options.judges, "NAME=FILE")
+        refuse_inputs(files.values())
+        layout = file_options.parse_qrels_columns(options.qrels_columns)
+        qrels = {name: load_qrels(path, layout=layout) for name, path in files.items()}
+        grades, relevance = {name: JudgeGrades(each) for name, each in qrels.items()}, 1
     report = measure_agreement(
         grades,
         binary_relevance=options.binary_relevance or relevance,
@@ -79,18 +87,6 @@ def agreement_command(options: AgreementOptions) -> None:
         references=options.people,
     )
     print_result(report, build_agreement_page(report), options)
-
-
-def _read_files(options: AgreementOptions) -> dict[str, JudgeGrades]:
-    """Grades by name, of files."""
-    from fusion_bench.io.load_records import load_qrels
-    from fusion_bench.io.outputs import refuse_inputs
-    from fusion_bench.judging.agreement import JudgeGrades
-
-    files = file_options.parse_named_files(options.judges, "NAME=FILE")
-    refuse_inputs(files.values())
-    layout = file_options.parse_qrels_columns(options.qrels_columns)
-    return {name: JudgeGrades(load_qrels(path, layout=layout)) for name, path in files.items()}
 
 
 class GradeOptions(base.NamedExperimentOptions, base.PageOptions):

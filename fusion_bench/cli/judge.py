@@ -1,4 +1,4 @@
-"""Judge documents: in the terminal, in a spreadsheet, or only those that still matter."""
+"""Judge documents in the terminal or a spreadsheet, those that matter first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from fusion_bench.config.options import Amount, Argument, Changes, File, Name, O
 from fusion_bench.errors import DataError
 from fusion_bench.judging.options import CombineName, JudgeOptions
 from fusion_bench.util import files
-from fusion_bench.util.formatting import Progress, escape_control_chars, list_names, pluralize
+from fusion_bench.util.formatting import escape_control_chars, list_names, pluralize
 
 if TYPE_CHECKING:
     from fusion_bench.judging.judge_work import JudgeWork
@@ -149,13 +149,15 @@ def command(options: JudgeCommand) -> None:
 
 
 def _judge_as_asked(judged: JudgedSystems, options: JudgeCommand) -> None:
-    """Do what the options say: in the terminal, or instead of it.
+    """Judge in the terminal, or list, export or import the documents.
 
     Raises:
         ConfigError: A file to write is one that the command reads.
         FusionBenchError: The data break a rule, or there is no terminal.
     """
     from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.judging.judge_work import describe_work, list_effects, open_work
+    from fusion_bench.judging.terminal import require_terminal
 
     refuse_inputs((judged.path, judged.source.path))
     if options.export is not None:
@@ -167,30 +169,27 @@ def _judge_as_asked(judged: JudgedSystems, options: JudgeCommand) -> None:
         _show_qrels(judged, options.write_qrels, how, as_json=options.json)
     else:
         with progress_bar() as progress:
-            _judge_or_show(judged, options, progress)
-
-
-def _judge_or_show(judged: JudgedSystems, options: JudgeCommand, progress: Progress) -> None:
-    """List or export the documents, or judge them in the terminal.
-
-    Raises:
-        FusionBenchError: The data break a rule, or there is no terminal.
-    """
-    from fusion_bench.judging.judge_work import describe_work, open_work
-    from fusion_bench.judging.terminal import require_terminal
-
-    queries = None if options.queries is None else _read_query_ids(options.queries)
-    if not (options.listed or options.json or options.export is not None):
-        require_terminal()
-    work = open_work(judged, options, progress, queries=queries)
-    if options.export is not None:
-        _export_sheet(work, options.export, as_json=options.json)
-    elif options.json:
-        print_json(describe_work(work))
-    elif options.listed:
-        _print_list(work)
-    else:
-        _judge(work)
+            queries = None if options.queries is None else _read_query_ids(options.queries)
+            if not (options.listed or options.json or options.export is not None):
+                require_terminal()
+            work = open_work(judged, options, progress, queries=queries)
+            if options.export is not None:
+                _export_sheet(work, options.export, as_json=options.json)
+            elif options.json:
+                print_json(describe_work(work))
+            elif options.listed:
+                documents, effects = work.documents(), list_effects(work)
+                columns = ["query", "document", "best_rank"]
+                base.echo_notes(_describe_plan(work))
+                if work.plan is not None:
+                    columns.append("effect")
+                typer.echo("\t".join(columns))
+                for each in documents:
+                    cells = [each.query, each.document, str(each.best_rank)]
+                    cells += [f"{effects[each.pair]:.4f}"] if effects else []
+                    typer.echo("\t".join(map(escape_control_chars, cells)))
+            else:
+                _judge(work)
 
 
 def _read_query_ids(path: Path) -> frozenset[str]:
@@ -210,7 +209,7 @@ def _read_query_ids(path: Path) -> frozenset[str]:
 
 
 def _describe_plan(work: JudgeWork) -> list[str]:
-    """What could still change the comparison, in sentences; none where none was named."""
+    """Describe in sentences what could still change the comparison; empty without one."""
     from fusion_bench.judging.next_documents import describe_ends, describe_rest
 
     plan = work.plan
@@ -236,7 +235,7 @@ def _format_judge(work: JudgeWork, *words: object) -> str:
 
 
 def _note_missing_texts(work: JudgeWork) -> list[str]:
-    """What a judge misses where the dataset names no texts; nothing where it does."""
+    """Describe what a judge misses if the dataset names no texts; else empty."""
     if work.judged.dataset.documents is not None:
         return []
     return [
@@ -304,22 +303,6 @@ def _show_import(
     if left:
         echo(f"Left of the pool: {pluralize(left, 'document')}, for {_format_judge(work)}")
     _echo_next(judged)
-
-
-def _print_list(work: JudgeWork) -> None:
-    """Tab-separated values; what they decide goes to standard error."""
-    from fusion_bench.judging.judge_work import list_effects
-
-    documents, effects = work.documents(), list_effects(work)
-    columns = ["query", "document", "best_rank"]
-    base.echo_notes(_describe_plan(work))
-    if work.plan is not None:
-        columns.append("effect")
-    typer.echo("\t".join(columns))
-    for each in documents:
-        cells = [each.query, each.document, str(each.best_rank)]
-        cells += [f"{effects[each.pair]:.4f}"] if effects else []
-        typer.echo("\t".join(map(escape_control_chars, cells)))
 
 
 def _judge(work: JudgeWork) -> None:

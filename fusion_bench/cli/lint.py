@@ -1,4 +1,4 @@
-"""Find what a configuration does or cannot do, from its numbers alone."""
+"""Check the parameters of a configuration for surprises; needs no queries."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class LintOptions(base.ExperimentOptions, base.PageOptions):
 
 @base.single_command(ExitCode.REGRESSION)
 def command(options: LintOptions) -> None:
-    """Find what a configuration does or cannot do, from its numbers alone.
+    """Check the parameters of a configuration for surprises; needs no queries.
 
     Reads no list. Each finding has a witness: ranks and scores on which the real system shows it.
 

@@ -1,4 +1,4 @@
-"""Serve the bench to agents as tools of the Model Context Protocol."""
+"""Serve the bench as tools to agents (Model Context Protocol)."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ def command(options: McpOptions) -> None:
 
     for package in ("mcp", "uvicorn"):
         import_optional(package, extra="mcp", purpose="fusion-bench mcp")
-    from fusion_bench.api.mcp.project import Project
-    from fusion_bench.api.mcp.server import serve
     from fusion_bench.cli.application.progress import end_lines
+    from fusion_bench.serving.mcp.project import Project
+    from fusion_bench.serving.mcp.server import serve
 
     def announce(address: str, token: str | None) -> None:
         if options.json:

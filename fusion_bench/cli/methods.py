@@ -1,8 +1,8 @@
-"""List fusion methods, blends, normalizers, and the engines that `pull` asks."""
+"""List fusion methods, blends, normalizers and engines."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import fusion_bench.cli.application.commands as base
@@ -12,7 +12,6 @@ from fusion_bench.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from fusion_bench.engines.engine_settings import ConnectorEntry
-    from fusion_bench.experiment.method_table import MethodEntry
     from fusion_bench.report.page import Table
 
 
@@ -30,7 +29,8 @@ class MethodsOptions(base.PluginOptions, base.JsonOptions):
 def command(options: MethodsOptions) -> None:
     """List fusion methods, blends and normalizers with their parameters and defaults.
 
-    Also lists the engines that pull asks, with the keys of their configuration.
+    Also lists the engines that pull asks, with the keys of their configuration, and the engines
+    that export writes for.
 
     Examples:
         fusion-bench methods
@@ -38,41 +38,37 @@ def command(options: MethodsOptions) -> None:
         fusion-bench methods mine --plugin own.py
         fusion-bench methods --json | jq '.fusion[].method'
     """
+    from fusion_bench.engines.dialects import FOUNDING_DOCUMENTS
     from fusion_bench.engines.engine_settings import list_connectors
+    from fusion_bench.experiment.dialect import list_dialects
     from fusion_bench.experiment.method_table import list_aliases, list_methods
+    from fusion_bench.report.page import make_record_table
 
-    methods, aliases, engines = list_methods(), list_aliases(), list_connectors()
-    if options.name is not None:
-        methods, aliases, engines = _select_name(options.name, methods, aliases, engines)
+    methods, aliases = list_methods(), list_aliases()
+    connectors, dialects = list_connectors(), list_dialects()
+    if (name := options.name) is not None:
+        known = {entry["method"] for entries in methods.values() for entry in entries}
+        known |= {*aliases, *(each["engine"] for each in connectors)}
+        known |= {each["engine"] for each in dialects}
+        if name not in known:
+            listed_by = "fusion-bench methods"
+            raise UnknownNameError("method or engine", name, known, listed_by=listed_by)
+        name = aliases.get(name, {}).get("method", name)
+        methods = {k: [e for e in es if e["method"] == name] for k, es in methods.items()}
+        aliases = {other: meant for other, meant in aliases.items() if meant["method"] == name}
+        connectors = [each for each in connectors if each["engine"] == name]
+        dialects = [each for each in dialects if each["engine"] == name]
     if options.json:
-        print_json({**methods, "aliases": aliases, "connector": engines})
+        print_json({**methods, "aliases": aliases, "connector": connectors, "dialect": dialects})
         return
+    founding = [each for each in dialects if each["engine"] in FOUNDING_DOCUMENTS]
+    public = [each for each in dialects if each not in founding]
     tables = [build_method_table(kind, entries) for kind, entries in methods.items() if entries]
     tables += [build_alias_table(aliases)] if aliases else []
-    print_tables(*tables, *([build_connector_table(engines)] if engines else []))
-
-
-def _select_name(
-    name: str,
-    methods: Mapping[str, Sequence[MethodEntry]],
-    aliases: Mapping[str, dict[str, str]],
-    engines: Sequence[ConnectorEntry],
-) -> tuple[dict[str, list[MethodEntry]], dict[str, dict[str, str]], list[ConnectorEntry]]:
-    """Only what has a name, or the method that another name stands for.
-
-    Raises:
-        UnknownNameError: Nothing has it.
-    """
-    method = aliases.get(name, {}).get("method", name)
-    names = {entry["method"] for entries in methods.values() for entry in entries}
-    known = {*names, *aliases, *(each["engine"] for each in engines)}
-    if name not in known:
-        raise UnknownNameError("method or engine", name, known, listed_by="fusion-bench methods")
-    return (
-        {k: [e for e in entries if e["method"] == method] for k, entries in methods.items()},
-        {other: meant for other, meant in aliases.items() if meant["method"] == method},
-        [each for each in engines if each["engine"] == method],
-    )
+    tables += [build_connector_table(connectors)] if connectors else []
+    tables += [make_record_table("engines of export", public)] if public else []
+    tables += [make_record_table("founding documents", founding)] if founding else []
+    print_tables(*tables)
 
 
 def build_connector_table(engines: Iterable[ConnectorEntry]) -> Table:
@@ -117,14 +113,10 @@ def build_method_table(kind: str, entries: Iterable[Mapping[str, Any]]) -> Table
 
 def build_alias_table(aliases: Mapping[str, Mapping[str, str]]) -> Table:
     """A row an alias: the method and the parameters that it stands for."""
-    from fusion_bench.report.page import Column, make_table
+    from fusion_bench.report.page import make_record_table
 
-    columns: tuple[Column[str], ...] = (
-        Column("alias", lambda name: name, is_text=True),
-        Column("stands for", lambda name: _join_parameters(aliases[name]), is_text=True),
-    )
-    return make_table("other names of fusion methods", columns, aliases)
-
-
-def _join_parameters(parameters: Mapping[str, str]) -> str:
-    return ", ".join(f"{key}: {value}" for key, value in parameters.items())
+    rows = [
+        {"alias": name, "stands for": ", ".join(f"{key}: {value}" for key, value in meant.items())}
+        for name, meant in aliases.items()
+    ]
+    return make_record_table("other names of fusion methods", rows)

@@ -1,4 +1,4 @@
-"""Plan how many queries a difference needs, and see what the queries at hand can show."""
+"""Plan how many queries you need to show a difference."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fusion_bench.cli.application.file_options import report_file
 from fusion_bench.config.options import File, Name, Option
 
 if TYPE_CHECKING:
-    from fusion_bench.report.power_page import PowerPlan
+    pass
 Number = Annotated[int, Option(metavar="N")]
 
 
@@ -66,21 +66,19 @@ def command(options: PowerOptions) -> None:
         fusion-bench power --sd .2 --query-count 400 --group-count 100 --plot power.png
     """
     from fusion_bench.api.power import DIFFERENCES, power
-    from fusion_bench.io.outputs import refuse_inputs
+    from fusion_bench.io.outputs import refuse_inputs, write_output
     from fusion_bench.report.power_page import build_power_page
 
     if options.plot is not None and options.plot.suffix not in (".png", ".svg"):
         raise typer.BadParameter("must end in .png or .svg", param_hint="--plot")
     refuse_inputs(() if options.report is None else (report_file(options.report),))
     plan = options.call(power, differences=options.differences or DIFFERENCES)
-    written = [] if options.plot is None else [_write_plot(plan, options.plot)]
+    written = []
+    if options.plot is not None:
+        from fusion_bench.report.plots._base import render_png, render_svg
+        from fusion_bench.report.plots.studies import draw_sample_size
+
+        render = render_svg if options.plot.suffix == ".svg" else render_png
+        picture = render(draw_sample_size(plan))
+        written = [write_output(options.plot, picture, option="--plot")]
     print_result(plan, build_power_page(plan), options, written)
-
-
-def _write_plot(plan: PowerPlan, path: Path) -> Path:
-    from fusion_bench.io.outputs import write_output
-    from fusion_bench.report.plots._base import render_png, render_svg
-    from fusion_bench.report.plots.studies import draw_sample_size
-
-    render = render_svg if path.suffix == ".svg" else render_png
-    return write_output(path, render(draw_sample_size(plan)), option="--plot")

@@ -70,7 +70,17 @@ def command(options: PullCommand) -> None:
     if options.json:
         print_json({"folder": pulled.folder, **pulled.record.model_dump(), "notes": pulled.notes})
     else:
-        _print_pulled(pulled)
+        record = pulled.record
+        stored = record.queries * len(record.lists) - record.asked
+        known = f", {stored:,} stored before" if stored > 0 else ""
+        queries, answers = pluralize(record.queries, "query"), pluralize(record.asked, "answer")
+        echo(f"{record.engine}: {queries}, {answers}{known}")
+        print_tables(build_pull_table(pulled))
+        for notice in pulled.notes:
+            echo(f"note: {notice}")
+        echo_written(pulled.files)
+        folder = quote(str(pulled.folder))
+        echo(f"Next: fusion-bench judge {folder}, then fusion-bench eval {folder}/experiment.yaml")
     if pulled.record.is_degraded:
         raise typer.Exit(ExitCode.DEGRADED)
 
@@ -101,34 +111,16 @@ def _read_connector(engine: str, config: Path | None, changes: Sequence[str]) ->
     if named != engine:
         raise ConfigError(f"{config}: method: {named!r}, and the command has {engine!r}: keep one")
 
+    keys = [change.partition("=")[0].strip() for change in changes]
+
     def locate(path: Location) -> str:
         name = ".".join(map(str, path))
-        if source is not None and not _is_changed(name, changes):
+        changed = name and any(f"{key}.".startswith(f"{name}.") or key == name for key in keys)
+        if source is not None and not changed:
             return source.where(path)
         return f"{engine}: {name} (--config FILE, or --set {name or 'KEY'}=VALUE)"
 
     return parse_model(model, data, locate)
-
-
-def _is_changed(name: str, changes: Sequence[str]) -> bool:
-    """Whether ``--set`` put a value at a path or below."""
-    keys = [change.partition("=")[0].strip() for change in changes]
-    return bool(name) and any(f"{key}.".startswith(f"{name}.") or key == name for key in keys)
-
-
-def _print_pulled(pulled: PulledDataset) -> None:
-    """Print what was pulled, what is worth knowing, and what to do next."""
-    record = pulled.record
-    stored = record.queries * len(record.lists) - record.asked
-    known = f", {stored:,} stored before" if stored > 0 else ""
-    queries, answers = pluralize(record.queries, "query"), pluralize(record.asked, "answer")
-    echo(f"{record.engine}: {queries}, {answers}{known}")
-    print_tables(build_pull_table(pulled))
-    for notice in pulled.notes:
-        echo(f"note: {notice}")
-    echo_written(pulled.files)
-    folder = quote(str(pulled.folder))
-    echo(f"Next: fusion-bench judge {folder}, then fusion-bench eval {folder}/experiment.yaml")
 
 
 def build_pull_table(pulled: PulledDataset) -> Table:

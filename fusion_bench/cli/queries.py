@@ -14,7 +14,7 @@ from fusion_bench.cli.application.console import echo, echo_written, print_json
 from fusion_bench.config.options import Argument, File, Name, Option, Seed
 
 if TYPE_CHECKING:
-    from fusion_bench.judging.query_log import QueryLog, QuerySample
+    from fusion_bench.judging.query_log import QuerySample
 
 command = base.command_group(__doc__)
 
@@ -59,7 +59,12 @@ def sample_command(options: DrawOptions) -> None:
         fusion-bench queries sample searches.csv --column term --n 200 --drop-personal
             --out queries.jsonl
     """
-    from fusion_bench.judging.query_log import read_query_log, sample_queries, write_sample
+    from fusion_bench.judging.query_log import (
+        MOST_CHARACTERS,
+        read_query_log,
+        sample_queries,
+        write_sample,
+    )
 
     read = read_query_log(options.log, options.column)
     sample = options.call(sample_queries, read)
@@ -70,24 +75,16 @@ def sample_command(options: DrawOptions) -> None:
         return
     echo(f"{read.searches:,} searches, {len(read.queries):,} distinct queries")
     is_uniform = len(set(read.queries.values())) == 1
-    for line in (*_describe_left_out(read), *_describe_sample(sample, is_uniform=is_uniform)):
+    reasons = {
+        "without a letter or digit": read.empty,
+        f"of more than {MOST_CHARACTERS:,} characters": read.too_long,
+    }
+    for reason, count in reasons.items():
+        if count:  # so that the counts add up to the file's
+            echo(f"note: {count:,} {'search' if count == 1 else 'searches'} {reason} left out")
+    for line in _describe_sample(sample, is_uniform=is_uniform):
         echo(line)
     echo_written([options.out])
-
-
-def _describe_left_out(log: QueryLog) -> list[str]:
-    """Searches that do not count, so that the numbers add up to the file's."""
-    from fusion_bench.judging.query_log import MOST_CHARACTERS
-
-    reasons = {
-        "without a letter or digit": log.empty,
-        f"of more than {MOST_CHARACTERS:,} characters": log.too_long,
-    }
-    return [
-        f"note: {count:,} {'search' if count == 1 else 'searches'} {reason} left out"
-        for reason, count in reasons.items()
-        if count
-    ]
 
 
 def _describe_sample(sample: QuerySample, *, is_uniform: bool) -> list[str]:

@@ -1,4 +1,4 @@
-"""Search a collection's texts and write the result as a run: BM25, dense, HyDE, hybrid.
+"""Search the texts of a collection and write a run: BM25, dense, HyDE, hybrid.
 
 Examples:
     fusion-bench retrieve bm25 --dataset mine
@@ -33,7 +33,7 @@ command = base.command_group((__doc__ or "").replace(": BM25, dense, HyDE, hybri
 
 
 class RetrieveCommand(RetrieveOptions, base.DatasetOptions, base.PluginOptions):
-    """What is searched, and where the run goes.
+    """Options that name what is searched, and the run to write.
 
     Attributes:
         dataset: A dataset's name, folder or dataset.yaml; it gets the run.
@@ -52,7 +52,7 @@ class RetrieveCommand(RetrieveOptions, base.DatasetOptions, base.PluginOptions):
         print_run(written, as_json=self.json, coverage=self._find_coverage(dataset, written))
 
     def _find_coverage(self, dataset: Path | None, written: WrittenRun) -> str | None:
-        """What is said of a search among the returned documents of a pull alone."""
+        """Describe a search that covers only the documents that a pull returned."""
         from fusion_bench.engines.pulled_dataset import read_record
 
         record = None if dataset is None else read_record(dataset.parent)
@@ -71,7 +71,7 @@ class Bm25Options(LexicalOptions, RetrieveCommand):
 
 
 class VectorOptions(RetrieveCommand):
-    """Where the vectors of a search come from.
+    """Options that name the vectors of a search.
 
     Attributes:
         encoder: minilm, sentence_transformers, openai or tei. Default: minilm, or none with
@@ -87,7 +87,7 @@ class VectorOptions(RetrieveCommand):
     store: File = Path("reports/retrieve/answers.sqlite")
 
     def make_source(self, default: str | None = None) -> VectorSource:
-        """Where vectors come from: an archive, an encoder, or both.
+        """Return the source of the vectors: an archive, an encoder, or both.
 
         Args:
             default: The encoder where none is named, though vectors are stored.
@@ -188,7 +188,7 @@ def hyde_command(options: HydeOptions) -> None:
 
 
 def _make_writer(options: HydeOptions) -> PassageWriter | None:
-    """Who writes passages; None = stored ones are replayed.
+    """Return the model that writes passages; None = stored ones are replayed.
 
     Raises:
         ConfigError: A key breaks a rule.

@@ -1,4 +1,4 @@
-"""Move the numbers of a system by sliders, and see its measures on the tuning queries."""
+"""Change parameters by sliders and watch the measures on the tuning queries."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from fusion_bench.config.options import Name, Option
 if TYPE_CHECKING:
     from socket import socket
 
-    from fusion_bench.console.session import ConsoleSession
+    from fusion_bench.serving.console.session import ConsoleSession
 
 
 class ServeOptions(base.ExperimentOptions):
@@ -37,7 +37,7 @@ class ServeOptions(base.ExperimentOptions):
 def command(options: ServeOptions) -> None:
     """Serve the mixing console on 127.0.0.1 until Ctrl-C.
 
-    Sliders move the numbers of a system. The page shows its measures on the tuning queries.
+    Sliders change the parameters of a system. The page shows its measures on the tuning queries.
 
     Examples:
         fusion-bench serve experiments/default.yaml
@@ -49,7 +49,7 @@ def command(options: ServeOptions) -> None:
 
     from fusion_bench.checks.dataset_facts import describe_selection
     from fusion_bench.cli.application.progress import end_lines
-    from fusion_bench.console.experiment_files import open_session
+    from fusion_bench.serving.console.experiment_files import open_session
     from fusion_bench.util.loopback import open_socket
 
     def announce(address: str) -> None:
@@ -107,7 +107,7 @@ def serve_session(
     import threading
     import webbrowser
 
-    from fusion_bench.console.application import create_application
+    from fusion_bench.serving.console.application import create_application
     from fusion_bench.util.loopback import Access, run_application
 
     access = Access(listener.getsockname()[1])

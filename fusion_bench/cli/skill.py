@@ -1,4 +1,4 @@
-"""Write a skill for coding agents: what to run, how to read it, what never to do."""
+"""Write a skill that teaches coding agents to use the bench."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from fusion_bench.tune.options import TuneOptions
 from fusion_bench.util.files import name_experiment
 
 if TYPE_CHECKING:  # imported late, as it is slow
-    from fusion_bench.report.tuning_records import TuningReport
+    pass
 
 
 #: Kinds of a recommendation that leave something to do before any change can be recommended.
@@ -53,6 +53,7 @@ def command(options: TuneCommand) -> None:
     from fusion_bench.cli.application.next_steps import after_tune
     from fusion_bench.cli.application.progress import progress_bar
     from fusion_bench.io.outputs import check_output, refuse_inputs
+    from fusion_bench.report.tuning_page import build_page
     from fusion_bench.tune.run import run_tuning
 
     folders = options.folders
@@ -63,29 +64,17 @@ def command(options: TuneCommand) -> None:
         check_output(out / "tuning.json")  # before hours of search
         plan = partial(after_tune, datasets=options.datasets)
         for report, files in run_tuning(parsed, source, options, out, folders, progress_bar, plan):
-            _print_report(report, files, replace(options, out=out))
+            # The Markdown file of one of several datasets has its name before it.
+            shown, markdown, folder = options, options.markdown, files[0].parent
+            if markdown is not None and markdown != STDOUT and folder != out:
+                named = markdown.with_name(f"{folder.name}-{markdown.name}")
+                shown = replace(options, markdown=named)
+            steps = tuple(after_tune(report, files, options.datasets))
+            tuned = next((str(file) for file in files if file.name == "tuned.yaml"), "tuned.yaml")
+            page = replace(build_page(report, tuned=tuned), next_steps=steps)
+            print_result(report, page, shown, files)
+            if report.interrupted:
+                raise typer.Exit(ExitCode.INTERRUPTED)
             kinds.add(report.advice.kind)
     if not kinds.isdisjoint(UNDECIDED):
         raise typer.Exit(ExitCode.INCONCLUSIVE)
-
-
-def _print_report(report: TuningReport, files: list[Path], options: TuneCommand) -> None:
-    """Print a report and what to do next.
-
-    The Markdown file of one of several datasets has its name before it.
-
-    Raises:
-        Exit: The search was interrupted.
-    """
-    from fusion_bench.cli.application.next_steps import after_tune
-    from fusion_bench.report.tuning_page import build_page
-
-    markdown, folder = options.markdown, files[0].parent
-    if markdown is not None and markdown != STDOUT and folder != options.out:
-        options = replace(options, markdown=markdown.with_name(f"{folder.name}-{markdown.name}"))
-    steps = tuple(after_tune(report, files, options.datasets))
-    tuned = next((str(file) for file in files if file.name == "tuned.yaml"), "tuned.yaml")
-    page = replace(build_page(report, tuned=tuned), next_steps=steps)
-    print_result(report, page, options, files)
-    if report.interrupted:
-        raise typer.Exit(ExitCode.INTERRUPTED)

@@ -324,6 +324,8 @@ GONE: Final[Mapping[str, str]] = {
     "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
     "grades sensitivity": "name the other judge's file as qrels of a copy of the dataset.yaml and "
     "run eval, or use grades estimate",
+    "schema": "type fusion-bench dataset schema",
+    "classify": "type fusion-bench dataset classify",
     "dataset from-logs": "name the log as a list of dataset new, with the texts of the queries as "
     "their ids",
     **dict.fromkeys(

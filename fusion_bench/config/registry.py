@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from pydantic import (
@@ -49,6 +49,9 @@ class Registry(Generic[P]):
         self.group = group
         self.aliases: Mapping[str, Mapping[str, object]] = {}
         self.listed_by = ""
+        #: Names with which a list for people begins, and names with which it ends.
+        self.first: Sequence[str] = ()
+        self.last: Sequence[str] = ()
         self._plugins: dict[str, P] = {}
         self._is_complete = False
 
@@ -83,6 +86,11 @@ class Registry(Generic[P]):
         external = {name: self._load_external(references[name], name) for name in references}
         return dict(sorted({**external, **self.load_built_in()}.items()))
 
+    def list_names(self) -> list[str]:
+        """Names of all plugins as a list for people has them: first what most people use."""
+        names = {*self.load_built_in(), *plugins.read_entry_points(self.group)}
+        return [*self.first, *sorted(names.difference(self.first, self.last)), *self.last]
+
     def find_plugin(self, name: str) -> P:
         """The plugin of a name, of an entry point's name, or of ``package.module:Name``.
 
@@ -99,7 +107,7 @@ class Registry(Generic[P]):
             return built_in[name]
         references = plugins.read_entry_points(self.group)
         if name not in references:
-            known = {*built_in, *references, *self.aliases}
+            known = [*self.list_names(), *self.aliases]
             raise UnknownNameError(self.kind, name, known, listed_by=self.listed_by)
         return self._load_external(references[name], name)
 
@@ -321,7 +329,7 @@ class MethodRegistry(Registry[type[M]]):
             raise ConfigError(f"a {self.kind} is a name or a mapping with 'method', given {data!r}")
         method = data.get("method")
         if method is None:
-            raise ConfigError(f"'method' is required (known: {', '.join(self.load_all())})")
+            raise ConfigError(f"'method' is required (known: {', '.join(self.list_names())})")
         alias = None if is_own(method) else self.find_alias(str(method))
         if alias is not None:
             data = {**alias, **{key: data[key] for key in data if key != "method"}}

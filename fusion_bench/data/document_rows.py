@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from itertools import chain, compress, repeat
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -350,7 +350,25 @@ def _may_rise(name: object, role: ValueRole) -> bool:
     return role == "score" and (is_distance(name) or fold_name(name) in COLUMN_NAMES["rank"])
 
 
-class DocumentTable(TableView):
+class _TableType(type):
+    """The class of ``Qrels`` and ``Run``; also accepts ranx's ``Run(scores, name="bm25")``."""
+
+    if not TYPE_CHECKING:
+
+        def __call__(cls, *given: object, **named: object) -> DocumentTable:
+            """Build from fields, or from what :meth:`DocumentTable.from_dict` reads."""
+            if 0 < len(given) <= 2:
+                return cls.from_dict(*given, **named)
+            return super().__call__(*given, **named)
+
+        def __getattr__(cls, name: str) -> object:
+            """Refuse a name; that of ranx for reading a file leads to the function that does."""
+            reads = f": load_{cls.__name__.lower()}(path) reads a file"
+            hint = reads if name == "from_file" else ""
+            raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}{hint}")
+
+
+class DocumentTable(TableView, metaclass=_TableType):
     """Documents grouped by query; the base of ``Qrels`` and ``Run``, which document the fields."""
 
     queries: tuple[str, ...]
@@ -382,6 +400,13 @@ class DocumentTable(TableView):
     def from_dataframe(cls, frame: object, **options: Any) -> Self:  # noqa: ANN401 - of from_dict
         """:meth:`from_pandas`, by another name."""
         return cls.from_dict(frame, **options)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> object:
+            """Refuse a name; that of ranx for writing a file leads to the method that does."""
+            hint = ": to_trec(path) writes a file" if name == "save" else ""
+            raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}{hint}")
 
     def __len__(self) -> int:
         """How many queries."""

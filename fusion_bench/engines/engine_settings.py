@@ -43,7 +43,7 @@ class ConnectorEntry(TypedDict):
 
 
 def list_connectors() -> list[ConnectorEntry]:
-    """List the engines by name, with the keys that not every engine has."""
+    """List the engines, popular ones first, with the keys that not every engine has."""
     return [
         ConnectorEntry(
             engine=name,
@@ -52,7 +52,8 @@ def list_connectors() -> list[ConnectorEntry]:
             leg=_list_defaults(get_args(model.model_fields["legs"].annotation)[1], SourceSettings),
             fuses=model.model_fields["fused"].annotation is not type(None),
         )
-        for name, model in connectors.load_all().items()
+        for name in connectors.list_names()
+        for model in [connectors.find_plugin(name)]
     ]
 
 

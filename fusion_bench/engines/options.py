@@ -36,7 +36,7 @@ class ExportOptions(Options):
     """Options of ``export``.
 
     Attributes:
-        engine: Engine or library, such as elasticsearch or langchain; docs/reference/engines.md
+        engine: Engine or library, such as elasticsearch or langchain; fusion-bench methods
             lists them.
         system: System of the experiment. Default: the only one, or the tuned one.
         dataset: Take roles from this dataset, and replay on it. Default: the experiment's.

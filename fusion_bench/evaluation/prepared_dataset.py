@@ -224,7 +224,7 @@ def check_predictions(systems: Iterable[System], source: Source, dataset: Datase
             place = source.where(("systems", system.name, "types"))
             raise ConfigError(
                 f"{place}: no query of {dataset.name} has a {PREDICTED_TYPE!r}: predict them with "
-                "'fusion-bench classify', and name its file under 'queries' of the dataset"
+                "'fusion-bench dataset classify', and name its file under 'queries' of the dataset"
             )
 
 

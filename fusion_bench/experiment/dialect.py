@@ -202,8 +202,21 @@ def parse_dialect(given: object) -> type[Dialect]:
     named = next((value for value in values if value in known), "opensearch")
     raise ConfigError(
         f"the name of an engine is needed, such as dialect: {named}; given {given!r:.100} "
-        f"(known: {', '.join(known)})"
+        f"(known: {', '.join(dialects.list_names())})"
     )
+
+
+def list_dialects() -> list[dict[str, str]]:
+    """Every engine that export writes for, with its version and its fusion methods."""
+    named = {name: dialects.find_plugin(name) for name in dialects.list_names()}
+    return [
+        {
+            "engine": name,
+            "version": f"{dialect.title} {dialect.version}",
+            "fusions": ", ".join(dialect.fusions().load_built_in()),
+        }
+        for name, dialect in named.items()
+    ]
 
 
 def describe_dialect(dialect: type[Dialect]) -> str:
@@ -229,6 +242,6 @@ def find_engine(name: str, *, where: str) -> type[Dialect]:
     try:
         return dialects.find_plugin(name)
     except UnknownNameError:
-        raise UnknownNameError("engine", name, dialects.load_all(), where=where) from None
+        raise UnknownNameError("engine", name, dialects.list_names(), where=where) from None
     except ConfigError as error:
         raise ConfigError(f"{where}: {error}") from None

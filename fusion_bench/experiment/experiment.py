@@ -6,7 +6,7 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, TypeVar
 
 from pydantic import BeforeValidator, Field, PrivateAttr, model_validator
 from pydantic_core import PydanticCustomError
@@ -220,6 +220,17 @@ class Experiment(TableView, StrictModel):
             "blend": [system.blend.method for system in systems],
             "reranker": [", ".join(sorted(system.reranker_names)) for system in systems],
         }
+
+    if not TYPE_CHECKING:
+
+        def __new__(cls, *given: object, **_keys: object) -> Experiment:
+            """Refuse arguments by position, with which PyTerrier compares systems."""
+            if given:
+                raise TypeError(
+                    "Experiment takes keys as a YAML file has them: use compare(qrels, runs, "
+                    "systems, measures)"
+                )
+            return super().__new__(cls)
 
     def find_system(self, name: str, where: str = "--system") -> System:
         """The system of a name.

@@ -33,7 +33,7 @@ class MethodEntry(TypedDict):
 
 
 def list_methods() -> dict[str, list[MethodEntry]]:
-    """Every fusion method, blend and normalizer, by kind; then those of plugin files."""
+    """Every fusion method, blend and normalizer, by kind: first what most people use."""
     registries: dict[str, MethodRegistry[Any]] = {
         "fusion": fusions,
         "blend": blends,
@@ -41,8 +41,8 @@ def list_methods() -> dict[str, list[MethodEntry]]:
     }
     return {
         kind: [
-            describe_method(name, model)
-            for name, model in {**registry.load_all(), **registry.list_file_methods()}.items()
+            describe_method(name, registry.find_plugin(name))
+            for name in dict.fromkeys((*registry.list_names(), *registry.list_file_methods()))
         ]
         for kind, registry in registries.items()
     }

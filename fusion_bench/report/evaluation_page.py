@@ -247,7 +247,6 @@ def build_page(report: Report) -> page.Page:
     sections += lint_section(report.lint)
     sections += [_details(report, collection) for collection in report.collections]
     settings, provenance = report.settings, report.provenance
-    v2 = "on" if provenance.v2_enabled else "off: v2 ran as v1"
     summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
     if not provenance.v2_enabled:
         summary.append("RAG_FUSION_V2_ENABLED off")
@@ -256,7 +255,7 @@ def build_page(report: Report) -> page.Page:
     shown = [key for key in SHOWN_SETTINGS if key in settings]
     facts = {
         **provenance.facts,
-        "RAG_FUSION_V2_ENABLED": v2,
+        **({} if provenance.v2_enabled else {"RAG_FUSION_V2_ENABLED": "off: v2 ran as v1"}),
         **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
     }
     text = "; ".join(filter(None, (provenance.origin, ", ".join(summary))))

@@ -256,6 +256,10 @@ class TableView:
         """Its rows as a data frame."""
         return make_frame(self._table_columns())
 
+    def to_dataframe(self, **options: Any) -> pd.DataFrame:  # noqa: ANN401 - of to_pandas
+        """:meth:`to_pandas`, by the name that ranx gives it."""
+        return self.to_pandas(**options)
+
 
 def list_columns(record: type, rows: Sequence[Any]) -> Columns:
     """The fields of records as columns, one row a record.

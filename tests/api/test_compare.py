@@ -280,9 +280,31 @@ def test_measures_in_the_place_of_systems_are_named() -> None:
         fb.compare(QRELS, RUNS, ["rff"])
     with pytest.raises(FusionBenchError, match="'metrics'; did you mean 'measures'"):
         fb.compare(QRELS, RUNS, metrics=["map"])
+    with pytest.raises(FusionBenchError, match="'metric'; did you mean 'measure'"):
+        fb.tune(QRELS, RUNS, metric="map")
 
 
 def test_a_system_without_details_says_how_to_get_them() -> None:
     found = fb.compare(QRELS, RUNS, ["bm25", "dense", "rrf"], "RR@10")
     with pytest.raises(KeyError, match=r"unknown detailed system 'mine' .*detail=\['mine'\]"):
         found.details().top_documents("mine")
+
+
+def test_words_of_ranx_and_pyterrier_work_or_lead_to_ours(tmp_path: Path) -> None:
+    made: Any = fb.Run
+    run = made(RUNS["bm25"], name="mine")
+    assert (run.name, run.to_dict()) == ("mine", RUNS["bm25"])
+    made = fb.Qrels
+    assert made(QRELS).to_dict() == QRELS
+    found: Any = fb.compare(QRELS, RUNS, measures="RR@10")
+    assert found.to_dataframe().equals(found.to_pandas())
+    assert found.to_dataframe(per_query=True).equals(found.to_pandas(per_query=True))
+    assert found.save(tmp_path / "page.html").read_text("utf-8") == found.page().html
+    fused: Any = fb.fuse(RUNS, "rrf")
+    with pytest.raises(AttributeError, match=r"load_qrels\(path\) reads"):
+        made.from_file("qrels.txt")
+    with pytest.raises(AttributeError, match=r"to_trec\(path\) writes"):
+        fused.save("run.txt")
+    experiment: Any = fb.Experiment
+    with pytest.raises(TypeError, match=r"use compare\(qrels, runs, systems, measures\)"):
+        experiment([RUNS], QRELS, ["map"])

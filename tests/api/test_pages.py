@@ -111,6 +111,7 @@ def aligned() -> fb.AlignedRuns:
 WORKS: dict[str, Callable[[], Any]] = {
     "Run.from_dict(d)": lambda: fb.Run.from_dict(BM25),
     "Run.from_pandas(df)": lambda: fb.Run.from_pandas(FRAME),
+    "Run(df, name=…)": lambda: fb.Run(FRAME, name="mine"),  # type: ignore[call-arg, arg-type, misc]
     "Run.from_df(df)": lambda: fb.Run.from_df(FRAME),
     "Run.from_dataframe(df)": lambda: fb.Run.from_dataframe(FRAME),
     "Run.from_dict(df)": lambda: fb.Run.from_dict(FRAME),

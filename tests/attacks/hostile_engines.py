@@ -194,7 +194,16 @@ CLIENTS: Final[Mapping[str, Client]] = {
     "classify": Client(
         ModelServer,
         _write_queries,
-        ("classify", "queries.jsonl", "--out", "p.jsonl", "--method", "chat", *_KEY_AND_MODEL),
+        (
+            "dataset",
+            "classify",
+            "queries.jsonl",
+            "--out",
+            "p.jsonl",
+            "--method",
+            "chat",
+            *_KEY_AND_MODEL,
+        ),
         "--set",
     ),
     "retrieve dense openai": _retrieve("dense", "--encoder", "openai", *_KEY_AND_MODEL),

@@ -12,13 +12,13 @@ import pytest
 
 from fusion_bench.errors import ConfigError, ProviderError
 from fusion_bench.judging.llm_judge import SLOT, ConnectedJudge, JudgeModel, make_key
-from fusion_bench.live.pipeline import Pipeline
 from fusion_bench.models.answer_stores import ScoreStore
 from fusion_bench.models.chat_classifier import ChatClassifierClient, ConnectedClassifier
 from fusion_bench.models.encoders import encoders
 from fusion_bench.models.endpoints import PassageWriter
 from fusion_bench.models.reranker_protocol import Reranker
 from fusion_bench.models.rerankers import providers
+from fusion_bench.serving.live.pipeline import Pipeline
 from fusion_bench.util.api_keys import HIDDEN, ApiKey, SecretMatcher, hide_key
 from fusion_bench.util.http_client import JsonClient, open_client
 from tests.attacks import hostile_engines

@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from fusion_bench.console.experiment_files import open_session
 from fusion_bench.experiment.experiment import read_experiment
+from fusion_bench.serving.console.experiment_files import open_session
 from fusion_bench.util.loopback import Access
 from tests.browser.observed_page import LIMIT_MS, ObservedPage, observe
 from tests.browser.project import Evaluation, evaluate_project
-from tests.console.running_server import serve_in_thread
+from tests.serving.console.running_server import serve_in_thread
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

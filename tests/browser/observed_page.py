@@ -99,6 +99,7 @@ def observe(
     height: int = 900,
     scheme: Scheme = "light",
     allowed: str | None = None,
+    script: str = "",
 ) -> ObservedPage:
     """Open a page in a context of its own, with every observer in place before it loads.
 
@@ -109,12 +110,14 @@ def observe(
         height: Of the window, in CSS pixels.
         scheme: What the user prefers.
         allowed: Addresses that begin so may be asked for; None = this page only.
+        script: JavaScript that runs before the page's own.
     """
     context = browser.new_context(
         viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
     )
     context.set_default_timeout(LIMIT_MS)
     context.add_init_script(WATCH_POLICY)
+    context.add_init_script(script)
     page = context.new_page()
     observed = ObservedPage(page, allowed or url)
     page.on("request", observed._hear_request)

@@ -14,7 +14,7 @@ from tests.browser.conftest import open_console
 from tests.browser.keyboard import walk_by_tab
 from tests.browser.observed_page import observe
 from tests.browser.project import EVIL_DOCUMENT, EVIL_QUERY, Evaluation
-from tests.console.running_server import running_command
+from tests.serving.console.running_server import running_command
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -72,6 +72,17 @@ def test_a_slider_moves_the_numbers_to_those_of_eval(
     assert after != before
     assert after == evaluated_means(evaluation, tmp_path, k)
     assert "tuning queries" in console_page.inner_text("[data-label]")
+
+
+def test_a_moved_slider_shows_its_curve_and_the_unjudged_share(console_page: Page) -> None:
+    assert console_page.locator("[data-curve]").count() == 0
+    move_slider(console_page, "Home", 1)
+    curve = console_page.locator('[data-curve="fusion.k"]')
+    curve.wait_for()
+    points = curve.locator("polyline").get_attribute("points") or ""
+    assert len(points.split()) > 5
+    assert "highest at" in curve.inner_text()
+    assert "Unjudged among the first 10 documents: " in console_page.inner_text("[data-unjudged]")
 
 
 def test_tiers_are_named_in_words(console_page: Page) -> None:

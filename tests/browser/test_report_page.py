@@ -46,6 +46,22 @@ def current_query(page: Page) -> str | None:
     return page.locator(f"{ROWS}[aria-selected=true]").get_attribute("data-query")
 
 
+def test_pictures_are_drawn_without_scrolling_or_a_further_frame(
+    open_page: Opener, evaluation: Evaluation
+) -> None:
+    no_frames = "window.requestAnimationFrame = () => 0; window.ResizeObserver = NoObserver;"
+    script = f"class NoObserver {{ observe() {{}} }} {no_frames}"
+    page = open_ready(open_page, evaluation.page, height=300, script=script).page
+    pictures = page.locator("#main .picture").all()
+    assert len(pictures) > 1
+    for picture in pictures:
+        assert picture.locator("svg").count() == 1
+    blank = "canvas => canvas.toDataURL() === document.createElement('canvas').toDataURL()"
+    canvas = page.locator("#heat-0 canvas")
+    assert canvas.evaluate("canvas => canvas.getBoundingClientRect().height") > 15
+    assert not canvas.evaluate(blank)
+
+
 def test_a_click_and_a_key_sort_a_column(report_page: Page, evaluation: Evaluation) -> None:
     report_page.get_by_label("Group by verdict").uncheck()
     report_page.locator("[data-view=systems] .column-switch").click()

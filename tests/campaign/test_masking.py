@@ -12,11 +12,11 @@ import pytest
 import fusion_bench as fb
 from benchmarks.leaderboard.evaluate import load_material
 from fusion_bench.cli import main
-from fusion_bench.console.experiment_files import open_session
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.campaign_ledger import read_events
 from fusion_bench.io.held_out import LEDGER_NAME
 from fusion_bench.models.rerank_run import prepare_request
+from fusion_bench.serving.console.experiment_files import open_session
 from tests.attacks.project import BASELINE, DATASET, EXPERIMENT, QRELS, RUN
 from tests.campaign.masking import (
     CAMPAIGN,
@@ -32,7 +32,7 @@ from tests.golden.test_pages import CALLS, normalized
 from tests.golden.test_pages import OTHER as OTHER_RUN
 
 #: Commands that make lists or types for all queries, which a campaign may be asked about.
-MAKERS = ("classify", "pull", "rerank", "retrieve bm25")
+MAKERS = ("dataset classify", "pull", "rerank", "retrieve bm25")
 #: Of a command that copies judgments as they are.
 OTHER_RUNS = ("dataset new",)
 #: Lines that differ because a campaign is open, or because fewer others have a place beside them.

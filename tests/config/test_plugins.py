@@ -207,7 +207,7 @@ def test_methods_are_built_from_names_mappings_and_models() -> None:
     [
         ("rff", UnknownNameError, "unknown fusion method"),
         ({"method": ["rrf"]}, UnknownNameError, "unknown fusion method \"['rrf']\""),
-        ({"k": 1}, ConfigError, f"'method' is required (known: {', '.join(fusions.load_all())})"),
+        ({"k": 1}, ConfigError, f"'method' is required (known: {', '.join(fusions.list_names())})"),
         ({}, ConfigError, "'method' is required"),
         (None, ConfigError, "a fusion method"),
         ({"method": "rrf", "k": -1}, ConfigError, "k: input"),

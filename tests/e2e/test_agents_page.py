@@ -66,7 +66,7 @@ def test_the_commands_of_the_table_answer_with_the_keys_that_it_names(
         assert main([*words, *more, "--json"]) == 0, question
         out, err = capsys.readouterr()
         assert err == "", question
-        [line] = out.splitlines() if words[0] != "schema" else [out]
+        [line] = out.splitlines() if words[:2] != ["dataset", "schema"] else [out]
         for path in code_spans(keys):
             assert list(values_at(json.loads(line), path)), (question, path)
 

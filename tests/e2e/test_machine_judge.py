@@ -10,8 +10,8 @@ import pytest
 
 from fusion_bench.checks.records import JudgeInfo
 from fusion_bench.cli import main
-from fusion_bench.console.session import ConsoleSession
 from fusion_bench.experiment.system import System
+from fusion_bench.serving.console.session import ConsoleSession
 from tests.judge_project import EXPERIMENT, make
 from tests.tiny import edit
 

@@ -171,7 +171,7 @@ def test_an_unknown_system(capsys: Capture) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["schema", "--out", ""], "an empty name"),
+        (["dataset", "schema", "--out", ""], "an empty name"),
         (["pull", "python", "--queries", "q.jsonl", "--out", ""], "an empty name"),
         (["eval", tiny.EXPERIMENT, "--datasets", ""], "an empty name"),
         (["eval", "experiments/e\udcff.yaml"], "not UTF-8 text;"),

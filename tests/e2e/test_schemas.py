@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.cli.schema import RECORDS, render_schema
+from fusion_bench.cli.dataset import RECORDS, render_schema
 from fusion_bench.io import outputs
 from tests import tiny
 from tests.gate import cases
@@ -33,7 +33,7 @@ def test_the_shipped_schema_is_current(record: str, capsys: Capture) -> None:
         f"fusion_bench/schemas/{record}.json is not what the record's model says: run "
         "'make schemas', look at the difference, raise the format version if a key changed"
     )
-    assert main(["schema", record]) == 0
+    assert main(["dataset", "schema", record]) == 0
     assert capsys.readouterr().out == wanted
 
 
@@ -59,7 +59,7 @@ def test_a_baseline_and_verdicts_satisfy_their_schemas(mine: Path, capsys: Captu
 
 
 def test_schemas_are_written_into_a_folder(tmp_path: Path, capsys: Capture) -> None:
-    assert main(["schema", "--out", str(tmp_path / "new")]) == 0
+    assert main(["dataset", "schema", "--out", str(tmp_path / "new")]) == 0
     assert str(tmp_path / "new") in capsys.readouterr().out
     written = {
         path.stem: path.read_text(encoding="utf-8") for path in (tmp_path / "new").glob("*.json")
@@ -76,7 +76,7 @@ def test_schemas_are_written_into_a_folder(tmp_path: Path, capsys: Capture) -> N
     ],
 )
 def test_a_record_has_to_be_named(arguments: list[str], says: str, capsys: Capture) -> None:
-    assert main(["schema", *arguments]) == 2
+    assert main(["dataset", "schema", *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert says in err

@@ -10,7 +10,9 @@ import pytest
 from docs.website.page import list_pages
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.registry import MethodRegistry
-from fusion_bench.errors import ConfigError
+from fusion_bench.engines.dialects import FOUNDING_DOCUMENTS
+from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.dialect import dialects, find_engine, list_dialects
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.method_table import (
     describe_fusion_alias,
@@ -34,11 +36,22 @@ def test_every_method_is_listed_with_its_formula() -> None:
     }
     assert set(found) == set(registries)
     for kind, registry in registries.items():
-        assert [entry["method"] for entry in found[kind]] == sorted(registry.load_all())
+        names = [entry["method"] for entry in found[kind]]
+        assert sorted(names) == sorted(registry.load_all())
+        assert tuple(names[: len(registry.first)]) == registry.first
         for entry in found[kind]:
             assert entry["formula"], entry
             assert "\n" not in entry["formula"]
             assert "method" not in entry["parameters"]
+
+
+def test_lists_of_engines_end_with_the_founding_documents() -> None:
+    names = [entry["engine"] for entry in list_dialects()]
+    assert sorted(names) == sorted(dialects.load_all())
+    assert names[0] == "elasticsearch"
+    assert tuple(names[-4:]) == FOUNDING_DOCUMENTS
+    with pytest.raises(UnknownNameError, match=rf"known: elasticsearch, .*, {names[-1]}\)"):
+        find_engine("solr", where="--to")
 
 
 def test_parameters_have_their_defaults_as_json() -> None:

@@ -20,7 +20,7 @@ PAGES = Path(__file__).parent / "pages"
 OTHER = "datasets/mine/b.trec"
 #: Command → its exit code and the words of its call.
 CALLS = {
-    "classify": (0, f"classify {QUERIES} --out types.jsonl"),
+    "dataset classify": (0, f"dataset classify {QUERIES} --out types.jsonl"),
     "compare": (0, "compare before after --candidate live"),
     "dataset check": (0, "dataset check mine"),
     "dataset list": (0, "dataset list"),
@@ -67,7 +67,7 @@ WITHOUT_PAGE = {
         "retrieve dense",
         "retrieve hybrid",
         "retrieve hyde",
-        "schema",
+        "dataset schema",
         "serve",
     ),
     "skill",

@@ -1,1 +1,1 @@
-"""What commands share: the application, options, output, progress, next steps."""
+"""Share the application, options, output, progress and next steps among commands."""

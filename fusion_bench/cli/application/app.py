@@ -120,22 +120,17 @@ ENTRY_POINTS = "fusion_bench.commands"
 
 #: Commands in the order in which they are needed, under the headings of the overview.
 COMMAND_GROUPS: Final = {
-    "Compare, tune, guard": ("try", "eval", "tune", "gate", "campaign"),
-    "Look closer": ("compare", "explain", "diagnose", "lint", "power", "glossary"),
-    "Take it to your engine": ("export", "fuse", "serve"),
-    "Lists and queries": (
-        "dataset",
-        "formats",
-        "pull",
-        "retrieve",
-        "rerank",
-        "queries",
-        "classify",
+    "Choose, tune, guard": ("try", "eval", "tune", "gate", "compare", "explain", "export"),
+    "Get lists, queries and judgments": (
+        *("dataset", "queries", "grades", "judge"),
+        *("pull", "retrieve", "rerank", "formats"),
     ),
-    "Judgments": ("judge", "grades"),
+    "Look closer": ("diagnose", "lint", "threshold", "power", "methods", "glossary"),
+    "Use a system": ("fuse", "serve"),
+    "Automate": ("campaign", "mcp", "skill"),
 }
-#: The heading of all others.
-OTHER_COMMANDS: Final = "More"
+#: The heading of commands that other distributions add.
+OTHER_COMMANDS: Final = "Added by plugins"
 #: Words that are no commands → what to type.
 SYNONYMS: Final = {
     **dict.fromkeys(("init", "start", "new", "quickstart"), "try --save mine, or dataset new"),
@@ -240,8 +235,9 @@ class LazyGroup(TyperGroup):
                 for name in names
                 if _command_group(name) == group and (command := self.get_command(ctx, name))
             ]
-            with formatter.section(group):
-                formatter.write_dl(rows)
+            if rows:
+                with formatter.section(group):
+                    formatter.write_dl(rows)
 
     def get_command(self, ctx: typer.Context, cmd_name: str) -> TyperCommand | None:  # type: ignore[override] # noqa: ARG002
         """The command with its help line only, unless it is the one to run."""
@@ -261,7 +257,13 @@ class LazyGroup(TyperGroup):
             refuse_gone(args)
         if name in self.list_commands(ctx):
             check_renamed(args)
-            self.commands[name] = typer.main.get_command(_load_application(name))
+            if name in _command_files():
+                application = importlib.import_module(f"{PACKAGE}.{name}").command
+            else:
+                application = load_reference(read_entry_points(ENTRY_POINTS)[name])
+            if not isinstance(application, typer.Typer):
+                raise typer.BadParameter(f"command {name!r} is no typer.Typer application")
+            self.commands[name] = typer.main.get_command(application)
             self.commands[name].name = name
             check_spelling(self.commands[name])
             guard_outputs(self.commands[name])
@@ -279,7 +281,7 @@ class LazyGroup(TyperGroup):
 
 
 def _describe_unknown(words: Sequence[str], known: list[str]) -> str:
-    """That there is no such command; of a word that means one, what to type."""
+    """Describe an unknown command; a word that means a command leads to what to type."""
     name, *others = words
     if name.lower() in SYNONYMS:
         meant = next((word for word in others if word in known), "COMMAND")
@@ -299,16 +301,6 @@ def _complete_options(args: Sequence[str]) -> Iterator[str]:
         values = OPTIONAL_VALUES.get(word)
         if values and following not in values:
             yield values[0]
-
-
-def _load_application(name: str) -> typer.Typer:
-    if name in _command_files():
-        application = importlib.import_module(f"{PACKAGE}.{name}").command
-    else:
-        application = load_reference(read_entry_points(ENTRY_POINTS)[name])
-    if not isinstance(application, typer.Typer):
-        raise typer.BadParameter(f"command {name!r} is no typer.Typer application")
-    return application
 
 
 @cache

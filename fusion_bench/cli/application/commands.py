@@ -1,4 +1,4 @@
-"""How a command is declared: its options as a class, its help as docstrings; what many share."""
+"""Declare a command: its options are a class, and its help is their docstrings."""
 
 from __future__ import annotations
 
@@ -443,7 +443,7 @@ class NamedExperimentOptions(DatasetOptions, PluginOptions):
 
 
 class ExperimentOptions(NamedExperimentOptions):
-    """The same, of a command that reads the default experiment where none is named."""
+    """Options of a command that reads the default experiment if you name none."""
 
     experiment: ExperimentFile = DEFAULT
 

@@ -6,7 +6,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """How a command ended."""
+    """The exit codes of all commands."""
 
     DONE = 0
     REGRESSION = 1

@@ -42,7 +42,7 @@ RunColumns: TypeAlias = Annotated[
 
 
 class ReadingOptions(Options):
-    """How lists that no YAML describes are read; a list is known by its name.
+    """Options that say how to read lists without a YAML file; each list has a name.
 
     Attributes:
         order: Read the scores of a list as distances; repeatable.
@@ -76,7 +76,7 @@ class ReadingOptions(Options):
         }
 
     def state_files(self, lists: Collection[str]) -> FileSettings:
-        """What is stated of these lists, and of the judgments.
+        """Return the settings that the options state for these lists and the judgments.
 
         Raises:
             ConfigError: An option breaks a rule.
@@ -88,7 +88,7 @@ class ReadingOptions(Options):
 
 
 class FileOptions(ReadingOptions):
-    """How lists and judgments that no YAML describes are read.
+    """Options that say how to read lists and judgments without a YAML file.
 
     Attributes:
         grades: Grade of each value that is no whole number, such as Irrelevant=0,Exact=3;
@@ -107,14 +107,18 @@ class FileOptions(ReadingOptions):
             columns = _parse_columns(self.qrels_columns, QRELS_ROLES, "--qrels-columns")
             stated["columns"][QRELS] = columns
         if self.grades:
-            stated["grades"] = _parse_grades(self.grades)
+            form = "VALUE=GRADE with a whole number, such as Exact=3"
+            grades = _parse_pairs(
+                ",".join(self.grades).split(","), "--grades", form, is_valid=is_whole
+            )
+            stated["grades"] = {value: parse_whole(grade) for value, grade in grades.items()}
         if self.on_duplicate != "error":
             stated["on_duplicate"] = self.on_duplicate
         return stated
 
 
 class ColumnOptions(FileOptions):
-    """How files that no YAML describes are read and measured."""
+    """Options that say how to read and measure files without a YAML file."""
 
     measure: Annotated[
         Names,
@@ -128,7 +132,7 @@ FILES: Final = (*READING, "qrels_columns", "grades", "on_duplicate")
 
 
 class ListOptions(Options):
-    """What stands beside a user's own ranked lists.
+    """Options that name the files beside a user's own ranked lists.
 
     Attributes:
         qrels: Judgments file.
@@ -194,13 +198,6 @@ def _parse_by_file(values: Sequence[str], option: str, every: Sequence[str]) -> 
         raise typer.BadParameter(f"{shared[1]!r}: given twice: drop one", param_hint=option)
     by_file = _parse_pairs([given for given in values if given not in shared], option, "NAME=VALUE")
     return {name: value for value in shared for name in every} | by_file
-
-
-def _parse_grades(values: Sequence[str]) -> dict[str, int]:
-    """Grade by value of ``VALUE=GRADE,VALUE=GRADE``; raises as :func:`_parse_pairs`."""
-    form = "VALUE=GRADE with a whole number, such as Exact=3"
-    grades = _parse_pairs(",".join(values).split(","), "--grades", form, is_valid=is_whole)
-    return {value: parse_whole(grade) for value, grade in grades.items()}
 
 
 def _parse_columns(values: Sequence[str], roles: Sequence[str], option: str) -> dict[str, str]:

@@ -335,6 +335,7 @@ connectors: MethodRegistry[Connector] = MethodRegistry(
     Connector,
     listed_by="fusion-bench methods",
 )
+connectors.first = ("elasticsearch", "opensearch", "qdrant", "weaviate", "milvus", "pgvector")
 
 
 #: Bytes of an answer for each hit: its id and its score among the engine's own fields; its text.

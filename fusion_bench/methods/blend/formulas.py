@@ -136,6 +136,7 @@ blends: MethodRegistry[Blend] = MethodRegistry(
     *("blend", "fusion_bench.methods.blend", "fusion_bench.blends", Blend),
     adapter="fusion_bench.methods.own_functions:FunctionBlend",
 )
+blends.first = ("none", "replace", "linear", "position_aware")
 
 
 def on_unit_scale(
@@ -413,7 +414,7 @@ class NoBlend(Blend):
     """
 
     formula = "fused"
-    source = "the fused order; CONV-07-05"
+    source = "the fused order"
 
     method: str = "none"
 
@@ -433,7 +434,7 @@ class Replace(RerankBlend):
     """``replace``: the rerank score; equals ``linear`` with β = 1."""
 
     formula = "rerank"
-    source = "the reranker's order; CONV-07-05"
+    source = "the reranker's order"
 
     method: str = "replace"
 
@@ -473,7 +474,7 @@ class Linear(RetrievalBlend):
     """
 
     formula = "β·rerank + (1−β)·retrieval"
-    source = "linear interpolation; nablarch 5.3"
+    source = "linear interpolation"
 
     method: str = "linear"
     beta: Annotated[float, Field(ge=0, le=1)] = 1.0
@@ -509,7 +510,7 @@ class PositionAware(RetrievalBlend):
     """
 
     formula = "w·retrieval + (1−w)·rerank, w by fused rank"
-    source = "tobi/qmd on GitHub; ADR-005"
+    source = "tobi/qmd on GitHub"
 
     method: str = "position_aware"
     tiers: ByRank[Share] = Field(default_factory=lambda: {3: 0.75, 10: 0.60})

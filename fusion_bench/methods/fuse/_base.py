@@ -459,6 +459,7 @@ fusions: MethodRegistry[Fusion] = MethodRegistry(
     adapter="fusion_bench.methods.own_functions:FunctionFusion",
     listed_by="fusion-bench methods",
 )
+fusions.first = ("rrf", "rrf_v2", "weighted_score", "weighted_sum", "comb_sum", "comb_mnz")
 
 
 SEMANTIC = "semantic"

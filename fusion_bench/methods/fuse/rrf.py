@@ -197,7 +197,7 @@ class RRF(AlphaWeightedFusion, RankTermFusion):
     """
 
     formula = "Σ w/(k + rank)"
-    source = "Cormack, Clarke, Büttcher 2009; CONV-07-05"
+    source = "Cormack, Clarke, Büttcher 2009"
 
     method: str = "rrf"
 
@@ -251,7 +251,7 @@ class RRFv2(RankTermFusion):
     """
 
     formula = "Σ w/(k + rank) + bonus(best rank)"
-    source = "tobi/qmd on GitHub; ADR-005"
+    source = "tobi/qmd on GitHub"
 
     method: str = "rrf_v2"
     weights: dict[str, Weight] = Field(default_factory=lambda: {"question": 2.0})

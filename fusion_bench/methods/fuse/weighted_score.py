@@ -399,7 +399,7 @@ class WeightedScore(WeightedScoreFusion, AlphaWeightedFusion):
 
     homogeneity = 0
     formula = "Σ w·score / Σ w"
-    source = "Bruch, Gai, Ingber 2023; CONV-07-05"
+    source = "Bruch, Gai, Ingber 2023"
 
     method: str = "weighted_score"
     normalize: AnyNormalizer = linear.RawScores()

@@ -214,6 +214,7 @@ normalizers: MethodRegistry[Normalizer] = MethodRegistry(
     *("normalizer", "fusion_bench.methods.normalize", "fusion_bench.normalizers", Normalizer),
     adapter="fusion_bench.methods.own_functions:FunctionNormalizer",
 )
+normalizers.first = ("none", "min_max", "z_score")
 #: A field of another model that holds a normalizer.
 AnyNormalizer: TypeAlias = Annotated[
     SerializeAsAny[Normalizer], BeforeValidator(normalizers.validate_field)

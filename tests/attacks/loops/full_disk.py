@@ -31,13 +31,13 @@ COMMANDS: tuple[tuple[str, ...], ...] = (
     ("retrieve", "dense", "--dataset", "mine", "--encoder", "minilm"),
     ("fuse", *LISTS, "--out", "fused.trec"),
     ("fuse", *LISTS, "--out", "fused.parquet"),
-    ("classify", QUERIES, "--out", "p.jsonl", "--records", "r.jsonl"),
+    ("dataset", "classify", QUERIES, "--out", "p.jsonl", "--records", "r.jsonl"),
     ("diagnose", EXPERIMENT),
     ("export", EXPERIMENT, "--system", "plain", "--to", "qdrant", "--out", "search"),
     ("compare", "--qrels", QRELS, *LISTS, "--html", "--markdown", "compared.md"),
     ("lint", EXPERIMENT, "--markdown", "findings.md"),
     ("power", "--sd", ".2", "--plot", "power.png"),
-    ("schema", "--out", "schemas"),
+    ("dataset", "schema", "--out", "schemas"),
 )
 #: Those that refuse to replace what they wrote.
 ONCE = frozenset({"retrieve", "try"})

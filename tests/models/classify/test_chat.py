@@ -148,7 +148,7 @@ def test_the_command_asks_and_names_what_failed(
     queries, out = tmp_path / "queries.jsonl", tmp_path / "predicted.jsonl"
     lines = [{"id": "a", "text": "one", "type": "global"}, {"id": "b", "text": "two"}]
     queries.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
-    arguments = ["classify", str(queries), "--out", str(out), "--method", "chat"]
+    arguments = ["dataset", "classify", str(queries), "--out", str(out), "--method", "chat"]
     arguments += ["--store", str(tmp_path / "s.sqlite"), "--set", "key=null", "--set", "model=m"]
     assert main([*arguments, "--set", f"base_url={server.url}", "--json"]) == 4
     record = json.loads(capsys.readouterr().out)

@@ -1,4 +1,4 @@
-"""Types of queries by rules, and ``fusion-bench classify``: the same file with predictions out."""
+"""Types of queries by rules, and the file with predictions that ``dataset classify`` writes."""
 
 import json
 from pathlib import Path
@@ -150,11 +150,13 @@ def test_predictions_stand_beside_what_was_known(tmp_path: Path) -> None:
 
 def test_the_command_prints_tables_with_or_without_types(tmp_path: Path, capsys: Capture) -> None:
     path = write_queries(tmp_path, {"id": "a", "text": "x"})
-    assert main(["classify", str(path), "--out", str(tmp_path / "o.jsonl"), "--json"]) == 0
+    assert (
+        main(["dataset", "classify", str(path), "--out", str(tmp_path / "o.jsonl"), "--json"]) == 0
+    )
     record = json.loads(capsys.readouterr().out)
     assert (record["predictions"]["agreement"], record["ledger"]) == (None, None)
     path = write_queries(tmp_path, *QUERIES)
-    assert main(["classify", str(path), "--out", str(tmp_path / "o.jsonl")]) == 0
+    assert main(["dataset", "classify", str(path), "--out", str(tmp_path / "o.jsonl")]) == 0
     printed = capsys.readouterr().out
     assert "predicted types" in printed
     assert "as given: 33.3%" in printed
@@ -184,6 +186,6 @@ def test_what_the_command_refuses(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_queries(tmp_path, *queries)
-    assert main(["classify", "queries.jsonl", "--out", "o.jsonl", *arguments]) == 2
+    assert main(["dataset", "classify", "queries.jsonl", "--out", "o.jsonl", *arguments]) == 2
     assert says in capsys.readouterr().err
     assert not Path("o.jsonl").exists()

@@ -7,8 +7,8 @@ from weakref import WeakSet
 
 import pytest
 
-from fusion_bench.live import pipeline, rerankers
 from fusion_bench.models import provider_session
+from fusion_bench.serving.live import pipeline, rerankers
 
 
 class StandingClock:

@@ -74,9 +74,18 @@ export function onWidth(node, draw) {
   });
 }
 
-/** Call a function in the next frame after each change of an element's size. */
+/** What draws pictures whose elements have no size yet. */
+const waiting = [];
+
+/** Call a function once by drawPictures, and in the next frame after each change of an element's size. */
 export function onResize(node, call) {
+  waiting.push(call);
   new ResizeObserver(() => requestAnimationFrame(call)).observe(node);
+}
+
+/** Draw every picture that is in the page now: a screenshot waits for no frame. */
+export function drawPictures() {
+  for (const call of waiting.splice(0)) call();
 }
 
 /** The value of a color of the style sheet, such as "--better". */

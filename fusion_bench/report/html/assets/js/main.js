@@ -2,7 +2,7 @@
 
 import { checksView } from "./checks.js";
 import { Collection, createStore, readData } from "./data.js";
-import { element } from "./dom.js";
+import { drawPictures, element } from "./dom.js";
 import { forestView } from "./forest.js";
 import { heatmapView } from "./heatmap.js";
 import { createHelp, listenToKeys } from "./keys.js";
@@ -149,6 +149,7 @@ async function start() {
     .map((collection, i) => mountCollection({ ...collection, alpha: data.alpha }, i, panel))
     .filter(Boolean);
   if (data?.checks?.length) document.querySelector('[data-views="checks"]')?.append(checksView(data));
+  drawPictures();
   listenToKeys(actionsOf(views, panel, help));
   openAddress(views);
   document.documentElement.dataset.ready = "true";

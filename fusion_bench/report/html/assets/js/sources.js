@@ -67,7 +67,8 @@ function leftOutTable(rows) {
     element("th", { scope: "row" }, rows[i - 1]?.system === row.system ? "" : isolated(row.system)),
     element("td", {}, isolated(row.source)),
     row.reason
-      ? element("td", { colspan: 3, class: "note" }, row.reason)
+      ? element("td", { colspan: 3, class: "note", title: row.reason },
+        `not possible without ${row.source}: ${row.reason.split(" (")[0]}`)
       : [element("td", { class: "number-cell" }, formatNumber(row.mean)),
         element("td", { class: "number-cell bars" }, formatSigned(row.difference), bar(row)),
         element("td", { class: "number-cell" }, formatInterval(row.low, row.high, true))])))));

@@ -1,0 +1,1 @@
+"""What runs until it is stopped: the lists of one query, the mixing console, tools for agents."""
