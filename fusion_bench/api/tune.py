@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from fusion_bench.api.fuse import SystemLike, build_system, default_name, warn_of_skipped_lists
 from fusion_bench.api.inputs import (
     DATA_OPTIONS,
+    Roles,
     dataset_folder,
+    explain_roles,
     is_path,
     list_measures,
     pop_settings,
@@ -178,6 +180,7 @@ def tune(
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
+    roles: Roles | None = None,
     allow_unmatched: bool = False,
     allow_suspect: bool = False,
     **options: Any,  # noqa: ANN401 - the models check them
@@ -199,6 +202,7 @@ def tune(
         rerankers: Rerank lists by name, for a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
+        roles: Role or roles of a run by its name, as for ``compare``.
         allow_unmatched: Go on although document ids do not meet.
         allow_suspect: Go on although a check finds a list false.
         options: Keys of ``tune:`` (``parameters``, ``sampler``, ``seed``, ``folds``, ``held_out``,
@@ -222,7 +226,7 @@ def tune(
         queries=queries,
         settings=pop_settings(options),
         **data,
-    )
+    ).with_roles(roles)
     chosen = build_system(default_name(system), system, dataset.runs)
     experiment, source = make_experiment(
         "tune",
@@ -231,9 +235,10 @@ def tune(
         measures=list_measures(measure),
         **general,
     )
-    roles = {name: run.roles for name, run in dataset.runs.items()}
-    experiment.check_datasets(roles, tuple(dataset.rerankers), source)
-    warn_of_skipped_lists(chosen, roles)
+    known_roles = {name: run.roles for name, run in dataset.runs.items()}
+    with explain_roles():
+        experiment.check_datasets(known_roles, tuple(dataset.rerankers), source)
+    warn_of_skipped_lists(chosen, known_roles)
     if space is not None:
         options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}
