@@ -33,6 +33,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.export_records import ExportReport
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import report_provenance
+from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.experiment.experiment import Experiment, experiment_file, read_experiment
 from fusion_bench.experiment.settings import TuneSettings
@@ -44,6 +45,7 @@ from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_folders
+from fusion_bench.measures.aliases import resolve_alias
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import Recommendation, TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
@@ -96,8 +98,9 @@ class TuningResult(ResultView):
 
     @property
     def explanation(self) -> str:
-        """The verdict and its numbers in a few sentences."""
-        return next(f.text for f in tuning_findings(self.report) if f.key == "verdict")
+        """The verdict, what the system to use does, and what the search changed."""
+        verdict = tuning_findings(self.report)[0]
+        return " ".join((verdict.text, *verdict.details))
 
     @property
     def parameters(self) -> ChosenParameters:
@@ -228,11 +231,13 @@ def tune(
         **data,
     ).with_roles(roles)
     chosen = build_system(default_name(system), system, dataset.runs)
+    measures = list_measures(measure)
+    beside = [name for name in DEFAULT_MEASURES if name not in map(resolve_alias, measures)]
     experiment, source = make_experiment(
         "tune",
         {chosen.name: chosen},
         dataset=dataset.name,
-        measures=list_measures(measure),
+        measures=[*measures, *beside[:1]],
         **general,
     )
     known_roles = {name: run.roles for name, run in dataset.runs.items()}

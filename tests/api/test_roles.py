@@ -13,7 +13,7 @@ from tests.api.cases import BM25, DENSE, QRELS, RUNS, make_collection
 
 SYSTEMS: dict[str, Any] = {"v1": "rrf", "v2": "rrf_v2"}
 #: DENSE with the role, as a run had it before calls could give it.
-ASKED = {"bm25": BM25, "dense": fb.Run.from_dict("dense", DENSE, roles=["question"])}
+ASKED = {"bm25": BM25, "dense": fb.Run.from_dict("dense", DENSE, roles=frozenset({"question"}))}
 
 
 @pytest.mark.parametrize("name", ["question", "query", "original"])
