@@ -57,8 +57,8 @@ def describe_system(system: System) -> str:
 
 
 def shorten(value: object) -> str:
-    """Return a number in four digits without its leading zero, anything else as text."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """Return a fraction in four digits without its leading zero, anything else as text."""
+    if not isinstance(value, float):
         return str(getattr(value, "method", value))
     return f"{value:.4g}".replace("0.", ".", 1) if 0 < abs(value) < 1 else f"{value:.4g}"
 
@@ -67,7 +67,7 @@ def join_names(names: Sequence[str]) -> str:
     """Return names as a sentence lists them: ``a, b and c``."""
     rest = len(names) - MAX_NAMES
     shown = [*names] if rest <= 1 else [*names[:MAX_NAMES], f"{rest} more"]
-    return " and ".join(filter(None, (", ".join(shown[:-1]), shown[-1])))
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
 
 
 def label_ranks(first: int, last: int) -> str:

@@ -43,20 +43,21 @@ def _describe_change(report: records.TuningReport, parameter: records.ParameterI
     query_class, weights_class, place = SCOPE.findall(path)[0]
     if entry := ENTRY.fullmatch(place):
         names, index = path.rsplit(".", 2)[0].split("."), int(entry[2]) - 1
-        old, new = (
+        (ranks, old), (new_ranks, new) = (
             _find_entry(config, names, index) for config in (report.default, report.choice.config)
         )
-        label = _name_place(entry[1])
+        label = f"{_name_place(entry[1])} at {ranks or new_ranks}"
+        new = f"at {new_ranks} {new}" if "" != ranks != new_ranks != "" else new
     else:
-        old = shorten(_scale_default(report, parameter))
-        new = shorten(report.choice.params.get(parameter.path))
+        values = _scale_default(report, parameter), report.choice.params.get(parameter.path)
+        old, new = ("" if value is None else shorten(value) for value in values)
         label = _name_place(place)
         if weight := WEIGHT.fullmatch(place):
-            label, old, new = weight[1], f"×{old}", f"×{new}"
-    if old == new or new in {"", "None", "×None"}:
+            label, old, new = weight[1], old and f"×{old}", new and f"×{new}"
+    if new in {"", old}:
         return ""
     scope = query_class or weights_class
-    return f"{f'{scope}: ' if scope else ''}{label} {old} → {new}".replace("None", "none")
+    return f"{scope + ': ' if scope else ''}{label} {old or 'none'} → {new}"
 
 
 def _name_place(place: str) -> str:
@@ -64,13 +65,13 @@ def _name_place(place: str) -> str:
     return words.replace("_", " ").replace(".", " of ")
 
 
-def _find_entry(config: Any, names: list[str], index: int) -> str:  # noqa: ANN401 - JSON
-    """``at ranks 2–3 .02`` of a table; empty where there is no such entry."""
+def _find_entry(config: Any, names: list[str], index: int) -> tuple[str, str]:  # noqa: ANN401 - JSON
+    """The ranks and the value of an entry of a table; empty where there is none."""
     for name in names:
         config = (config or {}).get(name)
     table = {int(last): value for last, value in (config or {}).items()}
-    entries = [f"at {ranks} {shorten(value)}" for ranks, value in list_by_rank(table)]
-    return entries[index] if index < len(entries) else ""
+    entries = [(ranks, shorten(value)) for ranks, value in list_by_rank(table)]
+    return entries[index] if index < len(entries) else ("", "")
 
 
 def _scale_default(report: records.TuningReport, parameter: records.ParameterInfo) -> records.Value:

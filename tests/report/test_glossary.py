@@ -10,7 +10,16 @@ import pytest
 import fusion_bench
 from fusion_bench.cli import main
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.report.glossary import TERMS, find_terms, format_glossary
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.report.glossary import (
+    METHODS,
+    TERMS,
+    WORDS,
+    find_terms,
+    format_glossary,
+    list_used,
+)
 
 Capture = pytest.CaptureFixture[str]
 
@@ -27,6 +36,10 @@ Capture = pytest.CaptureFixture[str]
         ("Adjusted  P", "p"),
         ("significant", "p"),
         ("unjudged decide", "judge first"),
+        ("replace", "replace"),
+        ("RRF v2", "rrf_v2"),
+        ("rrf", "rrf"),
+        ("bands", "position_aware"),
     ],
 )
 def test_a_word_is_found_by_its_other_spellings(typed: str, name: str) -> None:
@@ -37,8 +50,22 @@ def test_no_name_stands_twice_and_legs_are_sources() -> None:
     names = [term.name for term in TERMS]
     assert len(names) == len({*names})
     assert all(term in find_terms(term.name) for term in TERMS)
-    assert format_glossary().count("\n\n") == len(TERMS) - 1
+    assert format_glossary().count("\n\n") == len(WORDS)
     assert find_files("leg") == set()
+
+
+def test_every_method_and_blend_has_two_sentences_of_at_most_thirty_words() -> None:
+    assert {term.name for term in METHODS} == {*fusions.load_built_in(), *blends.load_built_in()}
+    for term in METHODS:
+        sentences = re.findall(r"[^.]+(?:\.\d+[^.]*)*\.(?: |$)", term.meaning)
+        assert len(sentences) == 2, (term.name, sentences)
+        assert "".join(sentences) == term.meaning
+        assert max(len(sentence.split()) for sentence in sentences) <= 30, term.name
+
+
+def test_a_page_explains_the_methods_that_its_systems_use() -> None:
+    found = list_used("fusion: {method: rrf_v2}\nblend: {method: replace}")
+    assert {term.name for term in found} - {term.name for term in WORDS} == {"rrf_v2", "replace"}
 
 
 @pytest.mark.parametrize("typed", ["colour", "", "@10"])

@@ -290,7 +290,7 @@ class RRFv2(RankTermFusion):
         if not any("question" in names for names in used):
             in_use = ", ".join(sorted({role for names in used for role in names})) or "none"
             raise ConfigError(
-                "rrf_v2 needs a list of role 'question' that weighs more than 0 (roles in use: "
+                "rrf_v2 needs a source of role 'question' that weighs more than 0 (roles in use: "
                 f"{in_use}): {GIVE_ROLE}, or use rrf"
             )
         return weights
