@@ -71,7 +71,7 @@ MIN_WIDTH = 4
 #: Of what speaks against an answer so much is shown; the rest is counted.
 MAX_WARNINGS = 3
 #: Rows of a table, those that count the rest included.
-MAX_ROWS = 11
+MAX_ROWS = 10
 #: Next steps.
 MAX_STEPS = 3
 #: Of several answers so many are listed.
