@@ -13,6 +13,7 @@ import importlib
 import json
 import os
 import pkgutil
+import re
 import sys
 import time
 import warnings
@@ -21,12 +22,14 @@ from pathlib import Path
 from types import ModuleType
 
 import benchmarks
-from benchmarks import commands
-from benchmarks.table import draw, markdown, replace_between_marks
+from benchmarks import commands, engine, huge
+from benchmarks.table import draw, encode_csv, markdown, read_rows, replace_between_marks
 from benchmarks.timing import Row, describe_machine
 
 ROOT = Path(__file__).parent.parent
 RESULTS = "benchmarks/results.json"
+#: Tables of the page; each other table is a CSV file beside the page.
+SHOWN = (engine.TITLE, commands.TITLE, huge.DEEP_TITLE)
 #: From this load on a table says that other work shared the machine.
 BUSY = 2
 
@@ -77,12 +80,20 @@ def write_results(
         if load > BUSY:
             tables[title] += f"\nLoad average {load:.0f}: other work shared the machine.\n"
     source = f"\nMedians of up to {rounds} interleaved rounds on {describe_machine()}.\n"
-    text = "\n".join(tables.values())
-    replace_between_marks(root / "docs/reference/performance.md", f"\n{text}{source}\n")
-    shown = [title for title in groups if title in {next(iter(groups)), commands.TITLE}]
-    first = "\n".join(tables[title] for title in shown)
-    replace_between_marks(root / "README.md", f"\n{first}\n")
+    page = root / "docs/reference/performance.md"
+    links = [write_table(page, title, tables[title]) for title in groups if title not in SHOWN]
+    text = "\n".join(table for title, table in tables.items() if title in SHOWN)
+    further = "\nFurther tables as CSV:\n\n" + "".join(f"- {link}\n" for link in links)
+    replace_between_marks(page, f"\n{text}{further}{source}\n")
     draw(groups, root / "reports/pictures/bench.png")
+
+
+def write_table(page: Path, title: str, table: str) -> str:
+    """Write a table as CSV beside a page, and return a link to the file."""
+    name = re.sub("[^a-z0-9]+", "-", title.partition(" (")[0].lower()).strip("-")
+    path = page.with_name(f"{page.stem}-{name}.csv")
+    path.write_text(encode_csv(read_rows(table)), encoding="utf-8")
+    return f"[{title}]({path.name})"
 
 
 if __name__ == "__main__":

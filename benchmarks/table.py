@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import re
+from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -71,6 +75,65 @@ def replace_between_marks(path: Path, text: str, mark: str = "bench") -> None:
     if count != 1:
         raise ValueError(f"{path}: {begin} … {end} must stand there once")
     path.write_text(after, encoding="utf-8")
+
+
+Rows = Sequence[Sequence[str]]
+
+
+def read_rows(table: str, repeated: int = 0) -> list[list[str]]:
+    """Header and rows of a Markdown table; text around the table is skipped.
+
+    Args:
+        table: The text.
+        repeated: Leading columns in which an empty cell repeats the one above.
+    """
+    lines = [line for line in table.splitlines() if line.startswith("|")]
+    header, _, *rows = ([cell.strip() for cell in line[1:-1].split("|")] for line in lines)
+    for above, row in pairwise(rows):
+        row[:repeated] = [cell or old for cell, old in zip(row, above[:repeated], strict=False)]
+    return [header, *rows]
+
+
+def format_rows(rows: Rows, text_columns: int = 1) -> str:
+    """Header and rows as a Markdown table; columns behind the first ones are aligned right."""
+    header, *body = rows
+    alignment = [":--"] * text_columns + ["--:"] * (len(header) - text_columns)
+    return "\n".join(
+        [f"| {' | '.join(header)} |", f"|{'|'.join(alignment)}|"]
+        + [f"| {' | '.join(row)} |" for row in body]
+    )
+
+
+def keep_columns(rows: Rows, names: Sequence[str]) -> list[list[str]]:
+    """The columns of these names, in this order."""
+    places = [rows[0].index(name) for name in names]
+    return [[row[place] for place in places] for row in rows]
+
+
+def pivot(rows: Rows, by: Sequence[str], column: str, value: str) -> list[list[str]]:
+    """One row for each combination of ``by``, and one column for each value of ``column``."""
+    cells = keep_columns(rows, [*by, column, value])[1:]
+    columns = list(dict.fromkeys(cell for *_, cell, _ in cells))
+    table: dict[tuple[str, ...], dict[str, str]] = {}
+    for *key, name, cell in cells:
+        table.setdefault(tuple(key), {})[name] = cell
+    body = [[*key, *(known.get(name, "–") for name in columns)] for key, known in table.items()]
+    return [[*by, *columns], *body]
+
+
+def encode_csv(rows: Rows) -> str:
+    """Header and rows as CSV, without the marks of Markdown."""
+    text = io.StringIO()
+    clean = ([re.sub(r"[`\\]|\*\*", "", cell) for cell in row] for row in rows)
+    csv.writer(text, lineterminator="\n").writerows(clean)
+    return text.getvalue()
+
+
+def write_csv(page: Path, name: str, rows: Rows) -> str:
+    """Write rows as CSV beside a page, and return a sentence that links to the file."""
+    path = page.with_name(f"{page.stem}-{name}.csv")
+    path.write_text(encode_csv(rows), encoding="utf-8")
+    return f"[All {len(rows) - 1} rows as CSV]({path.name})."
 
 
 def draw(groups: dict[str, list[Row]], path: Path) -> None:

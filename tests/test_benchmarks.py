@@ -15,9 +15,24 @@ from benchmarks.cases import Size
 from benchmarks.engine import MEASURES, fusion_bench_task
 from benchmarks.huge import further_tables
 from benchmarks.scaling import fit_slope
+from benchmarks.studies.campaigns import table as campaigns
+from benchmarks.studies.choice_rules import table as choice_rules
+from benchmarks.studies.choice_rules.results import read_results
 from benchmarks.studies.front import mean_gains
+from benchmarks.studies.tuning_table import RESULTS, format_table, summarize_rivals
 from benchmarks.synthetic import make_aligned_runs
-from benchmarks.table import draw, draw_panel, markdown, replace_between_marks
+from benchmarks.table import (
+    draw,
+    draw_panel,
+    encode_csv,
+    format_rows,
+    keep_columns,
+    markdown,
+    pivot,
+    read_rows,
+    replace_between_marks,
+    write_csv,
+)
 from benchmarks.timing import Row, median_seconds
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
@@ -111,6 +126,49 @@ def test_a_table_takes_the_place_of_the_last_one(tmp_path: Path) -> None:
         replace_between_marks(path, "new")
 
 
+LONG = """text
+
+| list | k | gain |
+|:--|--:|--:|
+| a, `b` | 1 | \\[+1, 2\\] |
+|  | 60 | **no** |
+| c | 60 |  |
+"""
+
+
+def test_a_long_table_becomes_a_csv_and_a_short_one(tmp_path: Path) -> None:
+    rows = read_rows(LONG, repeated=1)
+    assert rows[2] == ["a, `b`", "60", "**no**"]
+    assert format_rows(read_rows(LONG)) == LONG.removeprefix("text\n\n").strip()
+    assert keep_columns(rows, ["gain", "k"])[3] == ["", "60"]
+    assert pivot(rows, ["list"], "k", "gain") == [
+        ["list", "1", "60"],
+        ["a, `b`", "\\[+1, 2\\]", "**no**"],
+        ["c", "–", ""],
+    ]
+    assert write_csv(tmp_path / "page.md", "gains", rows) == "[All 3 rows as CSV](page-gains.csv)."
+    text = (tmp_path / "page-gains.csv").read_text()
+    assert text == 'list,k,gain\n"a, b",1,"[+1, 2]"\n"a, b",60,no\nc,60,\n'
+
+
+def test_pages_of_stored_results_are_what_their_studies_write(tmp_path: Path) -> None:
+    for module, options in ((campaigns, []), (choice_rules, [read_results()])):
+        page = tmp_path / module.PAGE.name
+        shutil.copy(module.PAGE, page)
+        module.write_page(*options, page=page, picture=page.with_suffix(".png"))
+        assert page.read_text() == module.PAGE.read_text()
+        for path in tmp_path.glob("*.csv"):
+            assert path.read_text() == (module.PAGE.parent / path.name).read_text()
+    assert len([*tmp_path.glob("*.csv")]) == 3
+
+
+def test_the_table_of_rivals_is_that_of_the_stored_records() -> None:
+    rows = read_rows(format_table(json.loads(RESULTS.read_text())), repeated=1)
+    docs = ROOT / "docs" / "studies"
+    assert encode_csv(rows) == (docs / "tuning-rivals.csv").read_text()
+    assert format_rows(summarize_rivals(rows)) in (docs / "tuning.md").read_text()
+
+
 def test_a_picture_is_drawn(tmp_path: Path) -> None:
     draw({"Title": ROWS}, tmp_path / "made" / "bench.png")
     assert (tmp_path / "made" / "bench.png").read_bytes().startswith(b"\x89PNG")
@@ -136,13 +194,12 @@ def test_a_slope_of_two() -> None:
     assert np.isclose(fit_slope(points, "first"), 2)
 
 
-def test_every_benchmark_has_a_title_and_the_pages_have_a_place_for_it() -> None:
+def test_every_benchmark_has_a_title_and_the_page_has_a_place_for_it() -> None:
     modules = find_benchmarks()
     assert {"engine", "gate", "huge"} <= set(modules)
     assert len({module.TITLE for module in modules.values()}) == len(modules)
-    for page in ("README.md", "docs/reference/performance.md"):
-        text = (ROOT / page).read_text(encoding="utf-8")
-        assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
+    text = (ROOT / "docs/reference/performance.md").read_text(encoding="utf-8")
+    assert len(re.findall(r"<!-- bench -->.*?<!-- /bench -->", text, re.DOTALL)) == 1
 
 
 @pytest.mark.filterwarnings("ignore")  # numba's, about features that ranx uses
@@ -233,13 +290,15 @@ def test_the_command_writes_results_tables_and_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("benchmarks.startup.TIMES", 1)
-    for name in ("README.md", "docs/reference/performance.md", "benchmarks/results.json"):
+    for name in ("docs/reference/performance.md", "benchmarks/results.json"):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, tmp_path / name)
     main(["--rounds", "1", "startup"], root=tmp_path)
     groups = json.loads((tmp_path / "benchmarks/results.json").read_text())["groups"]
     assert len(groups["Starting"]) == 3
-    assert "**Starting**" in (tmp_path / "docs/reference/performance.md").read_text()
+    page = tmp_path / "docs/reference/performance.md"
+    assert "[Starting](performance-starting.csv)" in page.read_text()
+    assert len(page.with_name("performance-starting.csv").read_text().splitlines()) == 4
     assert (tmp_path / "reports/pictures/bench.png").exists()
 
 

@@ -135,14 +135,12 @@ def _format_effect(effect: PooledEffect | None) -> str:
 
 def _describe(effect: PooledEffect | None) -> str:
     if effect is None:
-        return "no mean over collections is known"
-    text = f"the difference is {_format_effect(effect)}"
+        return "No mean over collections is known."
+    text = f"The difference is {_format_effect(effect)}"
     if effect.effects == 1:
-        return text
-    return (
-        f"{text} over {effect.effects} effects, and {_interval(effect.new_low, effect.new_high)} "
-        "is expected of a new collection"
-    )
+        return f"{text}."
+    new = _interval(effect.new_low, effect.new_high)
+    return f"{text} over {effect.effects} effects; expect {new} on a new collection."
 
 
 def _count(rows: Iterable[Comparison]) -> tuple[int, int]:
@@ -158,7 +156,7 @@ def _state_counts(rows: Mapping[str, Comparison], kind: str = "collections") -> 
     if not rows:
         return text
     low, high = clopper_pearson(worse, len(rows))
-    return f"{text} ({low:.0%} to {high:.0%} of such collections, with 95 % confidence)"
+    return f"{text} (95 % interval: {low:.0%} to {high:.0%} of such collections)"
 
 
 def _bars(rows: Mapping[str, Comparison], effect: PooledEffect | None) -> list[Bar]:
@@ -202,12 +200,12 @@ def answer_fusion(results: Results, clusters: Clusters) -> QuestionAnswer:
     effect = pool(tuned, clusters)
     sentence = (
         f"Compared to the best single list, untuned RRF is {_state_counts(untuned)}. Compared to "
-        f"the list chosen out of fold, tuned RRF is {_state_counts(tuned)}; {_describe(effect)}."
+        f"the list chosen out of fold, tuned RRF is {_state_counts(tuned)}. {_describe(effect)}"
     )
     if won:
-        sentence += f" On {', '.join(won)} that is fusion switched off: one list has the weight."
+        sentence += f" On {', '.join(won)} one list has all the weight, so nothing is fused."
     if unpassed:
-        sentence += f" On {', '.join(unpassed)} no untuned method passes the best list."
+        sentence += f" On {', '.join(unpassed)} no untuned method beats the best list."
     rows = [_fusion_row(each, (tuned, convex), off[each.head.name]) for each in results]
     header = (
         *("collection", "best list", "rrf − best list", "untuned methods above it", "fusion"),
@@ -293,8 +291,8 @@ def answer_convex(results: Results, clusters: Clusters) -> QuestionAnswer:
     if not compared:
         return QuestionAnswer("No collection whose lists have scores has both rows yet.")
     effect = pool(compared, clusters)
-    counts = _state_counts(compared, "collections whose lists have scores")
-    sentence = f"Compared to tuned RRF, tuned convex fusion is {counts}; {_describe(effect)}."
+    counts = _state_counts(compared, "collections with scores")
+    sentence = f"Compared to tuned RRF, tuned convex fusion is {counts}. {_describe(effect)}"
     rows = [(name, format_difference(row)) for name, row in compared.items()]
     header = ("collection", "convex, tuned − rrf, tuned")
     return QuestionAnswer(sentence, header, rows, _bars(compared, effect))
@@ -311,9 +309,9 @@ def answer_constant(results: Results, clusters: Clusters) -> QuestionAnswer:
     if not chosen:
         return QuestionAnswer("No collection has the rows yet.")
     sentence = (
-        f"Compared to k = 60, k chosen out of fold is {_state_counts(chosen)}; "
-        f"{_describe(pool(chosen, clusters))}. A fixed small k may be better or worse: the table "
-        "has each."
+        f"Compared to k = 60, k chosen out of fold is {_state_counts(chosen)}. "
+        f"{_describe(pool(chosen, clusters))} A fixed small k can be better or worse: "
+        "see the table."
     )
     engines = _engine_constants()
     rows, bars = [], []
@@ -369,9 +367,9 @@ def answer_reranker(results: Results, clusters: Clusters) -> QuestionAnswer:
     effect = pool(mirrored, clusters)
     reranked = sum(bool(each.head.reranker) for each in results)
     sentence = (
-        f"Below a reranker that orders {RERANK_DEPTH} documents, RRF, compared to the best single "
-        f"list, is {_state_counts(mirrored)}; {_describe(effect)}. A collection counts if the "
-        f"reranker scored {COVERED:.0%} of the documents that each list and RRF give it to order: "
+        f"A reranker orders the first {RERANK_DEPTH} documents. Compared to the best single list, "
+        f"RRF below it is {_state_counts(mirrored)}. {_describe(effect)} A collection counts if "
+        f"the reranker scored {COVERED:.0%} of the documents that it has to order: "
         f"{reranked - len(counted)} of {reranked} with a reranker are left out."
     )
     header = (

@@ -13,6 +13,7 @@ from benchmarks.leaderboard.evaluate import LIST_DEPTH
 from benchmarks.leaderboard.records import FILE, Leaderboard, encode_record
 from benchmarks.leaderboard.results import CollectionResults, list_results
 from benchmarks.leaderboard.rows import BASELINE, MEASURE
+from benchmarks.table import encode_csv, format_rows, keep_columns
 from fusion_bench.errors import DataError
 from fusion_bench.report.plots._base import BLUE, GRAY, open_drawing, plot_text, render_png
 from fusion_bench.stats.comparison import BETTER, WORSE
@@ -23,7 +24,13 @@ if TYPE_CHECKING:
 
     from benchmarks.leaderboard.answers import Bar
 
-PAGE, TABLES = "leaderboard.md", "leaderboard-tables.md"
+PAGE, TABLES, ROWS = "leaderboard.md", "leaderboard-tables.md", "leaderboard-differences.csv"
+#: Question → the columns of its table on the page; a CSV has all.
+WIDTHS: Final = {"Which k?": 4}
+#: Kinds of rows that the page of tables has; the CSV has all.
+SHOWN: Final = ("method", "tuned", "learned")
+#: Columns of a system over all collections.
+SUMMARY: Final = ("better", "worse", "mean rank")
 TITLES: Final = {
     "source": "Lists alone",
     "chosen": "Chosen out of fold",
@@ -37,7 +44,7 @@ TITLES: Final = {
 
 
 def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
-    """The file with all cells, the page, its tables, and a picture a question, by name.
+    """The page, its tables, all cells as JSON, all differences as CSV, and pictures, by name.
 
     Args:
         leaderboard: Of one collection or more.
@@ -53,8 +60,11 @@ def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
         FILE: encode_record(leaderboard),
         PAGE: _join(_page_blocks(leaderboard, results, answers)),
         TABLES: _join(_table_blocks(results, answers)),
+        ROWS: encode_csv(list(_list_differences(results))).encode(),
     }
     for title, answer in answers.items():
+        if title in WIDTHS:
+            files[table_name(title)] = encode_csv([answer.header, *answer.rows]).encode()
         if answer.bars:
             files[picture_name(title)] = render_png(_draw_effects(title, answer.bars))
     return files
@@ -63,6 +73,11 @@ def render_pages(leaderboard: Leaderboard) -> dict[str, bytes]:
 def picture_name(title: str) -> str:
     """File of the picture of a question."""
     return f"leaderboard-{_anchor(title)}.png"
+
+
+def table_name(title: str) -> str:
+    """File of the whole table of a question."""
+    return f"leaderboard-{_anchor(title)}.csv"
 
 
 def _anchor(title: str) -> str:
@@ -87,7 +102,8 @@ def _page_blocks(
             yield f"## {title}"
             yield f"![{title}]({picture_name(title)})"
     yield "## Collections"
-    yield _table(*_collection_table(results))
+    header, rows = _collection_table(results)
+    yield format_rows([header, *rows])
 
 
 def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
@@ -102,15 +118,16 @@ def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
     ]
     count = pluralize(len(results), "collection")
     text = (
-        f"{count}, in {MEASURE.name}, each list cut at rank {LIST_DEPTH}. They are what was at "
-        "hand, no sample of all collections: the interval for a new collection holds for one that "
-        "is like these. Other measures, depths and latency were not asked."
+        f"Which fusion does best on {count}? Values are {MEASURE.name}, and each list is cut at "
+        f"rank {LIST_DEPTH}. These collections were at hand and are no random sample, so the "
+        "interval for a new collection holds for collections like these. Other measures, other "
+        "depths and latency were not tested."
     )
     if left_out:
         text += (
-            f" The lists of {', '.join(left_out)} hold ranks, but for one list at most: methods "
-            "that use scores are functions of the rank there, and answers about score fusion leave "
-            "these collections out."
+            f" Most lists of {', '.join(left_out)} hold ranks instead of scores. There, methods "
+            "that use scores depend on the rank alone, so answers about score fusion leave these "
+            "collections out."
         )
     if partly:
         text += f" These lists hold ranks too, beside two or more with scores: {', '.join(partly)}."
@@ -119,18 +136,18 @@ def _limits(leaderboard: Leaderboard, results: Results) -> Iterator[str]:
         for name, cluster in sorted(leaderboard.clusters.items()):
             groups.setdefault(cluster, []).append(name)
         text += (
-            " Collections that resemble each other count as one effect, each of these groups: "
+            " Collections that resemble each other count as one effect. The groups are: "
             f"{'; '.join(', '.join(names) for names in groups.values())}."
         )
     yield text
     yield (
-        f"Tuned rows choose among {trials} random settings and the default, in "
-        f"{budget.folds} folds: each query counts with what the other folds chose. Intervals of "
-        "differences between two choices out of fold hold together over collections, all others "
-        "with those of their kind on the same collection. Means over collections have those of "
-        "Hartung and Knapp, each for itself but for those of all k together, and leave out "
-        f"collections on which no query differs. fusion-bench {leaderboard.version}; every cell is "
-        "in the `leaderboard.json` that the command writes."
+        f"Tuned rows choose among {trials} random settings and the default, in {budget.folds} "
+        "folds: the other folds choose the setting for each query. Intervals of differences "
+        "between two choices out of fold hold together over all collections. All other intervals "
+        "hold together with their kind on the same collection. Means over collections have "
+        "intervals by Hartung and Knapp, and leave out collections on which no query differs. Each "
+        "of these intervals holds by itself, but those for all k hold together. Measured with "
+        f"fusion-bench {leaderboard.version}; the command writes every cell to `leaderboard.json`."
     )
 
 
@@ -167,20 +184,35 @@ def _describe_scores(each: CollectionResults) -> str:
 def _table_blocks(results: Results, answers: dict[str, QuestionAnswer]) -> Iterator[str]:
     yield "# Tables of the leaderboard"
     yield (
-        "▲ and ▼: better and worse; no mark: not shown, or unjudged documents decide. Systems with "
-        "equal values on every collection share a row. The mean rank is given to rows that every "
-        "collection has. (ranks): the lists hold ranks, so that score methods are functions of the "
-        "rank there."
+        "▲ is better and ▼ is worse. Without a mark, no difference is shown, or unjudged documents "
+        "decide. Systems with equal values on every collection share a row. A system has a mean "
+        f"rank if every collection has the system. [{ROWS}]({ROWS}) has the difference of each "
+        "system on each collection, with its interval. (ranks) marks collections whose lists hold "
+        "ranks, so that score methods depend on the rank alone."
     )
     for title, answer in answers.items():
         yield f"## {title}"
         yield answer.sentence
         if answer.rows:
-            yield _table(answer.header, answer.rows)
-    for kind, title in TITLES.items():
+            width = WIDTHS.get(title)
+            yield format_rows([row[:width] for row in (answer.header, *answer.rows)])
+            if width is not None:
+                yield f"[All columns as CSV]({table_name(title)})."
+    for kind in SHOWN:
         if names := merge_equal(results, kind):
-            yield f"## {title}"
-            yield _table(*_system_table(results, names))
+            yield f"## {TITLES[kind]}"
+            table = _system_table(results, names)
+            yield format_rows(keep_columns(table, ("system", *SUMMARY)))
+
+
+def _list_differences(results: Results) -> Iterator[Sequence[str]]:
+    """Header of the CSV, and a row for each system: its difference on each collection."""
+    for kind in TITLES:
+        if names := merge_equal(results, kind):
+            header, *rows = _system_table(results, names)
+            if kind == next(iter(TITLES)):
+                yield ["kind", *header]
+            yield from ([kind, *row] for row in rows)
 
 
 def merge_equal(results: Results, kind: str) -> list[list[str]]:
@@ -193,15 +225,13 @@ def merge_equal(results: Results, kind: str) -> list[list[str]]:
     return list(equal.values())
 
 
-def _system_table(
-    results: Results, names: Sequence[Sequence[str]]
-) -> tuple[Sequence[str], list[Sequence[str]]]:
+def _system_table(results: Results, names: Sequence[Sequence[str]]) -> list[Sequence[str]]:
     """A row each group of equal systems, best mean rank first, then by name."""
     collections = (each.head.name + ("" if each.is_scored else " (ranks)") for each in results)
-    header = ("system", *collections, "better", "worse", "mean rank")
+    header = ("system", *collections, *SUMMARY)
     ranks = {name: _mean_rank(results, name) for name, *_ in names}
     ordered = sorted(names, key=lambda group: (ranks[group[0]], group[0]))
-    return header, [_system_row(results, group, ranks[group[0]]) for group in ordered]
+    return [header, *(_system_row(results, group, ranks[group[0]]) for group in ordered)]
 
 
 def _system_row(results: Results, group: Sequence[str], rank: float) -> Sequence[str]:
@@ -219,11 +249,6 @@ def _mean_rank(results: Results, name: str) -> float:
     """Mean of its ranks among all compared rows; infinite where a collection lacks it."""
     ranks = [each.ranks.get(name, np.inf) for each in results]
     return float(np.mean(ranks))
-
-
-def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [f"| {' | '.join(header)} |", f"|:--|{'--:|' * (len(header) - 1)}"]
-    return "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
 
 
 def _draw_effects(title: str, bars: Sequence[Bar]) -> Figure:

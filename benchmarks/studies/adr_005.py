@@ -10,12 +10,14 @@ has a reranker and a list of role ``question``: with each retrieval term, and wi
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from benchmarks.studies.leaderboard.catalog import find_collections
 from benchmarks.studies.leaderboard.methods import ROOT
-from benchmarks.studies.study import parse_options, write_table
+from benchmarks.studies.study import PAGE, parse_options, write_table
+from benchmarks.table import Rows, format_rows, read_rows, write_csv
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
@@ -115,6 +117,21 @@ def make_table(work: Path, only: str, terms: Sequence[str] = TERMS) -> str:
     return "\n".join(lines)
 
 
+def count_answers(rows: Rows) -> list[list[str]]:
+    """How many collections have each answer, by retrieval term and change.
+
+    Args:
+        rows: Of :func:`make_table`, with every cell filled in.
+    """
+    answers = ("better", "worse", "equivalent", "identical", "not shown")
+    counts: dict[tuple[str, str], Counter[str]] = {}
+    for _, blend, change, *_, answer in rows[1:]:
+        [kind] = [each for each in answers if answer.startswith(each)]
+        counts.setdefault((blend.partition(",")[0], change), Counter())[kind] += 1
+    body = [[*key, *(f"{found[each]}" for each in answers)] for key, found in counts.items()]
+    return [["blend", "change", *answers], *body]
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Compare the changes on every collection, and write the table."""
     options = parse_options(arguments, __doc__, {}, {})
@@ -122,7 +139,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
         scope = ("attack", TERMS[1:2]) if options.toy else (options.only, TERMS)
         table = make_table(Path(work), *scope)
     if options.write:
-        write_table("adr-005", table)
+        rows = read_rows(table, repeated=2)
+        summary = format_rows(count_answers(rows), text_columns=2)
+        write_table("adr-005", f"{summary}\n\n{write_csv(PAGE, 'adr-005', rows)}")
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks.table import replace_between_marks
+from benchmarks.table import read_rows, replace_between_marks, write_csv
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.io.load_records import load_qrels
 from fusion_bench.stats.agreement import kappa_of_counts, make_weights, measure_kappa, pair_grades
@@ -162,7 +162,9 @@ def main() -> None:
     table = format_table(list(simulate_all(folder, options.runs)))
     print(table)
     if not options.dry_run:
-        replace_between_marks(PAGE, table, mark=MARK)
+        sentence, _, _ = table.partition("\n\n")
+        link = write_csv(PAGE, MARK, read_rows(table))
+        replace_between_marks(PAGE, f"{sentence}\n\n{link}\n", mark=MARK)
 
 
 if __name__ == "__main__":

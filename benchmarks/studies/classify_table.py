@@ -81,7 +81,7 @@ def format_published(root: Path) -> Iterator[str]:
     rows = [each for each in found if each is not None]
     baseline = collection.system("hybrid for all").measures["nDCG@10"].mean
     cells = [_format(each.difference, each.low, each.high) for each in rows]
-    label = f"the published weights, less those of `hybrid` for all ({_short(baseline)})"
+    label = f"the published weights, less `hybrid`'s for all ({_short(baseline)})"
     yield f"| {label} | {' | '.join(cells)} |"
     smallest = (_short(each.min_detectable_difference) for each in rows)
     yield f"| minimum detectable difference of that row (80 % power) | {' | '.join(smallest)} |"
@@ -133,7 +133,7 @@ def format_agreement(root: Path) -> str:
 
 def make_tables(trials: int) -> dict[str, str]:
     """What stands behind each mark; without tuned numbers where there are no trials."""
-    lines = ["| numbers by type | given types | predicted by the rules |", "|:--|--:|--:|"]
+    lines = ["| parameters by type | given types | predicted by the rules |", "|:--|--:|--:|"]
     with tempfile.TemporaryDirectory() as folder:
         make_project(Path(folder))
         lines += format_published(Path(folder))

@@ -25,8 +25,9 @@ from benchmarks.collections import (
     load_parity_run,
     make_toy_collection,
 )
-from benchmarks.studies.study import parse_options, write_table
+from benchmarks.studies.study import PAGE, parse_options, write_table
 from benchmarks.studies.tuning import split_queries
+from benchmarks.table import format_rows, pivot, read_rows, write_csv
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
@@ -236,8 +237,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     full = {"seeds": 3, "trials": 200, "evaluations": 150}
     options = parse_options(arguments, __doc__, full, {"seeds": 1, "trials": 6, "evaluations": 8})
     table = [
-        "| collection, space | search | evaluations | gain, tuning | by the logarithm | "
-        "gain, held out | by the logarithm |",
+        "| collection, space | search | evaluations | gain, tuning | tuning, by the logarithm | "
+        "gain, held out | held out, by the logarithm |",
         "|:--|:--|--:|--:|--:|--:|--:|",
     ]
     for name, collection, base in list_cases(toy=options.toy):
@@ -257,7 +258,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
             table.append(f"| {first} | {way} | {count:,.0f} | {cells} |")
             print(table[-1], flush=True)
     if options.write:
-        write_table("front", "\n".join(table))
+        whole = read_rows("\n".join(table), repeated=1)
+        summary = pivot(whole, ["search"], "collection, space", "gain, held out")
+        link = write_csv(PAGE, "front-searches", whole)
+        write_table("front", f"{format_rows(summary)}\n\n{link}")
 
 
 if __name__ == "__main__":

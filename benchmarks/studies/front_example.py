@@ -14,7 +14,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.collections import ATTACK
-from benchmarks.studies.study import write_table
+from benchmarks.studies.study import PAGE, write_table
+from benchmarks.table import format_rows, keep_columns, read_rows, write_csv
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import read_experiment
@@ -33,6 +34,8 @@ ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "reports" / "pictures" / "front.png"
 
 
+#: Columns of the page; the CSV has all.
+COLUMNS = ("rerank depth", "nDCG@10, tuning", "held out", "held out: - default", "note")
 #: With ``--toy``, the share of the queries.
 TOY_SHARE = 40
 
@@ -64,13 +67,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     report = tune_example(toy=options.toy)
     if report.front is None:
         raise SystemExit("experiments/default.yaml: the tuned system has no reranker")
-    lines = list(format_table(pareto_table(report, report.front)))
-    table = "\n".join([*lines, "", f"> {' '.join(pareto_texts(report, report.front))}"])
+    rows = read_rows("\n".join(format_table(pareto_table(report, report.front))))
+    table = format_rows(keep_columns(rows, COLUMNS))
+    text = f"> {' '.join(pareto_texts(report, report.front))}"
     picture = render_png(draw_pareto_front(report, report.front))
     if options.toy:
-        print(table)
+        print(table, text, sep="\n\n")
     else:
-        write_table("front-example", table)
+        link = write_csv(PAGE, "front", rows)
+        write_table("front-example", f"{table}\n\n{link}\n\n{text}")
         replace_file(PICTURE, picture)
 
 

@@ -27,7 +27,7 @@ from benchmarks.leaderboard.evaluate import evaluate_row, load_material
 from benchmarks.leaderboard.records import SystemRow, TuningBudget
 from benchmarks.leaderboard.rows import BASELINE, CONVEX, MEASURE, list_fusions
 from benchmarks.studies.leaderboard.catalog import PARITY_DATA, ParityCollection
-from benchmarks.table import replace_between_marks
+from benchmarks.table import Rows, format_rows, keep_columns, replace_between_marks, write_csv
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.list_gain import SystemGain, describe_gain
@@ -39,8 +39,8 @@ DIMENSIONS: Final = (24, 96, 384)
 #: Documents of a list.
 DEPTH: Final = 100
 HEADER: Final = (
-    *("collection", "old → new list", "gain alone", "after rrf", "share", "after tuned convex"),
-    *("share", "after rrf, reranked", "share"),
+    *("collection", "old → new list", "gain alone", "after rrf", "rrf keeps", "after tuned convex"),
+    *("tuned convex keeps", "after rrf, reranked", "rrf, reranked, keeps"),
 )
 
 
@@ -181,16 +181,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options = parser.parse_args(arguments)
     cases = () if options.toy else CASES
     with TemporaryDirectory() as work:
-        rows = [
+        rows: Rows = [HEADER] + [
             row
             for case in cases
             for row in compare_lists(case, Path(os.environ[PARITY_DATA]), Path(work))
         ]
-    lines = [f"| {' | '.join(HEADER)} |", f"|:--|:--|{'--:|' * (len(HEADER) - 2)}"]
-    table = "\n".join([*lines, *(f"| {' | '.join(row)} |" for row in rows)])
-    print(table)
+    print(format_rows(rows, text_columns=2))
     if options.write:
-        replace_between_marks(PAGE, f"\n{table}\n\n", "list-gain")
+        shares = [name for name in HEADER if not name.startswith("after")]
+        table = format_rows(keep_columns(rows, shares), text_columns=2)
+        link = write_csv(PAGE, "intervals", rows)
+        replace_between_marks(PAGE, f"\n{table}\n\n{link}\n\n", "list-gain")
 
 
 if __name__ == "__main__":

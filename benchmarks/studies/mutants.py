@@ -15,8 +15,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 
+from benchmarks.table import read_rows, write_csv
+from fusion_bench._version import __version__
 from fusion_bench.util.files import write_atomic
 
 ROOT = Path(__file__).parents[2]
@@ -27,12 +30,12 @@ SECONDS = 900
 
 HEAD = """# Mutants of the gate
 
-A self-test that cannot fail proves nothing. Here one line of the gate is changed at a time, and the
-self-test and its made cases run on the changed package. `python -m benchmarks.studies.mutants`
-renews this page.
+Does the gate's self-test notice a broken gate? Here one line of the gate is changed at a time, and
+the self-test and its made cases run on the changed package. Measured on {day} with version
+{version}. To renew this page, run `python -m benchmarks.studies.mutants`.
 
-"Made case" means the whole command, from files to exit code, on lists whose right answer is known;
-these lists stand in `tests/gate/self_test`. "Planted" and "pass at max_drop" are parts of
+"Made case" is the whole command, from files to exit code, on lists whose right answer is known.
+These lists are in `tests/gate/self_test`. "Planted" and "pass at max_drop" are parts of
 `gate --self-test`.
 
 """
@@ -223,8 +226,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         rows.append(f"| {mutant.title} | `{mutant.file}` | {noticed} |")
         if (noticed == "nothing") != (mutant is whole):
             wrong.append(mutant.title)
+    table = read_rows("\n".join(rows))
     if options.only is None:
-        write_atomic(PAGE, (HEAD + "\n".join(rows) + "\n").encode())
+        head = HEAD.format(day=date.today().isoformat(), version=__version__)
+        found = sum(row[2] != "nothing" for row in table[1:])
+        count = f"{found} of {len(chosen) - 1} mutants are noticed."
+        write_atomic(PAGE, f"{head}{count} {write_csv(PAGE, 'table', table)}\n".encode())
     if wrong:
         sys.exit(f"not as they must be: {', '.join(wrong)}")
 

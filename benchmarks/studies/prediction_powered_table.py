@@ -20,7 +20,7 @@ import numpy as np
 
 from benchmarks.studies.machine_judges.population import SYSTEMS, Population, make_population
 from benchmarks.studies.simulations.promise import Promise
-from benchmarks.table import replace_between_marks
+from benchmarks.table import format_rows, pivot, read_rows, replace_between_marks, write_csv
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.intervals import t_quantile
 from fusion_bench.stats.prediction_powered import estimate_powered_mean
@@ -137,10 +137,10 @@ def format_table(cells: list[Cell]) -> str:
     lines = [
         f"{count} designs: 2 collections, 7 machines, 6 pairs of systems, 3 sizes; "
         f"{cells[0].runs:,} runs each (`python -m benchmarks.studies.prediction_powered_table`). "
-        "Designs whose coverage is 95 % or more within simulation error, and the least coverage "
-        "of a design: "
-        + "; ".join(f"{m} {held[m]} ({100 * least[m]:.1f} %)" for m in METHODS)
-        + ".\n",
+        "Designs with a coverage of 95 % or more within simulation error (least coverage of a "
+        "design):\n"
+        + "".join(f"\n- {m}: {held[m]} ({100 * least[m]:.1f} %)" for m in METHODS)
+        + "\n",
         f"| collection | machine | people's queries | {' | '.join(METHODS)} | least | width |",
         f"|:--|:--|--:|{'--:|' * len(METHODS)}--:|--:|",
     ]
@@ -168,7 +168,11 @@ def main() -> None:
     table = format_table(list(simulate_all(options.runs)))
     print(table)
     if not options.dry_run:
-        replace_between_marks(PAGE, table, mark=MARK)
+        sentence = table[: table.index("|")].strip()
+        rows = read_rows(table)
+        widths = format_rows(pivot(rows, ["collection", "machine"], "people's queries", "width"), 2)
+        link = write_csv(PAGE, MARK, rows)
+        replace_between_marks(PAGE, f"{sentence}\n\n{widths}\n\n{link}\n", mark=MARK)
 
 
 if __name__ == "__main__":

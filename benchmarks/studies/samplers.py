@@ -33,7 +33,7 @@ from fusion_bench.tune.search import SearchResult, Trial, run_search
 from fusion_bench.tune.splits import QuerySplit, hashed_split
 from fusion_bench.tune.trial_selection import choose_trial
 
-PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
+PAGE = Path(__file__).parents[2] / "docs" / "studies" / "tuning.md"
 CONVERSATIONS = ("org_manual_bm25", "org_manual_ance", "org_convdr")
 COLLECTIONS = {
     **{n: partial(load_collection, n) for n in ("attack", "jqara", "codec", "trec-dl-2019")},

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.collections import COLLECTIONS
-from benchmarks.studies.study import write_table
+from benchmarks.studies.study import PAGE, write_table
+from benchmarks.table import Rows, format_rows, pivot, read_rows, write_csv
 from fusion_bench.experiment.settings import SelectionRule
 
 RESULTS = Path(__file__).parent / "tuning.json"
@@ -57,6 +58,13 @@ def format_table(records: Sequence[Mapping[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def summarize_rivals(rows: Rows) -> list[list[str]]:
+    """The difference to each tool, a column for each collection."""
+    ours = list(FUSION_BENCH.values())
+    others = [row for row in rows if row[1] not in ours]
+    return pivot(others, ["tool"], "collection", "fusion_bench − this")
+
+
 def write_records(records: Sequence[dict[str, Any]]) -> None:
     """Replace the earlier records of one collection."""
     old = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
@@ -64,4 +72,7 @@ def write_records(records: Sequence[dict[str, Any]]) -> None:
     every += records
     every.sort(key=lambda each: list(COLLECTIONS).index(each["collection"]))
     RESULTS.write_text(f"{json.dumps(every, indent=1)}\n", encoding="utf-8")
-    write_table("rivals", format_table(every))
+    rows = read_rows(format_table(every), repeated=1)
+    write_table(
+        "rivals", f"{format_rows(summarize_rivals(rows))}\n\n{write_csv(PAGE, 'rivals', rows)}"
+    )

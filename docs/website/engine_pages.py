@@ -51,11 +51,12 @@ def build_engine_pages() -> Iterator[Page]:
             f"[{dialect.title}](engines/{dialect.name}.md)",
             f"`{dialect.name}`",
             dialect.version,
+            dialect.checked,
             ", ".join(f"`{name}`" for name in dialect.fusions().load_built_in()),
         )
         for dialect in order
     ]
-    table = format_table(("engine", "dialect", "version", "methods"), rows)
+    table = format_table(("engine", "dialect", "version", "last check", "methods"), rows)
     names = (f"engines/{dialect.name}" for dialect in order)
     contents = format_contents(names, is_hidden=True)
     yield Page(f"{FOLDER}/engines.md", "\n".join([intro, "## Your engine\n", table, contents]))

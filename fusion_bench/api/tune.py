@@ -368,7 +368,7 @@ def export(
             ``compare`` takes. Of an experiment's file, by name or path; its own by default.
         query_type: Write the numbers of this query type.
         intent: Write the numbers of this intent.
-        vector: Lists that are vector searches, where no role says so.
+        vector: Lists that are vector searches, if they have no role.
         replay: Whether to replay what is written on the dataset; by default where it is
             approximate.
         folders: Where named datasets live, for an experiment's file.

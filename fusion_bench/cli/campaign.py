@@ -181,7 +181,7 @@ def ask_command(options: AskOptions) -> None:
 
 @base.add_command(command, name="status")
 def status_command(options: PlaceOptions) -> None:
-    """Say how a campaign stands: asks left, the baseline to beat, whether its level holds.
+    """Print the state of a campaign: asks left, the baseline to beat, whether its level holds.
 
     Examples:
         fusion-bench campaign status reports/campaigns/mine
@@ -252,7 +252,7 @@ class ServeCampaignOptions(base.JsonOptions):
 
 @base.add_command(command, name="serve")
 def serve_command(options: ServeCampaignOptions) -> None:
-    """Serve a campaign on 127.0.0.1 until Ctrl-C, so that whoever asks needs no judgments.
+    """Serve a campaign on 127.0.0.1 until Ctrl-C, so that a proposer needs no judgments.
 
     The data are read once. The token is printed, or taken from FUSION_BENCH_CAMPAIGN_TOKEN.
 

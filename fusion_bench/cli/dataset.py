@@ -48,7 +48,7 @@ class AddOptions(base.JsonOptions):
     """Options of ``dataset add``.
 
     Attributes:
-        collection: Where it is: ir_datasets:ID, beir:FOLDER or mteb:FOLDER.
+        collection: Place of the collection: ir_datasets:ID, beir:FOLDER or mteb:FOLDER.
         out: The folder to write.
         splits: Only this split; repeatable. Default: all.
         name: The dataset's name. Default: the collection's.
@@ -379,8 +379,8 @@ class UnjudgedOptions(base.ExperimentOptions):
 def unjudged_command(options: UnjudgedOptions) -> None:
     """List the unjudged documents that an experiment's systems return, the highest ranks first.
 
-    Judging them is what lets a comparison say more. Prints tab-separated values: dataset, query,
-    document, best rank, and the systems that return it within the depth.
+    Judge them to decide more comparisons. Prints tab-separated values: dataset, query, document,
+    best rank, and the systems that return it within the depth.
 
     Examples:
         fusion-bench dataset unjudged experiments/mine.yaml > to-judge.tsv

@@ -32,9 +32,9 @@ class ExportCommand(ExportOptions, base.ExperimentOptions):
 def command(options: ExportCommand) -> None:
     """Write a system as the configuration of a search engine or library.
 
-    Says how well the engine can do what the system does: exact, rank-equivalent, approximate or
-    unsupported, and why. Where it is approximate, what is written is replayed on the dataset, and
-    the page says what that costs in the primary measure.
+    Prints how well the engine can do what the system does: exact, rank-equivalent, approximate or
+    unsupported, and why. Replays an approximate export on the dataset, and prints the cost in the
+    primary measure.
 
     Without --out the configuration goes to standard output, and through a pipe nothing else does.
     Unsupported ends with exit code 2.

@@ -58,7 +58,7 @@ class FuseOptions(
 def command(options: FuseOptions) -> None:
     """Write the final lists of a system, or of a fusion of run files.
 
-    Ranks begin at 1. Whoever sorts a list by its scores finds the same order.
+    Ranks begin at 1. Sorting a list by its scores gives the same order.
 
     Examples:
         fusion-bench fuse experiments/mine.yaml --system rrf --out rrf.trec

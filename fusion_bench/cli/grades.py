@@ -31,8 +31,8 @@ class AgreementOptions(base.DatasetOptions, base.PageOptions):
 
     Attributes:
         judges: A dataset whose dataset.yaml names judges, or files of grades and their names.
-        people: Judge that the others are compared with; repeatable. Default: those of kind human;
-            where there are none, every two judges are compared.
+        people: Judge that the others are compared with; repeatable. Default: every judge of
+            kind human. Without a human judge, every two judges are compared.
         binary_relevance: Grade from which a document is relevant. Default: the dataset's, else 1.
         weighting: Also κ with disagreements weighted by the distance of the grades.
     """

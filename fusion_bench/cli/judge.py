@@ -40,7 +40,7 @@ class JudgeCommand(JudgeOptions, base.DatasetOptions, base.PluginOptions):
         listed: Only list the documents.
         write_qrels: Write the grades of all judges as qrels.
         combine: With --write-qrels: how several grades become one. Default: majority.
-        llm: Language models grade the pool, as this YAML file says.
+        llm: YAML file of the language models that grade the pool.
         dry_run: With --llm-config: print the price and ask no model.
         max_cost: With --llm-config: stop before the price of all judges exceeds this.
         double_judged: With --llm-config: pairs with people's grades that are graded too, to measure

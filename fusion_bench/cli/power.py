@@ -57,7 +57,7 @@ class PowerOptions(base.PageOptions):
 def command(options: PowerOptions) -> None:
     """Plan how many queries a difference needs, and see what the queries at hand can show.
 
-    The rules are those of eval, tune and gate. Reads a finished report, or assumes a spread.
+    Uses the rules of eval, tune and gate. Reads a finished report, or assumes a spread.
 
     Examples:
         fusion-bench power --from reports/default/report.json

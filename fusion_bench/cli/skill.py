@@ -34,7 +34,8 @@ class SkillOptions(base.JsonOptions):
 def command(options: SkillOptions) -> None:
     """Write a skill for coding agents: SKILL.md and what it refers to.
 
-    It says what to run for which question, what exit codes and answers mean, and what never to do.
+    The skill lists what to run for which question, what exit codes and answers mean, and what
+    never to do.
 
     Examples:
         fusion-bench skill --out .claude/skills/fusion-bench

@@ -42,7 +42,7 @@ class ExportOptions(Options):
         dataset: Take roles from this dataset, and replay on it. Default: the experiment's.
         query_type: Write the numbers of this query type.
         intent: Write the numbers of this intent.
-        vector: List that is a vector search, where no role says so; repeatable.
+        vector: List that is a vector search, if it has no role; repeatable.
         replay: Replay what is written on the dataset. Default: where it is approximate.
     """
 

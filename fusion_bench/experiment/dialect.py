@@ -69,6 +69,7 @@ class Dialect(ABC):
         name: What ``dialect:`` says.
         title: The engine's name.
         version: The version whose formula this is.
+        checked: The day of the last check of the formula against the source, as YYYY-MM-DD.
         source: Where the formula is documented.
         methods: Fusions under the engine's names of methods; the first is the default.
         defaults: Keys of a system, such as ``depth`` or ``top_k``, where a user says nothing.
@@ -83,6 +84,7 @@ class Dialect(ABC):
     name: ClassVar[str]
     title: ClassVar[str]
     version: ClassVar[str]
+    checked: ClassVar[str]
     source: ClassVar[str]
     methods: ClassVar[tuple[type[Fusion], ...]]
     defaults: ClassVar[Mapping[str, Any]] = {}

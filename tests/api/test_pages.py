@@ -51,7 +51,7 @@ def test_the_page_runs_from_top_to_bottom(tmp_path: Path, monkeypatch: pytest.Mo
     assert fb.load_run("fused.trec").to_dict().keys() == names["fused"].to_dict().keys()
     assert names["verdict"].exit_code == 0
     assert not [each for each in names["own"].warnings if "not replayable" in each]
-    assert {"share_relevant@5", "reciprocal@10"} <= set(names["own"].to_dict()["systems"]["mine"])
+    assert "share_relevant@5" in names["own"].to_dict()["systems"]["mine"]
 
 
 def test_the_ten_lines_are_ten() -> None:

@@ -81,8 +81,8 @@ def test_coverage_of_a_biased_machine_is_that_of_people() -> None:
     assert covered[OURS] >= 53  # 95 % of 60 is 57, with a standard error of 1.7
     assert cell.width < 0.8
     text = format_table([cell])
-    assert f"{OURS} 1 (" in text
-    assert "machine only 0 (0.0 %)" in text
+    assert f"{OURS}: 1 (" in text
+    assert "machine only: 0 (0.0 %)" in text
 
 
 def test_lambda_of_one_is_the_plain_rectifier() -> None:

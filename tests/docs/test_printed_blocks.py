@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import fusion_bench as fb
 from tests.docs.printed import ROOT, copy_clone, matches, parse_console, run_command
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -34,8 +35,8 @@ def run_blocks(page: str) -> list[int]:
 @pytest.mark.parametrize(
     ("page", "folders", "codes"),
     [
-        # try, the first baseline, a regression
-        ("README.md", ("datasets", "experiments", "reports/baselines"), [0, 0, 1]),
+        # try, tune, the first baseline, a regression
+        ("README.md", ("datasets", "experiments", "reports/baselines"), [0, 0, 0, 1]),
         # the same, and an export
         ("docs/start.md", ("datasets/referee",), [0, 0, 1, 0]),
         ("docs/reference/diagnose.md", ("datasets/attack", "experiments"), [0]),
@@ -62,3 +63,32 @@ def test_nothing_but_two_commands_and_no_placeholder_is_set_up() -> None:
     languages = {language for language, _ in BLOCK.findall(SETUP.sub("", README))}
     assert languages == {"console", "python", "text"}
     assert not re.search(r"example\.(com|org)|<[A-Za-z-]+>|YOUR|TODO|@TAG", README)
+
+
+#: Row of the README's table → its fusion in experiments/default.yaml.
+FUSIONS = {
+    "RRF v1": "rrf",
+    "RRF v2": "rrf-v2",
+    "weighted score, raw": "score-raw",
+    "weighted score, min-max": "minmax",
+}
+#: The blends of its columns.
+BLENDS = ("", " replace", " linear", " pos fused", " pos 1/rank")
+
+
+def test_the_table_shows_the_means_of_the_default_experiment() -> None:
+    [collection] = fb.run_experiment(ROOT / "experiments/default.yaml").collections
+    means = {
+        system.name: [system.measures[name].mean for name in ("nDCG@10", "RR@10")]
+        for system in collection.systems
+    }
+    table = README.partition("| fusion |")[2].partition("\n\n")[0]
+    lines = table.splitlines()[2:]
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    assert len(rows) == len(FUSIONS)
+    for (head, *cells), (name, fusion) in zip(rows, FUSIONS.items(), strict=True):
+        assert head.startswith(name)
+        assert cells == [
+            " / ".join(f"{mean:.4f}".removeprefix("0") for mean in means[fusion + blend])
+            for blend in BLENDS
+        ]

@@ -32,6 +32,7 @@ def test_says_what_it_is_as_does_its_section(dialect: type[Dialect]) -> None:
     text = section(dialect)
     assert f"Dialect `{dialect.name}`" in text
     assert dialect.version in text
+    assert f"checked {dialect.checked}" in text
     assert dialect.source in text
 
 

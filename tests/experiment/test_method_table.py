@@ -22,7 +22,6 @@ from fusion_bench.experiment.overrides import MOST_SYSTEMS
 from fusion_bench.measures.aliases import ALIASES, resolve_alias
 from fusion_bench.methods.blend import blends
 from fusion_bench.methods.fuse import fusions
-from fusion_bench.methods.fuse.weighted_score import ScoreFusion
 from fusion_bench.methods.normalize import normalizers
 
 
@@ -198,24 +197,3 @@ def test_one_page_lists_every_method_once(kind: str, registry: MethodRegistry[An
         f"the table of methods in {page}: rows '| {kind} | `NAME` | …' must name every method "
         "of 'fusion-bench methods' once"
     )
-
-
-# ── ``docs/reference/methods.md`` has a section for every fusion of scores: formula and source
-
-
-PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "methods.md").read_text(encoding="utf-8")
-SECTIONS = dict(re.findall(r"^### `([a-z0-9_]+)`\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL))
-BY_SCORES = {
-    name for name, model in fusions.load_built_in().items() if issubclass(model, ScoreFusion)
-}
-
-
-def test_every_fusion_of_scores_has_a_section() -> None:
-    assert BY_SCORES | {"weighted_score", "tm2c2", "dbsf"} <= set(SECTIONS)
-
-
-@pytest.mark.parametrize("method", SECTIONS)
-def test_a_section_states_formula_and_source(method: str) -> None:
-    [entry] = [entry for entry in list_methods()["fusion"] if entry["method"] == method]
-    assert f"Formula: `{entry['formula']}`" in SECTIONS[method]
-    assert f"Source: {entry['source']}" in SECTIONS[method]

@@ -22,7 +22,7 @@ from benchmarks.studies.campaigns.results import (
 from benchmarks.studies.campaigns.run import MADE
 from benchmarks.studies.campaigns.tails import TailRow
 from benchmarks.studies.simulations.promise import Promise
-from benchmarks.table import replace_between_marks
+from benchmarks.table import format_rows, pivot, read_rows, replace_between_marks, write_csv
 
 PAGE: Final = Path(__file__).parents[3] / "docs" / "studies" / "campaigns.md"
 PICTURE: Final = PAGE.with_suffix(".png")
@@ -110,6 +110,12 @@ def format_power(rows: Sequence[PowerRow]) -> str:
         cells = f"{row.data}, {row.measure} | {row.queries:,} | {_gain(row)} | {shares}"
         lines.append(f"| {cells} | {100 * row.any_of:.0f} |")
     return "\n".join(lines)
+
+
+def summarize_power(rows: Sequence[PowerRow]) -> str:
+    """Per cent of campaigns in which a candidate ships, a column for each number of queries."""
+    table = pivot(read_rows(format_power(rows)), ["data", "true gain"], "queries", "campaign")
+    return format_rows(table, text_columns=2)
 
 
 def format_plans(rows: Sequence[PowerRow]) -> str:
@@ -205,10 +211,10 @@ def format_tables(folder: Path = RESULTS) -> dict[str, str]:
     """Mark → table, of what is stored."""
     cells, power = read_cells(folder), read_power(folder)
     return {
-        "nulls": format_nulls(cells),
+        "nulls": format_nulls(cells).split("\n\n")[1],
         "rules": format_rules(cells),
         "tails": format_tails(read_tails(folder)),
-        "power": format_power(power.rows),
+        "power": summarize_power(power.rows),
         "plans": format_plans(power.rows),
         "detectable": format_detectable(power.detectable),
         "real": format_real(read_real(folder)),
@@ -218,7 +224,12 @@ def format_tables(folder: Path = RESULTS) -> dict[str, str]:
 def write_page(folder: Path = RESULTS, page: Path = PAGE, picture: Path = PICTURE) -> None:
     """Renew the tables of the page, and the picture."""
     for mark, table in format_tables(folder).items():
-        replace_between_marks(page, f"\n{table}\n\n", mark)
+        text = table
+        if mark == "power":
+            text += f"\n\n{write_csv(page, mark, read_rows(format_power(read_power(folder).rows)))}"
+        if mark == "nulls":
+            text += f" {write_csv(page, mark, read_rows(format_nulls(read_cells(folder))))}"
+        replace_between_marks(page, f"\n{text}\n\n", mark)
     replace_between_marks(page, f"\n![{CAPTION}]({picture.name})\n\n", "picture")
     cells = read_cells(folder)
     drawing = draw_false_ships(list_panels(cells), cells[0].asks, LEVEL)

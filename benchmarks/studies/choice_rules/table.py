@@ -13,7 +13,13 @@ from benchmarks.studies.choice_rules.picture import Bar, draw_rules
 from benchmarks.studies.choice_rules.results import Outcome, PairResult, WorldResult
 from benchmarks.studies.choice_rules.run import NULL, OURS, PLANTED, POOL, UNSEEN
 from benchmarks.studies.simulations.promise import Promise
-from benchmarks.table import replace_between_marks
+from benchmarks.table import (
+    format_rows,
+    keep_columns,
+    read_rows,
+    replace_between_marks,
+    write_csv,
+)
 
 DOCS: Final = Path(__file__).parents[3] / "docs" / "studies"
 PAGE, PICTURE = DOCS / "choice-rules.md", DOCS / "choice-rules.png"
@@ -179,6 +185,12 @@ def format_unseen(results: Sequence[PairResult]) -> str:
     return "\n".join(lines)
 
 
+_SHOWN: Final = (ROWS["best mean"], ROWS["t interval"], ROWS[OURS])
+#: Wide tables, of which the page has these columns and a CSV has all.
+COLUMNS: Final = {
+    "collections": ("collection", "queries", "groups", *_SHOWN, "ours, 95 %", "holds"),
+    "unseen": ("collection", "seen", "greatest", *_SHOWN),
+}
 TABLES: Final = {
     "nulls": format_nulls,
     "gains": format_gains,
@@ -211,6 +223,11 @@ def list_bars(results: Sequence[PairResult]) -> list[Bar]:
 def write_page(results: Sequence[PairResult], page: Path = PAGE, picture: Path = PICTURE) -> None:
     """Renew the tables of the page, and the picture."""
     for name, table in TABLES.items():
-        replace_between_marks(page, f"\n{table(results)}\n\n", name)
+        text = table(results)
+        if name in COLUMNS:
+            rows = read_rows(text)
+            kept = format_rows(keep_columns(rows, COLUMNS[name]))
+            text = f"{kept}\n\n{write_csv(page, name, rows)}"
+        replace_between_marks(page, f"\n{text}\n\n", name)
     replace_between_marks(page, f"\n![{CAPTION}]({picture.name})\n\n", "picture")
     draw_rules(list_bars(results), 100 * LIMIT).savefig(picture, dpi=110)

@@ -1,1 +1,1 @@
-"""The collections of docs/leaderboard.md, and the experiment with every method."""
+"""The collections of docs/studies/leaderboard.md, and the experiment with every method."""

@@ -1,9 +1,9 @@
-"""docs/leaderboard.md: the leaderboard of all collections at hand.
+"""docs/studies/leaderboard.md: the leaderboard of all collections at hand.
 
     FUSION_BENCH_PARITY_DATA=… python -m benchmarks.studies.leaderboard [OPTIONS]
 
-Options are those of ``python -m benchmarks.leaderboard``. With ``--docs`` the pages go to docs/ as
-well.
+Options are those of ``python -m benchmarks.leaderboard``. With ``--docs`` the pages go to
+docs/studies/ as well.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from benchmarks.studies.leaderboard.methods import ROOT
 from fusion_bench.util.files import write_atomic
 
 FOLDER = ROOT / "reports" / "leaderboard"
-DOCS = ROOT / "docs"
+STUDIES = ROOT / "docs" / "studies"
 #: Three collections of one benchmark, with the same systems and few documents a query.
 ALIKE = "bright-biology,bright-economics,bright-robotics"
 #: Measured once, with one process; the seconds of stored cells are those of a clock.
 COST = """\
 ## What it costs
 
-All cells of trec-dl-2019 take 18 CPU seconds, of nfcorpus 30, of codec 12, on one process; the two
-dearest of jqara (coordinate_ascent and lambdamart) take 39. The other cells were not measured
-alone: at no more CPU than 0.37 of their time by the clock, as on trec-dl-2019, all eleven
-collections take about 8 CPU minutes, and the pages 2 more.
+On one process, all cells of trec-dl-2019 take 18 CPU seconds, of nfcorpus 30, and of codec 12. The
+two most expensive cells of jqara (coordinate_ascent and lambdamart) take 39. The other cells were
+not measured alone. At the ratio of trec-dl-2019, all eleven collections take about 8 CPU minutes,
+and the pages 2 more.
 
-[Every row of every collection](leaderboard.csv) as CSV: mean nDCG@10, its standard error by query,
-Judged@10.
+[leaderboard.csv](leaderboard.csv) has every row of every collection: mean nDCG@10, its standard
+error by query, and Judged@10.
 """
 #: How a reader makes such a page.
 RUN = """\
@@ -52,9 +52,9 @@ In a clone of this repository, with two lists or more in each dataset:
 python -m benchmarks.leaderboard datasets/mine datasets/other --out reports/leaderboard
 ```
 
-`--methods core` compares a dozen methods, `--jobs 2` uses two processes, and `--alike mine,other`
-counts collections that resemble each other as one effect. Type the same command again to continue
-a run that was stopped."""
+`--methods core` compares a dozen methods, and `--jobs 2` uses two processes. `--alike mine,other`
+counts collections that resemble each other as one effect. To continue a stopped run, type the same
+command again."""
 #: The means of all rows, among the studies.
 DOWNLOAD = "leaderboard.csv"
 PRIMARY, JUDGED = "nDCG@10", "Judged@10"
@@ -68,33 +68,31 @@ def main(arguments: Sequence[str]) -> int:
     command += ["--alike", ALIKE, "--out", str(FOLDER), *options]
     code = subprocess.run(command, cwd=ROOT, check=False).returncode  # noqa: S603 - our own module
     if code == 0 and "--docs" in arguments:
-        copy_pages(FOLDER, DOCS)
+        copy_pages(FOLDER, STUDIES)
     return code
 
 
-def copy_pages(source: Path, docs: Path) -> None:
-    """The page with its pictures, and its tables among the studies."""
-    page = (source / PAGE).read_text(encoding="utf-8").replace(f"({TABLES}", f"(studies/{TABLES}")
+def copy_pages(source: Path, studies: Path) -> None:
+    """Copy the page with its pictures, and its tables."""
+    page = (source / PAGE).read_text(encoding="utf-8")
     questions, rest = page.split("\n\n## ", maxsplit=1)
     pictures, collections = rest.split("\n\n## Collections")
     blocks = (
         f"{questions}\n{describe_trust()}",
         f"## {pictures}",
-        "## Whose choice may be trusted?",
-        f"![{CAPTION}](studies/choice-rules.png)",
+        "## Which tuner's choice can you trust?",
+        f"![{CAPTION}](choice-rules.png)",
         f"## Collections{collections.rstrip()}",
         RUN,
     )
-    write_atomic(docs / PAGE, ("\n\n".join(blocks) + "\n").encode())
+    write_atomic(studies / PAGE, ("\n\n".join(blocks) + "\n").encode())
     tables = (source / TABLES).read_text(encoding="utf-8")
-    write_atomic(docs / "studies" / TABLES, f"{tables}\n{COST}".encode())
+    write_atomic(studies / TABLES, f"{tables}\n{COST}".encode())
     board = read_leaderboard(source / FILE)
     rows = pd.DataFrame(list_means(board))
-    write_atomic(
-        docs / "studies" / DOWNLOAD, rows.to_csv(index=False, float_format="%.6f").encode()
-    )
-    for picture in source.glob("leaderboard-*.png"):
-        shutil.copyfile(picture, docs / picture.name)
+    write_atomic(studies / DOWNLOAD, rows.to_csv(index=False, float_format="%.6f").encode())
+    for path in (*source.glob("leaderboard-*.png"), *source.glob("leaderboard-*.csv")):
+        shutil.copyfile(path, studies / path.name)
 
 
 def list_means(board: Leaderboard) -> Iterator[dict[str, object]]:
@@ -128,11 +126,11 @@ def describe_trust() -> str:
         for rule, share in shipped.items()
     }
     return (
-        f"5. **Whose choice may be trusted?** Where no setting is better, the best mean of a grid "
-        f"ships in {ships['best mean']}, a winner with a t interval in sample in "
-        f"{ships['t interval']}, `fusion-bench tune` in {ships[OURS]}; of the gain on unseen "
-        f"halves they keep {kept['best mean']}, {kept['t interval']} and {kept[OURS]}. "
-        "([six rules on trial](studies/choice-rules.md))"
+        "5. **Which tuner's choice can you trust?** If no setting is truly better, the best mean "
+        f"of a grid ships a change in {ships['best mean']} of cases. A winner with a t interval in "
+        f"sample ships in {ships['t interval']}, and `fusion-bench tune` in {ships[OURS]}. On "
+        f"unseen halves they keep {kept['best mean']}, {kept['t interval']} and {kept[OURS]} of "
+        "the gain. ([six rules on trial](choice-rules.md))"
     )
 
 

@@ -23,7 +23,7 @@ from benchmarks.studies.pulled_engines import indexes
 from benchmarks.studies.pulled_engines.corpus import Corpus, read_nfcorpus
 from benchmarks.studies.pulled_engines.indexes import FUSIONS, Settings
 from benchmarks.studies.pulled_engines.measure import FUSED, REPLAY, Pull, PulledFolder
-from benchmarks.table import replace_between_marks
+from benchmarks.table import format_rows, keep_columns, replace_between_marks, write_csv
 from fusion_bench.cli import main as run_command
 
 DATA: Final = "FUSION_BENCH_PARITY_DATA"
@@ -141,10 +141,8 @@ HEADER: Final = (
 )
 
 
-def format_table(rows: Sequence[Sequence[str]]) -> str:
-    """As Markdown."""
-    lines = [HEADER, [":--"] * 5 + ["--:"] * 7, *rows]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+#: Columns of the page; the CSV has all.
+SHOWN: Final = ("engine", "version", "fused by", "same order", "equal scores only", "different")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -167,7 +165,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 rows.append(row)
                 print(" | ".join(row), flush=True)
     if names == [*CASES]:
-        replace_between_marks(PAGE, format_table(rows), mark=MARK)
+        every = [HEADER, *rows]
+        shown = format_rows(keep_columns(every, SHOWN), text_columns=3)
+        link = write_csv(PAGE, "orders", every)
+        replace_between_marks(PAGE, f"{shown}\n\n{link}\n", mark=MARK)
     return 0
 
 

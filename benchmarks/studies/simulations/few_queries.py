@@ -18,13 +18,13 @@ from fusion_bench.tune.trial_selection import PRIOR_WEIGHT, decide_verdict, eval
 TITLE = "Few queries"
 DESCRIPTION = """
 Differences of 100 trials to the default on n queries. Made ones mix four latent factors with noise
-and unequal query scales (deep), or keep only the largest 15 % (sparse); skewed ones win .05 on 90 %
-of the queries and lose .45 on 10 %. Real ones are those of 100 random settings of RRF's k and
-weights on queries drawn from jqara and attack (nDCG@10). A random sign for each query, the same for
-all trials, makes an exact null of the real ones. The half split chooses by shrinkage on one half
-and takes the verdict from the other. Cross-fitting chooses on four fifths, evaluates on the fifth
-left out, and takes the verdict from all. Promised of a verdict: on a symmetric null it ships in at
-most 2.5 %, on a skewed one in at most 5 % with 50 held-out queries.
+and unequal query scales (deep), or keep only the largest 15 % (sparse). Skewed ones win .05 on 90 %
+of the queries and lose .45 on 10 %. Real ones come from 100 random settings of RRF's k and weights
+on queries drawn from jqara and attack (nDCG@10). A random sign for each query, equal for all
+trials, makes an exact null of the real ones. The half split chooses by shrinkage on one half and
+takes the verdict from the other. Cross-fitting chooses on four fifths, evaluates on the fifth left
+out, and takes the verdict from all. Promised of a verdict: on a symmetric null it ships in at most
+2.5 %. On a skewed null with 50 held-out queries, it ships in at most 5 %.
 """
 SEED, FOLDS, TRIALS, DRAWS = 7, 5, 100, 400
 SIZES = (40, 60, 100)

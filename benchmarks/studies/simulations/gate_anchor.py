@@ -16,10 +16,10 @@ from fusion_bench.stats.intervals import t_quantile
 
 TITLE = "Twenty-four small losses in a row"
 DESCRIPTION = """
-On 1,667 queries each of 24 changes loses .0014 in truth (.033 in all): the differences of nDCG@10
-of one change on JQaRA (k 60 → 50) with swapped labels, minus .0014. A change that passes against
-the baseline (max_drop .005) becomes the baseline; with the anchor only where its check since the
-anchor (max_drop .01) passes, too. What is refused is undone. Promised: the baseline ends more
+On 1,667 queries each of 24 changes truly loses .0014 (.033 in all). Its differences are the ones of
+one change on JQaRA (k 60 → 50) in nDCG@10 with swapped labels, minus .0014. A change that passes
+against the baseline (max_drop .005) becomes the baseline. With the anchor, its check since the
+anchor (max_drop .01) must pass, too. A refused change is undone. Promised: the baseline ends more
 than .01 below the anchor in at most 5 % of the runs. With so many queries the lower end is
 Student's.
 """

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.studies.choice_rules.pairs import load_pair
-from benchmarks.table import replace_between_marks
+from benchmarks.table import format_rows, read_rows, replace_between_marks, write_csv
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
@@ -165,7 +165,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
             cells += simulate(collection, size, options.draws)
             print(*(" | ".join(cell.cells) for cell in cells[-len(OTHERS) :]), sep="\n", flush=True)
     if not options.dry_run:
-        replace_between_marks(PAGE, format_table(cells), mark="gate tolerances")
+        rows = read_rows(format_table(cells))
+        shown = [
+            [*row[:3], row[4]] for row in rows
+        ]  # the rows with the least shares are in the CSV
+        text = f"{format_rows(shown)}\n\n{write_csv(PAGE, 'table', rows)}\n"
+        replace_between_marks(PAGE, text, mark="gate tolerances")
 
 
 if __name__ == "__main__":

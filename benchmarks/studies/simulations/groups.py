@@ -21,13 +21,13 @@ from fusion_bench.tune.splits import hashed_split
 
 TITLE = "Near-duplicate queries, and groups: auto"
 DESCRIPTION = """\
-200 queries. A near-duplicate has the text of its original, eight made-up words, with one word left
-out or exchanged, two words swapped, or a phrase before it. In two lists it has eight of the first
-ten documents of its original. 20 parameter sets without a true difference from the default: a
-query's difference is √.8 times a normal value that near-duplicates share, plus √.2 times its own.
-The best of the 20 on one half of the queries is tested on the other half. It ships where its 95 %
-interval (CR2) is above 0; max-T's p is never below Student's, so max-T ships no more. Each
-collection serves eight draws of the differences. Promised: with the groups that `groups: auto`
+There are 200 queries. A near-duplicate has the text of its original, eight made-up words, with a
+small change: a word left out or exchanged, two words swapped, or a phrase in front. In two lists it
+has eight of the first ten documents of its original. No parameter set of 20 truly differs from the
+default. A query's difference is √.8 times a normal value that near-duplicates share, plus √.2 times
+its own. The best of the 20 on half of the queries is tested on the other half. It ships if its 95 %
+interval (CR2) is above 0. max-T's p is never below Student's, so max-T ships no more. Each
+collection is used for eight draws of the differences. Promised: with the groups that `groups: auto`
 finds, at most 2.5 %."""
 
 #: Draws of the differences on one collection.

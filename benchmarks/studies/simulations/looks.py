@@ -14,13 +14,13 @@ from fusion_bench.tune.looks import look_level
 
 TITLE = "Looks at held-out queries"
 DESCRIPTION = """
-Differences of 20 candidates to the default, correlated at .5: normal ones (deep), or the same set
-to 0 on 80 % of the queries (sparse). The exact null has mean 0; the true gain is one that a look at
-all 400 held-out queries finds at .025 with power .8. Added queries: 50, 100, … 400 held-out
-queries, the numbers frozen, or chosen anew by the best mean over as many tuning queries. Ten salts:
-400 queries halved ten times, the numbers chosen on one half and tested on the other. The test is
-one-sided Student's t, which ships at least as often as the verdict. Promised: on an exact null any
-look of a series ships in at most 2.5 %.
+Differences of 20 candidates to the default correlate at .5. They are normal (deep), or also 0 on 80
+% of the queries (sparse). The exact null has mean 0. The true gain is one that a look at all 400
+held-out queries finds at .025 with power .8. Added queries: 50, 100, … 400 held-out queries. The
+parameters are frozen, or chosen anew by the best mean over as many tuning queries. Ten salts: 400
+queries are halved ten times, and one half chooses the parameters that the other half tests. The
+test is one-sided Student's t, which ships at least as often as the verdict. Promised: on an exact
+null, any look of a series ships in at most 2.5 %.
 """
 DRAWS = 4_000
 SEED = 20_260

@@ -15,6 +15,10 @@ RESULTS = Path(__file__).parent / "results"
 PAGE = Path(__file__).parents[3] / "docs" / "studies" / "statistics.md"
 
 
+#: Promises that do not hold, listed at most.
+MOST_LINES = 4
+
+
 @dataclass(frozen=True)
 class Result:
     """All that a simulation measured.
@@ -82,6 +86,8 @@ def format_result(result: Result) -> str:
         for each in promised
         if not each.holds
     ]
+    if len(lines) > MOST_LINES:
+        lines[MOST_LINES:] = [f"- not held: {len(lines) - MOST_LINES} more in the table"]
     return "\n" + "\n".join([text, *([""] if lines else []), *lines]) + "\n\n"
 
 

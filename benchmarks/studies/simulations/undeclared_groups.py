@@ -24,12 +24,12 @@ from fusion_bench.tune.trial_selection import decide_verdict
 
 TITLE = "Groups that nobody declared"
 DESCRIPTION = """\
-The queries, lists and parameter sets of the simulation before, with nothing said about groups.
-The best of the 20 ships where its flip test by group says so, as in `tune`. Identical queries have
-the same text and the same lists. By default these are one group, where that leaves half as many
-groups as queries; `ship` is withheld where a tenth of the queries or more are still linked to
-others. Promised by default: at most 2.5 %, except where fewer than a tenth of the queries are
-linked by less than identity: that is a warning."""
+This simulation has the queries, lists and parameter sets of the one before, and no groups are
+declared. The best of the 20 ships if its flip test by group ships it, as in `tune`. Identical
+queries have equal texts and equal lists. By default these are one group, if that leaves half as
+many groups as queries. `ship` is withheld if a tenth of the queries or more are still linked to
+others. Promised by default: at most 2.5 %, except if fewer than a tenth of the queries are linked
+by less than identity. That is a warning."""
 
 SEED = 27
 

@@ -15,12 +15,13 @@ from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 
 TITLE = "Unjudged documents"
 DESCRIPTION = """
-50 queries with 60 documents each, a fifth of them relevant (by query 5 to 35 %). A system scores a
-document by q · relevance + noise; the noises of two systems correlate by .5. nDCG@10, binary. The
-pool holds the first ranks of some systems; other documents are unjudged and count as not relevant.
-An answer is shown where its 95 % t interval excludes 0. It is wrong where the true difference has
-the other sign or is 0. Promised: with the rule at most 5 % of the runs show a wrong answer; of the
-answers shown where every document of both top tens is judged, the rule withholds at most 5 %.
+50 queries have 60 documents each, a fifth of them relevant (by query 5 to 35 %). A system scores a
+document by q · relevance + noise, and the noises of two systems correlate by .5. The measure is
+binary nDCG@10. The pool holds the first ranks of some systems. Other documents are unjudged and
+count as not relevant. An answer is shown if its 95 % t interval excludes 0. It is wrong if the true
+difference has the other sign or is 0. Promised: with the rule, at most 5 % of the runs show a wrong
+answer. The rule withholds at most 5 % of the answers shown if every document of both top tens is
+judged.
 """
 QUERIES, DOCUMENTS, CUTOFF, CORRELATION = 50, 60, 10, 0.5
 #: Two systems of equal and two of different quality.

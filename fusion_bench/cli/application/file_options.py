@@ -35,8 +35,8 @@ RunColumns: TypeAlias = Annotated[
     Sequence[str],
     Option(
         metavar="[LIST:]ROLE=NAME",
-        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name, or that of "
-        "one list; repeatable.",
+        help=f"The lists' column of {', '.join(RUN_ROLES)}, if it has an unusual name, for all "
+        "lists or one; repeatable.",
     ),
 ]
 
@@ -46,9 +46,9 @@ class ReadingOptions(Options):
 
     Attributes:
         order: Read the scores of a list as distances; repeatable.
-        ids: Change the document ids of a list, or of the judgments as 'qrels', by a rule: decimal
-            (drop a final .0), zeros (drop leading zeros), lowercase, nfc, slash (drop the last
-            one), drop_prefix:TEXT, drop_suffix:TEXT; repeatable.
+        ids: Change the document ids of a list, or of the judgments as 'qrels', by a rule;
+            repeatable. Rules: decimal (drop a final .0), zeros (drop leading zeros), lowercase,
+            nfc, slash (drop the last one), drop_prefix:TEXT, drop_suffix:TEXT.
         requests: File of the queries that the answers of all lists, or of one list, are to, in
             their order; repeatable.
         encoding: Encoding of text files, such as cp1252, or of one file; repeatable. Default:

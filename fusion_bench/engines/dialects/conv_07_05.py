@@ -160,6 +160,7 @@ class Conv0705(EngineDialect):
     name = "conv-07-05"
     title = "CONV-07-05"
     version = "1.0.0"
+    checked = "2026-11-29"
     source = "https://plg.uwaterloo.ca/~gvcormac/cormacksigir09-rrf.pdf"
     methods = (RRFFusion, WeightedScoreFusion)
     defaults: ClassVar[Mapping[str, Any]] = {"top_k": 20}  # limit

@@ -158,6 +158,7 @@ class Elasticsearch(SearchDialect):
     name = "elasticsearch"
     title = "Elasticsearch"
     version = "9.2"
+    checked = "2026-11-23"
     source = "https://www.elastic.co/docs/reference/elasticsearch/rest-apis/retrievers"
     methods = (ElasticsearchRRF, ElasticsearchLinear)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 10, "top_k": 10}  # rank_window_size, size

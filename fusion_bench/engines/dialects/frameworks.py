@@ -112,6 +112,7 @@ class Haystack(EngineDialect):
     name = "haystack"
     title = "Haystack"
     version = "2.20"
+    checked = "2026-11-22"
     source = "https://docs.haystack.deepset.ai/docs/documentjoiner"
     methods = (Concatenate, Merge, ReciprocalRankFusion, DistributionBased)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 10}  # top_k of the usual retrievers
@@ -171,6 +172,7 @@ class LangChain(EngineDialect):
     name = "langchain"
     title = "LangChain"
     version = "1.0"
+    checked = "2026-11-22"
     source = (
         "https://reference.langchain.com/python/langchain_classic/retrievers/#langchain_classic"
         ".retrievers.EnsembleRetriever"
@@ -304,6 +306,7 @@ class LlamaIndex(EngineDialect):
     name = "llamaindex"
     title = "LlamaIndex"
     version = "0.14"
+    checked = "2026-11-22"
     source = (
         "https://developers.llamaindex.ai/python/framework-api-reference/retrievers/query_fusion/"
     )

@@ -159,6 +159,7 @@ class Lucene(EngineDialect):
     name = "lucene"
     title = "Apache Lucene"
     version = "10.3"
+    checked = "2026-11-22"
     source = "https://lucene.apache.org/core/10_3_1/core/org/apache/lucene/search/TopDocs.html"
     methods = (LuceneRRF, LogOddsFusionQuery)
     ignores = (

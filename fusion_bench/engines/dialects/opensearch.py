@@ -227,6 +227,7 @@ class OpenSearch(SearchDialect):
     name = "opensearch"
     title = "OpenSearch"
     version = "3.5"
+    checked = "2026-11-23"
     source = "https://docs.opensearch.org/latest/vector-search/ai-search/hybrid-search/index/"
     methods = (NormalizationProcessor, ScoreRankerProcessor)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 10, "top_k": 10}  # size

@@ -132,6 +132,7 @@ class LanceDB(EngineDialect):
     name = "lancedb"
     title = "LanceDB"
     version = "August 2026"
+    checked = "2026-11-22"
     source = "https://docs.lancedb.com/integrations/reranking/rrf"
     methods = (RRFReranker, MRRReranker, LinearCombinationReranker)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 10, "top_k": 10}  # limit
@@ -246,6 +247,7 @@ class Semche(EngineDialect):
     name = "semche"
     title = "semche"
     version = "0.4.0"
+    checked = "2026-11-22"
     source = "https://plg.uwaterloo.ca/~gvcormac/cormacksigir09-rrf.pdf"
     methods = (SemcheRRF,)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 10, "top_k": 5}  # twice top_k, top_k
@@ -348,6 +350,7 @@ class Weaviate(EngineDialect):
     name = "weaviate"
     title = "Weaviate"
     version = "1.24"
+    checked = "2026-11-23"
     source = "https://docs.weaviate.io/weaviate/concepts/search/hybrid-search"
     methods = (RelativeScoreFusion, RankedFusion)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 100, "top_k": 10}

@@ -174,6 +174,7 @@ class Qmd(BonusDialect):
     name = "qmd"
     title = "qmd"
     version = "2.8"
+    checked = "2026-11-22"
     source = "https://github.com/tobi/qmd"
     methods = (ReciprocalRankFusion,)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 20, "top_k": 10}  # limit
@@ -242,6 +243,7 @@ class Adr005(BonusDialect):
     name = "adr-005"
     title = "ADR-005"
     version = "2026-Q1"
+    checked = "2026-11-22"
     source = "https://github.com/tobi/qmd"
     methods = (AdrRRFv2, AdrRRF)
     blend_defaults: ClassVar[Mapping[str, Any]] = {

@@ -103,6 +103,7 @@ class AzureAISearch(EngineDialect):
     name = "azure"
     title = "Azure AI Search"
     version = "2024-07-01"
+    checked = "2026-11-23"
     source = "https://learn.microsoft.com/en-us/azure/search/hybrid-search-ranking"
     methods = (AzureRRF,)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 50, "top_k": 50}  # k, top
@@ -207,6 +208,7 @@ class Manticore(EngineDialect):
     name = "manticore"
     title = "Manticore Search"
     version = "manual of August 2026"
+    checked = "2026-11-22"
     source = "https://manual.manticoresearch.com/Searching/Hybrid_search"
     methods = (ManticoreRRF,)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 20, "top_k": 20}  # window_size, LIMIT
@@ -314,6 +316,7 @@ class Vespa(EngineDialect):
     name = "vespa"
     title = "Vespa"
     version = "8"
+    checked = "2026-11-23"
     source = "https://docs.vespa.ai/en/ranking/phased-ranking.html"
     methods = (VespaReciprocalRank, VespaNormalizeLinear)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 100, "top_k": 10}  # rerank-count, hits

@@ -94,6 +94,7 @@ class CosmosDB(EngineDialect):
     name = "cosmos"
     title = "Azure Cosmos DB"
     version = "SDKs since May 2025"
+    checked = "2026-11-22"
     source = "https://learn.microsoft.com/en-us/cosmos-db/query/rrf"
     methods = (CosmosRRF,)
     defaults: ClassVar[Mapping[str, Any]] = {"top_k": 10}  # TOP
@@ -191,6 +192,7 @@ class Pgvector(EngineDialect):
     name = "pgvector"
     title = "pgvector"
     version = "0.8"
+    checked = "2026-11-22"
     source = "https://github.com/pgvector/pgvector-python/blob/master/examples/hybrid_search/rrf.py"
     methods = (PgvectorRRF, PgvectorConvex)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 20, "top_k": 5}  # LIMIT of the example

@@ -111,6 +111,7 @@ class Chroma(EngineDialect):
     name = "chroma"
     title = "Chroma"
     version = "1.3"
+    checked = "2026-11-23"
     source = "https://docs.trychroma.com/cloud/search-api/hybrid-search"
     methods = (ChromaRRF,)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 16, "min_relevance": DROPPED}  # limit of Knn
@@ -235,6 +236,7 @@ class Milvus(EngineDialect):
     name = "milvus"
     title = "Milvus"
     version = "2.6"
+    checked = "2026-11-23"
     source = "https://milvus.io/docs/reranking.md"
     methods = (MilvusRRF, MilvusWeighted)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 10, "top_k": 10}  # limit
@@ -379,6 +381,7 @@ class Qdrant(EngineDialect):
     name = "qdrant"
     title = "Qdrant"
     version = "1.19"
+    checked = "2026-11-23"
     source = "https://qdrant.tech/documentation/concepts/hybrid-queries/"
     methods = (QdrantRRF, QdrantDBSF)
     defaults: ClassVar[Mapping[str, Any]] = {"depth": 10, "top_k": 10}  # limit

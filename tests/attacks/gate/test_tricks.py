@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.attacks.gate.page import PAGE, TRICKS, render_table
+from tests.attacks.gate.page import PAGE, TRICKS, render_csv, render_page
 from tests.attacks.gate.trick import Trick, make_project
 from tests.attacks.runner import run_here
 
@@ -36,4 +36,5 @@ def test_no_trick_passes(
 
 def test_there_are_seventy_and_the_page_has_them_all() -> None:
     assert len({trick.name for trick in ALL}) == len(ALL) >= 70
-    assert PAGE.read_text(encoding="utf-8") == render_table()
+    assert PAGE.read_text(encoding="utf-8") == render_page()
+    assert PAGE.with_suffix(".csv").read_text(encoding="utf-8") == render_csv()
