@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from fusion_bench.api.results import page as page
     from fusion_bench.api.results import plot as plot
     from fusion_bench.api.results import tables as tables
+    from fusion_bench.api.threshold import threshold as threshold
     from fusion_bench.api.tune import TuningResult as TuningResult
     from fusion_bench.api.tune import export as export
     from fusion_bench.api.tune import gate as gate
@@ -140,6 +141,7 @@ _HOME = {
     "sample_log": "api.new_data",
     "show_held_out": "io.held_out",
     "tables": "api.results",
+    "threshold": "api.threshold",
     "tune": "api.tune",
     "weighted": "api.fuse",
 }

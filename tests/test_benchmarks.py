@@ -159,7 +159,7 @@ def test_pages_of_stored_results_are_what_their_studies_write(tmp_path: Path) ->
         assert page.read_text() == module.PAGE.read_text()
         for path in tmp_path.glob("*.csv"):
             assert path.read_text() == (module.PAGE.parent / path.name).read_text()
-    assert len([*tmp_path.glob("*.csv")]) == 3
+    assert len([*tmp_path.glob("*.csv")]) == 4
 
 
 def test_the_table_of_rivals_is_that_of_the_stored_records() -> None:

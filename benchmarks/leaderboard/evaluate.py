@@ -49,6 +49,7 @@ from fusion_bench.config.parameters import Params
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.query_splits import assign_folds
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment
@@ -64,7 +65,6 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.tune.objective import TuningObjective, source_roles
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.space import build_search_space
-from fusion_bench.tune.splits import assign_folds
 from fusion_bench.tune.trial_selection import evaluate_in_batches
 from fusion_bench.util.digests import digest_json
 from fusion_bench.util.formatting import Progress, ignore_progress

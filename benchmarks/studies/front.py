@@ -31,6 +31,7 @@ from benchmarks.table import format_rows, pivot, read_rows, write_csv
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.alignment import align
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.experiment.settings import (
     EffortSettings,
     FrontSettings,
@@ -53,7 +54,6 @@ from fusion_bench.tune.pareto import (
 )
 from fusion_bench.tune.rerank_cost import reranker_costs
 from fusion_bench.tune.search import SearchResult, run_search
-from fusion_bench.tune.splits import QuerySplit
 
 #: Greatest budget, in candidates a query.
 MOST = 100.0

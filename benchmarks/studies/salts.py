@@ -25,11 +25,11 @@ from benchmarks.collections import (
 )
 from benchmarks.studies.study import parse_options, write_table
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.query_splits import hashed_split
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import run_search
-from fusion_bench.tune.splits import hashed_split
 from fusion_bench.tune.trial_selection import choose_trial, describe_choice
 
 RESULTS = Path(__file__).parent / "salts.json"

@@ -27,10 +27,10 @@ from benchmarks.collections import (
 from benchmarks.studies.study import parse_options
 from benchmarks.studies.tuning import Clock
 from benchmarks.table import replace_between_marks
+from fusion_bench.data.query_splits import QuerySplit, hashed_split
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial, run_search
-from fusion_bench.tune.splits import QuerySplit, hashed_split
 from fusion_bench.tune.trial_selection import choose_trial
 
 PAGE = Path(__file__).parents[2] / "docs" / "studies" / "tuning.md"

@@ -36,11 +36,11 @@ from benchmarks.studies.tuning_table import (
 )
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit, dataset_split, hashed_split
 from fusion_bench.experiment.settings import ParameterRange, SelectionRule, TuneSettings
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import run_search
-from fusion_bench.tune.splits import QuerySplit, dataset_split, hashed_split
 from fusion_bench.tune.trial_selection import choose_trial
 
 #: Salts where the dataset has no splits of its own: more where there are few queries.

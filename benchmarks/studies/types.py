@@ -24,12 +24,12 @@ from benchmarks.collections import (
 from benchmarks.studies.salts import VERDICTS
 from benchmarks.studies.study import parse_options, write_table
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.query_splits import QuerySplit, dataset_split, hashed_split
 from fusion_bench.data.records import Query
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import run_search
-from fusion_bench.tune.splits import QuerySplit, dataset_split, hashed_split
 from fusion_bench.tune.trial_selection import choose_trial
 from fusion_bench.tune.tuning_run import tune_by_class
 

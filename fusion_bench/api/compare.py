@@ -165,14 +165,14 @@ def run_experiment(
         DataCheckError: Document ids do not meet, or a check finds a list false.
         FusionBenchError: Whatever is wrong with the experiment or its data.
     """
-    from fusion_bench.checks.lint import check_ignored, lint_datasets  # a comparison has no file
+    from fusion_bench.checks.lint import check_rules, lint_datasets  # a comparison has no file
 
     collector = DetailsCollector(tuple(detail))
     with loaded_plugins([*map(Path, plugins)]):
         if not isinstance(experiment, Experiment):
             experiment, source = read_experiment(Path(experiment))
         origin = source or Source(Path("experiment"), experiment.model_dump(mode="json"))
-        check_ignored(experiment, origin)
+        check_rules(experiment, origin)
         places = find_folders(folders or None, origin.path)
         report = experiments.run_experiment(
             experiment,

@@ -103,7 +103,7 @@ def read_run(given: object, name: str | None = None, settings: FileSettings = NO
         DataError: A file or a row breaks a rule.
     """
     if name == "":
-        raise ConfigError("a run needs a name, and '' is none: give {name: run}")
+        raise ConfigError("a run needs a name, and '' is not a name: give {name: run}")
     if isinstance(given, Run):
         run = given if name is None else replace(given, name=name)
         keys = settings.keys_of(run.name)
@@ -115,7 +115,7 @@ def read_run(given: object, name: str | None = None, settings: FileSettings = NO
     label = name or (own if isinstance(own, str) and own else "run")
     spec = settings.list(label, "")
     if spec.layout.key != DEFAULT_LAYOUT.key:
-        raise ConfigError(f"{label}: columns and encoding are those of files: delete them")
+        raise ConfigError(f"{label}: columns and encoding apply to files only: delete them")
     try:
         return Run.from_dict(label, given, read_options=spec.read_options)
     except DataError as error:
@@ -234,7 +234,7 @@ def _name_measure(given: Any) -> str:  # noqa: ANN401 - many kinds
     model = measure_classes.add_own(own)
     name = parse_model(model, parameters).name
     if resolve_alias(name) != name:
-        raise ConfigError(f"{name}: stands for {resolve_alias(name)}: rename the measure")
+        raise ConfigError(f"{name}: is an alias of {resolve_alias(name)}: rename the measure")
     return name
 
 

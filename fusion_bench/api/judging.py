@@ -176,7 +176,7 @@ def pool(
     """
     _require_positive("depth", depth)
     if order not in pools.ORDERS:
-        raise ConfigError(f"order: {order!r} is none of {', '.join(pools.ORDERS)}")
+        raise ConfigError(f"order: {order!r} is not one of {', '.join(pools.ORDERS)}")
     judged = _read_systems(target, systems, dataset, folders)
     options = JudgeOptions(judge=judge, depth=depth, order=order, seed=seed, max_grade=max_grade)
     return DocumentsToJudge(judge_work.open_work(judged, options, queries=queries))

@@ -13,7 +13,7 @@ from fusion_bench.evaluation.compared_reports import add_comparisons
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.util.files import write_atomic
-from fusion_bench.util.formatting import Columns, TableView, make_frame, pluralize
+from fusion_bench.util.formatting import Columns, TableView, format_number, make_frame, pluralize
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -76,7 +76,9 @@ DIFFERENCE_FIELDS = (
 )
 #: Keys of the warnings that stand in the verdict: unjudged or tied documents may
 #: decide it, or queries may be counted more than once.
-DOUBTS = frozenset({"unjudged", "unjudged decide", "ties", "near-duplicate queries"})
+DOUBTS = frozenset(
+    {"sparse judgments", "unjudged", "unjudged decide", "ties", "near-duplicate queries"}
+)
 
 
 class ResultView(TableView):
@@ -205,11 +207,18 @@ class Comparisons(ResultView):
     def _summary(self) -> str:
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
-        title = f"Comparisons of {compared} on {queries} by {self.collection.primary_measure}"
+        shown = map(self._describe_means, dict.fromkeys((self.best, self.baseline)))
+        measures = " and ".join(self.collection.measures[:2])
+        title = f"Comparisons of {compared} on {queries} by {measures}: {', '.join(shown)}"
         lines = [title, self._decision]
         if self.warnings:
             lines.append(f"{pluralize(len(self.warnings), 'warning')}: see .warnings and .page()")
         return "\n".join(lines)
+
+    def _describe_means(self, system: str) -> str:
+        results = self.collection.system(system).measures
+        means = (format_number(results[name].mean) for name in self.collection.measures[:2])
+        return f"{system} {' / '.join(means)}"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
         rows = self.collection.ranked_systems[:limit]

@@ -63,7 +63,7 @@ class AskedCandidate:
         source = None if path is None else read_yaml(path)
         if source is not None and "systems" in source.data:
             raise ConfigError(
-                f"{path}: an experiment, and a candidate is one system: write what stands below a "
+                f"{path}: an experiment, and a candidate is one system: write what is below a "
                 "name of 'systems' into a file of its own"
             )
         return cls(source, tuple(changes), allow_lists)

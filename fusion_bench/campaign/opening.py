@@ -33,6 +33,7 @@ from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit, split_queries
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
@@ -53,7 +54,6 @@ from fusion_bench.measures import Measure
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.inference import MIN_UNITS
 from fusion_bench.tune import looks as tuning_looks
-from fusion_bench.tune.splits import QuerySplit, split_queries
 from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,
@@ -177,8 +177,8 @@ def _check(
     duplicates = find_near_duplicates(dataset)
     if duplicates is not None and duplicates.withholds:
         raise ConfigError(
-            f"{dataset.name}: so many queries depend on each other, though no group says so, that "
-            "nothing could ship: say 'groups: auto' in its dataset.yaml, or name a file of groups"
+            f"{dataset.name}: so many queries depend on each other without a common group that "
+            "nothing could ship: write 'groups: auto' in its dataset.yaml, or name a file of groups"
         )
     experiment.check_datasets(dataset.spec.run_roles, tuple(dataset.spec.rerank), source)
     return measure
@@ -343,7 +343,7 @@ def _check_frozen(data: frozen_data.FrozenData, plan: CampaignPlan) -> None:
     if data.kind == "undeclared":
         raise ConfigError(
             f"{plan.dataset}: whether a ship counts depends on what unjudged documents are, and no "
-            "document is judged not relevant: say 'judgments: complete', 'sparse' or 'pooled' in "
+            "document is judged not relevant: write 'judgments: complete', 'sparse' or 'pooled' in "
             "its dataset.yaml"
         )
     for name in sorted(frozen_data.rebuild_system(plan.config).reranker_names):

@@ -234,7 +234,7 @@ class CampaignPaths:
         lines = (f"{event.line} {event.digest}" for event in reversed(events))
         if last is not None and last not in lines:
             raise DataError(
-                f"{self.ledger}: no line is that of {self.folder / LAST_LINE} ({last}): restore "
+                f"{self.ledger}: no line matches {self.folder / LAST_LINE} ({last}): restore "
                 "the ledger, for example from version control; without it asks are miscounted"
             )
         return self.find_state(events)

@@ -30,6 +30,8 @@ FIRST_REPEAT: Final = "first trial"
 IGNORED_QUERIES: Final = "queries without judgments"
 #: What was read in another way than a reader of the file may expect.
 AS_READ: Final = "as read"
+#: The nature of the judgments, and no fault of them: pages say it without alarm.
+SPARSE_JUDGMENTS: Final = "sparse judgments"
 #: Version 2 was switched off on all sides.
 V2_DISABLED: Final = "v2 disabled"
 #: Keys of the warnings that stand before those of the lists …
@@ -41,10 +43,17 @@ BEFORE_LISTS: Final = (
 )
 #: … and of those that stand behind them.
 AFTER_LISTS: Final = (
-    *(AS_READ, "near-duplicate queries", FIRST_REPEAT, "single trial", "unjudged"),
+    *(
+        AS_READ,
+        "near-duplicate queries",
+        FIRST_REPEAT,
+        "single trial",
+        SPARSE_JUDGMENTS,
+        "unjudged",
+    ),
     *("unjudged share", "unjudged decide", "ties", "source ties"),
 )
-_V1: Final = "rrf_v2 ran as rrf without weights and bonus, and position_aware as replace."
+_V1: Final = "If it is off, rrf_v2 is rrf without weights and bonus, position_aware is replace."
 #: Warn where ties decide the value of more of the queries than this.
 MAX_TIED: Final = 0.05
 
@@ -160,8 +169,8 @@ def warn_synthetic(count: int) -> Iterator[DataWarning]:
         yield DataWarning(
             key="synthetic queries",
             text=(
-                f"The queries ({count:,}) are synthetic: a model wrote them from documents of the "
-                "collection. What holds on them may not hold on what users ask."
+                f"A model wrote the queries ({count:,}) from documents of the collection. What "
+                "holds on them may not hold on what users ask."
             ),
             evidence={"queries": count},
         )
@@ -185,16 +194,16 @@ def find_grade_warnings(
         return
     if grades[-1] < binary_relevance:
         text = (
-            f"No document of the evaluated queries is relevant from grade {binary_relevance}: RR "
-            f"and R are 0 for every system. The highest grade is {grades[-1]}: check "
+            f"No document is relevant from grade {binary_relevance}, so RR and R are 0 for every "
+            f"system. The highest grade of the evaluated queries is {grades[-1]}: check "
             "'binary_relevance' of dataset.yaml, and the grades."
         )
         evidence = {"binary_relevance": binary_relevance, "highest_grade": grades[-1]}
         yield DataWarning(key="nothing relevant", text=text, evidence=evidence)
     if len(grades) == 1 and is_machine:
         text = (
-            f"The machine judge gave all judged documents of the evaluated queries grade "
-            f"{grades[0]}: such grades tell no document from another."
+            f"The machine judge gave every judged document grade {grades[0]}. Such grades tell no "
+            "document from another."
         )
         yield DataWarning(key="one grade", text=text, evidence={"grade": grades[0]})
 
@@ -236,8 +245,8 @@ def _warn_own_methods(origins: Iterable[tuple[str, str]]) -> Iterator[DataWarnin
     for name, origin in dict.fromkeys(origins):
         if origin.startswith(NOT_REPLAYABLE):
             text = (
-                f"{name} is {origin}: its source does not hold all that decides its numbers, so "
-                "they cannot be computed again from this report"
+                f"{name} cannot be computed again from this report. It is {origin}: "
+                "its source does not hold all that decides its numbers."
             )
             evidence = {"method": name, "origin": origin}
             yield DataWarning(key=NOT_REPLAYABLE, text=text, evidence=evidence)
@@ -254,11 +263,11 @@ def warn_v2(sides: Mapping[str, bool]) -> Iterator[DataWarning]:
     if off and on:
         text = (
             f"RAG_FUSION_V2_ENABLED was on for {' and '.join(on)} and off for "
-            f"{' and '.join(off)}: there {_V1} Their difference contains that of the switch."
+            f"{' and '.join(off)}. {_V1} Their difference contains that of the switch."
         )
         yield DataWarning(key="v2 differs", text=text, evidence=dict(sides))
     elif off:
-        text = f"RAG_FUSION_V2_ENABLED is off: {_V1}"
+        text = f"RAG_FUSION_V2_ENABLED is off, so v2 ran as v1. {_V1}"
         yield DataWarning(key=V2_DISABLED, text=text, evidence=dict(sides))
 
 
@@ -269,7 +278,7 @@ def warn_unjudged(
     is_sparse: bool = False,
     key: str = "unjudged",
 ) -> Iterator[DataWarning]:
-    """Where too many documents are unjudged to trust a measure.
+    """Yield the warning of many unjudged documents; of sparse judgments, that they are sparse.
 
     Args:
         shares: System → share of unjudged documents in its top 10.
@@ -278,14 +287,24 @@ def warn_unjudged(
         key: Of the warning.
     """
     many = {name: share for name, share in shares.items() if share > MAX_UNJUDGED}
-    if many and judgments != "complete":
-        sparse = f" {SPARSE}" if is_sparse else ""
-        text = (
-            f"More than {MAX_UNJUDGED:.0%} of the top 10 is unjudged for {list_names([*many])} "
-            f"(at most {format_percent(max(many.values()))}). Relevant documents may count as "
-            f"not relevant.{sparse}"
+    if not many or judgments == "complete":
+        return
+    text = (
+        f"Up to {format_percent(max(many.values()))} of the top 10 is unjudged in "
+        f"{pluralize(len(many), 'system')}; some may be relevant. More than {MAX_UNJUDGED:.0%}: "
+        f"{list_names([*many])}."
+    )
+    if is_sparse or judgments == "sparse":
+        key, ends = (
+            SPARSE_JUDGMENTS,
+            [f"{100 - 100 * end(shares.values()):.0f}" for end in (max, min)],
         )
-        yield DataWarning(key=key, text=text, evidence={"unjudged_shares": many})
+        text = (
+            f"Judgments are sparse: {'–'.join(dict.fromkeys(ends))} % of the top 10; others count "
+            "as not relevant. So a difference assumes that documents without a judgment are not "
+            f"relevant.{f' {SPARSE}' if is_sparse else ''}"
+        )
+    yield DataWarning(key=key, text=text, evidence={"unjudged_shares": many})
 
 
 def warn_ties(
@@ -300,12 +319,12 @@ def warn_ties(
         total: Queries.
     """
     tied = {name: count for name, count in counts.items() if count > MAX_TIED * total}
-    where = "in the final lists" if key == "ties" else "inside the lists that are read"
+    where = "the final lists" if key == "ties" else "the lists that are read"
     if tied:
         text = (
-            f"The order of documents with equal scores {where} changes {measure} on more than "
-            f"{MAX_TIED:.0%} of the queries for {list_names([*tied])} (at most "
-            f"{max(tied.values()):,} of {total:,})."
+            f"Ties in {where} change {measure} on up to {max(tied.values()):,} of "
+            f"{pluralize(total, 'query')}. The order of documents with equal scores decides there; "
+            f"more than {MAX_TIED:.0%} of the queries: {list_names([*tied])}."
         )
         evidence = {"measure": measure, "affected_queries": tied, "queries": total}
         yield DataWarning(key=key, text=text, evidence=evidence)
@@ -335,7 +354,7 @@ def find_list_warnings(
     if info.unmatched_queries and (is_few or any(meant for _, meant in info.unmatched_queries)):
         count = pluralize(info.unjudged_queries, "unjudged query")
         ids = format_unmatched_ids(info.unmatched_queries, info.unjudged_queries)
-        text = f"{info.title} has {count}, ignored: {ids}."
+        text = f"{info.title} has {count}, left out here. Ids: {ids}."
         yield _warn(info, "unmatched queries", text, "unjudged_queries", "unmatched_queries")
     if not info.has_judged_documents:
         text = (
@@ -345,8 +364,8 @@ def find_list_warnings(
         yield _warn(info, "unmatched documents", text, "has_judged_documents")
     if is_source and info.zero_scores and not info.read_options.get("drop_zero_scores"):
         text = (
-            f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably padding "
-            "that fusion counts as results. See drop_zero_scores."
+            f"{info.title} has {pluralize(info.zero_scores, 'row')} with score 0, probably "
+            "padding. Fusion counts padding as results. See drop_zero_scores."
         )
         yield _warn(info, "zero scores", text, "zero_scores")
     yield from warn_as_read(info.title, info.notes)
@@ -395,7 +414,7 @@ def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
     if info.own_id_queries:
         text = (
             f"{info.title} returns the query itself first for "
-            f"{pluralize(info.own_id_queries, 'query')}, and it is not judged relevant. "
+            f"{pluralize(info.own_id_queries, 'query')}. It is not judged relevant. "
             f"drop_own_id: nDCG@10 {format_number(info.mean_with_own_ids)} → "
             f"{format_number(info.mean_without_own_ids)}. Write 'drop_own_id: true' beside its "
             f"path in dataset.yaml, or give --drop-own-id {quote(info.name)}."
@@ -405,8 +424,8 @@ def _find_order_warnings(info: ListInfo) -> Iterator[DataWarning]:
     if info.float32_queries:
         text = (
             f"trec_eval orders {info.title} otherwise for "
-            f"{pluralize(info.float32_queries, 'judged query')}, because it compares scores as "
-            "32-bit floats."
+            f"{pluralize(info.float32_queries, 'judged query')}. It compares scores as 32-bit "
+            "floats."
         )
         yield _warn(info, "float32", text, "float32_queries")
 
@@ -449,14 +468,6 @@ def find_data_warnings(
     for run in runs:
         yield from find_list_warnings(run, MAX_UNMATCHED * queries)
     yield from find_meeting_warnings(runs)
-    yield from _find_cut_measures(configs, measures)
-    yield from _find_negative_scores(runs, configs)
-
-
-def _find_cut_measures(
-    configs: Mapping[str, Mapping[str, Any]], measures: Sequence[str]
-) -> Iterator[DataWarning]:
-    """Measures that look deeper than ``top_k`` lets a system's list go."""
     systems: dict[int, list[str]] = {}
     for name, config in configs.items():
         if (top_k := config.get("top_k")) is not None:
@@ -469,11 +480,12 @@ def _find_cut_measures(
         ]
         if deeper:
             text = (
-                f"top_k cuts the lists of {list_names(names)} to {pluralize(top_k, 'document')}: "
-                f"{' and '.join(deeper)} cannot see relevant documents below."
+                f"{' and '.join(deeper)} cannot see relevant documents below rank {top_k:,}. There "
+                f"top_k cuts the lists of {list_names(names)}."
             )
             evidence = {"top_k": top_k, "systems": names, "measures": deeper}
             yield DataWarning(key="top_k", text=text, evidence=evidence)
+    yield from _find_negative_scores(runs, configs)
 
 
 def _find_negative_scores(
@@ -496,8 +508,9 @@ def _find_negative_scores(
             lists |= {name: lowest[name] for name in negative}
     if systems:
         text = (
-            f"{list_names([*lists])} with scores below 0: in {list_names(systems)} an absent "
-            "document counts 0, so it stands above one that the list returned with less."
+            f"An absent document outranks returned ones in {pluralize(len(systems), 'system')}. "
+            f"In {list_names(systems)} it counts 0, but scores fall below 0 in "
+            f"{list_names([*lists])}."
         )
         evidence = {"lowest_scores": lists, "systems": systems}
         yield DataWarning(key="missing zero", text=text, evidence=evidence)

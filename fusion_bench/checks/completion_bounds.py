@@ -103,7 +103,8 @@ def find_bounds(
     bounds = []
     for measure, (depth, shown) in zip(measures, pairs, strict=True):
         ends = _find_ends(measure, count(depth), partial(collect, depth))
-        bounds.append(QueryBounds(_judged_share(count(shown)), ends, shown))
+        counts = count(shown)
+        bounds.append(QueryBounds(divide_or_zero(counts.judged, counts.shown), ends, shown))
     return tuple(bounds)
 
 
@@ -153,11 +154,6 @@ def _find_ends(
         return None
     extremes = model.find_extremes()
     return extremes.low, extremes.high
-
-
-def _judged_share(counts: ListCounts) -> FloatArray:
-    """(Q,): the share of judged documents; 0 for an empty list, as ir_measures has it."""
-    return divide_or_zero(counts.judged, counts.shown)
 
 
 def find_system_bounds(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +16,7 @@ from fusion_bench.checks.obstacles import find_meeting_warnings
 from fusion_bench.checks.records import ListInfo
 from fusion_bench.checks.unjudged import DECLARE, SPARSE, UNJUDGED_DEPTH, judgment_kind
 from fusion_bench.data.alignment import align
-from fusion_bench.data.records import Query, format_condition
+from fusion_bench.data.records import format_condition
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.dataset import Dataset
@@ -41,7 +41,7 @@ def select_repeat(dataset: Dataset, number: int) -> Dataset:
     if number > count:
         raise ConfigError(
             f"--trial: {dataset.name} has {pluralize(count, 'trial')} of these lists, so "
-            f"{number} is none of them: name one from 1 to {count}"
+            f"there is no {number}: name one from 1 to {count}"
         )
     return dataset.repeats[number - 1] if number > 1 else replace(dataset, later_repeats=())
 
@@ -87,14 +87,11 @@ def describe_first_repeat(dataset: Dataset, *results: str) -> tuple[str, ...]:
 
 def find_unjudged_queries(dataset: Dataset) -> set[str]:
     """The queries that a list of any repeat answers, and that have no judgment."""
-    answered = {query for repeat in dataset.repeats for query in _answered_queries(repeat)}
-    return answered - set(dataset.qrels.queries)
-
-
-def _answered_queries(dataset: Dataset) -> Iterator[str]:
-    for run in dataset.runs.values():
+    answered: set[str] = set()
+    for run in (run for repeat in dataset.repeats for run in repeat.runs.values()):
         sizes = np.diff(run.offsets).tolist()
-        yield from (query for query, size in zip(run.queries, sizes, strict=True) if size)
+        answered.update(query for query, size in zip(run.queries, sizes, strict=True) if size)
+    return answered - set(dataset.qrels.queries)
 
 
 #: Of a field with more values only their number is said.
@@ -105,6 +102,8 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
     """Name, counts, grades, splits, types and one record a list, as plain data for JSON."""
     queries = [dataset.queries[q] for q in dataset.qrels.queries if q in dataset.queries]
     grades = Counter(dataset.qrels.grades.tolist())
+    names = dict.fromkeys(name for query in queries for name in query.fields)
+    counts = {name: _counts(query.fields.get(name) for query in queries) for name in names}
     return {
         "name": dataset.name,
         "version": dataset.spec.version,
@@ -119,7 +118,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
         "splits": _counts(query.split for query in queries),
         "types": _counts(query.type for query in queries),
         "intents": _counts(query.intent for query in queries),
-        "fields": _describe_fields(queries),
+        "fields": {n: c if len(c) <= MOST_VALUES else len(c) for n, c in counts.items()},
         "groups": len({query.group or query.id for query in queries}),
         "runs": [
             _run_row(dataset, run) | _count_repeats(dataset, f"runs/{run.name}")
@@ -140,16 +139,6 @@ def _describe_judge(dataset: Dataset, name: str) -> dict[str, object]:
     judge, grades = dataset.spec.judges[name], load_judge(dataset, name)
     who = {"name": name, "kind": judge.kind, "family": judge.family, "sample": judge.sample}
     return {**who, "queries": len(grades), "judgments": len(grades.grades)}
-
-
-def _describe_fields(queries: Sequence[Query]) -> dict[str, dict[str, int] | int]:
-    """Of every other field how many queries have each value; of many values their number."""
-    names = dict.fromkeys(name for query in queries for name in query.fields)
-    counts = {name: _counts(query.fields.get(name) for query in queries) for name in names}
-    return {
-        name: values if len(values) <= MOST_VALUES else len(values)
-        for name, values in counts.items()
-    }
 
 
 def _counts(names: Iterator[str | None]) -> dict[str, int]:

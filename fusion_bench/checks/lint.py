@@ -100,17 +100,18 @@ def lint_experiment(
     """What the rules find in an experiment, warnings first.
 
     Args:
-        experiment: The experiment; its ``lint.ignore`` names rules to leave out.
+        experiment: The experiment; its ``lint.ignore`` and ``expected_lint`` list rules.
         source: Where it was read from; None = nowhere.
         datasets: What is known of its datasets; empty = nothing.
         systems: Only these of its systems.
 
     Raises:
-        UnknownNameError: ``lint.ignore`` names no rule.
+        UnknownNameError: ``lint.ignore`` or ``expected_lint`` lists no rule.
     """
-    check_ignored(experiment, source)
+    check_rules(experiment, source)
     chosen = [s for name, s in experiment.systems.items() if systems is None or name in systems]
-    merged = lint_systems(chosen, datasets, ignored=experiment.lint.ignore)
+    ignored, expected = experiment.lint.ignore, experiment.expected_lint
+    merged = lint_systems(chosen, datasets, ignored=ignored, expected=expected)
     return tuple(item.to_finding(source) for item in merged)
 
 
@@ -119,6 +120,7 @@ def lint_systems(
     datasets: Sequence[DatasetFacts] = (),
     *,
     ignored: Collection[str] = (),
+    expected: Collection[str] = (),
     engine: str | None = None,
 ) -> list[MergedProblem]:
     """The problems of systems, warnings first, then by rule; equal ones are one.
@@ -127,6 +129,7 @@ def lint_systems(
         systems: The systems.
         datasets: What is known of their datasets; empty = nothing.
         ignored: Ids of rules to leave out.
+        expected: Ids of rules that systems break on purpose: their problems are notes.
         engine: Name of the dialect of the search engine that shall run them.
     """
     merged: dict[tuple[str, str, tuple[str, ...]], MergedProblem] = {}
@@ -138,6 +141,7 @@ def lint_systems(
             for problem, subjects in _find_in_group(rule, group):
                 classes = () if problem.of_whole else _describe_classes(subjects, group)
                 severity = problem.severity or rule.severity
+                severity = "note" if rule_id in expected else severity
                 path = group[0].path or (group[0].name,)
                 location = ("systems", *path, *problem.location)
                 new = MergedProblem(rule_id, severity, problem, location, classes)
@@ -160,12 +164,6 @@ def _describe_classes(subjects: Sequence[Subject], group: Sequence[Subject]) -> 
     if len(subjects) == len(group) or subjects[0].query_class is None:
         return ()
     return tuple(subject.query_class for subject in subjects if subject.query_class is not None)
-
-
-def _list_unchecked(systems: Iterable[System], datasets: Sequence[DatasetFacts]) -> tuple[str, ...]:
-    """The systems whose sources do not fit, since their roles are not known."""
-    groups = _list_subjects(systems, datasets)
-    return tuple(dict.fromkeys(group[0].name for group in groups if group[0].weights is None))
 
 
 def _list_subjects(
@@ -200,17 +198,22 @@ def _add_stage_roles(dataset: DatasetFacts, system: System) -> DatasetFacts:
     return replace(dataset, roles={**dataset.roles, **roles})
 
 
-def check_ignored(experiment: Experiment, source: Source | None) -> None:
-    """Refuse ids in ``lint.ignore`` that name no rule.
+def check_rules(experiment: Experiment, source: Source | None) -> None:
+    """Refuse ids in ``lint.ignore`` and ``expected_lint`` that name no rule.
 
     Raises:
         UnknownNameError: Names the known ones.
     """
     rules = load_rules()
-    for i, name in enumerate(experiment.lint.ignore):
-        if name not in rules:
-            place: Location = ("lint", "ignore", i)
-            where = "lint.ignore" if source is None else source.where(place)
+    places: dict[Location, tuple[str, ...]] = {
+        ("lint", "ignore"): experiment.lint.ignore,
+        ("expected_lint",): experiment.expected_lint,
+    }
+    for place, names in places.items():
+        for i, name in enumerate(names):
+            if name in rules:
+                continue
+            where = ".".join(map(str, place)) if source is None else source.where((*place, i))
             raise UnknownNameError("lint rule", name, rules, where=where)
 
 
@@ -384,39 +387,38 @@ def make_lint_report(
     """Lint an experiment, and run the real systems on the witness of every finding.
 
     Args:
-        experiment: The experiment; its ``lint.ignore`` names rules to leave out.
+        experiment: The experiment; its ``lint.ignore`` and ``expected_lint`` list rules.
         source: Where it was read from.
         datasets: What is known of its datasets; empty = the configuration alone.
         systems: Only these of its systems.
         engine: Name of the dialect of the search engine that shall run them.
 
     Raises:
-        UnknownNameError: There is no such system, or ``lint.ignore`` names no rule.
+        UnknownNameError: There is no such system, or a listed rule is unknown.
         RuntimeError: A witness does not show what its finding claims, which is a bug.
     """
     names = tuple(experiment.systems) if systems is None else tuple(systems)
     chosen = [experiment.find_system(name) for name in names]
-    check_ignored(experiment, source)
-    ignored = experiment.lint.ignore
-    merged = lint_systems(chosen, datasets, ignored=ignored, engine=engine)
+    check_rules(experiment, source)
+    ignored, expected = experiment.lint.ignore, experiment.expected_lint
+    merged = lint_systems(chosen, datasets, ignored=ignored, expected=expected, engine=engine)
     rules = load_rules().items()
+    groups = _list_subjects(chosen, datasets)
+    shown = () if engine is None else chosen
+    reasons = {system.name: explain_untranslated(system) for system in shown}
     return LintReport(
         experiment=name_experiment(source.path),
         datasets=tuple(dataset.name for dataset in datasets),
         systems=names,
         findings=tuple(_add_witness(item, source) for item in merged),
         unchecked=() if datasets else tuple(key for key, rule in rules if rule.facts),
-        unchecked_systems=_list_unchecked(chosen, datasets),
+        unchecked_systems=tuple(
+            dict.fromkeys(group[0].name for group in groups if group[0].weights is None)
+        ),
         engine=engine,
-        untranslated={} if engine is None else _list_untranslated(chosen),
+        untranslated={name: reason for name, reason in reasons.items() if reason is not None},
         ignored=ignored,
     )
-
-
-def _list_untranslated(systems: Iterable[System]) -> dict[str, str]:
-    """The systems of which nothing is said for an engine, and why."""
-    reasons = {system.name: explain_untranslated(system) for system in systems}
-    return {name: reason for name, reason in reasons.items() if reason is not None}
 
 
 def _add_witness(item: MergedProblem, source: Source) -> WitnessedFinding:
@@ -425,16 +427,16 @@ def _add_witness(item: MergedProblem, source: Source) -> WitnessedFinding:
     if failed:
         raise RuntimeError(f"lint {item.id}: the witness does not show it: {'; '.join(failed)}")
     finding = item.to_finding(source).model_dump()
-    return WitnessedFinding(**finding, witness=_record_witness(witness, outcome))
-
-
-def _record_witness(witness: Witness, outcome: Outcome) -> WitnessRecord:
     dropped = [document for document in witness.documents if document not in outcome.ranks]
-    return WitnessRecord(
-        claim=witness.claim,
-        system=witness.system.resolved_config,
-        documents=tuple(
-            _record_document(document, witness, outcome) for document in (*outcome.ranks, *dropped)
+    return WitnessedFinding(
+        **finding,
+        witness=WitnessRecord(
+            claim=witness.claim,
+            system=witness.system.resolved_config,
+            documents=tuple(
+                _record_document(document, witness, outcome)
+                for document in (*outcome.ranks, *dropped)
+            ),
         ),
     )
 

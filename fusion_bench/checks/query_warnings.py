@@ -86,9 +86,9 @@ def describe_near_duplicates(record: NearDuplicates) -> str:
     """How many queries depend on others, why that matters, and how to group them."""
     links = ", ".join(f"{reason}: {count:,}" for reason, count in record.links.items())
     text = (
-        f"{record.linked:,} of {pluralize(record.queries, 'query')} depend on others that no group "
-        f"joins (links by {links}): {pluralize(record.groups, 'group')}, the largest of "
-        f"{record.largest:,}. Counted singly, they make intervals too narrow, and a tuning run may "
+        f"{record.linked:,} of {pluralize(record.queries, 'query')} depend on others, so intervals "
+        f"are too narrow. No group joins them (links by {links}): "
+        f"{pluralize(record.groups, 'group')}, the largest of {record.largest:,}. A tuning run may "
         "hold out what it was tuned on."
     )
     if record.withholds:

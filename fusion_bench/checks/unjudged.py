@@ -41,8 +41,7 @@ from fusion_bench.util.formatting import format_difference, format_number, forma
 
 #: Why two of the three views are missing.
 SPARSE = (
-    "No document is judged not relevant, so neither a difference over judged documents only nor "
-    "one with estimated grades can be computed."
+    "No document is judged not relevant. So the effect of unjudged documents cannot be estimated."
 )
 #: What is asked for where the dataset does not say why.
 DECLARE = (
@@ -242,17 +241,12 @@ def find_evidence(
 
 def mean_evidence(repeats: Sequence[UnjudgedEvidence]) -> UnjudgedEvidence:
     """The means over repeats; what has no formula for filled values has none in any."""
+    known = [each.filled for each in repeats if each.filled is not None]
     return UnjudgedEvidence(
         share=mean_of_repeats([each.share for each in repeats]),
         judged_only=mean_of_repeats([each.judged_only for each in repeats]),
-        filled=_mean_of_known([each.filled for each in repeats]),
+        filled=mean_of_repeats(known) if len(known) == len(repeats) else None,
     )
-
-
-def _mean_of_known(repeats: Sequence[FloatArray | None]) -> FloatArray | None:
-    """The mean over repeats; None where that of some repeat is not known."""
-    known = [each for each in repeats if each is not None]
-    return mean_of_repeats(known) if len(known) == len(repeats) else None
 
 
 def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:

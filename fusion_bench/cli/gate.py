@@ -92,7 +92,7 @@ class GateOptions(base.ExperimentOptions, CheckOptions, PageFileOptions, base.Pa
             committed = "does not go with --update: a baseline is of a committed file"
             base.refuse(self, committed, "overrides")
             if not (self.reason or "").strip():
-                raise typer.BadParameter("say why the values may change", param_hint="--reason")
+                raise typer.BadParameter("explain why the values may change", param_hint="--reason")
 
 
 @base.single_command(ExitCode.REGRESSION, ExitCode.INCONCLUSIVE)

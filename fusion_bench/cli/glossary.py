@@ -13,7 +13,7 @@ class GlossaryOptions(base.JsonOptions):
     """Options of ``glossary``.
 
     Attributes:
-        term: A word of a report, such as nDCG@10 or "first group". Default: all of them.
+        term: A word of a report, such as nDCG@10 or "best group". Default: all of them.
     """
 
     term: Annotated[str, Argument("TERM")] | None = None

@@ -99,7 +99,7 @@ def _read_connector(engine: str, config: Path | None, changes: Sequence[str]) ->
     model = connectors.find_plugin(engine)
     named = data.setdefault("method", engine)
     if named != engine:
-        raise ConfigError(f"{config}: method: {named!r}, and the command says {engine!r}: keep one")
+        raise ConfigError(f"{config}: method: {named!r}, and the command has {engine!r}: keep one")
 
     def locate(path: Location) -> str:
         name = ".".join(map(str, path))

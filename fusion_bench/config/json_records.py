@@ -48,7 +48,7 @@ class ReportRecord(DeferredModel):
 
 
 def compute_once(function: Callable[[Model], Result]) -> Callable[[Model], Result]:
-    """The same function of a frozen record, which keeps its result as long as the record lives."""
+    """Make a function of a frozen record keep its result as long as the record lives."""
     results: dict[int, Result] = {}
 
     @wraps(function)

@@ -80,7 +80,7 @@ class StrictNumbers:
     def __get_pydantic_core_schema__(
         cls, source: type, handler: GetCoreSchemaHandler
     ) -> core_schema.CoreSchema:
-        """As pydantic makes it, but strict."""
+        """Pydantic's schema of the model, made strict."""
         return cast("core_schema.CoreSchema", _refuse_lax_values(handler(source), cls))
 
 
@@ -95,7 +95,9 @@ def _refuse_lax_values(schema: Any, model: type) -> Any:  # noqa: ANN401 - schem
             return _tighten(part, is_text=is_text)
         if not isinstance(part, dict) or (kind == "model" and part["cls"] is not model):
             return part
-        is_text = is_text or (kind == "union" and _has_text(part["choices"]))
+        if kind == "union":  # a choice may have a label behind it
+            choices = (each[0] if isinstance(each, tuple) else each for each in part["choices"])
+            is_text = is_text or any(choice.get("type") == "str" for choice in choices)
         rewritten = {
             key: value if key in OPAQUE and kind is not None else rewrite(value, is_text=is_text)
             for key, value in part.items()
@@ -107,12 +109,6 @@ def _refuse_lax_values(schema: Any, model: type) -> Any:  # noqa: ANN401 - schem
         return rewritten
 
     return rewrite(schema)
-
-
-def _has_text(choices: list[Any]) -> bool:
-    """Whether a value may also be text; a choice may stand with a label behind it."""
-    schemas = (choice[0] if isinstance(choice, tuple) else choice for choice in choices)
-    return any(schema.get("type") == "str" for schema in schemas)
 
 
 def _tighten(schema: Any, *, is_text: bool) -> Any:  # noqa: ANN401 - as above
@@ -279,23 +275,18 @@ def make_config_error(
     error: ValidationError, data: object, where: Callable[[Location], str] | str = ""
 ) -> ConfigError:
     """The first thing wrong in one line; arguments as for :func:`parse_model`."""
-    location, first = _first_error(error, data)
+    errors: list[Any] = list(error.errors(include_url=False))
+    places = [_locate_error(details, data) for details in errors]
+    # Of the kinds that a value may be of, the one whose error lies deepest was meant.
+    tried = [n for n, place in enumerate(places) if place[: len(places[0])] == places[0]]
+    chosen = max(tried, key=lambda n: len(places[n]))
+    location, first = places[chosen], errors[chosen]
     if isinstance(where, str):
         prefix = ".".join(map(str, (where, *location) if where else location))
     else:
         prefix = where(location)
     message = _format_message(first)
     return ConfigError(f"{prefix}: {message}" if prefix else message)
-
-
-def _first_error(error: ValidationError, data: object) -> tuple[Location, Any]:
-    """Path and details of the first error."""
-    errors: list[Any] = list(error.errors(include_url=False))
-    places = [_locate_error(details, data) for details in errors]
-    # Of the kinds that a value may be of, the one whose error lies deepest was meant.
-    tried = [n for n, place in enumerate(places) if place[: len(places[0])] == places[0]]
-    chosen = max(tried, key=lambda n: len(places[n]))
-    return places[chosen], errors[chosen]
 
 
 def _locate_error(error: Any, data: object) -> Location:  # noqa: ANN401 - as above
@@ -322,3 +313,39 @@ def _format_message(error: Any) -> str:  # noqa: ANN401 - pydantic's ErrorDetail
         return "is required"
     text = NEEDED.get(error["type"], text)
     return f"{text[0].lower()}{text[1:]}, given {error['input']!r:.200}"
+
+
+#: The last version that had what :data:`GONE` lists.
+LAST_VERSION: Final = "0.1.0"
+_BY_TYPE: Final = "use by_query_type, by_intent or weights_by_type"
+#: Command, ``COMMAND --option``, ``key:`` or ``key: value`` → what to use instead.
+GONE: Final[Mapping[str, str]] = {
+    "policies": f"{_BY_TYPE}, and compare the systems with eval",
+    "policy:": f"{_BY_TYPE}, or a fusion of your own in Python",
+    "grades sensitivity": "name the other judge's file as qrels of a copy of the dataset.yaml and "
+    "run eval, or use grades estimate",
+    "dataset from-logs": "name the log as a list of dataset new, with the texts of the queries as "
+    "their ids",
+    **dict.fromkeys(
+        ("queries filter", "queries generate", "queries vote"),
+        "draw queries from a log with queries sample, or write them yourself; mark those of a "
+        "language model with synthetic: true",
+    ),
+    "retrieve graph": "write the run of your graph search as a file, and name it under runs with "
+    "the role graph",
+    "leaderboard": "in a clone of the repository, type python -m benchmarks.leaderboard",
+    "rerank --simulate": "compare the reranked list with the fused order with eval; outages cost a "
+    "part of that difference",
+    "sampler: parzen": "leave the key out, or choose tpe",
+    "simulation:": "delete it",
+}
+
+
+def describe_gone(name: str) -> str:
+    """One line that names what is gone, the last version that had it, and what to use instead.
+
+    Args:
+        name: An entry of :data:`GONE`.
+    """
+    shown = f"'{name.rstrip(':')}'" if ":" in name else f"fusion-bench {name}"
+    return f"{shown} was removed after version {LAST_VERSION}: {GONE[name]}"

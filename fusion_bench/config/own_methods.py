@@ -77,7 +77,11 @@ def read_source(given: Callable[..., Any]) -> str | None:
     except (OSError, TypeError):
         text = _read_notebook_class(given) if isinstance(given, type) else ""
     is_alone = name_own(given) != "lambda" or text.count("lambda") == 1
-    return text if text and is_alone and _is_current(given) else None
+    # The files of its functions may have changed since they were imported.
+    is_current = all(
+        function.__code__ in _compile_file(function.__code__) for function in _list_functions(given)
+    )
+    return text if text and is_alone and is_current else None
 
 
 def _read_notebook_class(given: type) -> str:
@@ -88,13 +92,6 @@ def _read_notebook_class(given: type) -> str:
             if isinstance(node, ast.ClassDef) and node.name == given.__name__:
                 return ast.get_source_segment(lines, node) or ""
     return ""
-
-
-def _is_current(given: Callable[..., Any]) -> bool:
-    """Whether the files of its functions still say what would run."""
-    return all(
-        function.__code__ in _compile_file(function.__code__) for function in _list_functions(given)
-    )
 
 
 def _compile_file(code: CodeType) -> set[CodeType]:
@@ -139,7 +136,12 @@ def _find_captured(given: Callable[..., Any]) -> Iterator[str]:
         for name, parameter in inspect.signature(function).parameters.items():
             if parameter.default is not parameter.empty and not is_plain(parameter.default):
                 yield name
-        names = _global_names(function.__code__)
+        names = (
+            str(step.argval)
+            for each in (function.__code__, *_list_codes(function.__code__))
+            for step in dis.get_instructions(each)
+            if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}
+        )
         yield from _find_changeable(names, function.__globals__, function.__module__)
 
 
@@ -161,14 +163,6 @@ def _body_names(given: type) -> Iterator[str]:
                 yield node.id
 
 
-def _global_names(code: CodeType) -> Iterator[str]:
-    """The global names that a function reads, and those of the functions inside it."""
-    for each in (code, *_list_codes(code)):
-        for step in dis.get_instructions(each):
-            if step.opname in {"LOAD_GLOBAL", "LOAD_NAME"}:
-                yield str(step.argval)
-
-
 def _is_imported(value: object, module: str) -> bool:
     """Whether a global value is a module of an installed package, or what one defines."""
     if isinstance(value, ModuleType):
@@ -188,7 +182,7 @@ def is_plain(value: object) -> bool:
 
 
 def describe_own(data: Any) -> Any:  # noqa: ANN401 - as an experiment has it
-    """The same data with the names of functions and classes in their places, to be digested."""
+    """Replace functions and classes in the data by their names, so that it can be digested."""
     if isinstance(data, Mapping):
         return {key: describe_own(value) for key, value in data.items()}
     if isinstance(data, list | tuple):
@@ -288,7 +282,7 @@ def required_arguments(function: Callable[..., Any]) -> tuple[str, ...]:
     return tuple(p.name for p in parameters if p.default is p.empty and p.kind not in variable)
 
 
-def make_model(base: type, function: Callable[..., Any]) -> type:
+def make_model(base: Any, function: Callable[..., Any]) -> type:  # noqa: ANN401 - a class with FunctionMethod
     """The class of a method that calls a function; its defaults are the method's fields.
 
     Args:
@@ -298,22 +292,7 @@ def make_model(base: type, function: Callable[..., Any]) -> type:
     Raises:
         ConfigError: It takes other arguments, or a parameter has a name that is taken.
     """
-    name, fields = name_own(function), dict(_list_parameters(base, function))
-    namespace = {
-        "__doc__": inspect.getdoc(function) or f"``{name}``: a function of one's own.",
-        "__module__": str(getattr(function, "__module__", __name__)),
-        "__annotations__": {"method": str} | {key: kind for key, (kind, _) in fields.items()},
-        "method": name,
-        **{key: default for key, (_, default) in fields.items()},
-    }
-    model: Any = type(base)(name, (base,), namespace)
-    model.function, model._parameters = staticmethod(function), tuple(fields)
-    return model  # type: ignore[no-any-return]
-
-
-def _list_parameters(base: Any, function: Callable[..., Any]) -> Iterator[tuple[str, Any]]:  # noqa: ANN401 - a class with FunctionMethod
-    """Name → type and default of each parameter that a report can state."""
-    name = name_own(function)
+    name, fields = name_own(function), dict[str, tuple[Any, Any]]()
     try:
         listed = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -329,4 +308,14 @@ def _list_parameters(base: Any, function: Callable[..., Any]) -> Iterator[tuple[
             if hasattr(base, each.name) or each.name in base.model_fields or each.name[0] == "_":
                 raise ConfigError(f"{name}: a parameter cannot be named {each.name!r}: rename it")
             is_simple = isinstance(each.default, PLAIN) and each.default is not None
-            yield each.name, (type(each.default) if is_simple else Any, each.default)
+            fields[each.name] = (type(each.default) if is_simple else Any, each.default)
+    namespace = {
+        "__doc__": inspect.getdoc(function) or f"``{name}``: a function of one's own.",
+        "__module__": str(getattr(function, "__module__", __name__)),
+        "__annotations__": {"method": str} | {key: kind for key, (kind, _) in fields.items()},
+        "method": name,
+        **{key: default for key, (_, default) in fields.items()},
+    }
+    model: Any = type(base)(name, (base,), namespace)
+    model.function, model._parameters = staticmethod(function), tuple(fields)
+    return model  # type: ignore[no-any-return]

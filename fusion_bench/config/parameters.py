@@ -80,12 +80,12 @@ class Parameter:
         return self.low, self.high
 
     def add_prefix(self, prefix: str) -> Parameter:
-        """The same inside something else: paths get a place before them."""
+        """Put a prefix before the parameter's paths, as for a part of something larger."""
         when = tuple((f"{prefix}.{path}", allowed) for path, allowed in self.when)
         return replace(self, path=f"{prefix}.{self.path}", when=when)
 
     def add_condition(self, path: str, *allowed: Value) -> Parameter:
-        """The same, taking part only under these values of another one."""
+        """Let the parameter take part only under these values of another parameter."""
         return replace(self, when=(*self.when, (path, allowed)))
 
     def is_active(self, params: Params) -> bool:

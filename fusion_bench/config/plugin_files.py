@@ -98,7 +98,8 @@ def loaded_plugins(paths: Sequence[Path], known: Collection[str] | None = None) 
         line, what = _locate(error), describe_raised(error)
         if line:
             raise ConfigError(f"{line}a function of --plugin raised {what}") from error
-        if isinstance(error, USES) and any(isinstance(each, type) for each in _list_own()):
+        loaded = [own for module, _ in PLUGIN_MODULES.values() for own in _public_objects(module)]
+        if isinstance(error, USES) and any(isinstance(each, type) for each in loaded):
             files = ", ".join(sorted(_list_files()))
             raise ConfigError(
                 f"--plugin {files}: what a method of a class returned cannot be used ({what}): "
@@ -106,7 +107,13 @@ def loaded_plugins(paths: Sequence[Path], known: Collection[str] | None = None) 
             ) from error
         raise
     finally:
-        _forget_plugins()
+        for module, origin in PLUGIN_MODULES.values():
+            sys.modules.pop(module.__name__, None)
+            for registry in METHOD_REGISTRIES:
+                registry.forget_own(origin)
+        PLUGIN_MODULES.clear()
+        if _GUARD in sys.meta_path:
+            sys.meta_path.remove(_GUARD)
 
 
 def _list_files() -> set[str]:
@@ -123,23 +130,17 @@ def _locate(error: BaseException) -> str:
 USES: Final = (TypeError, ValueError, AttributeError, LookupError, ArithmeticError)
 
 
-def _list_own() -> list[Callable[..., Any]]:
-    """The functions and classes of all loaded plugins."""
-    return [own for module, _ in PLUGIN_MODULES.values() for own in _public_objects(module)]
-
-
-def _forget_plugins() -> None:
-    for module, origin in PLUGIN_MODULES.values():
-        sys.modules.pop(module.__name__, None)
-        for registry in METHOD_REGISTRIES:
-            registry.forget_own(origin)
-    PLUGIN_MODULES.clear()
-    if _GUARD in sys.meta_path:
-        sys.meta_path.remove(_GUARD)
-
-
 def _load_plugins(paths: Sequence[Path], known: Collection[str] | None) -> None:
-    plugins = [_read_plugin(path) for path in paths]
+    plugins = []
+    for path in paths:
+        if path.suffix != ".py" or not path.stem.isidentifier():
+            raise ConfigError(
+                f"--plugin {path}: a file NAME.py is needed, where NAME is an identifier"
+            )
+        try:
+            plugins.append(PluginFile(path, read_regular(path)))
+        except OSError as error:
+            raise ConfigError(f"--plugin {path}: cannot be read: {explain_error(error)}") from None
     for plugin in plugins:
         if known is not None and plugin.origin not in known:
             listed = ", ".join(sorted(known)) or "none"
@@ -150,15 +151,6 @@ def _load_plugins(paths: Sequence[Path], known: Collection[str] | None) -> None:
             )
     for plugin in plugins:
         _execute_plugin(plugin)
-
-
-def _read_plugin(path: Path) -> PluginFile:
-    if path.suffix != ".py" or not path.stem.isidentifier():
-        raise ConfigError(f"--plugin {path}: a file NAME.py is needed, where NAME is an identifier")
-    try:
-        return PluginFile(path, read_regular(path))
-    except OSError as error:
-        raise ConfigError(f"--plugin {path}: cannot be read: {explain_error(error)}") from None
 
 
 def _execute_plugin(plugin: PluginFile) -> None:
@@ -202,7 +194,7 @@ ARRAYS: Final[Mapping[str, Callable[[Any], int]]] = {
 
 
 def _check_array(method: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The same method of a user's class; what it returns is an array of numbers.
+    """Wrap a method of a user's class, so that it returns an array of numbers or raises.
 
     They are finite; a blend may give documents no score, as NaN.
     """

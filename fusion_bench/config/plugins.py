@@ -173,34 +173,25 @@ def find_module(name: str) -> tuple[ModuleType, str | None]:
     imported = sys.modules.get(name)
     if imported is not None and not is_installed(imported):
         return imported, None
-    origin = _owner_of(name)
-    return importlib.import_module(name), origin
-
-
-def _owner_of(module_name: str) -> str:
-    """``name==version`` of the installed distribution that holds a module.
-
-    Each parent package is checked before it runs.
-    """
-    parts = module_name.split(".")
-    owner = ""
+    parts = name.split(".")
+    origin = ""
     for depth in range(1, len(parts) + 1):
-        name = ".".join(parts[:depth])
+        package = ".".join(parts[:depth])
         try:
-            spec = find_spec(name)  # runs the parents, which were checked before
+            spec = find_spec(package)  # runs the parents, which were checked before
         except (ImportError, ValueError) as error:
-            raise ConfigError(f"module {name!r} cannot be imported: {error}") from None
+            raise ConfigError(f"module {package!r} cannot be imported: {error}") from None
         if spec is None:
-            raise ConfigError(f"module {name!r} is not installed")
+            raise ConfigError(f"module {package!r} is not installed")
         if spec.origin is None and spec.submodule_search_locations is not None:
             continue  # a namespace package has no code of its own
-        owner = _find_distribution(spec)
-        if not owner:
+        origin = _find_distribution(spec)
+        if not origin:
             raise ConfigError(
-                f"module {name!r} ({spec.origin}) belongs to no installed distribution: install "
+                f"module {package!r} ({spec.origin}) belongs to no installed distribution: install "
                 "the package that holds it, or name its file with --plugin"
             )
-    return owner
+    return importlib.import_module(name), origin
 
 
 def _find_distribution(spec: ModuleSpec) -> str:

@@ -193,7 +193,7 @@ def split_by_class(data: Any, parts: Collection[str]) -> Any:  # noqa: ANN401 - 
         return data
     [key] = keys
     if key.key in data:
-        raise ValueError(f"{key.key} stands in the system and inside it: keep one")
+        raise ValueError(f"{key.key} is in the system and inside it: keep one")
     by_class = {name: _value_for_class(given, name, set(), set()) for name in sorted(classes)}
     return {**data, **fallback, key.key: by_class}
 
@@ -215,7 +215,7 @@ def _value_for_class(data: Any, name: str | None, keys: set[ClassKey], classes: 
         )
     for value in values.values():
         if find_class_key(value) is not None:
-            raise ValueError(f"{key.key}: another such mapping stands inside: keep one")
+            raise ValueError(f"{key.key}: another such mapping is inside: keep one")
     keys.add(key)
     classes.update(map(str, values))
     return values.get(name, values[key.fallback])

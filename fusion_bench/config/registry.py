@@ -268,7 +268,7 @@ class MethodRegistry(Registry[type[M]]):
         return make_model(adapter, function)
 
     def find_plugin(self, name: str) -> type[M]:
-        """As :meth:`Registry.find_plugin`; the user's own are found by their names, too."""
+        """The class of a plugin, or of a method of the user's own with that name."""
         return self.find_own(name) or super().find_plugin(name)
 
     def find_alias(self, name: str) -> Mapping[str, object] | None:

@@ -93,7 +93,7 @@ class Source:
         return f"{self.path}{line}: {path}" if path else f"{self.path}{line}"
 
     def with_options(self, options: Mapping[Location, str]) -> Source:
-        """The same, where options of their own set some values: path → option."""
+        """The source, with options that set some of its values: path → option."""
         return replace(self, options={**self.options, **options})
 
     @property

@@ -134,7 +134,7 @@ class _LineReader:
         """Note the lines of the values in a node; ``at`` is its own path."""
         if len(self.lines) > MOST_VALUES:  # a few lines of aliases can stand for any number
             raise ConfigError(
-                f"{self.path}: stands for more than {MOST_VALUES:,} values: use fewer aliases"
+                f"{self.path}: expands to more than {MOST_VALUES:,} values: use fewer aliases"
             )
         if isinstance(node, yaml.MappingNode):
             places: dict[object, Location] = {}
@@ -165,7 +165,7 @@ class _LineReader:
         place = (*at, key.value)
         first = place if place in self.lines else places.setdefault(self._read_key(key), place)
         if place in self.lines or first != place:
-            is_same = "the key stands twice" if first == place else f"the same key as {first[-1]}"
+            is_same = "the key appears twice" if first == place else f"the same key as {first[-1]}"
             raise ConfigError(
                 f"{self.path}:{line}: {'.'.join(map(str, place))}: {is_same} "
                 f"(first on line {self.lines[first]}): keep one"

@@ -15,6 +15,7 @@ from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.console.session import ConsoleSession
 from fusion_bench.console.setting import ControlPanel, Setting, SystemBuilder, SystemEvaluator
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
@@ -24,7 +25,6 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.tune.run import KEPT
-from fusion_bench.tune.splits import split_queries
 from fusion_bench.util.files import write_atomic
 
 

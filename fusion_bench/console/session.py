@@ -18,6 +18,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.console.setting import Control, ControlPanel, Setting, SystemEvaluator
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.details.report_details import estimate_difference
 from fusion_bench.experiment.experiment import Experiment
@@ -31,7 +32,6 @@ from fusion_bench.measures import Measure
 from fusion_bench.report.glossary import TERMS
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import format_interval, format_number
 

@@ -336,7 +336,7 @@ class AlignedRuns(TableView):
         depth: Mapping[str, int | None] | None = None,
         ties: Ties | None = None,
     ) -> AlignedRuns:
-        """The same queries with only these sources, each cut at its depth; of the first repeat.
+        """Restrict the first repeat to some sources, each cut at its depth.
 
         Candidates that no remaining source returned disappear. The view is made once.
 
@@ -402,7 +402,7 @@ class AlignedRuns(TableView):
         scores: FloatArray,
         switch: Switch | None = None,
     ) -> AlignedRuns:
-        """The same with one more source.
+        """Add a source to the runs.
 
         Args:
             name: Its name.

@@ -194,21 +194,17 @@ def _check_lists(qrels: Qrels, runs: Sequence[Run], rerankers: Sequence[Run]) ->
             if names.count(name) > 1:
                 raise AlignmentError(f"two {kind}s are named {name!r}: give each its own name")
         for run in lists:
-            _check_common_query(kind, run, qrels)
+            answered = [run.queries[q] for q in np.flatnonzero(np.diff(run.offsets)).tolist()]
+            if run.switch is not None:  # it may be off for all of them
+                answered = list(run.queries)
+            if not set(answered) & set(qrels.queries):
+                example = repr(answered[0]) if answered else "nothing, every row being dropped,"
+                raise AlignmentError(
+                    f"{kind} {run.name!r} and the qrels have no query in common "
+                    f"(for example {example} in the {kind}, {qrels.queries[0]!r} in the qrels): "
+                    "check that both use the same query ids"
+                )
             _check_bare_lists(run, [qrels, *(r for r in (*runs, *rerankers) if r is not run)])
-
-
-def _check_common_query(kind: str, run: Run, qrels: Qrels) -> None:
-    answered = [run.queries[q] for q in np.flatnonzero(np.diff(run.offsets)).tolist()]
-    if run.switch is not None:  # it may be off for all of them
-        answered = list(run.queries)
-    if not set(answered) & set(qrels.queries):
-        example = repr(answered[0]) if answered else "nothing, every row being dropped,"
-        raise AlignmentError(
-            f"{kind} {run.name!r} and the qrels have no query in common "
-            f"(for example {example} in the {kind}, {qrels.queries[0]!r} in the qrels): "
-            "check that both use the same query ids"
-        )
 
 
 def _check_bare_lists(run: Run, others: Sequence[Run | Qrels]) -> None:

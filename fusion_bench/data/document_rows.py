@@ -291,7 +291,11 @@ def _read_records(given: Iterable[Any], role: ValueRole) -> GivenRows:
         return GivenRows((), (), ())
     first = records[0]
     needed = ("query", "document", role)
-    names = list(first) if isinstance(first, Mapping) else _field_names(first)
+    names = (
+        list(first)
+        if isinstance(first, Mapping)
+        else list(getattr(first, "_fields", ()) or getattr(first, "__dataclass_fields__", ()))
+    )
     if names:
         get = itemgetter if isinstance(first, Mapping) else attrgetter
 
@@ -305,11 +309,6 @@ def _read_records(given: Iterable[Any], role: ValueRole) -> GivenRows:
         queries, documents, values = map(list, zip(*records, strict=True))
         return GivenRows(queries, documents, values)
     raise DataError(_describe_unknown(given, role))
-
-
-def _field_names(record: object) -> list[str]:
-    """The fields of a named tuple or a dataclass."""
-    return list(getattr(record, "_fields", ()) or getattr(record, "__dataclass_fields__", ()))
 
 
 def _match_fields(

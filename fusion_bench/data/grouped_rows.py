@@ -81,7 +81,7 @@ class CategoricalIds:
         return len(self.codes)
 
     def drop_unused(self) -> CategoricalIds:
-        """The same column with a vocabulary of its own ids only."""
+        """Drop the ids that no row uses from the column's vocabulary."""
         is_used = np.zeros(len(self.vocabulary), dtype=bool)
         is_used[self.codes] = True
         if is_used.all():
@@ -357,7 +357,7 @@ def refuse_duplicates(grouped: GroupedRows, advice: str) -> None:
     at = int(np.argmax(find_repeats(grouped, slice(None))))
     query = int(np.searchsorted(grouped.offsets, at, side="right")) - 1
     raise DataError(
-        f"document {grouped.vocabulary[grouped.documents[at]]!r} stands twice for query "
+        f"document {grouped.vocabulary[grouped.documents[at]]!r} appears twice for query "
         f"{grouped.queries[query]!r}: {advice}",
         row=grouped.original_row(at),
     )

@@ -228,7 +228,7 @@ class Qrels(DocumentTable):
         return empty.add_queries(queries)
 
     def add_queries(self, queries: Collection[str]) -> Self:
-        """The same judgments with further queries, of which no document is judged."""
+        """Add queries, of which no document is judged."""
         names = tuple(sorted({*self.queries, *queries}))  # code points sort as UTF-8 bytes do
         sizes = dict(zip(self.queries, np.diff(self.offsets).tolist(), strict=True))
         counts = np.array([sizes.get(name, 0) for name in names], dtype=np.int64)

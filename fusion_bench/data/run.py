@@ -334,7 +334,7 @@ class Run(DocumentTable):
         return replace(made, notes=(*rows.notes, *made.notes))
 
     def reread(self, read_options: ReadOptions) -> Run:
-        """The same rows as these options read them, by the rank column if that decided before."""
+        """Read the rows again with other options, by the rank column if that decided before."""
         ids, rank_from = self._id_columns(None), self.read_options.rank_from
         return type(self).from_rows(
             self.name,
@@ -347,7 +347,7 @@ class Run(DocumentTable):
         )
 
     def switched(self, switch: Switch) -> Run:
-        """The same, empty for every query for which it is switched off."""
+        """Empty the list of every query for which the run is switched off."""
         is_on = np.array([query in switch.queries for query in self.queries], dtype=bool)
         rows = np.flatnonzero(is_on[grouped_rows.query_of_rows(self.offsets)])
         scores = self.scores[rows]

@@ -43,13 +43,13 @@ class ConnectorEntry(TypedDict):
 
 
 def list_connectors() -> list[ConnectorEntry]:
-    """Every engine by name, with the keys that not every engine has."""
+    """List the engines by name, with the keys that not every engine has."""
     return [
         ConnectorEntry(
             engine=name,
             source=model.source,
             keys=_list_defaults(model, Connector),
-            leg=_list_defaults(_find_source(model), SourceSettings),
+            leg=_list_defaults(get_args(model.model_fields["legs"].annotation)[1], SourceSettings),
             fuses=model.model_fields["fused"].annotation is not type(None),
         )
         for name, model in connectors.load_all().items()
@@ -61,23 +61,13 @@ def list_shared_keys() -> tuple[dict[str, str], dict[str, str]]:
     return _list_defaults(Connector, None), _list_defaults(SourceSettings, None)
 
 
-def _find_source(model: type[Connector]) -> type[SourceSettings]:
-    """The model of an engine's sources."""
-    source = get_args(model.model_fields["legs"].annotation)[1]
-    is_own = isinstance(source, type) and issubclass(source, SourceSettings)
-    return source if is_own else SourceSettings
-
-
 def _list_defaults(model: type[StrictModel], base: type[StrictModel] | None) -> dict[str, str]:
     """Defaults of the fields that a base does not have."""
-    base_fields = {"method", *(() if base is None else base.model_fields)}
-    return {
-        key: _format_default(model, key) for key in model.model_fields if key not in base_fields
-    }
-
-
-def _format_default(model: type[StrictModel], key: str) -> str:
-    value = model.model_fields[key].get_default(call_default_factory=True)
-    if value is PydanticUndefined:
-        return "required"
-    return json.dumps(value.model_dump(mode="json") if isinstance(value, StrictModel) else value)
+    defaults = {}
+    for key, field in model.model_fields.items():
+        if key == "method" or (base is not None and key in base.model_fields):
+            continue
+        value = field.get_default(call_default_factory=True)
+        value = value.model_dump(mode="json") if isinstance(value, StrictModel) else value
+        defaults[key] = "required" if value is PydanticUndefined else json.dumps(value)
+    return defaults

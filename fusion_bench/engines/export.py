@@ -1,4 +1,4 @@
-"""A system as an engine's configuration, read back and replayed: what that costs."""
+"""A system as an engine's configuration; what the translation changes, by a replay."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NEAR_ZERO = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class ListChanges:
-    """How the lists of two systems differ, query by query.
+    """Differences of two systems' lists, query by query.
 
     Attributes:
         is_changed: Shape (Q,): another order, ties apart.
@@ -162,7 +162,12 @@ def _replay_system(
     Raises:
         FusionBenchError: The dataset does not fit them.
     """
-    task = prepare_dataset(_select_pair(experiment, system, exported), source, dataset)
+    changed = {
+        "systems": {system.name: system, exported.name: exported},
+        "baseline": system.name,
+        "measures": experiment.measures[:1],
+    }
+    task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)
     fitted = [task.fit_system(item) for item in (system, exported)]
     assessments = {
         item.name: assess_system(item, task.runs, task.measures, training=task.training)
@@ -206,7 +211,7 @@ def _replay_system(
 def _compare_unjudged(
     task: EvaluationSet, exported: Assessment, system: Assessment
 ) -> UnjudgedDifference | None:
-    """What unjudged documents could change; None with complete judgments."""
+    """Bounds of the difference by unjudged documents; None if judgments are complete."""
     if task.judgment_kind == "complete":
         return None
     return compare_unjudged(
@@ -216,16 +221,6 @@ def _compare_unjudged(
         alpha=task.experiment.alpha,
         kind=task.judgment_kind,
     )
-
-
-def _select_pair(experiment: Experiment, system: System, exported: System) -> Experiment:
-    """The experiment with these two systems and its primary measure only."""
-    changed = {
-        "systems": {system.name: system, exported.name: exported},
-        "baseline": system.name,
-        "measures": experiment.measures[:1],
-    }
-    return experiment.model_copy(update=changed)
 
 
 #: Engines that are suggested, the first that fits.
@@ -294,17 +289,6 @@ def suggest_engine(system: System) -> type[Dialect] | None:
     return None
 
 
-def read_back(dialect: type[Dialect], configuration: Configuration, name: str) -> System:
-    """The system that a configuration describes.
-
-    Args:
-        dialect: The engine's.
-        configuration: As it was written.
-        name: What to call the system.
-    """
-    return System.model_validate({"name": name, **dialect.read(configuration.files)})
-
-
 @dataclass(frozen=True)
 class ExportData:
     """The datasets that a system is replayed on.
@@ -354,8 +338,8 @@ def export_system(
         configuration = dialect.write_by_role(nearest, data.roles)
     not_replayed = _why_not(translation, data, options)
     replays: tuple[ReplayRecord, ...] = ()
-    if not_replayed is None and data.load is not None:
-        exported = read_back(dialect, configuration, f"{system.name} in {dialect.title}")
+    if not_replayed is None and nearest is not None and data.load is not None:
+        exported = nearest.model_copy(update={"name": f"{system.name} in {dialect.title}"})
         replays = tuple(
             _replay_system(selected, source, dataset, system, exported, dialect)
             for dataset in data.load((system, exported))
@@ -429,7 +413,7 @@ def _require_searches(
     unknown = [name for name in system.runs if not roles.get(name)]
     if dialect.searches_by_role and unknown and len(system.runs) > 1:
         raise ConfigError(
-            f"runs: {', '.join(unknown)}: no role says what is a search by words or by vectors: "
+            f"runs: {', '.join(unknown)}: no role tells a search by words from one by vectors: "
             f"name the vector searches, such as --vector {unknown[-1]}, or give the runs roles in "
             f"dataset.yaml: roles: [{SEMANTIC}] and roles: [{KEYWORD}]"
         )
@@ -523,28 +507,17 @@ def export_experiment(
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
     """
-    chosen = _choose_system(experiment, options.system)
+    systems, name = experiment.systems, options.system
+    if name is None:  # the only one, or that of a tuned.yaml
+        preferred = [known for known in systems if known.startswith(f"{experiment.baseline} tuned")]
+        name = next(iter([*preferred, *(systems if len(systems) == 1 else ())]), None)
+    if name is None:
+        raise ConfigError(f"--system: name one of the systems: {', '.join(systems)}")
+    chosen = experiment.find_system(name)
     changed = {"systems": {chosen.name: chosen}, "baseline": chosen.name}
     alone = experiment.model_copy(update=changed)
     data = _find_data(alone, source, folders, options.dataset, progress)
     return export_system(alone, source, chosen, data, options)
-
-
-def _choose_system(experiment: Experiment, name: str | None) -> System:
-    """The system of that name; else the only one, or that of a ``tuned.yaml``.
-
-    Raises:
-        UnknownNameError: There is none of that name.
-        ConfigError: Several, and none was named.
-    """
-    systems = experiment.systems
-    if name is None:
-        preferred = [known for known in systems if known.startswith(f"{experiment.baseline} tuned")]
-        preferred += [*systems] if len(systems) == 1 else []
-        name = next((known for known in preferred if known in systems), None)
-    if name is None:
-        raise ConfigError(f"--system: name one of the systems: {', '.join(systems)}")
-    return experiment.find_system(name)
 
 
 def _find_data(

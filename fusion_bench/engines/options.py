@@ -8,7 +8,7 @@ from fusion_bench.config.options import Depth, File, Folder, Name, Names, Option
 
 
 class PullOptions(Options):
-    """What is pulled, and where it goes.
+    """Options of ``pull``.
 
     Attributes:
         out: The dataset's folder.
@@ -33,7 +33,7 @@ class PullOptions(Options):
 
 
 class ExportOptions(Options):
-    """What is written, for which engine.
+    """Options of ``export``.
 
     Attributes:
         engine: Engine or library, such as elasticsearch or langchain; docs/reference/engines.md

@@ -122,7 +122,38 @@ class PulledDataset(TableView):
     @property
     def notes(self) -> list[str]:
         """One sentence for each thing that is worth knowing."""
-        return _note_pull(self.record)
+        record = self.record
+        notes = [note for each in record.lists for note in _note_list(each)]
+        if record.without_text:
+            notes.append(f"{record.without_text:,} documents came without a text.")
+        if record.coverage is not None:
+            notes.append(
+                f"documents.jsonl has the texts of {record.coverage}: 'retrieve' searches no "
+                "others; --all-texts pulls all."
+            )
+        if record.is_changed:
+            notes.append(
+                "degraded: the index changed while it was asked, so that lists of one query may be "
+                "of two states of it: pull again with --replace."
+            )
+        if record.failed:
+            query, reason = next(iter(record.failed.items()))
+            count = pluralize(len(record.failed), "query")
+            notes.append(
+                f"degraded: {count} left out (for example {query}: {reason}). The same command "
+                "without --replace asks them again, and no other."
+            )
+        if record.is_replay_outdated:
+            notes.append(
+                "experiment.yaml stays, and its replay has the window and the limit of an earlier "
+                "pull: correct depth and top_k, or delete the file and pull again with --replace."
+            )
+        if record.dropped:
+            notes.append(
+                f"{', '.join(record.dropped)}: of the pull before this one, so dataset.yaml names "
+                "it no more; the file stays."
+            )
+        return notes
 
     def _summary(self) -> str:
         lists = ", ".join(each.name for each in self.record.lists)
@@ -159,9 +190,21 @@ def pull_dataset(
             be written. Answers stay in the folder until the dataset is written.
     """
     _check_unfinished(options.out, start_over=options.start_over)
-    if options.all_texts:
-        _require_listing(connector)
-    plans = _plan_lists(connector, options.depth)
+    if options.all_texts and not connector.lists_documents:
+        able = [name for name, model in connectors.load_all().items() if model.lists_documents]
+        raise ConfigError(
+            f"--all-texts: {connector.method} cannot list its documents here ({', '.join(able)} "
+            "can): use --texts, or give 'retrieve' a file of all texts with --documents"
+        )
+    if FUSED_LIST in connector.legs:
+        raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
+    depth = options.depth
+    plans = [ListPlan(name, leg.depth or depth) for name, leg in connector.legs.items()]
+    for plan in plans:
+        connector.check_depth(plan.name, plan.depth)
+    if connector.fused is not None:
+        connector.check_depth("", depth)
+        plans.append(ListPlan(FUSED_LIST, depth, is_fused=True))
     objects = _read_queries(queries)
     with open_stores(options.out, start_over=options.start_over) as (answers, vectors):
         texts = {query: str(item["text"]) for query, item in objects.items()}
@@ -187,41 +230,6 @@ def pull_dataset(
         files = pulled_dataset.write_folder(options.out, pulled)
         answers.is_done = not work.failed
     return PulledDataset(options.out, pulled.record, tuple(files))
-
-
-def _plan_lists(connector: Connector, depth: int) -> tuple[ListPlan, ...]:
-    """The sources, and the fused answer where it is configured.
-
-    Args:
-        connector: The engine.
-        depth: Most hits of the fused answer, and of sources without a depth of their own.
-
-    Raises:
-        ConfigError: A source is named as the fused list, or a depth is too great for the engine.
-    """
-    if FUSED_LIST in connector.legs:
-        raise ConfigError(f"legs.{FUSED_LIST}: the fused answer has this name: rename the leg")
-    plans = [ListPlan(name, source.depth or depth) for name, source in connector.legs.items()]
-    for plan in plans:
-        connector.check_depth(plan.name, plan.depth)
-    if connector.fused is None:
-        return tuple(plans)
-    connector.check_depth("", depth)
-    return (*plans, ListPlan(FUSED_LIST, depth, is_fused=True))
-
-
-def _require_listing(connector: Connector) -> None:
-    """Refuse an engine that cannot list its documents.
-
-    Raises:
-        ConfigError: Names those that can.
-    """
-    if not connector.lists_documents:
-        able = [name for name, model in connectors.load_all().items() if model.lists_documents]
-        raise ConfigError(
-            f"--all-texts: {connector.method} cannot list its documents here ({', '.join(able)} "
-            "can): use --texts, or give 'retrieve' a file of all texts with --documents"
-        )
 
 
 @read_everything()
@@ -257,7 +265,7 @@ def _collect_lists(
     work: PullWork,
     objects: Mapping[str, Mapping[str, Any]],
 ) -> pulled_dataset.PulledLists:
-    """All answers, without the queries that failed.
+    """Collect the answers of all queries that did not fail.
 
     Raises:
         DataError: No query is left, or nothing was returned for any.
@@ -284,7 +292,9 @@ def _collect_lists(
         )
     kept = [plan for plan in plans if any(each.hits for each in answers[plan.name].values())]
     record = _make_record(plans, work, answers)
-    dropped = _read_list_names(options.out) - {plan.name for plan in kept}
+    earlier = pulled_dataset.read_record(options.out)
+    written = set() if earlier is None else {each.name for each in earlier.lists if each.hits}
+    dropped = written - {plan.name for plan in kept}
     changes: dict[str, Any] = {"dropped": tuple(sorted(dropped))}
     has_texts = options.texts or options.all_texts
     if has_texts:
@@ -319,8 +329,7 @@ def _make_record(
         queries=len(next(iter(answers.values()))),
         asked=work.asked,
         lists=tuple(
-            _summarize_list(plan, [*answers[plan.name].values()], _describe_score(connector, plan))
-            for plan in plans
+            _summarize_list(plan, [*answers[plan.name].values()], connector) for plan in plans
         ),
         failed=work.failed,
         is_replay_outdated=pulled_dataset.replays_another_request(
@@ -335,15 +344,17 @@ PERCENTILES: Final = (50, 95, 99)
 
 
 def _summarize_list(
-    plan: ListPlan, answers: Sequence[Answer], score: str
+    plan: ListPlan, answers: Sequence[Answer], connector: Connector
 ) -> pulled_dataset.ListRecord:
     """The record of a list.
 
     Args:
         plan: What was asked.
         answers: One a query; at least one.
-        score: What its scores are.
+        connector: What was asked of.
     """
+    scores = [[hit.score for hit in answer.hits] for answer in answers]
+    score = "the engine's fused score" if plan.is_fused else connector.describe_score(plan.name)
     latencies = [answer.latency_ms for answer in answers]
     values = np.percentile(latencies, PERCENTILES, method="inverted_cdf")
     return pulled_dataset.ListRecord(
@@ -356,64 +367,11 @@ def _summarize_list(
         hits=sum(len(answer.hits) for answer in answers),
         longest=max(len(answer.hits) for answer in answers),
         surplus=sum(answer.surplus for answer in answers),
-        unordered=sum(not _is_falling(answer) for answer in answers),
-        rising=sum(_is_rising(answer) for answer in answers),
+        unordered=sum(any(a < b for a, b in pairwise(each)) for each in scores),
+        rising=sum(len({*each}) > 1 and each == sorted(each) for each in scores),
         retries=sum(answer.retries for answer in answers),
         latency_ms={f"p{p}": round(float(v), 3) for p, v in zip(PERCENTILES, values, strict=True)},
     )
-
-
-def _read_list_names(folder: Path) -> set[str]:
-    """The lists that the pull into a folder made; none where no record can be read."""
-    record = pulled_dataset.read_record(folder)
-    return set() if record is None else {each.name for each in record.lists if each.hits}
-
-
-def _is_falling(answer: Answer) -> bool:
-    """Whether no hit scores higher than the one before it."""
-    scores = [hit.score for hit in answer.hits]
-    return all(left >= right for left, right in pairwise(scores))
-
-
-def _is_rising(answer: Answer) -> bool:
-    """Whether no hit scores lower than the one before it, and not all score the same."""
-    scores = [hit.score for hit in answer.hits]
-    return len(set(scores)) > 1 and all(left <= right for left, right in pairwise(scores))
-
-
-def _note_pull(record: pulled_dataset.PullRecord) -> list[str]:
-    """One sentence for each thing of a pull that is worth knowing."""
-    notes = [note for each in record.lists for note in _note_list(each)]
-    if record.without_text:
-        notes.append(f"{record.without_text:,} documents came without a text.")
-    if record.coverage is not None:
-        notes.append(
-            f"documents.jsonl has the texts of {record.coverage}: 'retrieve' searches no others; "
-            "--all-texts pulls all."
-        )
-    if record.is_changed:
-        notes.append(
-            "degraded: the index changed while it was asked, so that lists of one query may be of "
-            "two states of it: pull again with --replace."
-        )
-    if record.failed:
-        query, reason = next(iter(record.failed.items()))
-        count = pluralize(len(record.failed), "query")
-        notes.append(
-            f"degraded: {count} left out (for example {query}: {reason}). The same command without "
-            "--replace asks them again, and no other."
-        )
-    if record.is_replay_outdated:
-        notes.append(
-            "experiment.yaml stays, and its replay has the window and the limit of an earlier "
-            "pull: correct depth and top_k, or delete the file and pull again with --replace."
-        )
-    if record.dropped:
-        notes.append(
-            f"{', '.join(record.dropped)}: of the pull before this one, so dataset.yaml names it "
-            "no more; the file stays."
-        )
-    return notes
 
 
 def _note_list(record: pulled_dataset.ListRecord) -> Sequence[str]:
@@ -443,7 +401,3 @@ def _note_list(record: pulled_dataset.ListRecord) -> Sequence[str]:
             f"{record.queries} queries. The ranks are the engine's (rank_from: column)."
         )
     return notes
-
-
-def _describe_score(connector: Connector, plan: ListPlan) -> str:
-    return "the engine's fused score" if plan.is_fused else connector.describe_score(plan.name)

@@ -1,4 +1,4 @@
-"""Every list that is not stored yet is asked of an engine; each answer is stored at once.
+"""Ask an engine for the lists that are not stored yet, and store each answer at once.
 
 One file belongs to one pull: it states the settings and the fingerprint of the index, and refuses
 others. Each answer is committed at once, as JSON with a digest of itself and its key. API keys are
@@ -66,7 +66,7 @@ class PullStore(DigestedStore):
     is_done = False
 
     def read_identity(self) -> dict[str, Any] | None:
-        """What was asked of whom, as :meth:`save_identity` got it; None = nothing yet."""
+        """Read the identity that :meth:`save_identity` stored; None = none yet."""
         return self._read_row("pull", IDENTITY)
 
     def save_identity(self, identity: Mapping[str, Any]) -> None:
@@ -74,7 +74,7 @@ class PullStore(DigestedStore):
         self._save_row("INSERT OR REPLACE INTO pull VALUES (?, ?)", IDENTITY, identity)
 
     def find_answers(self, keys: Sequence[str]) -> set[str]:
-        """Those of the keys that have an answer."""
+        """Find the keys that have an answer."""
         statement = "SELECT key FROM answers WHERE key IN (SELECT value FROM json_each(?))"
         with self._wrap_errors():
             return {key for (key,) in self._db.execute(statement, (json.dumps([*keys]),))}
@@ -198,7 +198,12 @@ class PullWork:
         Before the first answer there is nothing to mix: a wrong setting is corrected, no more.
         """
         store = self.store
-        identity = _describe_identity(self.connector, self.fingerprint, self.questions)
+        facts = {
+            "settings": describe_settings(self.connector),
+            "fingerprint": dict(self.fingerprint),
+            "questions": hash_values(sorted(question.key for question in self.questions)),
+        }
+        identity: dict[str, Any] = json.loads(json.dumps(facts))
         known = store.read_identity()
         if known is not None and (self.is_of_dataset or store.has_answers()):
             for part, what in (("settings", "settings"), ("fingerprint", "index")):
@@ -248,8 +253,11 @@ class PullWork:
         is_passing = isinstance(error, ProviderError) and self._failures_in_row < MOST_FAILURES
         if self.options.skip_failed and is_passing:
             self.failed.setdefault(question.query.id, f"{question.plan.name}: {error}")
+        elif isinstance(error, ProviderError):
+            where = f"{question.plan.name}, query {question.query.id!r}"
+            self._errors.append(ProviderError(f"{where}: {error}", kind=error.kind))
         else:
-            self._errors.append(_name_question(question, error))
+            self._errors.append(error)
 
     async def _ask(self, session: EngineSession, question: Question) -> Answer:
         """The answer to one question, after retries."""
@@ -294,30 +302,8 @@ class PullWork:
         )
 
 
-def _describe_identity(
-    connector: Connector, fingerprint: Mapping[str, Any], questions: Sequence[Question]
-) -> dict[str, Any]:
-    """What all answers of a pull depend on, as JSON: the settings, the index, and what is asked."""
-    identity = {
-        "settings": describe_settings(connector),
-        "fingerprint": dict(fingerprint),
-        "questions": hash_values(sorted(question.key for question in questions)),
-    }
-    data: dict[str, Any] = json.loads(json.dumps(identity))
-    return data
-
-
-def _name_question(question: Question, error: FusionBenchError) -> FusionBenchError:
-    """The error with the list and the query that it belongs to."""
-    if not isinstance(error, ProviderError):
-        return error
-    return ProviderError(
-        f"{question.plan.name}, query {question.query.id!r}: {error}", kind=error.kind
-    )
-
-
 async def _limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN401 - of the call
-    """What a call of a session returns within a time; whatever it raises becomes our error.
+    """Await a call of a session for a limited time; turn its exceptions into ours.
 
     Raises:
         ProviderError: It took too long (kind ``timeout``), or raised (kind ``refused``).
@@ -335,7 +321,7 @@ async def _limit_call(call: Awaitable[Any], seconds: float) -> Any:  # noqa: ANN
 
 
 async def _call_patiently(call: Callable[[], Awaitable[Any]], connector: Connector) -> Any:  # noqa: ANN401 - of the call
-    """What a call of a session returns, repeated where the engine is busy or down."""
+    """Await a call of a session; repeat it if the engine is busy or down."""
     rules = RetryRules(
         attempts=connector.attempts, wait_initial=connector.wait, failure_kinds=REPEATED
     )
@@ -345,7 +331,7 @@ async def _call_patiently(call: Callable[[], Awaitable[Any]], connector: Connect
 
 
 async def _read_fingerprint(session: EngineSession, connector: Connector) -> dict[str, Any]:
-    """What the lists depend on, as JSON.
+    """Read the fingerprint of the index as JSON.
 
     Raises:
         ProviderError: The engine failed, or the answer is no JSON object of a sane size.

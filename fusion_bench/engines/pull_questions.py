@@ -1,4 +1,4 @@
-"""What a pull asks: one list of one query each, with the vectors of the query."""
+"""Questions of a pull: one list of one query each, with the vectors of the query."""
 
 from __future__ import annotations
 
@@ -55,7 +55,14 @@ def find_vectors(
     for name, source in connector.legs.items():
         if source.query_form == "text":
             continue
-        origin = _describe_origin(name, source, default)
+        given = source.vectors or (source.encoder and f"encoder {source.encoder!r}") or default
+        if given is None:
+            remedy = "" if source.query_form == "sparse_vector" else " or 'encoder'"
+            raise ConfigError(
+                f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, which is "
+                f"not given: name a file with --vectors, or give the leg 'vectors'{remedy}"
+            )
+        origin = str(given)
         if origin not in known:
             known[origin] = _read_vectors(name, source, default, texts, store, on_progress)
         vectors[name] = {
@@ -88,17 +95,6 @@ def _refuse_unused(connector: Connector, default: Path | None) -> None:
         )
 
 
-def _describe_origin(name: str, source: SourceSettings, default: Path | None) -> str:
-    given = source.vectors or (source.encoder and f"encoder {source.encoder!r}") or default
-    if given is None:
-        remedy = "" if source.query_form == "sparse_vector" else " or 'encoder'"
-        raise ConfigError(
-            f"legs.{name}: it searches by a {source.query_form.replace('_', ' ')}, and there is "
-            f"none: name a file with --vectors, or give the leg 'vectors'{remedy}"
-        )
-    return str(given)
-
-
 def _read_vectors(
     name: str,
     source: SourceSettings,
@@ -123,25 +119,17 @@ def _read_vectors(
 
 
 def _call_function(name: str, texts: Mapping[str, str]) -> Vectors:
-    """What a function of the user makes of the texts: one vector each."""
+    """Call a user's function that makes one vector of each text."""
     function = load_object(name, "vectors")
     with user_code(f"vectors {name!r}: "):
         answer = function(list(texts.values()))
         if inspect.isawaitable(answer):
-            answer = asyncio.run(_wait_for(answer))
-        rows = [_to_vector(row) for row in answer]
+            answer = asyncio.run(asyncio.wait_for(answer, None))
+        plain = [row.tolist() if hasattr(row, "tolist") else row for row in answer]
+        rows = [dict(row) if isinstance(row, Mapping) else tuple(row) for row in plain]
     if len(rows) != len(texts):
         raise DataError(f"vectors {name!r}: {len(rows)} vectors for {len(texts)} queries")
     return dict(zip(texts, rows, strict=True))
-
-
-async def _wait_for(answer: Any) -> Any:  # noqa: ANN401 - whatever the user's function makes
-    return await answer
-
-
-def _to_vector(row: Any) -> Vector:  # noqa: ANN401 - whatever the user's function makes
-    row = row.tolist() if hasattr(row, "tolist") else row
-    return dict(row) if isinstance(row, Mapping) else tuple(row)
 
 
 def _read_lines(path: Path) -> Vectors:
@@ -225,7 +213,7 @@ def list_questions(
     *,
     with_texts: bool,
 ) -> list[Question]:
-    """Every list of every query; all lists of a query stand together.
+    """List every question; those of one query stand together.
 
     Args:
         plans: The lists.
@@ -233,24 +221,16 @@ def list_questions(
         vectors: Source → query id → vector.
         with_texts: Whether the texts of the documents are asked for.
     """
-    return [
-        Question(plan, query, _hash_question(plan, query, texts=with_texts))
-        for query in _build_queries(texts, vectors)
-        for plan in plans
-    ]
-
-
-def _build_queries(texts: Mapping[str, str], vectors: Mapping[str, Vectors]) -> list[PullQuery]:
-    """The queries as the sources search for them."""
-    return [
-        PullQuery(
-            query,
-            text,
-            {source: v for source, of in vectors.items() if isinstance(v := of[query], tuple)},
-            {source: v for source, of in vectors.items() if isinstance(v := of[query], Mapping)},
-        )
-        for query, text in texts.items()
-    ]
+    questions = []
+    for name, text in texts.items():
+        given = {source: by_query[name] for source, by_query in vectors.items()}
+        dense = {source: each for source, each in given.items() if isinstance(each, tuple)}
+        sparse = {source: each for source, each in given.items() if isinstance(each, Mapping)}
+        query = PullQuery(name, text, dense, sparse)
+        questions += [
+            Question(plan, query, _hash_question(plan, query, texts=with_texts)) for plan in plans
+        ]
+    return questions
 
 
 def _hash_question(plan: ListPlan, query: PullQuery, *, texts: bool) -> str:

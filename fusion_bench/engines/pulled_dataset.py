@@ -82,7 +82,19 @@ def finish_replacement(folder: Path) -> None:
         try:
             for file in sorted(path for path in staged.rglob("*") if path.is_file()):
                 if file.name != RECORD:  # which the folder has of other files
-                    _place_file(file, folder / file.relative_to(staged))
+                    target = folder / file.relative_to(staged)
+                    target.parent.mkdir(parents=True, exist_ok=True)
+                    draft = target.with_name(f".{target.name}{files.UNFINISHED}")
+                    draft.unlink(missing_ok=True)  # of a killed process
+                    try:
+                        os.link(file, draft)
+                    except OSError:
+                        shutil.copyfile(file, draft)
+                    try:
+                        os.replace(draft, target)  # noqa: PTH105 - atomic, as it promises
+                    finally:
+                        with suppress(FileNotFoundError):  # unless both were names of one file
+                            draft.unlink()
         except OSError as error:
             raise files.make_write_error(folder, error) from error
         _write_dataset_file(folder, final)
@@ -96,26 +108,6 @@ def _remove_prefix(value: Any) -> Any:  # noqa: ANN401 - of YAML
     if isinstance(value, list):
         return [_remove_prefix(each) for each in value]
     return value.removeprefix(f"{STAGED}/") if isinstance(value, str) else value
-
-
-def _place_file(file: Path, target: Path) -> None:
-    """Give a file a second name, in place of what had it; a copy where there are no second names.
-
-    Raises:
-        OSError: The file cannot be written.
-    """
-    target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f".{target.name}{files.UNFINISHED}")
-    draft.unlink(missing_ok=True)  # of a killed process
-    try:
-        os.link(file, draft)
-    except OSError:
-        shutil.copyfile(file, draft)
-    try:
-        os.replace(draft, target)  # noqa: PTH105 - atomic, as it promises
-    finally:
-        with suppress(FileNotFoundError):  # where both were names of one file, none is replaced
-            draft.unlink()
 
 
 FORMAT_VERSION: Final = 1
@@ -157,7 +149,7 @@ class ListRecord(StrictModel):
 
 
 class PullRecord(StrictModel):
-    """How a dataset was pulled.
+    """Record of a pull.
 
     Attributes:
         format: Always ``fusion-bench-pull``.
@@ -199,7 +191,7 @@ class PullRecord(StrictModel):
 
     @property
     def coverage(self) -> str | None:
-        """Which share of the index has its text in the dataset; None = all, or there are none."""
+        """Share of the index whose texts the dataset has; None = all, or no texts."""
         size = self.fingerprint.get("documents")
         if self.documents is None or self.all_texts or size == self.documents:
             return None
@@ -231,7 +223,7 @@ RRF: Final = "rrf"
 
 @dataclass(frozen=True)
 class PulledLists:
-    """Everything that was pulled.
+    """Lists, queries and texts of a pull.
 
     Attributes:
         connector: The engine.
@@ -260,9 +252,27 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
-    suffix = ".jsonl.gz" if _has_blanks(pulled) else ".trec.gz"
-    lists = {f"runs/{plan.name}{suffix}": _list_rows(plan.name, pulled) for plan in pulled.plans}
-    contents = _file_contents(folder, pulled)
+    rankings = {
+        name: {
+            query: [(hit.document, hit.score) for hit in each.hits] for query, each in of.items()
+        }
+        for name, of in pulled.answers.items()
+    }
+    ids = {str(query["id"]) for query in pulled.queries}
+    ids |= {hit[0] for lists in rankings.values() for hits in lists.values() for hit in hits}
+    # A TREC file cannot hold an id with blanks.
+    suffix = ".jsonl.gz" if any(text.split() != [text] for text in ids) else ".trec.gz"
+    lists = {
+        f"runs/{plan.name}{suffix}": RunRows.from_rankings(plan.name, rankings[plan.name])
+        for plan in pulled.plans
+    }
+    contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
+    if pulled.texts is not None:
+        texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
+        contents[DOCUMENTS_FILE] = encode_json_lines(texts)
+    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
+    if not (folder / EXPERIMENT_FILE).exists():
+        contents[EXPERIMENT_FILE] = _write_experiment(pulled).encode()
     if (folder / DATASET_FILE).exists():
         finish_replacement(folder)
         _write_files(folder / STAGED, lists, contents)
@@ -277,79 +287,8 @@ def write_folder(folder: Path, pulled: PulledLists) -> list[Path]:
     return [folder / name for name in (*lists, *contents, DATASET_FILE)]
 
 
-def _file_contents(folder: Path, pulled: PulledLists) -> dict[str, bytes]:
-    """The files beside the lists, without the ``dataset.yaml``."""
-    contents = {QUERIES_FILE: encode_json_lines(pulled.queries)}
-    if pulled.texts is not None:
-        texts = ({"id": name, "text": text} for name, text in sorted(pulled.texts.items()))
-        contents[DOCUMENTS_FILE] = encode_json_lines(texts)
-    contents[RECORD_FILE] = f"{pulled.record.model_dump_json(indent=1)}\n".encode()
-    if not (folder / EXPERIMENT_FILE).exists():
-        contents[EXPERIMENT_FILE] = _experiment_text(pulled).encode()
-    return contents
-
-
-def _write_files(folder: Path, lists: Mapping[str, RunRows], contents: Mapping[str, bytes]) -> None:
-    for name, rows in lists.items():
-        write_output(folder / name, encode_run(folder / name, rows))
-    for name, data in contents.items():
-        write_output(folder / name, data)
-
-
-def _has_blanks(pulled: PulledLists) -> bool:
-    """Whether an id has blanks, which a TREC file cannot hold."""
-    ids = {str(query["id"]) for query in pulled.queries}
-    for answers in pulled.answers.values():
-        ids |= {hit.document for answer in answers.values() for hit in answer.hits}
-    return any(text.split() != [text] for text in ids)
-
-
-def _list_rows(name: str, pulled: PulledLists) -> RunRows:
-    answers = pulled.answers[name].items()
-    return RunRows.from_rankings(
-        name, {query: [(h.document, h.score) for h in answer.hits] for query, answer in answers}
-    )
-
-
-def _dataset_keys(
-    folder: Path, pulled: PulledLists, suffix: str, place: str = ""
-) -> dict[str, Any]:
-    """The keys of the ``dataset.yaml``: of an older one what the pull does not write.
-
-    Args:
-        folder: Where it is.
-        pulled: The lists.
-        suffix: Of their files.
-        place: What stands before the names of all new files.
-    """
-    old, options = _read_dataset_file(folder), pulled.options
-    runs = {plan.name: _run_entry(plan, pulled, suffix, place) for plan in pulled.plans}
-    dropped = pulled.record.dropped
-    kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
-    return {
-        "name": make_dataset_name(options.name or files.resolve_path(options.out).name, "pulled"),
-        "description": f"Pulled from {pulled.connector.method}.",
-        **old,
-        "queries": f"{place}{QUERIES_FILE}",
-        **({} if pulled.texts is None else {"documents": f"{place}{DOCUMENTS_FILE}"}),
-        "runs": {**kept, **runs},
-    }
-
-
-def _run_entry(plan: ListPlan, pulled: PulledLists, suffix: str, place: str) -> dict[str, Any]:
-    """The run as the ``dataset.yaml`` names it: its ranks are the engine's.
-
-    Where scores fall from hit to hit, equal ones keep the order of the file. Else the rank column
-    decides.
-    """
-    roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
-    unordered = {each.name for each in pulled.record.lists if each.unordered}
-    order = {"rank_from": "column"} if plan.name in unordered else {"source_ties": "file"}
-    path = f"{place}runs/{plan.name}{suffix}"
-    return {"path": path, **({"roles": roles} if roles else {}), **order}
-
-
-def _experiment_text(pulled: PulledLists) -> str:
+def _write_experiment(pulled: PulledLists) -> str:
+    """Write an experiment on the legs alone and their fusions, as YAML."""
     sources = [plan.name for plan in pulled.plans if not plan.is_fused]
     systems: dict[str, Any] = {name: {"runs": [name]} for name in sources}
     has_fused = len(sources) < len(pulled.plans)
@@ -371,6 +310,45 @@ def _experiment_text(pulled: PulledLists) -> str:
     if len(sources) > 1:
         data["tune"] = {"system": _free_name(RRF, sources)}
     return f"{WRITTEN_BY}{format_compact_yaml(data)}"
+
+
+def _write_files(folder: Path, lists: Mapping[str, RunRows], contents: Mapping[str, bytes]) -> None:
+    for name, rows in lists.items():
+        write_output(folder / name, encode_run(folder / name, rows))
+    for name, data in contents.items():
+        write_output(folder / name, data)
+
+
+def _dataset_keys(
+    folder: Path, pulled: PulledLists, suffix: str, place: str = ""
+) -> dict[str, Any]:
+    """The keys of the ``dataset.yaml``: of an older one what the pull does not write.
+
+    Args:
+        folder: Where it is.
+        pulled: The lists.
+        suffix: Of their files.
+        place: What stands before the names of all new files.
+    """
+    old, options = _read_dataset_file(folder), pulled.options
+    unordered = {each.name for each in pulled.record.lists if each.unordered}
+    runs = {}
+    for plan in pulled.plans:
+        roles = [FINAL_ROLE] if plan.is_fused else list(pulled.connector.legs[plan.name].roles)
+        # The ranks are the engine's. If scores fall, equal ones keep the order of the file.
+        order = {"rank_from": "column"} if plan.name in unordered else {"source_ties": "file"}
+        path = {"path": f"{place}runs/{plan.name}{suffix}"}
+        runs[plan.name] = {**path, **({"roles": roles} if roles else {}), **order}
+    dropped = pulled.record.dropped
+    kept = {name: run for name, run in (old.get("runs") or {}).items() if name not in dropped}
+    return {
+        "name": make_dataset_name(options.name or files.resolve_path(options.out).name, "pulled"),
+        "description": f"Pulled from {pulled.connector.method}.",
+        **old,
+        "queries": f"{place}{QUERIES_FILE}",
+        **({} if pulled.texts is None else {"documents": f"{place}{DOCUMENTS_FILE}"}),
+        "runs": {**kept, **runs},
+    }
 
 
 def replays_another_request(folder: Path, connector: Connector, depth: int) -> bool:

@@ -58,7 +58,7 @@ def _place(name: str, folder: Path) -> Path:
 
 
 class ReplayRecord(ReportRecord):
-    """The configuration, read back and replayed on a dataset, against the system itself.
+    """The system that was written, replayed on a dataset beside your own system.
 
     Attributes:
         dataset: Name of the dataset.

@@ -289,8 +289,8 @@ def _refuse_value(where: str, name: str, value: str, known: Collection[str]) -> 
     title, key = ("query type", "query_type") if name == "type" else (name, f"where.{name}")
     if not known:
         raise ConfigError(
-            f"{where}: no query has a {name!r}, so none is {value!r} there: give each one in the "
-            f"queries file, or drop {key}"
+            f"{where}: no query has a {name!r}, so no query matches {value!r}: give each one in "
+            f"the queries file, or drop {key}"
         )
     raise UnknownNameError(title, value, known, where=where)
 

@@ -132,7 +132,7 @@ def _describe_reason(least: Effort, efforts: list[Effort]) -> str:
         same = [each for each in efforts if each[:i] == least[:i]]
         if any(each[i] > least[i] for each in same):
             return f"it needs {kind}"
-    return "it takes no more than the others and stands first among them"
+    return "it is no more complex than the others and has the highest mean of them"
 
 
 def preferred_system(collection: Collection) -> str:

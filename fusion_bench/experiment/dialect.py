@@ -169,17 +169,8 @@ class Dialect(ABC):
         system: System,
         roles: Mapping[str, frozenset[str]],  # noqa: ARG003 - of some engines
     ) -> Configuration:
-        """The same where the roles of the sources are known, which say how each one searches."""
+        """The engine's own configuration, with what the roles of the sources say of it."""
         return cls.write(system)
-
-    @classmethod
-    @abstractmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system, without its name, from what :meth:`write` wrote.
-
-        Raises:
-            ConfigError: It is no configuration of this engine.
-        """
 
 
 class DialectRegistry(Registry[type[Dialect]]):

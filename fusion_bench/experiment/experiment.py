@@ -26,7 +26,6 @@ from fusion_bench.measures._base import is_bounded
 from fusion_bench.measures.aliases import MeasureName
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import PositionAware, Replace
-from fusion_bench.methods.fuse import Fusion
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -86,7 +85,10 @@ def replace_v2(config: Config) -> Config:
     """
     if isinstance(config, System) and config.dialect == "qmd":
         return config
-    changed: dict[str, Any] = {"fusion": _v1_of(config.fusion)}
+    fusion = config.fusion
+    if isinstance(fusion, RRFv2):
+        fusion = RRF(k=fusion.k, normalize=fusion.normalize)
+    changed: dict[str, Any] = {"fusion": fusion}
     if isinstance(config.blend, PositionAware):
         shared = set(RerankBlend.model_fields) - {"method"}
         changed["blend"] = Replace(**config.blend.model_dump(include=shared))
@@ -96,10 +98,6 @@ def replace_v2(config: Config) -> Config:
     if isinstance(config, System) and config.stages is not None:
         changed["stages"] = {name: replace_v2(stage) for name, stage in config.stages.items()}
     return config.model_copy(update=changed)
-
-
-def _v1_of(fusion: Fusion) -> Fusion:
-    return RRF(k=fusion.k, normalize=fusion.normalize) if isinstance(fusion, RRFv2) else fusion
 
 
 def _add_names(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
@@ -155,6 +153,8 @@ class Experiment(TableView, StrictModel):
         crag: Thresholds of the verdicts that ``eval`` reports of each list with absolute scores;
             None = no verdicts.
         lint: Findings about the configuration that are accepted.
+        expected_lint: Rules of ``docs/reference/lint.md`` that systems break on purpose, as bad
+            examples: their findings are notes, no warnings.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {
@@ -184,6 +184,7 @@ class Experiment(TableView, StrictModel):
     gate: GatePolicy | None = None
     crag: CragSettings | None = None
     lint: LintSettings = LintSettings()
+    expected_lint: UniqueNames = ()
     _v2_enabled: bool = PrivateAttr(default=True)
     _switched: tuple[str, ...] = PrivateAttr(default=())
 
@@ -201,7 +202,7 @@ class Experiment(TableView, StrictModel):
             given = "neither is given" if self.dataset is None else "both are given"
             raise ValueError(f"name one 'dataset', or several 'datasets': {given}")
         if self.query_type is not None and "type" in self.where:
-            raise ValueError("query_type and where.type say the same: keep one")
+            raise ValueError("query_type and where.type mean the same: keep one")
         return self
 
     def _summary(self) -> str:
@@ -272,7 +273,7 @@ class Experiment(TableView, StrictModel):
         return changed
 
     def without_v2(self) -> Experiment:
-        """The same with version 1 of fusion and blend in every system."""
+        """Replace version 2 of fusion and blend by version 1 in every system."""
         systems = {name: replace_v2(system) for name, system in self.systems.items()}
         changed = self.model_copy(update={"systems": systems})
         changed._v2_enabled = False
@@ -351,7 +352,19 @@ def read_experiment(
     experiment = parse_model(Experiment, source.data, source.where)
     experiment = experiment.apply_switch(v2_enabled=v2_enabled)
     if experiment.gate is not None:
-        _refuse_unreachable_limits(experiment.gate, source)
+        for location, measure, limit in _list_limits(experiment.gate, source):
+            if is_bounded(measure) and limit >= 1:
+                raise ConfigError(
+                    f"{source.where(location)}: less than 1 is needed, as {measure} has values "
+                    f"from 0 to 1 and cannot fall by more than 1, given {limit:g}"
+                )
+        for i, guard in enumerate(experiment.gate.guards):
+            if guard.max_share >= 1:
+                where = source.where(("gate", "guards", i, "max_share"))
+                raise ConfigError(
+                    f"{where}: less than 1 is needed, as a guard that all queries may break checks "
+                    f"nothing, given {guard.max_share:g}"
+                )
     named = {
         ("baseline",): experiment.baseline,
         ("tune", "system"): None if experiment.tune is None else experiment.tune.system,
@@ -365,30 +378,6 @@ def read_experiment(
                 raise ConfigError(f"{where}: {name!r} is a sweep: name one of {names}")
             raise UnknownNameError(location[-1], name, experiment.systems, where=where)
     return experiment, source
-
-
-def _refuse_unreachable_limits(policy: GatePolicy, source: Source) -> None:
-    """Refuse tolerances and guards that no values of their measure can break.
-
-    Args:
-        policy: The policy of the gate.
-        source: The experiment's file with its lines.
-
-    Raises:
-        ConfigError: Names the line, the limit and what is allowed.
-    """
-    for location, measure, limit in _list_limits(policy, source):
-        if is_bounded(measure) and limit >= 1:
-            raise ConfigError(
-                f"{source.where(location)}: less than 1 is needed, as {measure} has values from 0 "
-                f"to 1 and cannot fall by more than 1, given {limit:g}"
-            )
-    for i, guard in enumerate(policy.guards):
-        if guard.max_share >= 1:
-            raise ConfigError(
-                f"{source.where(('gate', 'guards', i, 'max_share'))}: less than 1 is needed, as a "
-                f"guard that all queries may break checks nothing, given {guard.max_share:g}"
-            )
 
 
 def _list_limits(policy: GatePolicy, source: Source) -> Iterator[tuple[Location, str, float]]:

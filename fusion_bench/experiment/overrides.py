@@ -120,7 +120,8 @@ def _split_number_by_run(
 ) -> None:
     """Write a number for all sources as one a run, where one of them gets another."""
     value = fusion.get(key) if isinstance(fusion, dict) else None
-    if not _is_number(value) or not runs or not _may_differ_per_source(fusion, key):
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if not is_number or not runs or not _may_differ_per_source(fusion, key):
         return
     if not any(rest.startswith(f"{run}=") for run in runs):
         raise ConfigError(
@@ -143,10 +144,6 @@ def _open_value(here: Any, key: Any, override: str, location: Location) -> Any: 
         raise ConfigError(f"--set {override}: {path} is {value!r}, which has no keys")
     here[key] = value
     return value
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _may_differ_per_source(method: object, key: object) -> bool:
@@ -392,7 +389,7 @@ def _name_variants(
         variant = " ".join([str(name), *values])
         if variant in taken or variant in named:
             where = source.where(("systems", str(name)))
-            raise ConfigError(f"{where}: its list stands for {variant!r} too: rename one system")
+            raise ConfigError(f"{where}: its list also means {variant!r}: rename one system")
         named[variant] = spec
     return named
 

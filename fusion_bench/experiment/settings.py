@@ -9,7 +9,6 @@ from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, field_validator, model_validator
 
-from fusion_bench.config.gone import describe_gone
 from fusion_bench.config.models import (
     MOST_FOLDS,
     MOST_RANK,
@@ -18,6 +17,7 @@ from fusion_bench.config.models import (
     Rank,
     StrictModel,
     UniqueNames,
+    describe_gone,
 )
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
@@ -135,7 +135,7 @@ class ParameterRange(StrictModel):
     when: dict[str, Value | tuple[Value, ...]] = Field(default_factory=dict)
 
     def to_parameter(self, path: str) -> Parameter:
-        """As the search takes it.
+        """The parameter that the search uses.
 
         Raises:
             ConfigError: Both a range and choices, or a broken range.
@@ -415,7 +415,7 @@ class CandidateBudget(StrictModel):
 
 
 def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-    """The same data.
+    """Return the data, and refuse keys that name one measure twice.
 
     Raises:
         ValueError: Two keys name one measure.
@@ -427,23 +427,6 @@ def _refuse_repeats(data: Any) -> Any:  # noqa: ANN401 - anything may stand in Y
             raise ValueError(f"{first[name]} and {key} are one measure, {name}: keep one")
         first[name] = str(key)
     return data
-
-
-def _rename_budget(data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-    """``always_valid: {runs: R}`` of earlier versions as ``candidates: {max: R}``.
-
-    Raises:
-        ValueError: Both are given.
-    """
-    if not isinstance(data, Mapping) or "always_valid" not in data:
-        return data
-    renamed = dict(data)
-    budget = renamed.pop("always_valid")
-    if "candidates" in renamed:
-        raise ValueError("always_valid is an earlier name of candidates: keep candidates alone")
-    if isinstance(budget, Mapping) and [*budget] == ["runs"]:
-        budget = {"max": budget["runs"]}
-    return {**renamed, "candidates": budget}
 
 
 class Guard(StrictModel):
@@ -534,10 +517,19 @@ class GatePolicy(StrictModel):
     @model_validator(mode="before")
     @classmethod
     def _short_form(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        data = _rename_budget(data)
-        if isinstance(data, Mapping) and data and not any(key in cls.model_fields for key in data):
-            return {"checks": data}
-        return data
+        if not isinstance(data, Mapping):
+            return data
+        renamed = dict(data)
+        if "always_valid" in renamed:  # the name of earlier versions, with ``runs`` for ``max``
+            budget = renamed.pop("always_valid")
+            if "candidates" in renamed:
+                raise ValueError(
+                    "always_valid is an earlier name of candidates: keep candidates alone"
+                )
+            is_old = isinstance(budget, Mapping) and [*budget] == ["runs"]
+            renamed["candidates"] = {"max": budget["runs"]} if is_old else budget
+        is_short = renamed and not any(key in cls.model_fields for key in renamed)
+        return {"checks": renamed} if is_short else renamed
 
     @property
     def ended_keys(self) -> tuple[str, ...]:

@@ -23,8 +23,14 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 from fusion_bench.config import query_types
-from fusion_bench.config.gone import describe_gone
-from fusion_bench.config.models import Location, Rank, StrictModel, UniqueNames, make_config_error
+from fusion_bench.config.models import (
+    Location,
+    Rank,
+    StrictModel,
+    UniqueNames,
+    describe_gone,
+    make_config_error,
+)
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import FINAL_ROLE

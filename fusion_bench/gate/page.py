@@ -23,12 +23,13 @@ from fusion_bench.gate.verdict import (
     GuardResult,
 )
 from fusion_bench.report import data_warnings
-from fusion_bench.report.answer_texts import DIFFERENCE, unseen_losses
+from fusion_bench.report.answer_texts import DIFFERENCE, name_verdict, unseen_losses
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
 from fusion_bench.util.formatting import (
     escape_control_chars,
     format_change,
     format_number,
+    format_percent,
     pluralize,
     quote_text,
 )
@@ -71,7 +72,7 @@ def check_tone(check: CheckOutcome) -> Tone:
 
 
 def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> str:
-    """A check's statistics in one sentence.
+    """The reason of a check's status in one sentence, then the statistics of the check.
 
     Args:
         check: The check.
@@ -80,24 +81,45 @@ def describe_check(check: CheckResult, verdict: GateVerdict | None = None) -> st
     if check.error is not None:
         return f"not checked: {check.error}"
     is_decided = check.status == "unjudged decide"
-    text = ", ".join(f"{column.header} {column.cell(check)}" for column in CHECK_COLUMNS[2:9])
+    reason = _find_reason(check)
+    statistics = ", ".join(f"{each.header} {each.cell(check)}" for each in CHECK_COLUMNS[2:9])
+    text = f"{reason}. {statistics[0].upper()}{statistics[1:]}" if reason else statistics
     queries = pluralize(check.queries, "query")
     text += f"; {check.changed} of {queries} changed, {check.losses} for the worse"
     if check.unjudged is not None and (check.unjudged.has_unjudged or is_decided):
         text += f"; {check.unjudged.description}"
-    if check.has_few_changes:
-        text += f"; {FEW_CHANGES}"
-    elif check.status in {"pass", "inconclusive"} and check.unseen_loss is not None:
+    if check.status in {"pass", "inconclusive"} and check.unseen_loss is not None:
         text += f"; a loss of 1 on up to {_format_rate(check.unseen_loss)} of queries may be unseen"
     if check.trials is not None:
         text += f"; {check.trials.description}"
-    if check.is_withheld:
-        text += "; it would pass, but too many queries depend on others that no group joins"
     if is_decided and verdict is not None:
         text += f"; judge these first: {_judge_line_of(check, verdict)}"
     if check.status == "inconclusive" and check.min_detectable_drop is not None:
         text += f"; {_describe_power(check)}"
     return text
+
+
+def _find_reason(check: CheckResult) -> str:
+    """Why a check blocks a change, without a full stop; empty if it does not."""
+    difference = check.difference or 0.0
+    if check.status == "regressed":
+        condition = "" if check.unjudged is None else check.unjudged.condition
+        reason = f"it drops by {format_number(-difference)}, allowed {check.max_drop:g}"
+        return f"{reason}. This holds{condition}" if condition else reason
+    if check.status == "unjudged decide" and check.unjudged is not None:
+        unjudged, is_drop = check.unjudged, difference < -check.max_drop
+        for value, where in (
+            (unjudged.filled, "with estimated grades"),
+            (unjudged.judged_only, "over judged documents"),
+        ):
+            if value is not None and (value < -check.max_drop) != is_drop:
+                return f"{where} the difference is {format_number(value, signed=True)}"
+        return f"{format_percent(unjudged.candidate_share)} of its top 10 is unjudged"
+    if check.is_withheld:
+        return "it would pass, but too many queries depend on others that no group joins"
+    if check.status == "inconclusive" and not check.has_few_changes:
+        return f"a drop of more than {check.max_drop:g} is neither shown nor excluded"
+    return FEW_CHANGES if check.has_few_changes else ""
 
 
 def _judge_line_of(check: CheckResult, verdict: GateVerdict) -> str:
@@ -355,7 +377,7 @@ def _describe_checks(verdict: GateVerdict) -> Iterator[Finding]:
     for check in verdict.checks:
         is_unsure = check.status not in {"unchanged", "pass"} or check.has_few_changes
         if check.error is not None or is_unsure:
-            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
+            text = f"{check.name}: {name_verdict(check.status)}: {describe_check(check, verdict)}"
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")

@@ -87,7 +87,7 @@ def update_baseline(
             since the anchor does not pass.
     """
     if not reason.strip() or not is_encodable(reason):
-        raise ConfigError("--reason: say why the values may change, in UTF-8 text")
+        raise ConfigError("--reason: explain why the values may change, in UTF-8 text")
     reason = " ".join(reason.split())
     require_visible(baseline)
     _read_previous(inputs, baseline, anchor=anchor)  # an error of the file comes before the work
@@ -336,8 +336,8 @@ def _add_reason(baseline: Path, newest: BaselineUpdate, reason: str) -> Baseline
     """
     if reason in newest.reasons:
         raise FusionBenchError(
-            f"{baseline}: nothing to update: values, configuration, contents and policy are those "
-            f"of {newest.updated_at}, and so is the reason: a new --reason is added to it"
+            f"{baseline}: nothing to update: values, configuration, contents, policy and reason "
+            f"have not changed since {newest.updated_at}: a new --reason is added to it"
         )
     return newest.model_copy(update={"reasons": (*newest.reasons, reason)})
 

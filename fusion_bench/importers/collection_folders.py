@@ -104,7 +104,7 @@ MOST_LINE_CHARACTERS = 64_000_000
 
 
 def _iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each object of a JSON Lines file, gzip or not, with its place; blank lines are skipped.
+    """Yield each object of a JSON Lines file with its place; skip blank lines.
 
     Unlike :func:`~fusion_bench.io.json_objects.read_objects` it holds one line at a time.
 
@@ -114,24 +114,20 @@ def _iterate_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     with raw_files.name_read_errors(path), open_regular(path) as file:
         is_packed = file.peek(len(raw_files.GZIP))[: len(raw_files.GZIP)] == raw_files.GZIP
         lines: IO[bytes] = gzip.GzipFile(fileobj=file) if is_packed else file  # type: ignore[assignment]
-        yield from _parse_lines(path, lines)
-
-
-def _parse_lines(path: Path, lines: IO[bytes]) -> Iterator[tuple[str, dict[str, Any]]]:
-    number = 0
-    while line := lines.readline(MOST_LINE_CHARACTERS):
-        number += 1
-        where = f"{path}:{number}"
-        if len(line) == MOST_LINE_CHARACTERS:
-            raise DataError(
-                f"{where}: a line of over {MOST_LINE_CHARACTERS:,} bytes: not JSON Lines"
-            )
-        try:
-            text = line.decode("utf-8-sig" if number == 1 else "utf-8")
-        except UnicodeDecodeError:
-            raise DataError(f"{where}: not UTF-8 text") from None
-        if text.strip():
-            yield where, parse_object(text, where)
+        number = 0
+        while line := lines.readline(MOST_LINE_CHARACTERS):
+            number += 1
+            where = f"{path}:{number}"
+            if len(line) == MOST_LINE_CHARACTERS:
+                raise DataError(
+                    f"{where}: a line of over {MOST_LINE_CHARACTERS:,} bytes: not JSON Lines"
+                )
+            try:
+                text = line.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError:
+                raise DataError(f"{where}: not UTF-8 text") from None
+            if text.strip():
+                yield where, parse_object(text, where)
 
 
 def _read_documents(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> Iterator[CollectionDocument]:
@@ -168,7 +164,7 @@ def _collect_texts(rows: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, s
         rows: Place and content of each.
 
     Raises:
-        DataError: A query has no id or text, or one that is no text, or an id stands twice.
+        DataError: A query has no id or text, or one that is no text, or an id appears twice.
     """
     texts: dict[str, str] = {}
     for where, item in rows:
@@ -191,21 +187,6 @@ CORPUS, QUERIES, QRELS = ("corpus",), ("queries", "query"), ("default", "qrels")
 Rows: TypeAlias = Mapping[tuple[str, str], int]
 
 
-def _state_counts(rows: Rows, splits: Sequence[str]) -> dict[str, int]:
-    """What a card says of the size of a collection; nothing where it leaves something open.
-
-    Args:
-        rows: (Part, split) → rows.
-        splits: Those of the judgments.
-    """
-    stated = {
-        "queries": _count_rows(rows, QUERIES),
-        "judgments": _count_rows(rows, QRELS, splits),
-        "documents": _count_rows(rows, CORPUS),
-    }
-    return {what: count for what, count in stated.items() if count is not None}
-
-
 def _count_rows(
     rows: Rows, parts: Sequence[str], splits: Sequence[str] | None = None
 ) -> int | None:
@@ -219,7 +200,7 @@ def _count_rows(
 
 
 def read_card(folder: Path) -> tuple[str, Rows]:
-    """The card of a folder; an empty one where there is none, or its top is no YAML mapping."""
+    """The license and the counts of rows that a folder's card states; empty if it has none."""
     try:
         text = raw_files.read_text(folder / FILE)[:MOST_CARD_CHARACTERS]
     except DataError:
@@ -237,19 +218,16 @@ def read_card(folder: Path) -> tuple[str, Rows]:
     given = data.get("license")
     names = given if isinstance(given, list) else [given]
     license_name = ", ".join(name for name in names if isinstance(name, str))
-    return license_name, dict(_read_rows(data))
-
-
-def _read_rows(data: Mapping[str, Any]) -> Iterator[tuple[tuple[str, str], int]]:
-    """Each count of rows in ``dataset_info``; what has another form is passed over."""
+    rows: dict[tuple[str, str], int] = {}
     info = data.get("dataset_info")
     for part in info if isinstance(info, list) else [info]:
         splits = part.get("splits") if isinstance(part, dict) else None
         for split in splits if isinstance(splits, list) else []:
             name = split.get("name") if isinstance(split, dict) else None
             count = split.get("num_examples") if isinstance(split, dict) else None
-            if isinstance(name, str) and isinstance(count, int) and not isinstance(count, bool):
-                yield (str(part.get("config_name", "default")), name), count
+            if isinstance(name, str) and type(count) is int:
+                rows[str(part.get("config_name", "default")), name] = count
+    return license_name, rows
 
 
 #: Formats of judgments, the preferred one first.
@@ -267,8 +245,15 @@ def _read_beir_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedColle
         DataError: A part is missing, or a file breaks a rule.
     """
     corpus, queries = _find_json_lines(folder, "corpus"), _find_json_lines(folder, "queries")
-    files = _find_beir_qrels(folder / "qrels")
-    chosen = _choose_splits(str(folder / "qrels"), list(files), splits)
+    place = folder / "qrels"
+    if not place.is_dir():
+        raise DataError(f"{place}: no such folder: the judgments belong in qrels/SPLIT.tsv")
+    files: dict[str, Path] = {}
+    for suffix in QRELS_SUFFIXES:
+        for path in sorted(place.iterdir()):
+            if raw_files.format_suffix(path) == suffix and path.is_file():
+                files.setdefault(raw_files.strip_suffixes(path), path)
+    chosen = _choose_splits(str(place), sorted(files), splits)
     texts = _collect_texts(_iterate_objects(queries))
     qrels = {name: [files[name]] for name in chosen}
     return _import_parts(folder, qrels, texts, lambda: _read_documents(_iterate_objects(corpus)))
@@ -315,6 +300,11 @@ def _import_parts(
         count = pluralize(len(missing), "judged query")
         notes.append(f"{count} without a text (for example {missing[0]!r})")
     license_name, rows = read_card(folder)
+    stated = {
+        "queries": _count_rows(rows, QUERIES),
+        "judgments": _count_rows(rows, QRELS, [*qrels]),
+        "documents": _count_rows(rows, CORPUS),
+    }
     return ImportedCollection(
         name=resolve_path(folder).name,
         origin=str(folder),
@@ -323,7 +313,7 @@ def _import_parts(
         read_documents=read_documents,
         license=license_name,
         counts={"queries": len(texts), "judgments": len(all_judgments)},
-        stated=_state_counts(rows, [*qrels]),
+        stated={what: count for what, count in stated.items() if count is not None},
         notes=tuple(notes),
     )
 
@@ -349,25 +339,6 @@ def list_judgments(qrels: Qrels) -> list[CollectionJudgment]:
     return [(query, name, grade) for query, row in nested.items() for name, grade in row.items()]
 
 
-def _find_beir_qrels(folder: Path) -> dict[str, Path]:
-    """Name of each split → its file; of several formats of a split, the preferred one."""
-    if not folder.is_dir():
-        raise DataError(f"{folder}: no such folder: the judgments stand in qrels/SPLIT.tsv")
-    files: dict[str, Path] = {}
-    for path in sorted(folder.iterdir()):
-        suffix = raw_files.format_suffix(path)
-        if suffix in QRELS_SUFFIXES and path.is_file():
-            split = raw_files.strip_suffixes(path)
-            known = files.get(split)
-            if known is None or _preference(path) < _preference(known):
-                files[split] = path
-    return files
-
-
-def _preference(path: Path) -> int:
-    return QRELS_SUFFIXES.index(raw_files.format_suffix(path))
-
-
 #: Folders of the judgments, the first that is there counts.
 QRELS_FOLDERS: Final = ("qrels", "default", "data")
 #: ``test-00000-of-00001.parquet`` is of the split ``test``.
@@ -390,7 +361,11 @@ def _read_mteb_folder(folder: Path, splits: Sequence[str] = ()) -> ImportedColle
     if not (root / "corpus").is_dir():
         return _read_beir_folder(root, splits)
     corpus, queries = _list_parquet(root / "corpus"), _list_parquet(root / "queries")
-    files = _find_mteb_qrels(root)
+    place = next((root / name for name in QRELS_FOLDERS if (root / name).is_dir()), root / "qrels")
+    files: dict[str, list[Path]] = {}
+    for path in _list_parquet(place):
+        split = SPLIT.fullmatch(path.name)
+        files.setdefault(split["split"] if split else path.stem, []).append(path)
     chosen = _choose_splits(str(root), list(files), splits)
     texts = _collect_texts(_iterate_rows(queries))
     qrels = {name: files[name] for name in chosen}
@@ -432,18 +407,8 @@ def _list_parquet(folder: Path) -> list[Path]:
     return files
 
 
-def _find_mteb_qrels(root: Path) -> dict[str, list[Path]]:
-    """Name of each split → the files of its judgments."""
-    folder = next((root / name for name in QRELS_FOLDERS if (root / name).is_dir()), root / "qrels")
-    files: dict[str, list[Path]] = {}
-    for path in _list_parquet(folder):
-        match = SPLIT.fullmatch(path.name)
-        files.setdefault(match["split"] if match else path.stem, []).append(path)
-    return files
-
-
 def _iterate_rows(files: Sequence[Path]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each row with its place; a value that is missing is None."""
+    """Yield each row of Parquet files with its place; a missing value is None."""
     for path in files:
         try:
             frame = pd.read_parquet(path)

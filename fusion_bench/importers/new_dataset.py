@@ -44,7 +44,7 @@ SMALL = 0.02
 
 @dataclass(frozen=True)
 class DatasetFinding:
-    """What one check found.
+    """Result of one check.
 
     Attributes:
         check: Its name.
@@ -57,29 +57,6 @@ class DatasetFinding:
     status: Status
     text: str
     advice: str = ""
-
-
-def _find_in_dataset(
-    dataset: Dataset, documents: Mapping[str, str] | None, report: ReportCollection
-) -> list[DatasetFinding]:
-    """Every check's finding, in the order in which a user should read them.
-
-    Args:
-        dataset: With all its lists.
-        documents: Id → text of every document; None = not given.
-        report: The comparison of its starter systems.
-    """
-    runs = align(dataset.qrels, [*dataset.runs.values()])
-    queries = dataset.qrels.queries
-    groups = find_query_groups(queries, dataset.declared, [*dataset.runs.values()], dataset.qrels)
-    return [
-        *_check_coverage(dataset, runs),
-        _check_duplicate_queries(groups),
-        _check_duplicate_documents(documents),
-        _check_dead_ids(_list_vocabularies(dataset), documents),
-        _check_leaks(dataset, groups),
-        _check_power(report),
-    ]
 
 
 def _check_coverage(dataset: Dataset, runs: AlignedRuns) -> Iterator[DatasetFinding]:
@@ -156,13 +133,6 @@ def _check_duplicate_documents(documents: Mapping[str, str] | None) -> DatasetFi
         f"example {copies[0]!r}).",
         "A copy of a relevant document counts as not relevant: judge all copies, or drop them.",
     )
-
-
-def _list_vocabularies(dataset: Dataset) -> dict[str, Collection[str]]:
-    """Ids of documents in the judgments and in each list."""
-    lists = {**dataset.runs, **dataset.rerankers}
-    vocabularies = {name: run.vocabulary for name, run in lists.items()}
-    return {"judgments": dataset.qrels.vocabulary, **vocabularies}
 
 
 def _check_dead_ids(
@@ -251,28 +221,6 @@ def _check_power(report: ReportCollection) -> DatasetFinding:
     return DatasetFinding(check, "look" if is_small else "ok", text, advice)
 
 
-def _find_in_lists(
-    runs: Mapping[str, Run],
-    rerankers: Mapping[str, Run],
-    queries: Collection[str] | None,
-    documents: Mapping[str, str] | None,
-) -> list[DatasetFinding]:
-    """The checks that need no judgments.
-
-    Args:
-        runs: Run by name.
-        rerankers: Rerank list by name.
-        queries: Ids of the queries; None = not given.
-        documents: Id → text of every document; None = not given.
-    """
-    vocabularies = {name: run.vocabulary for name, run in {**runs, **rerankers}.items()}
-    return [
-        *_check_queries(runs, queries),
-        _check_duplicate_documents(documents),
-        _check_dead_ids(vocabularies, documents),
-    ]
-
-
 def _check_queries(
     runs: Mapping[str, Run], queries: Collection[str] | None
 ) -> Iterator[DatasetFinding]:
@@ -358,7 +306,12 @@ def make_new_dataset(
     """
     starter.check_free(folder, COMMAND.option)
     if not check:
-        return _make_unchecked(given, folder, progress)
+        lists = starter.read_starter_lists(given, progress)
+        if given.qrels is not None:
+            load_stated_qrels(given.qrels, given.settings)
+        name, is_judged = _name_folder(folder), given.qrels is not None
+        files = starter.save_uncompared(given, lists, name, folder, COMMAND)
+        return NewDataset(name, (), lists.notes, tuple(files), is_judged)
     documents = None
     if given.documents is not None:
         known = load_documents(given.documents)
@@ -368,7 +321,21 @@ def make_new_dataset(
     given = replace(given, name=_name_folder(folder))
     done = starter.compare_starter_systems(given, progress, samples_ties=False)
     progress("checking the dataset", 0, 1)
-    findings = _find_in_dataset(done.dataset, documents, done.report.collections[0])
+    dataset = done.dataset
+    runs = align(dataset.qrels, [*dataset.runs.values()])
+    queries = dataset.qrels.queries
+    groups = find_query_groups(queries, dataset.declared, [*dataset.runs.values()], dataset.qrels)
+    vocabularies = {
+        name: run.vocabulary for name, run in {**dataset.runs, **dataset.rerankers}.items()
+    }
+    findings = [
+        *_check_coverage(dataset, runs),
+        _check_duplicate_queries(groups),
+        _check_duplicate_documents(documents),
+        _check_dead_ids({"judgments": dataset.qrels.vocabulary, **vocabularies}, documents),
+        _check_leaks(dataset, groups),
+        _check_power(done.report.collections[0]),
+    ]
     files = starter.save_starter(given, done, folder, COMMAND)
     return NewDataset(done.dataset.name, tuple(findings), done.notes, tuple(files), is_judged=True)
 
@@ -382,21 +349,15 @@ def _make_unjudged(
     lists = starter.read_starter_lists(given, progress)
     queries = None if given.queries is None else load_queries(given.queries)
     progress("checking the dataset", 0, 1)
-    findings = _find_in_lists(lists.runs, lists.rerankers, queries, documents)
+    vocabularies = {name: run.vocabulary for name, run in {**lists.runs, **lists.rerankers}.items()}
+    findings = [
+        *_check_queries(lists.runs, queries),
+        _check_duplicate_documents(documents),
+        _check_dead_ids(vocabularies, documents),
+    ]
     name = _name_folder(folder)
     files = starter.save_uncompared(given, lists, name, folder, COMMAND)
     return NewDataset(name, tuple(findings), lists.notes, tuple(files), is_judged=False)
-
-
-def _make_unchecked(
-    given: starter.StarterInput, folder: Path, progress: Callable[[str, int, int], None]
-) -> NewDataset:
-    lists = starter.read_starter_lists(given, progress)
-    if given.qrels is not None:
-        load_stated_qrels(given.qrels, given.settings)
-    name, is_judged = _name_folder(folder), given.qrels is not None
-    files = starter.save_uncompared(given, lists, name, folder, COMMAND)
-    return NewDataset(name, (), lists.notes, tuple(files), is_judged)
 
 
 def _name_folder(folder: Path) -> str:

@@ -230,7 +230,45 @@ def add_dataset(
     kind, colon, rest = collection.partition(":")
     place = f"{kind}{colon}{Path(rest).expanduser()}" if rest.startswith("~") else collection
     read = read_collection(place, splits, download=download)
-    return _write_collection(read, folder, name=name, any_counts=any_counts, progress=progress)
+    require_free(folder, FILES)
+    if not any_counts:
+        _check_counts(read, read.counts)
+    title = make_dataset_name(name or read.name, "added")
+    paths = [folder / each for each in FILES]
+    with remove_on_failure() as new:
+        new += [folder] if not folder.exists() else [path for path in paths if not path.exists()]
+        ids = _write_documents(folder / DOCUMENTS_FILE, read, progress)
+        counts = {**read.counts, "documents": len(ids)}
+        if not any_counts:
+            _check_counts(read, counts)
+        notes = (*read.notes, *_list_notes(read, counts, ids))
+        write_atomic(folder / QRELS_FILE, _qrels_text(read).encode())
+        write_atomic(
+            folder / QUERIES_FILE,
+            encode_json_lines(
+                {
+                    "id": query,
+                    **({"text": text} if text else {}),
+                    **({"split": split} if split else {}),
+                }
+                for query, text, split in read.queries
+            ),
+        )
+        write_atomic(folder / DATASET_FILE, _dataset_text(read, title).encode())
+    return AddedDataset(
+        name=title,
+        license=read.license,
+        counts={
+            "queries": len(read.queries),
+            "unjudged_queries": counts["queries"] - sum(text != "" for _, text, _ in read.queries),
+            "judgments": counts["judgments"],
+            "documents": counts["documents"],
+        },
+        compared=tuple(read.stated),
+        differing=tuple(_list_differing(read, counts)),
+        notes=notes,
+        files=tuple(paths),
+    )
 
 
 #: What is counted, in the order in which it is shown.
@@ -240,7 +278,7 @@ COUNTED = ("queries", "judgments", "documents")
 def _list_differing(
     collection: ImportedCollection, counts: Mapping[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """What was counted and what is stated, where they differ, by what is counted.
+    """Map each count that differs from the stated one to both numbers.
 
     Args:
         collection: With the stated counts.
@@ -277,61 +315,6 @@ def _check_counts(collection: ImportedCollection, counts: Mapping[str, int]) -> 
 DOCUMENTS_A_STEP = 5_000
 
 
-def _write_collection(
-    collection: ImportedCollection,
-    folder: Path,
-    *,
-    name: str | None = None,
-    any_counts: bool = False,
-    progress: Callable[[str, int, int], None] = lambda *_: None,
-) -> AddedDataset:
-    """Write a collection as a dataset without lists.
-
-    Args:
-        collection: The collection.
-        folder: Where to; created if missing.
-        name: The dataset's name; by default the collection's.
-        any_counts: Accept counts that differ from the stated ones.
-        progress: Called as documents are written.
-
-    Raises:
-        ConfigError: The folder holds a dataset already.
-        DataError: A count differs from the stated one, or a document's id stands twice.
-        FusionBenchError: The folder cannot be written to.
-    """
-    require_free(folder, FILES)
-    if not any_counts:
-        _check_counts(collection, collection.counts)
-    title = make_dataset_name(name or collection.name, "added")
-    paths = [folder / each for each in FILES]
-    with remove_on_failure() as new:
-        new += [folder] if not folder.exists() else [path for path in paths if not path.exists()]
-        ids = _write_documents(folder / DOCUMENTS_FILE, collection, progress)
-        counts = {**collection.counts, "documents": len(ids)}
-        if not any_counts:
-            _check_counts(collection, counts)
-        notes = (*collection.notes, *_list_notes(collection, counts, ids))
-        write_atomic(folder / QRELS_FILE, _qrels_text(collection).encode())
-        write_atomic(folder / QUERIES_FILE, _encode_queries(collection))
-        write_atomic(folder / DATASET_FILE, _dataset_text(collection, title).encode())
-    judged = len(collection.queries)
-    return AddedDataset(
-        name=title,
-        license=collection.license,
-        counts={
-            "queries": judged,
-            "unjudged_queries": counts["queries"]
-            - sum(text != "" for _, text, _ in collection.queries),
-            "judgments": counts["judgments"],
-            "documents": counts["documents"],
-        },
-        compared=tuple(collection.stated),
-        differing=tuple(_list_differing(collection, counts)),
-        notes=notes,
-        files=tuple(paths),
-    )
-
-
 DATASET_FILE, QRELS_FILE = "dataset.yaml", "qrels.txt"
 QUERIES_FILE, DOCUMENTS_FILE = "queries.jsonl", "documents.jsonl"
 FILES = (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE)
@@ -339,7 +322,7 @@ FILES = (DATASET_FILE, QRELS_FILE, QUERIES_FILE, DOCUMENTS_FILE)
 
 @dataclass(frozen=True, repr=False)
 class AddedDataset(TableView):
-    """What was written of a collection.
+    """A collection that was added as a dataset.
 
     Attributes:
         name: The dataset's name.
@@ -382,7 +365,7 @@ def _write_documents(
             for name, title, text in collection.read_documents():
                 if name in ids:
                     raise DataError(
-                        f"{collection.origin}: document {name!r} stands twice: keep one"
+                        f"{collection.origin}: document {name!r} appears twice: keep one"
                     )
                 ids.add(name)
                 titled = {"title": title} if title else {}
@@ -421,13 +404,6 @@ def _qrels_text(collection: ImportedCollection) -> str:
                 )
     rows = collection.judgments
     return "".join(f"{query} 0 {document} {grade}\n" for query, document, grade in rows)
-
-
-def _encode_queries(collection: ImportedCollection) -> bytes:
-    return encode_json_lines(
-        {"id": query, **({"text": text} if text else {}), **({"split": split} if split else {})}
-        for query, text, split in collection.queries
-    )
 
 
 def _dataset_text(collection: ImportedCollection, name: str) -> str:

@@ -58,7 +58,15 @@ def parse_regular_text(data: bytes, columns: Sequence[str], value: str) -> RawTa
     if "rank" in kinds and not any(x in data and b" 0" + x in data for x in (b"x", b"X")):
         kinds["rank"] = pa.int64()
     try:
-        table = _parse_columns(data, columns, kinds)
+        table = pyarrow.csv.read_csv(
+            pa.BufferReader(data),
+            read_options=pyarrow.csv.ReadOptions(column_names=list(columns)),
+            parse_options=pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False),
+            convert_options=pyarrow.csv.ConvertOptions(
+                include_columns=list(kinds), column_types=kinds, null_values=[]
+            ),
+            memory_pool=pa.system_memory_pool(),  # the other ones keep what was freed
+        )
         numbers = {name: _read_numbers(table[name]) for name in present}
         return RawTable(
             queries=_encode_column(table["query"]),
@@ -142,18 +150,6 @@ def is_regular(data: bytes) -> bool:
         return UNICODE_BLANK.search(data.decode()) is None
     except UnicodeDecodeError:
         return False
-
-
-def _parse_columns(data: bytes, columns: Sequence[str], kinds: dict[str, Any]) -> Any:  # noqa: ANN401 - a table of pyarrow, which has no types
-    return pyarrow.csv.read_csv(
-        pa.BufferReader(data),
-        read_options=pyarrow.csv.ReadOptions(column_names=list(columns)),
-        parse_options=pyarrow.csv.ParseOptions(delimiter=" ", quote_char=False),
-        convert_options=pyarrow.csv.ConvertOptions(
-            include_columns=list(kinds), column_types=kinds, null_values=[]
-        ),
-        memory_pool=pa.system_memory_pool(),  # the other ones keep what was freed
-    )
 
 
 def _read_numbers(column: Any) -> FloatArray | IntArray:  # noqa: ANN401

@@ -76,7 +76,7 @@ class CampaignEvent(StrictModel):
 
     @property
     def digest(self) -> str:
-        """Of all that it holds."""
+        """The digest of the whole event."""
         return digest_line(self.dump())
 
     def dump(self) -> str:

@@ -33,22 +33,6 @@ from fusion_bench.util.formatting import Columns, TableView, pluralize
 EMPTY_KEY: Final = hash_key("no judgments")
 
 
-def _add_unjudged(
-    qrels: Qrels, key: str | None, known: Mapping[str, Query], lists: Iterable[Qrels | Run]
-) -> tuple[Qrels, str | None]:
-    """The judgments with the queries of the queries file and of the lists, and their key.
-
-    Args:
-        qrels: The judgments.
-        key: Of their file in the cache; None = it is not kept.
-        known: What is known of the queries, by id.
-        lists: The runs and rerank lists.
-    """
-    names = {*known, *(query for table in lists for query in table.queries)}
-    whole = qrels.add_queries(names)
-    return whole, None if key is None else hash_key("every query", key, list(whole.queries))
-
-
 def _request_qrels(
     spec: DatasetSpec, paths: DatasetPaths, *, optional: bool = False
 ) -> list[FileRequest]:
@@ -295,7 +279,7 @@ class Dataset(TableView):
         return replace(aligned, binary_relevance=relevance, spaces=self.spaces, qrels=self.qrels)
 
     def align_repeats(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
-        """The same with every repeat of the lists.
+        """Align every repeat of the lists.
 
         Raises:
             AlignmentError: Those of some repeat cannot be aligned.
@@ -606,8 +590,13 @@ def _read_whole(
     qrels = cast("Qrels", tables[0])
     known = {} if queries is None else load_known_queries(queries, qrels)
     if is_whole:
-        tables[0], keys[0] = _add_unjudged(qrels, keys[0], known, tables[1:])
-        qrels = cast("Qrels", tables[0])
+        # Every query of the queries file and of the lists takes part, judged or not.
+        qrels = qrels.add_queries(
+            {*known, *(query for table in tables[1:] for query in table.queries)}
+        )
+        tables[0] = qrels
+        if keys[0] is not None:
+            keys[0] = hash_key("every query", keys[0], list(qrels.queries))
     read = [] if refined else cast("list[Run]", tables[1 : len(run_files) + 1])
     declared, known = _resolve_groups(spec, paths, known, qrels, read, store, groups)
     switches = _make_switches(spec, source, qrels, known)
@@ -626,26 +615,12 @@ def _read_whole(
         keys=tuple(zip(tables, keys, strict=True)),
         **_list_fields(lists[: len(first)], judges),
     )
-    return _add_later_repeats(dataset, lists, judges)
-
-
-def _add_later_repeats(
-    dataset: Dataset, lists: Sequence[tuple[FileRequest, Run]], judges: Mapping[str, FileRequest]
-) -> Dataset:
-    """The dataset with its second and later repeats, each a dataset of its own.
-
-    A list that has fewer files stands in a later repeat with its first one.
-
-    Args:
-        dataset: The first repeat.
-        lists: What was asked for, of every repeat, and the list.
-        judges: The other files, by key.
-    """
-    first = {f.key: (replace(f, later_paths=()), run) for f, run in lists if f.repeat == 0}
+    # A list that has fewer files stands in a later repeat with its first one.
+    alone = {f.key: (replace(f, later_paths=()), run) for f, run in lists if f.repeat == 0}
     repeats = []
     for number in range(1, max((file.repeat for file, _ in lists), default=0) + 1):
         again = {file.key: (file, run) for file, run in lists if file.repeat == number}
-        repeats.append(replace(dataset, **_list_fields((first | again).values(), judges)))
+        repeats.append(replace(dataset, **_list_fields((alone | again).values(), judges)))
     return replace(dataset, later_repeats=tuple(repeats))
 
 

@@ -24,6 +24,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -64,9 +65,11 @@ class FileStamps:
         """
         before = _file_state(path)
         stamp = self.folder / f"{hashlib.sha256(str(path.absolute()).encode()).hexdigest()}.stamp"
-        known = None if self.verify else _read_stamp(stamp)
-        if known is not None and known[0] == before:
-            return known[1]
+        if not self.verify:
+            with suppress(OSError, ValueError, TypeError, AttributeError):  # no stamp, or broken
+                state, known = _unseal(stamp)
+                if state == before:
+                    return str(known)
         value = read(path)
         if value and _file_state(path) == before and self._is_old(before):
             self._write_stamp(stamp, before, value)
@@ -94,14 +97,6 @@ def _file_state(path: Path) -> State:
         [name, stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns]
         for name, stat in stats
     ]
-
-
-def _read_stamp(stamp: Path) -> tuple[State, str] | None:
-    try:
-        state, value = _unseal(stamp)
-    except (OSError, ValueError, TypeError, AttributeError):
-        return None
-    return state, value
 
 
 def _seal(data: object) -> bytes:
@@ -175,15 +170,11 @@ def write_arrays(
         hashes = {path.stem: _hash_contents(path) for path in draft.iterdir()}
         contents = {**_versions(), "key": key, "facts": dict(facts), "arrays": hashes}
         (draft / CONTENTS).write_bytes(_seal(contents))
-        _replace_folder(draft, folder)
-
-
-def _replace_folder(draft: Path, folder: Path) -> None:
-    """Move a folder to where another may be, which its readers keep open."""
-    if folder.exists():
-        with make_draft(folder.parent, is_folder=True) as old:
-            os.replace(folder, old / folder.name)  # noqa: PTH105 - the call that promises to be atomic
-    os.replace(draft, folder)  # noqa: PTH105
+        # Readers keep an older folder open: it is moved away, not overwritten.
+        if folder.exists():
+            with make_draft(folder.parent, is_folder=True) as old:
+                os.replace(folder, old / folder.name)  # noqa: PTH105 - the call that promises to be atomic
+        os.replace(draft, folder)  # noqa: PTH105
 
 
 def _versions() -> dict[str, str]:
@@ -218,16 +209,14 @@ def open_arrays(folder: Path, key: str) -> StoredArrays:
         ValueError: It is not what it should be; says why.
     """
     contents = _read_contents(folder, key)
-    arrays = {name: _open_array(folder / f"{name}.npy") for name in contents["arrays"]}
+    arrays: dict[str, Array] = {}
+    for name in contents["arrays"]:
+        path = folder / f"{name}.npy"
+        is_large = path.stat().st_size >= LARGE_ARRAY
+        array: Array = np.load(path, mmap_mode="r" if is_large else None, allow_pickle=False)
+        arrays[name] = array.view(np.ndarray)
+        arrays[name].setflags(write=False)
     return StoredArrays(contents["facts"], arrays)
-
-
-def _open_array(path: Path) -> Array:
-    is_large = path.stat().st_size >= LARGE_ARRAY
-    array: Array = np.load(path, mmap_mode="r" if is_large else None, allow_pickle=False)
-    array = array.view(np.ndarray)
-    array.setflags(write=False)
-    return array
 
 
 log = logging.getLogger("fusion_bench.io")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
@@ -461,6 +461,8 @@ class DatasetSpec(StrictModel):
         runs: Run files by name.
         rerank: Rerank lists by name.
         binary_relevance: Grade from which binary measures count a document as relevant.
+        without_relevant: What a judged query without a relevant document is to ``threshold``: one
+            without an answer, or one of which nothing is known.
         follow_links_to: Folders outside the dataset's own that its symbolic links may lead to,
             such as a shared store; relative to its folder.
     """
@@ -480,6 +482,7 @@ class DatasetSpec(StrictModel):
     runs: dict[str, RunSpec] = Field(default_factory=dict)
     rerank: dict[str, RerankSpec] = Field(default_factory=dict)
     binary_relevance: Annotated[int, Field(ge=1)] = 1
+    without_relevant: Literal["unknown", "unanswerable"] = "unknown"
     follow_links_to: tuple[str, ...] = ()
 
     @property
@@ -518,7 +521,7 @@ class DatasetSpec(StrictModel):
         return {name: frozenset(run.roles) for name, run in self.runs.items()}
 
     def file_paths(self, folder: Path) -> tuple[Path, ...]:
-        """The same files, each repeat of a list by itself; they need not exist.
+        """Paths of all files, each repeat of a list by itself; they need not exist.
 
         Args:
             folder: Of the dataset.
@@ -593,7 +596,9 @@ def find_dataset(
         for folder in folders:
             if _exists(folder / name / FILE):  # reading says what is none
                 return folder / name / FILE
-    places = _list_places(given if is_file else given / FILE, base)
+    file = given if is_file else given / FILE
+    candidates = [file] if base is None else [base / file, file]
+    places = list(dict.fromkeys(candidates))
     files = {resolve_path(place): place for place in reversed(places) if _exists(place)}
     if len(files) > 1:
         both = " and ".join(str(place) for place in places)
@@ -603,7 +608,14 @@ def find_dataset(
     if files:
         return next(iter(files.values()))
     if is_file:
-        raise ConfigError(_describe_missing(given, places, where))
+        near: list[str] = []
+        with suppress(OSError, ValueError):  # a name that no folder can have
+            near += [str(each) for place in places for each in sorted(place.parent.glob("*.y*ml"))]
+        hint = did_you_mean(str(places[0]), near) or ": check the path"
+        looked = " and ".join(str(place) for place in places)
+        raise ConfigError(
+            f"{where}: {given}: no such file (looked for {looked}){hint}".lstrip(": ")
+        )
     known = {path.parent.name for folder in folders for path in list_datasets(folder)}
     looked = ", ".join(str(folder) for folder in (*places, *folders))
     raise UnknownNameError(
@@ -616,27 +628,11 @@ def find_dataset(
     )
 
 
-def _list_places(given: Path, base: Path | None) -> list[Path]:
-    """Where a file may be: from the experiment's folder, and from the working directory."""
-    places = [given] if base is None else [base / given, given]
-    return list(dict.fromkeys(places))
-
-
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
     except OSError:  # a name that no file can have
         return False
-
-
-def _describe_missing(given: Path, places: Sequence[Path], where: str) -> str:
-    """That no file is at any of these places, and a file with a similar name."""
-    near: list[str] = []
-    with suppress(OSError, ValueError):  # a name that no folder can have
-        near += [str(file) for place in places for file in sorted(place.parent.glob("*.y*ml"))]
-    hint = did_you_mean(str(places[0]), near) or ": check the path"
-    looked = " and ".join(str(place) for place in places)
-    return f"{where}: {given}: no such file (looked for {looked}){hint}".lstrip(": ")
 
 
 def list_datasets(folder: Path) -> list[Path]:

@@ -86,7 +86,7 @@ class Fingerprint:
         return Fingerprint({**self.parts, **other.parts}, {**self.rows, **other.rows})
 
     def with_prefix(self, prefix: str) -> Fingerprint:
-        """The same with other names: ``prefix/name``."""
+        """Put a prefix before every name: ``prefix/name``."""
         return Fingerprint(
             {f"{prefix}/{name}": value for name, value in self.parts.items()},
             {f"{prefix}/{name}": count for name, count in self.rows.items()},

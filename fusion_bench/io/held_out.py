@@ -42,7 +42,7 @@ NOTHING_RELEVANT: Final = "[]"
 
 @dataclass(frozen=True)
 class _Reader:
-    """Who reads held-out queries too; ``by`` is None for the referee of the campaigns."""
+    """A reader that may see held-out queries; ``by`` is None for the referee of the campaigns."""
 
     by: str | None
     command: str
@@ -129,15 +129,6 @@ def read_ledgers(paths: Iterable[Path]) -> Iterator[tuple[Path, list[CampaignEve
     Raises:
         DataError: A ledger is damaged, or lacks what git has of it.
     """
-    for ledger in _find_ledgers(paths):
-        from fusion_bench.io.campaign_ledger import check_committed, read_events
-
-        events = read_events(ledger)
-        check_committed(ledger, events)
-        yield ledger, events
-
-
-def _find_ledgers(paths: Iterable[Path]) -> list[Path]:
     given = list(paths)
     places = dict.fromkeys([*map(resolve_path, given), *(path.absolute() for path in given)])
     folders = dict.fromkeys(folder for place in places for folder in (place, *place.parents))
@@ -145,7 +136,12 @@ def _find_ledgers(paths: Iterable[Path]) -> list[Path]:
     # Unlike Path.is_file, this takes paths that no file can have. The path with links is kept: git
     # is asked about what they replaced, too.
     files = {resolve_path(each): each for each in ledgers if os.path.isfile(each)}  # noqa: PTH113
-    return [files[place] for place in sorted(files)]
+    for ledger in [files[place] for place in sorted(files)]:
+        from fusion_bench.io.campaign_ledger import check_committed, read_events
+
+        events = read_events(ledger)
+        check_committed(ledger, events)
+        yield ledger, events
 
 
 def list_open_campaigns(events: Iterable[CampaignEvent]) -> dict[str, HeldOutDigests]:

@@ -48,7 +48,7 @@ def load_queries(path: Path) -> dict[str, Query]:
 
 
 def _read_query_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """As :func:`read_objects`; an array or plain text is told how queries are written."""
+    """Read the objects of a queries file; an error says how queries are written."""
     is_first = True
     try:
         for row in read_objects(path):
@@ -84,7 +84,10 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
         if item.get(key) is not None
     }
     for key in ("confidence", PREDICTED_CONFIDENCE):
-        _check_confidence(item.get(key), key, where)
+        value = item.get(key)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (is_number and 0 <= value <= 1):
+            raise DataError(f"{where}: {key} must be between 0 and 1, given {value!r}")
     if item.get(PREDICTED_TYPE) is not None:
         require_text(item[PREDICTED_TYPE], PREDICTED_TYPE, where)
     others = {
@@ -103,12 +106,6 @@ def parse_query(item: Mapping[str, Any], where: str) -> Query:
         nested=frozenset(key for key, value in others.items() if isinstance(value, list | dict)),
         **texts,
     )
-
-
-def _check_confidence(value: Any, key: str, where: str) -> None:  # noqa: ANN401 - JSON
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if value is not None and not (is_number and 0 <= value <= 1):
-        raise DataError(f"{where}: {key} must be between 0 and 1, given {value!r}")
 
 
 def load_documents(path: Path) -> dict[str, Document]:
@@ -148,7 +145,7 @@ def require_text(value: object, what: str, where: str) -> str:
 
 
 def refuse_repeated(name: str, known: Collection[str], what: str, where: str) -> None:
-    """Refuse an id that stands twice.
+    """Refuse an id that appears twice.
 
     Args:
         name: The id.
@@ -160,7 +157,7 @@ def refuse_repeated(name: str, known: Collection[str], what: str, where: str) ->
         DataError: It is known.
     """
     if name in known:
-        raise DataError(f"{where}: {what} {name!r} stands twice: keep one")
+        raise DataError(f"{where}: {what} {name!r} appears twice: keep one")
 
 
 def read_objects(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

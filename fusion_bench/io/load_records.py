@@ -329,19 +329,6 @@ def load_tables(
         DataError: A file breaks a rule; the first of them, as if they were read one by one.
     """
     campaigns = find_open_campaigns(file.path for file in files)
-    tables, keys = _load_whole(files, cache)
-    if not campaigns:
-        return tables, keys
-    judged = [table for table in tables if isinstance(table, Qrels)]
-    answered = {query for table in tables for query in table.queries}
-    qrels = judged[0] if judged else Qrels.without_judgments(())
-    held_out = HeldOut.match(campaigns, qrels, answered)
-    return [*map(held_out.drop_from, tables)], [*map(held_out.change_key, keys)]
-
-
-def _load_whole(
-    files: Sequence[FileRequest], cache: Cache | None
-) -> tuple[list[Table], list[str | None]]:
     keys = [None if cache is None else file.cache_key(cache) for file in files]
     stored = [None if cache is None or key is None else cache.load(key) for key in keys]
     needed = [key for key in keys if key is not None]
@@ -358,7 +345,13 @@ def _load_whole(
                 _store_table(cache, key, tables[n], needed)
             else:
                 keys[n] = None  # it changed while it was read
-    return tables, keys
+    if not campaigns:
+        return tables, keys
+    judged = [table for table in tables if isinstance(table, Qrels)]
+    answered = {query for table in tables for query in table.queries}
+    qrels = judged[0] if judged else Qrels.without_judgments(())
+    held_out = HeldOut.match(campaigns, qrels, answered)
+    return [*map(held_out.drop_from, tables)], [*map(held_out.change_key, keys)]
 
 
 def _read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
@@ -376,20 +369,14 @@ def _read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
         except FusionBenchError as error:
             failure = error
             break
-    tables = _encode_tables(tables)
+    if any(isinstance(table.documents, ArrowStrings) for table in tables):
+        from fusion_bench.io.arrow_text import encode_documents
+
+        tables = encode_documents(tables)
     while tables:
         yield tables.pop(0)  # and forgets it: it is large
     if failure is not None:
         raise failure
-
-
-def _encode_tables(tables: list[RawTable]) -> list[RawTable]:
-    """The tables with what pyarrow read of their document ids encoded together."""
-    if not any(isinstance(table.documents, ArrowStrings) for table in tables):
-        return tables
-    from fusion_bench.io.arrow_text import encode_documents
-
-    return encode_documents(tables)
 
 
 def load_aligned(
@@ -514,22 +501,15 @@ def load_judge(dataset: Dataset, name: str) -> Qrels:
             "judge", name, [*dataset.spec.judges, "qrels"], where=f"{dataset.name}: judges"
         )
     file = dataset.files[f"judges/{name}"]
-    grades = dataset.held_out.drop_from(file.read_qrels())
-    return grades if spec.map is None else _map_grades(grades, spec.map, f"{file.path}")
-
-
-def _map_grades(qrels: Qrels, grades: Mapping[int, int], where: str) -> Qrels:
-    """The same judgments with each grade replaced.
-
-    Raises:
-        DataError: A grade has no replacement.
-    """
+    qrels = dataset.held_out.drop_from(file.read_qrels())
+    if spec.map is None:
+        return qrels
     mapped = np.empty_like(qrels.grades)
     for grade in np.unique(qrels.grades).tolist():
-        if grade not in grades:
-            known = ", ".join(map(str, sorted(grades)))
+        if grade not in spec.map:
+            known = ", ".join(map(str, sorted(spec.map)))
             raise DataError(
-                f"{where}: grade {grade} is not in 'map' of this judge (it has {known}): add it"
+                f"{file.path}: grade {grade} is not in 'map' of this judge (it has {known}): add it"
             )
-        mapped[qrels.grades == grade] = grades[grade]
+        mapped[qrels.grades == grade] = spec.map[grade]
     return replace(qrels, grades=mapped)

@@ -131,7 +131,11 @@ def check_output(path: Path, *, option: str = "--out", is_owned: bool = False) -
     _refuse_input(path, option, command)
     digest = _digest_file(path)
     is_new = digest is None
-    if not is_owned and (owner := _find_dataset(path, is_new=is_new)) is not None:
+    file = resolve_path(path)
+    datasets = (folder / DATASET_FILE for folder in (() if is_owned else file.parents))
+    # A new file belongs to a dataset if it would be another repeat of a list, or a judge's.
+    owner = next((each for each in datasets if _has_file(each, file, is_new=is_new)), None)
+    if owner is not None:
         raise ConfigError(
             f"{option}: {path} is one of the files of {show_path(owner)}, or would become one: "
             "name another file"
@@ -236,16 +240,6 @@ def _read_digests(path: Path) -> set[str]:
                 entry = json.loads(line)
                 digests.setdefault(entry["file"], set()).add(str(entry["sha256"]))
     return digests.get(path.name, set())
-
-
-def _find_dataset(path: Path, *, is_new: bool) -> Path | None:
-    """The ``dataset.yaml`` of the dataset that a file belongs to; None = to none.
-
-    A new file belongs to one where it would be another repeat of a list, or a judge's.
-    """
-    file = resolve_path(path)
-    datasets = (folder / DATASET_FILE for folder in file.parents)
-    return next((each for each in datasets if _has_file(each, file, is_new=is_new)), None)
 
 
 def _has_file(dataset: Path, file: Path, *, is_new: bool) -> bool:

@@ -103,7 +103,7 @@ def join_groups(
             f"{where}: the largest group found would hold {groups.sizes.max():,} of "
             f"{pluralize(len(groups.queries), 'query')}, and at most {100 * MAX_SHARE:.0f} % are "
             "allowed: take this key out, look at the groups (fusion-bench dataset check NAME "
-            f"--write-groups FILE), then name that file here, or say 'none'"
+            f"--write-groups FILE), then name that file here, or write 'none'"
         )
     return assign_groups(records, groups.joined_names)
 

@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from io import BufferedReader
 from itertools import compress
 from pathlib import Path
 from types import MappingProxyType
@@ -161,8 +160,16 @@ def read_bytes(path: Path, *, most_unpacked: int = MOST_UNPACKED) -> bytes:
         DataError: It cannot be opened or unpacked, or unpacks to too much.
     """
     with name_read_errors(path), open_regular(path) as file:
-        is_packed = file.peek(len(GZIP))[: len(GZIP)] == GZIP
-        return _unpack(path, file, most_unpacked) if is_packed else file.read()
+        if file.peek(len(GZIP))[: len(GZIP)] != GZIP:
+            return file.read()
+        most = max(most_unpacked, MOST_RATIO * os.fstat(file.fileno()).st_size)
+        data = gzip.GzipFile(fileobj=file).read(most + 1)
+    if len(data) > most:
+        raise DataError(
+            f"{path}: unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size: "
+            "is it the right file? If so, unpack it with gunzip"
+        )
+    return data
 
 
 @contextmanager
@@ -206,18 +213,6 @@ def read_csv_rows(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, 
         is_split = "new-line" in str(error)
         reason = "a line ends with CR alone: convert the line ends to LF" if is_split else error
         raise DataError(f"{path}:{last + 1}: not a table of cells: {reason}") from None
-
-
-def _unpack(path: Path, file: BufferedReader, most_unpacked: int) -> bytes:
-    """The bytes that a gzip file stands for, which are no more than a list may be."""
-    most = max(most_unpacked, MOST_RATIO * os.fstat(file.fileno()).st_size)
-    data = gzip.GzipFile(fileobj=file).read(most + 1)
-    if len(data) > most:
-        raise DataError(
-            f"{path}: unpacks to more than {most:,} bytes, over {MOST_RATIO} times its size: "
-            "is it the right file? If so, unpack it with gunzip"
-        )
-    return data
 
 
 #: What a column holds (query, document, score, grade, rank) → its name in the file.

@@ -212,7 +212,7 @@ def measure_agreement(
         DataError: No two judges graded the same document.
     """
     if weighting not in get_args(Weighting):
-        raise ConfigError(f"weighting: {weighting!r} is none of {', '.join(get_args(Weighting))}")
+        raise ConfigError(f"weighting: no {weighting!r}; known: {', '.join(get_args(Weighting))}")
     if binary_relevance < 1:
         raise ConfigError(f"binary_relevance: at least 1 is needed, not {binary_relevance}")
     for name in references:
@@ -223,9 +223,12 @@ def measure_agreement(
             f"agreement needs two judges, given {', '.join(judges) or 'none'}: name another file "
             "of grades, or add one under 'judges' of dataset.yaml"
         )
+    chosen = [*references] or [name for name, judge in judges.items() if judge.kind == "human"]
+    ordered = [*chosen, *(name for name in judges if name not in chosen)]
     comparisons = tuple(
         _compare_judges(pair, judges, binary_relevance, weighting)
-        for pair in _choose_pairs(judges, references)
+        for pair in combinations(ordered, 2)  # two references are compared once
+        if not chosen or pair[0] in chosen
     )
     if not any(each.pairs for each in comparisons):
         raise DataError(
@@ -235,16 +238,6 @@ def measure_agreement(
     return AgreementReport(
         binary_relevance=binary_relevance, weighting=weighting, comparisons=comparisons
     )
-
-
-def _choose_pairs(
-    judges: Mapping[str, JudgeGrades], references: Collection[str]
-) -> Sequence[tuple[str, str]]:
-    """Reference and judge of each comparison; two references are compared once."""
-    chosen = [*references] or [name for name, judge in judges.items() if judge.kind == "human"]
-    ordered = [*chosen, *(name for name in judges if name not in chosen)]
-    pairs = combinations(ordered, 2)
-    return [pair for pair in pairs if not chosen or pair[0] in chosen]
 
 
 def _compare_judges(
@@ -345,7 +338,24 @@ NOTE = (
 
 def build_agreement_page(report: AgreementReport) -> Page:
     """A table of all comparisons, then a section for each."""
-    sections = [Section(parts=(_build_table(report),))]
+    is_weighted = report.weighting != "none"
+    weighted = Column[KappaResult](f"κ {report.weighting}", _format_kappa)
+    columns: list[Column[PairAgreement]] = [
+        Column("reference", lambda each: each.reference, is_text=True, is_name=True),
+        Column("judge", lambda each: each.judge, is_text=True, is_name=True),
+        Column("pairs", lambda each: f"{each.pairs:,}"),
+        Column("queries", lambda each: f"{each.queries:,}"),
+        Column("κ graded", lambda each: _format_kappa(each.graded)),
+        *([weighted.of(lambda each: each.weighted)] if is_weighted else ()),
+        Column(f"κ from grade {report.binary_relevance}", lambda e: _format_kappa(e.binary)),
+        Column("equal", lambda each: format_percent(each.equal)),
+        Column(
+            "difference", lambda e: format_number(e.mean_difference, signed=True), is_optional=True
+        ),
+    ]
+    sections = [
+        Section(parts=(make_table("Agreement", columns, report.comparisons, notes=(NOTE,)),))
+    ]
     sections += [_build_section(each) for each in report.comparisons if each.pairs]
     first, *others = (_describe(report, each) for each in report.comparisons)
     return Page("Agreement of judges", tuple(sections), Finding(first, details=tuple(others)))
@@ -370,25 +380,6 @@ def _describe(report: AgreementReport, comparison: PairAgreement) -> str:
     )
 
 
-def _build_table(report: AgreementReport) -> Table:
-    is_weighted = report.weighting != "none"
-    weighted = Column[KappaResult](f"κ {report.weighting}", _format_kappa)
-    columns: list[Column[PairAgreement]] = [
-        Column("reference", lambda each: each.reference, is_text=True, is_name=True),
-        Column("judge", lambda each: each.judge, is_text=True, is_name=True),
-        Column("pairs", lambda each: f"{each.pairs:,}"),
-        Column("queries", lambda each: f"{each.queries:,}"),
-        Column("κ graded", lambda each: _format_kappa(each.graded)),
-        *([weighted.of(lambda each: each.weighted)] if is_weighted else ()),
-        Column(f"κ from grade {report.binary_relevance}", lambda e: _format_kappa(e.binary)),
-        Column("equal", lambda each: format_percent(each.equal)),
-        Column(
-            "difference", lambda e: format_number(e.mean_difference, signed=True), is_optional=True
-        ),
-    ]
-    return make_table("Agreement", columns, report.comparisons, notes=(NOTE,))
-
-
 def _build_section(comparison: PairAgreement) -> Section:
     judge, reference = comparison.judge, comparison.reference
     columns: tuple[Column[object], ...] = (
@@ -408,11 +399,7 @@ def _build_section(comparison: PairAgreement) -> Section:
         f"{reference} gives too."
     )
     table = Table("Grades", columns, tuple(rows), (note,))
-    findings = tuple(_describe_lowering(comparison))
-    return Section(f"{judge} against {reference}", findings=findings, parts=(table,))
-
-
-def _describe_lowering(comparison: PairAgreement) -> Iterator[Finding]:
+    findings: tuple[Finding, ...] = ()
     if comparison.lowering:
         lines = tuple(
             f"{each.query}: {format_percent(each.equal)} of {pluralize(each.pairs, 'pair')} equal; "
@@ -420,4 +407,5 @@ def _describe_lowering(comparison: PairAgreement) -> Iterator[Finding]:
             for each in comparison.lowering
         )
         text = f"Queries that lower κ ({format_number(comparison.graded.kappa)}) most:"
-        yield Finding(text, key="queries", details=lines)
+        findings = (Finding(text, key="queries", details=lines),)
+    return Section(f"{judge} against {reference}", findings=findings, parts=(table,))

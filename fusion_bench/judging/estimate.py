@@ -232,8 +232,27 @@ def estimate_differences(
                 estimate = estimate.clip(-1, 1)
             differing = _count_differing(of_people, of_machine[sampled])
             family = None if m else len(candidates)
-            yield _describe(
-                estimate, name, measure, differing, family=family, alpha=level, min_gain=min_gain
+            few_changes = differing < MIN_CHANGED
+            answer = None if m else _decide(estimate, level, min_gain, few_changes=few_changes)
+            at_hand, total = estimate.people.queries, estimate.machine.queries
+            sizes = (2 * at_hand, 4 * at_hand, total)
+            yield EstimatedDifference(
+                measure=measure,
+                candidate=name,
+                difference=estimate.mean,
+                low=estimate.low,
+                high=estimate.high,
+                standard_error=estimate.standard_error,
+                freedom=estimate.freedom,
+                p=estimate.p,
+                p_adjusted=None if family is None else min(1.0, family * estimate.p),
+                answer=answer,
+                weight=estimate.weight,
+                differing=differing,
+                few_changes=few_changes,
+                people=_record_mean(estimate.people),
+                machine=_record_mean(estimate.machine),
+                judging=prediction_powered.plan_judging(estimate, sizes, alpha=level),
             )
 
 
@@ -265,40 +284,6 @@ def _find_positions(people: JudgeValues, machine: JudgeValues) -> IntArray:
             "also those that people judge"
         )
     return np.array([positions[query] for query in people.queries], dtype=np.int64)
-
-
-def _describe(
-    estimate: prediction_powered.PoweredMean,
-    candidate: str,
-    measure: str,
-    differing: int,
-    *,
-    family: int | None,
-    alpha: float,
-    min_gain: float,
-) -> EstimatedDifference:
-    few = differing < MIN_CHANGED
-    answer = None if family is None else _decide(estimate, alpha, min_gain, few_changes=few)
-    at_hand, total = estimate.people.queries, estimate.machine.queries
-    sizes = (2 * at_hand, 4 * at_hand, total)
-    return EstimatedDifference(
-        measure=measure,
-        candidate=candidate,
-        difference=estimate.mean,
-        low=estimate.low,
-        high=estimate.high,
-        standard_error=estimate.standard_error,
-        freedom=estimate.freedom,
-        p=estimate.p,
-        p_adjusted=None if family is None else min(1.0, family * estimate.p),
-        answer=answer,
-        weight=estimate.weight,
-        differing=differing,
-        few_changes=few,
-        people=_record_mean(estimate.people),
-        machine=_record_mean(estimate.machine),
-        judging=prediction_powered.plan_judging(estimate, sizes, alpha=alpha),
-    )
 
 
 def _decide(
@@ -411,7 +396,7 @@ def _refuse_missing_grades(people: JudgeValues, machine: JudgeValues) -> None:
         shares = [format_percent(1 - each.unjudged[worst]) for each in (people, machine)]
         raise ConfigError(
             f"--human-judge {people.judge}: graded {shares[0]} of the top 10 of {worst}, and "
-            f"{machine.judge} {shares[1]}: the estimate would be that of missing grades. Let "
+            f"{machine.judge} {shares[1]}: the estimate would be of missing grades. Let "
             "people judge all that the systems return for their queries: fusion-bench judge "
             f"EXPERIMENT --judge {people.judge} --queries FILE"
         )
@@ -451,7 +436,7 @@ def _check_judges(dataset: Dataset, people: str, machine: str) -> None:
         )
     place = f"judges.{people}" if people in judges else "judges"
     raise ConfigError(
-        f"--human-judge {people}: {place} of {dataset.name} does not say how its queries were "
+        f"--human-judge {people}: {place} of {dataset.name} does not state how its queries were "
         "chosen, and the interval needs a random sample: write 'sample: random' there if they are "
         f"one; else {advice}, and name their file there"
     )

@@ -59,7 +59,7 @@ class Judgment:
 
     @property
     def cells(self) -> tuple[str, ...]:
-        """As a row of :data:`COLUMNS`."""
+        """The cells of its row, in the order of :data:`COLUMNS`."""
         return (self.query, self.document, str(self.grade), self.judge, self.note, self.time)
 
 
@@ -167,7 +167,7 @@ class JudgeFile:
 
     def _read(self) -> None:
         whole, _, half_line = read_bytes(self.path).rpartition(b"\n")
-        lines = _read_rows(self.path, _decode(self.path, whole))
+        lines = _read_rows(self.path, decode_text(self.path, whole))
         _, header = next(lines, (1, list(COLUMNS)))
         if tuple(header) != COLUMNS:
             raise DataError(
@@ -175,12 +175,22 @@ class JudgeFile:
                 f"{','.join(header)[:80]!r}: name another judge with --judge"
             )
         for number, cells in lines:
-            judgment = _parse_row(cells, f"{self.path}:{number}")
-            if judgment.pair in self.judgments:
+            where = f"{self.path}:{number}"
+            if len(cells) != len(COLUMNS):
                 raise DataError(
-                    f"{self.path}:{number}: document {judgment.document!r} of query "
-                    f"{judgment.query!r} is judged twice: keep one line"
+                    f"{where}: {len(cells)} cells, and {len(COLUMNS)} columns: correct it"
                 )
+            query, document, grade, judge, note, time = cells
+            if not (grade.isascii() and grade.isdigit() and len(grade) < 4):
+                raise DataError(
+                    f"{where}: grade {grade[:40]!r} is no whole number from 0: correct it"
+                )
+            if (query, document) in self.judgments:
+                raise DataError(
+                    f"{where}: document {document!r} of query {query!r} is judged twice: keep "
+                    "one line"
+                )
+            judgment = Judgment(query, document, int(grade), judge, note, time)
             self.judgments[judgment.pair] = judgment
         if half_line:
             self._rewrite()
@@ -192,13 +202,6 @@ def _format_rows(rows: Iterable[Iterable[str]]) -> bytes:
     return text.getvalue().encode()
 
 
-def _decode(path: Path, data: bytes) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: not UTF-8 at byte {error.start}: save it as UTF-8") from None
-
-
 def _read_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
     table = csv.reader(io.StringIO(text), strict=True)
     try:
@@ -206,15 +209,6 @@ def _read_rows(path: Path, text: str) -> Iterator[tuple[int, list[str]]]:
             yield table.line_num, cells
     except csv.Error as error:
         raise DataError(f"{path}:{table.line_num}: not comma-separated values: {error}") from None
-
-
-def _parse_row(cells: list[str], where: str) -> Judgment:
-    if len(cells) != len(COLUMNS):
-        raise DataError(f"{where}: {len(cells)} cells, and {len(COLUMNS)} columns: correct it")
-    query, document, grade, judge, note, time = cells
-    if not (grade.isascii() and grade.isdigit() and len(grade) < 4):
-        raise DataError(f"{where}: grade {grade[:40]!r} is no whole number from 0: correct it")
-    return Judgment(query, document, int(grade), judge, note, time)
 
 
 def judge_files(dataset: Path) -> dict[str, Path]:
@@ -316,7 +310,8 @@ def render_sheet(
         texts_of_row = (queries.get(each.query, ""), texts.get(each.document, ""))
         query_text, text = map(_one_line, texts_of_row)
         cells = (each.query, query_text, each.document, text, grade, note)
-        writer.writerow([_protect(cell) for cell in cells])
+        # A spreadsheet reads a cell that starts so as a formula.
+        writer.writerow([(f"'{cell}" if CHANGED.match(cell) else cell) for cell in cells])
     text = sheet.getvalue()
     return text if text.isascii() else BYTE_ORDER_MARK + text
 
@@ -347,7 +342,7 @@ def read_sheet(
         )
     repeated = next((name for name in (*REQUIRED, "note") if names.count(name) > 1), None)
     if repeated is not None:
-        raise DataError(f"{path}:{number}: column {repeated!r} stands twice: keep one")
+        raise DataError(f"{path}:{number}: column {repeated!r} appears twice: keep one")
     time, lines = format_time(), dict[Pair, int]()
     judgments = []
     for number, cells in rows:
@@ -386,7 +381,13 @@ def _parse_grade(
 
 def _read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The number of the first line of each row, and its cells; a spreadsheet may use ``;``."""
-    text = _read_text(path)
+    data = read_bytes(path)
+    if data.startswith(WORKBOOK):
+        raise DataError(f"{path}: a workbook, and no CSV: save it as 'CSV UTF-8'")
+    try:
+        text = decode_text(path, data)
+    except DataError as error:
+        raise DataError(f"{error}; a spreadsheet program saves it as 'CSV UTF-8'") from None
     first = text.partition("\n")[0]
     delimiter = max(",;\t", key=first.count)
     for number, _, cells in read_csv_rows(path, text, delimiter):
@@ -394,27 +395,8 @@ def _read_cells(path: Path) -> Iterator[tuple[int, list[str]]]:
             yield number, cells
 
 
-def _read_text(path: Path) -> str:
-    """The text of a sheet.
-
-    Raises:
-        DataError: It is a workbook, or not UTF-8.
-    """
-    data = read_bytes(path)
-    if data.startswith(WORKBOOK):
-        raise DataError(f"{path}: a workbook, and no CSV: save it as 'CSV UTF-8'")
-    try:
-        return decode_text(path, data)
-    except DataError as error:
-        raise DataError(f"{error}; a spreadsheet program saves it as 'CSV UTF-8'") from None
-
-
 def _one_line(text: str) -> str:
     return escape_control_chars(" ".join(text.split()))
-
-
-def _protect(cell: str) -> str:
-    return f"'{cell}" if CHANGED.match(cell) else cell
 
 
 def _unprotect(cell: str) -> str:

@@ -139,7 +139,13 @@ def load_graded_dataset(
     chosen = select_systems(experiment, systems, dataset)
     if len(chosen.systems) < 2:
         raise ConfigError(f"{source.path}: one system: there is nothing to compare it with")
-    _refuse_trained(chosen, source)
+    for name, system in chosen.systems.items():
+        if needs_fitting(system):
+            raise ConfigError(
+                f"{source.where(('systems', name))}: system {name!r} learns from the grades, so "
+                "each judge would make another system of it: write its list with 'fusion-bench "
+                "fuse' and name that as a run, or leave it out with --system"
+            )
     ((_, path),) = find_datasets(chosen, source, folders)
     for spec in read_distinct_specs([path]):
         chosen.check_datasets(spec.run_roles, spec.rerank, source)
@@ -151,21 +157,6 @@ def load_graded_dataset(
         every_query=None,
     )
     return chosen, loaded
-
-
-def _refuse_trained(experiment: Experiment, source: Source) -> None:
-    """Refuse systems that would be another one under the grades of another judge.
-
-    Raises:
-        ConfigError: Says which.
-    """
-    for name, system in experiment.systems.items():
-        if needs_fitting(system):
-            raise ConfigError(
-                f"{source.where(('systems', name))}: system {name!r} learns from the grades, so "
-                "each judge would make another system of it: write its list with 'fusion-bench "
-                "fuse' and name that as a run, or leave it out with --system"
-            )
 
 
 def draw_sample(

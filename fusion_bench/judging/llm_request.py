@@ -221,15 +221,6 @@ class LlmJudgeConfig(StrictModel):
             raise ConfigError(f"rubric: {error}") from None
 
 
-def _read_judge_config(path: Path) -> LlmJudgeConfig:
-    """The configuration of a file, whose errors name file, line and path."""
-    source = read_yaml(path)
-    config = parse_model(LlmJudgeConfig, source.data, source.where)
-    config.make_prompt(path.parent)
-    merge_settings("bench", config.settings, source.where(("settings",)))
-    return config
-
-
 def _draw_examples(
     path: Path,
     dataset: Dataset,
@@ -281,21 +272,6 @@ def _draw_examples(
         ordered = [pair for pair, other in given if other == grade and by_query[pair[0]] == pair]
         drawn[grade] = ordered[: settings.per_grade + 1]
     return drawn
-
-
-def _load_people(path: Path, dataset: Dataset) -> list[Qrels]:
-    """The grades of every person: judgments, judges of kind ``human``, and unnamed files.
-
-    Args:
-        path: The ``dataset.yaml``.
-        dataset: The same, read.
-    """
-    spec = dataset.spec
-    names = [name for name, judge in spec.judges.items() if judge.kind == "human"]
-    if spec.qrels is not None and spec.qrels.kind == "human":
-        names.append("qrels")
-    unnamed = list_unnamed_files(path, spec).values()
-    return [load_judge(dataset, name) for name in names] + [load_qrels(file) for file in unnamed]
 
 
 def _load_person(path: Path, dataset: Dataset, name: str) -> Qrels:
@@ -374,6 +350,21 @@ class GradingRequest:
         return self.prompt.fill(self.queries[query], self.documents[document], shown)
 
 
+def _load_people(path: Path, dataset: Dataset) -> list[Qrels]:
+    """Load the grades of every person: judgments, judges of kind ``human``, and unnamed files.
+
+    Args:
+        path: The ``dataset.yaml``.
+        dataset: The same, read.
+    """
+    spec = dataset.spec
+    names = [name for name, judge in spec.judges.items() if judge.kind == "human"]
+    if spec.qrels is not None and spec.qrels.kind == "human":
+        names.append("qrels")
+    unnamed = list_unnamed_files(path, spec).values()
+    return [load_judge(dataset, name) for name in names] + [load_qrels(file) for file in unnamed]
+
+
 def prepare_grading(
     judged: JudgedSystems, file: Path, depth: int, double_judged: int
 ) -> GradingRequest:
@@ -389,9 +380,22 @@ def prepare_grading(
         ConfigError: The dataset names no documents, or the configuration breaks a rule.
         DataError: There is no pair, or a query or document has no text.
     """
-    path, dataset, config = judged.path, judged.dataset, _read_judge_config(file)
+    source = read_yaml(file)
+    config = parse_model(LlmJudgeConfig, source.data, source.where)
+    prompt = config.make_prompt(file.parent)
+    merge_settings("bench", config.settings, source.where(("settings",)))
+    path, dataset = judged.path, judged.dataset
     pool = [each.pair for each in build_pool(judged, depth)]
-    pairs = _add_double_judged(path, dataset, pool, double_judged)
+    chosen = dict.fromkeys(pool)
+    graded = {
+        (query, document)
+        for grades in _load_people(path, dataset)
+        for query, row in grades.to_dict().items()
+        for document in row
+    }
+    rest = sorted(graded.difference(chosen))
+    needed = min(len(rest), max(0, double_judged - len(graded.intersection(chosen))))
+    pairs = [*chosen, *random.Random(0).sample(rest, needed)]  # noqa: S311 - no secret
     if not pairs:
         raise DataError(f"{dataset.name}: no document to grade: raise --depth")
     queries = {name: query.text for name, query in dataset.queries.items() if query.text}
@@ -407,22 +411,7 @@ def prepare_grading(
                 f"{dataset.name}: document {document!r}, in the pool of query {query!r}, has no "
                 "text in 'documents' of dataset.yaml"
             )
-    prompt = config.make_prompt(file.parent)
     examples = _draw_examples(path, dataset, config.examples, prompt.grades, (queries, documents))
     return GradingRequest(
         config, dataset.name, path.parent, tuple(pairs), queries, documents, prompt, examples
     )
-
-
-def _add_double_judged(
-    path: Path, dataset: Dataset, pairs: Iterable[Pair], count: int
-) -> list[Pair]:
-    """The pairs, and so many of those that people graded, drawn at random: for their agreement."""
-    chosen = dict.fromkeys(pairs)
-    people: set[Pair] = set()
-    for grades in _load_people(path, dataset):
-        table = grades.to_dict()
-        people |= {(query, document) for query, row in table.items() for document in row}
-    rest = sorted(people.difference(chosen))
-    needed = min(len(rest), max(0, count - len(people.intersection(chosen))))
-    return [*chosen, *random.Random(0).sample(rest, needed)]  # noqa: S311 - no secret

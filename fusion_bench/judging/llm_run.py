@@ -357,20 +357,18 @@ def run_judges(
     written = []
     for name, model in judges.items():
         with lock_models(store, [model.model_identity]), closing(ScoreStore(store)) as opened:
-            budget = call_limits.Budget(max_cost, _sum_costs(request, model, opened))
+            # Both this judge's costs so far and those of the others count.
+            own = _run_key(request.dataset, model)
+            models = request.config.judges.values()
+            rest = {_run_key(request.dataset, other) for other in models} - {own}
+            others = sum(call_limits.sum_booked_costs(opened.read_events(key)) for key in rest)
+            budget = call_limits.Budget(
+                max_cost, call_limits.sum_booked_costs(opened.read_events(own)) + others
+            )
             grading = _grade_all(request, model, opened, budget, on_progress)
             grades = asyncio.run(grading)
             written.append(_write(request, name, grades, opened))
     return written
-
-
-def _sum_costs(request: GradingRequest, model: llm_judge.JudgeModel, store: ScoreStore) -> float:
-    """What a judge and then the others cost so far on this dataset."""
-    own = _run_key(request.dataset, model)
-    judges = request.config.judges.values()
-    rest = {_run_key(request.dataset, other) for other in judges} - {own}
-    others = sum(call_limits.sum_booked_costs(store.read_events(key)) for key in rest)
-    return call_limits.sum_booked_costs(store.read_events(own)) + others
 
 
 def _write(
@@ -382,15 +380,6 @@ def _write(
         raise DataError(
             f"{request.dataset}: judge {name!r} graded no pair: {first.problem}: {first.reason}"
         )
-    data = _render(name, grades)
-    meta = _describe(request, name, grades, store, hashlib.sha256(data).hexdigest())
-    path = request.folder / MACHINE_JUDGMENTS_FOLDER / f"{name}.csv"
-    write_with_meta(path, data, meta)
-    return WrittenGrades(path, meta)
-
-
-def _render(name: str, grades: Sequence[PairGrade]) -> bytes:
-    """A row a pair with a grade."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(COLUMNS)
@@ -399,7 +388,11 @@ def _render(name: str, grades: Sequence[PairGrade]) -> bytes:
             samples = " ".join(map(str, each.samples))
             row = (each.query, each.document, each.grade, name, samples, f"{each.spread:.4g}")
             writer.writerow(row)
-    return text.getvalue().encode()
+    data = text.getvalue().encode()
+    meta = _describe(request, name, grades, store, hashlib.sha256(data).hexdigest())
+    path = request.folder / MACHINE_JUDGMENTS_FOLDER / f"{name}.csv"
+    write_with_meta(path, data, meta)
+    return WrittenGrades(path, meta)
 
 
 def _describe(

@@ -203,9 +203,14 @@ def plan_judging(
         FusionBenchError: The experiment or its data breaks a rule.
     """
     progress(STAGE, 0, 4)
-    task = _prepare(judged, grades)
+    dataset = judged.dataset
+    if grades:
+        dataset = with_grades(dataset, merge_qrels(dataset.qrels, grades))
+    task = prepare_dataset(judged.experiment, judged.source, dataset)
     chosen = _choose_measure(task, measure, greatest)
-    values = _values(task, chosen)
+    systems = list(task.experiment.systems.values())
+    scores = evaluate_systems(systems, task.runs, [chosen], training=task.training)
+    values = {each.system: each.values[0] for each in scores}
     first, second = _choose_pair(values, baseline or judged.experiment.baseline, candidate)
     progress(STAGE, 1, 4)
     pair = judged.systems[first], judged.systems[second]
@@ -287,21 +292,6 @@ def _choose_measure(task: EvaluationSet, name: str | None, greatest: int) -> Mea
             f"--max-grade {rel}"
         )
     return measure
-
-
-def _prepare(judged: JudgedSystems, grades: Mapping[Pair, int]) -> EvaluationSet:
-    """The evaluated queries with every grade that is known."""
-    dataset = judged.dataset
-    if grades:
-        dataset = with_grades(dataset, merge_qrels(dataset.qrels, grades))
-    return prepare_dataset(judged.experiment, judged.source, dataset)
-
-
-def _values(task: EvaluationSet, measure: Measure) -> dict[str, FloatArray]:
-    """By system, shape (Q,); of several repeats the means."""
-    systems = list(task.experiment.systems.values())
-    scores = evaluate_systems(systems, task.runs, [measure], training=task.training)
-    return {each.system: each.values[0] for each in scores}
 
 
 def _choose_pair(

@@ -11,7 +11,7 @@ CombineName: TypeAlias = Literal["majority", "mean", "first"]
 
 
 class JudgeOptions(Options):
-    """Who judges what, in which order.
+    """Options of ``judge``: the judge, the documents and their order.
 
     Attributes:
         judge: Name of the judge; each has a file.

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from fusion_bench.checks.judges import SHARED_FAMILY
-from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.judging.estimate import (
     LEAST_DIFFERENCE,
     EstimatedDifference,
@@ -63,7 +62,12 @@ def build_estimate_page(estimate: GradeEstimate) -> page.Page:
     headline = page.Finding(lines[0], key="decision", details=tuple(lines[1:]))
     sections = (*judge_section(estimate.data_warnings), section)
     return page.Page(
-        f"Estimate: {estimate.name}", sections, headline, _provenance(estimate.provenance)
+        f"Estimate: {estimate.name}",
+        sections,
+        headline,
+        page.Section(
+            "Provenance", summary=estimate.provenance.origin, facts=estimate.provenance.facts
+        ),
     )
 
 
@@ -240,7 +244,3 @@ def _describe(estimate: GradeEstimate, each: EstimatedDifference) -> str:
         f"{pluralize(estimate.people_queries, 'query')} of people and {estimate.queries:,} of the "
         f"machine. {more}"
     )
-
-
-def _provenance(made: Provenance) -> page.Section:
-    return page.Section("Provenance", summary=made.origin, facts=made.facts)

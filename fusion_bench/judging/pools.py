@@ -10,12 +10,12 @@ from __future__ import annotations
 import hashlib
 import math
 import statistics
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from fusion_bench.checks.completions import TopCandidates, collect_top
+from fusion_bench.checks.completions import collect_top
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -90,8 +90,12 @@ def read_judged_systems(
             if value:
                 raise ConfigError(f"{option}: {target} is a dataset, and only experiments take it")
         path = find_dataset(str(target), folders)
-        experiment, source = _make_experiment(path)
-    chosen = _choose_systems(experiment, systems)
+        names = list(read_spec(path)[0].runs)
+        alone = {name: {"runs": [name]} for name in names}
+        source = Source(path, {"dataset": str(path), "baseline": names[0], "systems": alone})
+        experiment = parse_model(Experiment, source.data, source.where)
+    wanted = dict.fromkeys((experiment.baseline, *systems)) if systems else experiment.systems
+    chosen = {name: experiment.find_system(name) for name in wanted}
     used = dict.fromkeys(name for system in chosen.values() for name in system.base_runs)
     rerankers = {name for system in chosen.values() for name in system.reranker_names}
     loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None)
@@ -126,16 +130,6 @@ def _align_for_judging(
     return runs, systems
 
 
-def _make_experiment(path: Path) -> tuple[Experiment, Source]:
-    """Each list of a dataset alone, the first one as the baseline."""
-    spec, _ = read_spec(path)
-    names = list(spec.runs)
-    systems = {name: {"runs": [name]} for name in names}
-    data = {"dataset": str(path), "baseline": names[0], "systems": systems}
-    source = Source(path, data)
-    return parse_model(Experiment, data, source.where), source
-
-
 def _choose_dataset(paths: Mapping[str, Path], dataset: str | None) -> str:
     """The dataset by the experiment's name of it, or by its own, which reports print."""
     names = [*paths]
@@ -149,11 +143,6 @@ def _choose_dataset(paths: Mapping[str, Path], dataset: str | None) -> str:
         if read_spec(path)[0].name == dataset:
             return name
     raise UnknownNameError("dataset", dataset, names, where="--dataset")
-
-
-def _choose_systems(experiment: Experiment, names: Sequence[str]) -> dict[str, System]:
-    kept = dict.fromkeys((experiment.baseline, *names)) if names else experiment.systems
-    return {name: experiment.find_system(name) for name in kept}
 
 
 #: A query and a document.
@@ -206,7 +195,9 @@ def build_pool(judged: JudgedSystems, depth: int) -> tuple[PooledDocument, ...]:
                 continue
             parts = list_parts(system, runs)
             top = collect_top(runs, parts, cutoff=depth)
-            for pair, rank in _ranked_pairs(top):
+            rows = zip(top.query.tolist(), top.document.tolist(), top.first.tolist(), strict=True)
+            for query, document, rank in rows:
+                pair = (runs.queries[query], runs.vocabulary[document])
                 places = ranks.setdefault(pair, [0] * len(systems))
                 places[s] = min(rank, places[s] or rank)
     numbers = {query: n for n, query in enumerate(queries)}
@@ -214,13 +205,6 @@ def build_pool(judged: JudgedSystems, depth: int) -> tuple[PooledDocument, ...]:
         PooledDocument(*pair, tuple(ranks[pair]))
         for pair in sorted(ranks, key=lambda pair: (numbers[pair[0]], pair[1]))
     )
-
-
-def _ranked_pairs(top: TopCandidates) -> Iterator[tuple[Pair, int]]:
-    """Each document of one system's lists, and its rank."""
-    rows = zip(top.query.tolist(), top.document.tolist(), top.first.tolist(), strict=True)
-    for query, document, rank in rows:
-        yield (top.runs.queries[query], top.runs.vocabulary[document]), rank
 
 
 #: Documents of one query, whether those that are judged are relevant, and a seed → the order.
@@ -247,7 +231,10 @@ def move_to_front(
     Source: local move-to-front pooling of Cormack, Palmer and Clarke, SIGIR 1998.
     """
     systems = len(documents[0].ranks) if documents else 0
-    lists = [_rank_list(documents, s) for s in range(systems)]
+    lists = [
+        sorted((each for each in documents if each.ranks[s]), key=lambda each: each.ranks[s])
+        for s in range(systems)
+    ]
     priorities, order = [0] * systems, dict[Pair, PooledDocument]()
     while any(lists):
         s = max((s for s in range(systems) if lists[s]), key=lambda s: (priorities[s], -s))
@@ -257,12 +244,6 @@ def move_to_front(
         order[document.pair] = document
         priorities[s] = 0 if relevant.get(document.pair, False) else priorities[s] - 1
     return list(order.values())
-
-
-def _rank_list(documents: Sequence[PooledDocument], system: int) -> list[PooledDocument]:
-    """What one system returns, from its top."""
-    returned = (each for each in documents if each.ranks[system])
-    return sorted(returned, key=lambda each: each.ranks[system])
 
 
 def disagreement(document: PooledDocument) -> float:
@@ -301,7 +282,7 @@ def order_queries(queries: Iterable[str], order: OrderName, seed: int) -> list[s
 
 
 def _draw(seed: int, *names: str) -> bytes:
-    """The same for one more or one less document beside it."""
+    """A random key of some names, which no other document or query changes."""
     text = "\0".join((str(seed), *names))
     return hashlib.sha256(text.encode(errors="surrogatepass")).digest()
 

@@ -17,6 +17,7 @@ import ipaddress
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -105,16 +106,14 @@ def _has_check_digits(number: str) -> bool:
 
 
 def _has_ip_address(text: str) -> bool:
-    return any(_is_ip_address(match[0]) for match in _ADDRESS.finditer(text.lower()))
-
-
-def _is_ip_address(text: str) -> bool:
-    """Without ``::`` alone and the like, which programs write between names."""
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return any(map(str.isdigit, text)) and len(text) > len("::1")
+    for match in _ADDRESS.finditer(text.lower()):
+        address = match[0]
+        with suppress(ValueError):
+            ipaddress.ip_address(address)
+            # Programs write ``::`` alone and the like between names.
+            if any(map(str.isdigit, address)) and len(address) > len("::1"):
+                return True
+    return False
 
 
 def _has_phone_number(text: str) -> bool:
@@ -209,19 +208,17 @@ def _read_rows(path: Path, column: str | None) -> Iterator[tuple[str, int]]:
         for where, item in read_objects(path):
             yield _read_item(item, column, where)
     elif suffix in DELIMITERS:
-        yield from _read_table(path, DELIMITERS[suffix], column)
+        rows = csv.DictReader(
+            io.StringIO(read_text(path), newline=""), delimiter=DELIMITERS[suffix]
+        )
+        try:
+            for row in rows:
+                item = {key: value for key, value in row.items() if isinstance(key, str)}
+                yield _read_item(item, column, f"{path}:{rows.line_num}")
+        except csv.Error as error:
+            raise DataError(f"{path}:{rows.line_num}: {error}") from None
     else:
         yield from ((line, 1) for line in read_text(path).splitlines())
-
-
-def _read_table(path: Path, delimiter: str, column: str | None) -> Iterator[tuple[str, int]]:
-    rows = csv.DictReader(io.StringIO(read_text(path), newline=""), delimiter=delimiter)
-    try:
-        for row in rows:
-            item = {key: value for key, value in row.items() if isinstance(key, str)}
-            yield _read_item(item, column, f"{path}:{rows.line_num}")
-    except csv.Error as error:
-        raise DataError(f"{path}:{rows.line_num}: {error}") from None
 
 
 def _read_item(item: Mapping[str, Any], column: str | None, where: str) -> tuple[str, int]:
@@ -332,7 +329,16 @@ def sample_queries(
     if drop_personal:
         pools = {name: [*_drop_personal(pool, personal)] for name, pool in pools.items()}
     pools, similar = (pools, 0) if keep_similar else _drop_similar(pools)
-    quotas = _share_out(count, {name: len(pool) for name, pool in pools.items()})
+    # Quotas are equal; what a small stratum lacks is drawn from the others, the tail first.
+    sizes = {name: len(pool) for name, pool in pools.items()}
+    quotas = dict.fromkeys(sizes, 0)
+    open_names = list(reversed(sizes))
+    left = count
+    while left and (open_names := [name for name in open_names if quotas[name] < sizes[name]]):
+        for name in open_names:
+            if left:
+                quotas[name] += 1
+                left -= 1
     chosen = [
         SampledQuery(query_id(text), text, frequency, name, find_personal_data(text))
         for name, pool in pools.items()
@@ -406,16 +412,3 @@ def _drop_similar(
         if number not in dropped:
             kept[name].append(query)
     return kept, len(dropped)
-
-
-def _share_out(count: int, sizes: dict[str, int]) -> dict[str, int]:
-    """Equal quotas; what a small stratum cannot fill is drawn from the others, the tail first."""
-    quotas = dict.fromkeys(sizes, 0)
-    open_names = list(reversed(sizes))
-    left = count
-    while left and (open_names := [name for name in open_names if quotas[name] < sizes[name]]):
-        for name in open_names:
-            if left:
-                quotas[name] += 1
-                left -= 1
-    return quotas

@@ -322,7 +322,9 @@ class JudgeLoop:
         )
         above = 0 if is_wide else min(len(query_lines), max(1, height // 4 - 1))
         rows = max(1, height - FRAME_ROWS - (above + 2 if above else 0))
-        body = _cut(self.documents.get(document.document, NO_TEXT))
+        body = self.documents.get(document.document, NO_TEXT)
+        if (rest := len(body) - MOST_TEXT) > 0:
+            body = f"{body[:MOST_TEXT]}\n\n({rest:,} more characters are not shown)"
         title = f"document {document.document}"
         if self._is_helping:
             body, title = HELP.format(greatest=self.session.task.greatest), "help"
@@ -357,11 +359,6 @@ class JudgeLoop:
         shown = f" · note: {note}" if note else ""
         keys = f"0–{self.session.task.greatest} grade  s skip  u undo  n note  q quit  ? help"
         return Text(f"{keys}{shown}", style="dim", no_wrap=True, overflow="ellipsis")
-
-
-def _cut(text: str) -> str:
-    rest = len(text) - MOST_TEXT
-    return text if rest <= 0 else f"{text[:MOST_TEXT]}\n\n({rest:,} more characters are not shown)"
 
 
 #: The greatest grade that one key can give.

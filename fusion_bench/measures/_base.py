@@ -126,7 +126,7 @@ class Measure(Method):
         return depth if self.cutoff is None else np.minimum(depth, self.cutoff)
 
     def with_judged_only(self) -> Measure:
-        """The same measure over judged documents only."""
+        """The measure, restricted to judged documents."""
         return self.model_copy(update={"judged_only": True})
 
     @classmethod

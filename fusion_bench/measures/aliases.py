@@ -97,6 +97,15 @@ def display_measure(name: str) -> str:
     return name if common is None else f"{name} ({common})"
 
 
+def head_measure(name: str) -> str:
+    """A measure's name for headings: ``MRR@10`` for ``RR@10``, ``MAP`` for ``AP``.
+
+    >>> head_measure("RR(rel=2)@10"), head_measure("RPrec")
+    ('MRR(rel=2)@10', 'RPrec')
+    """
+    return re.sub(r"^(?=(AP|RR)\b)", "M", name)
+
+
 def suggest_measures(text: str) -> list[str]:
     """Canonical names of measures that a misspelled one may mean, with its options and cutoff.
 

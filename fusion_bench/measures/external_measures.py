@@ -46,7 +46,7 @@ def parse_with_ir_measures(name: str) -> Any:  # noqa: ANN401 - ir_measures ship
 
 
 def without_judged_only(measure: Any) -> Any:  # noqa: ANN401 - see above
-    """The same measure object without the option ``judged_only``."""
+    """The measure's object without the option ``judged_only``."""
     rest = {key: value for key, value in measure.params.items() if key != "judged_only"}
     return type(measure)(**rest)
 
@@ -78,7 +78,7 @@ class ExternalMeasure(Measure):
         raise NotImplementedError(f"{self.name} is computed by ir_measures")
 
     def with_judged_only(self) -> Measure:
-        """The same measure over judged documents only."""
+        """The measure, restricted to judged documents."""
         if self.judged_only:
             return self
         name = _judged_only_name(self.name)
@@ -101,7 +101,15 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
     missing: tuple[str, ...] = ()
     try:
         measure = parse_with_ir_measures(text)
-        _check_options(measure)
+        if re.search(r"\b(inf|nan)\b", repr(measure.params)):
+            raise ConfigError("a number among its options is not finite")
+        required = [name for name, option in measure.SUPPORTED_PARAMS.items() if option.required]
+        needed = [name for name in required if name not in measure.params]
+        if needed:
+            options = ", ".join(f"{name}=…" for name in needed if name != measure.AT_PARAM)
+            cutoff = "@…" if measure.AT_PARAM in needed else ""
+            form = f"{measure.__name__}{f'({options})' if options else ''}{cutoff}"
+            raise ConfigError(f"it needs {' and '.join(needed)}: {form}")
         rel = measure.SUPPORTED_PARAMS.get("rel")
         # NumRet is binary only with an explicit rel: it has no default.
         if rel is not None and rel.default == 1 and "rel" not in measure.params:
@@ -123,23 +131,6 @@ def parse_external_measure(text: str, binary_relevance: int, where: str) -> Exte
     return ExternalMeasure(
         judged_only=judged_only, external_name=_judged_only_name(name) if judged_only else name
     )
-
-
-def _check_options(measure: Any) -> None:  # noqa: ANN401 - ir_measures has no types
-    """Refuse a measure without an option that it cannot do without.
-
-    Raises:
-        ConfigError: Names the options; or one has a number that cannot be written.
-    """
-    if re.search(r"\b(inf|nan)\b", repr(measure.params)):
-        raise ConfigError("a number among its options is not finite")
-    required = [name for name, option in measure.SUPPORTED_PARAMS.items() if option.required]
-    missing = [name for name in required if name not in measure.params]
-    if missing:
-        options = ", ".join(f"{name}=…" for name in missing if name != measure.AT_PARAM)
-        cutoff = "@…" if measure.AT_PARAM in missing else ""
-        form = f"{measure.__name__}{f'({options})' if options else ''}{cutoff}"
-        raise ConfigError(f"it needs {' and '.join(missing)}: {form}")
 
 
 def _missing_providers(measure: Any) -> tuple[str, ...]:  # noqa: ANN401 - ir_measures has no types
@@ -219,9 +210,12 @@ def evaluate_externally(names: Sequence[str], runs: AlignedRuns, positions: IntA
         is_kept = (positions > 0) & has_grade(runs) if judged_only else positions > 0
         kept = np.flatnonzero(is_kept)
         plain = [without_judged_only(measures[i]) for i in chosen]
-        values[chosen] = _calculate_values(
-            plain, _ranked_table(runs, positions, kept, codes), judgments
-        )
+        ranked: dict[str, dict[str, float]] = {}
+        depth = int(positions.max(initial=0)) + 1
+        columns = (runs.query_index[kept], runs.documents[kept], depth - positions[kept])
+        for query, document, score in zip(*(column.tolist() for column in columns), strict=True):
+            ranked.setdefault(str(query + 1), {})[codes[runs.vocabulary[document]]] = float(score)
+        values[chosen] = _calculate_values(plain, ranked, judgments)
     return values
 
 
@@ -246,18 +240,6 @@ def _calculate_values(
         except PROVIDER_ERRORS as e:
             raise ConfigError(f"{measure}: ir_measures could not compute it: {e}") from e
     return values
-
-
-def _ranked_table(
-    runs: AlignedRuns, positions: IntArray, kept: IntArray, codes: dict[str, str]
-) -> dict[str, dict[str, float]]:
-    """Query → document → pseudo-score; whole numbers, so exact as 32-bit floats too."""
-    ranked: dict[str, dict[str, float]] = {}
-    depth = int(positions.max(initial=0)) + 1
-    columns = (runs.query_index[kept], runs.documents[kept], depth - positions[kept])
-    for query, document, score in zip(*(column.tolist() for column in columns), strict=True):
-        ranked.setdefault(str(query + 1), {})[codes[runs.vocabulary[document]]] = float(score)
-    return ranked
 
 
 def _judgments_table(

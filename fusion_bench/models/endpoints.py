@@ -155,7 +155,7 @@ class ModelServer(HttpServerModel):
         return self._given_key
 
     def with_key(self, value: str) -> Self:
-        """The same server with an API key of the caller, which no record of it has.
+        """Copy the server's settings with an API key of the caller, which no record shows.
 
         Raises:
             ConfigError: It is no API key.
@@ -295,7 +295,7 @@ def collect_answers(
 
     Args:
         opening: Connects the model that is asked.
-        texts: What is asked; one that stands twice is asked once.
+        texts: What is asked; one that appears twice is asked once.
         store: Keeps the answers.
         on_progress: Called with the number of answers known, and of all.
 
@@ -408,7 +408,7 @@ class PassageWriter(ChatSettings):
         except (OSError, ValueError) as error:
             raise ConfigError(f"prompt {self.prompt}: cannot be read: {error}") from None
         if FIELD not in text:
-            raise ConfigError(f"prompt {self.prompt}: {FIELD} must stand where the query belongs")
+            raise ConfigError(f"prompt {self.prompt}: {FIELD} must mark the place of the query")
         return text
 
     @asynccontextmanager

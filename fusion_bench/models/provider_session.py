@@ -126,7 +126,7 @@ class ProviderSession:
 
     @property
     def identity(self) -> Identity:
-        """Who answers, with the model that was resolved last."""
+        """The provider's identity, with the model that was resolved last."""
         return replace(self._reranker.identity, model=self._model)
 
     async def score_documents(

@@ -399,11 +399,15 @@ def classify_file(
     }
     equal = sum(predicted[query] == kind for query, kind in true.items())
     failures = {name: each.failure for name, each in zip(known, answers, strict=True)}
+    kinds = [str(name) for name in QueryType if name in true.values()]
     return Predictions(
         files=tuple(files),
         queries=len(known),
         types=_count(predicted.values()),
-        confusion=_cross_tabulate(true, predicted),
+        confusion={
+            kind: _count(predicted[query] for query, other in true.items() if other == kind)
+            for kind in kinds
+        },
         agreement=equal / len(true) if true else None,
         failures={name: failure for name, failure in failures.items() if failure},
     )
@@ -412,13 +416,3 @@ def classify_file(
 def _count(types: Iterable[str]) -> dict[str, int]:
     counts = Counter(types)
     return {str(name): counts[name] for name in QueryType}
-
-
-def _cross_tabulate(
-    true: Mapping[str, str], predicted: Mapping[str, str]
-) -> dict[str, dict[str, int]]:
-    kinds = [str(name) for name in QueryType if name in true.values()]
-    return {
-        kind: _count(predicted[query] for query, other in true.items() if other == kind)
-        for kind in kinds
-    }

@@ -8,8 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
-from fusion_bench.config.gone import describe_gone
-from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.models import StrictModel, describe_gone, parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.overrides import merge_mappings, set_options
@@ -196,23 +195,20 @@ def select_providers(
             f"no provider: name one with --provider (known: {', '.join(_provider_names(config))}), "
             "or give 'chain' in --config"
         )
-    return [
-        _build_provider(config, name, changes if i == 0 else ()) for i, name in enumerate(names)
-    ]
+    chosen = []
+    for i, name in enumerate(names):
+        given = {"method": name}
+        if name in config.providers:
+            configured = config.providers[name]
+            given = configured.model_dump(exclude_unset=True) | {"method": configured.method}
+        elif ":" not in name and name not in providers.load_all():
+            raise UnknownNameError("provider", name, _provider_names(config))
+        try:
+            chosen.append(providers.build(set_options(given, () if i else changes)))
+        except ConfigError as error:
+            raise ConfigError(f"provider {name!r}: {error} (set it with --set KEY=VALUE)") from None
+    return chosen
 
 
 def _provider_names(config: RerankConfig) -> list[str]:
     return sorted({*config.providers, *providers.load_all()})
-
-
-def _build_provider(config: RerankConfig, name: str, changes: Sequence[str]) -> Provider:
-    given = {"method": name}
-    if name in config.providers:
-        configured = config.providers[name]
-        given = configured.model_dump(exclude_unset=True) | {"method": configured.method}
-    elif ":" not in name and name not in providers.load_all():
-        raise UnknownNameError("provider", name, _provider_names(config))
-    try:
-        return providers.build(set_options(given, changes))
-    except ConfigError as error:
-        raise ConfigError(f"provider {name!r}: {error} (set it with --set KEY=VALUE)") from None

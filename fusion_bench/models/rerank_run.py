@@ -4,24 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, closing
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from fusion_bench.errors import ConfigError, DataError, ProviderError
+import numpy as np
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.records import Document
+from fusion_bench.errors import ConfigError, DataError, ProviderError, UnknownNameError
+from fusion_bench.experiment.experiment import apply_switch, read_experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset_config import documents_of, read_spec
+from fusion_bench.io.held_out import read_everything, refuse_learning
 from fusion_bench.io.outputs import check_output, is_earlier_output
 from fusion_bench.io.provenance import ListMeta, write_with_meta
-from fusion_bench.models import call_limits, candidates, provider_session, rerank_config
+from fusion_bench.methods.blend.formulas import NoBlend
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.models import call_limits, provider_session, rerank_config
 from fusion_bench.models.answer_stores import ScoreStore, lock_models
 from fusion_bench.models.endpoints import run_workers
 from fusion_bench.models.options import RerankOptions
 from fusion_bench.models.reranker_protocol import Reranker, Usage
 from fusion_bench.models.rerankers import HttpProvider, Provider
+from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.plain_systems import needs_fitting
+from fusion_bench.ranking.system_ranking import SystemRanking
 from fusion_bench.util.files import require_folder, resolve_path
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
@@ -31,13 +46,176 @@ log = logging.getLogger("fusion_bench.rerank")
 OnProgress = Callable[[int, int, float], None]
 
 
-def _run_key(work: candidates.ScoringRequest, provider: Provider) -> str:
+@dataclass(frozen=True)
+class QueryCandidates:
+    """One query with its candidates.
+
+    Attributes:
+        id: The query's id.
+        text: Its text.
+        candidates: Document → its text, in fused order; over several repeats by the best rank in
+            any of them.
+    """
+
+    id: str
+    text: str
+    candidates: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class ScoringRequest:
+    """Everything that a run scores.
+
+    Attributes:
+        dataset: Name of the dataset.
+        fingerprint: SHA-256 of the dataset.
+        system: The system whose fused list gives the candidates.
+        depth: Most candidates per query and repeat.
+        split: Only queries of this split; None = all judged queries.
+        queries: The queries that have candidates.
+        repeats: Repeats of the system's lists; a query has the candidates of all of them.
+    """
+
+    dataset: str
+    fingerprint: str
+    system: System
+    depth: int
+    split: str | None
+    queries: tuple[QueryCandidates, ...]
+    repeats: int = 1
+
+
+def find_system(name: str, dataset: Path, experiment: Path | None) -> System:
+    """The system of that name.
+
+    Args:
+        name: Of a system of the experiment, of a run, or of a fusion method, which then fuses all
+            runs.
+        dataset: The ``dataset.yaml``.
+        experiment: An experiment file; None = only runs and fusion methods.
+
+    Raises:
+        UnknownNameError: Neither a system, a run nor a fusion method has that name.
+    """
+    spec, _ = read_spec(dataset)
+    systems = {} if experiment is None else read_experiment(experiment)[0].systems
+    if name in systems:
+        return systems[name]
+    if name in spec.runs:
+        return System(name=name, runs=(name,))
+    if name in fusions.load_all() or fusions.find_alias(name) is not None:
+        return apply_switch(System(name=name, runs=tuple(spec.runs), fusion=fusions.build(name)))
+    remedy = "" if experiment else "an experiment's systems need its file: rerank EXPERIMENT"
+    known = {*systems, *spec.runs, *fusions.load_all()}
+    raise UnknownNameError("system", name, known, remedy=remedy)
+
+
+def prepare_request(
+    path: Path, system: System, *, depth: int, split: str | None = None
+) -> ScoringRequest:
+    """Read a dataset, fuse, and take the top of each query's list.
+
+    Args:
+        path: The dataset's ``dataset.yaml``.
+        system: Its fusion gives the order; its blend is ignored.
+        depth: Most candidates per query and repeat.
+        split: Only queries of this split; None = all judged queries.
+
+    Raises:
+        ConfigError: The system does not fit the dataset, or learns from it while a campaign holds
+            out queries; or there is no such split.
+        DataError: A query or a document has no text.
+    """
+    roles = read_spec(path)[0].run_roles
+    lists = () if system.blend.reranker_name is None else (system.blend.reranker_name,)
+    for location, problem in system.find_misfits(roles, lists):
+        place = ".".join(str(part) for part in location)
+        raise ConfigError(f"{path}: system {system.name!r}: {place}: {problem}")
+    fusing = system.model_copy(update={"blend": NoBlend(), "top_k": depth})
+    if needs_fitting(fusing):
+        refuse_learning(path, system.name)
+    with read_everything():
+        dataset = load_dataset(
+            path, runs=system.base_runs, rerankers=fusing.reranker_names, every_query=None
+        )
+    queries = tuple(_collect_candidates(dataset, fusing, split, documents_of(path)))
+    return ScoringRequest(
+        dataset.name,
+        dataset.fingerprint,
+        system,
+        depth,
+        split,
+        queries,
+        repeats=dataset.count_repeats(),
+    )
+
+
+def _collect_candidates(
+    dataset: Dataset, system: System, split: str | None, texts: Mapping[str, Document]
+) -> Iterator[QueryCandidates]:
+    """The candidates of every repeat, so that a blend has each score that a repeat asks for."""
+    if split is not None and split not in dataset.splits:
+        where = f"--split: {dataset.name}"
+        raise UnknownNameError("split", split, dataset.splits, where=where)
+    repeats: dict[str, list[QueryCandidates]] = {}
+    for runs in dataset.align_repeats([*dataset.runs]).common_repeats().repeats:
+        for query in _rank_candidates(dataset, system, runs, split, texts):
+            repeats.setdefault(query.id, []).append(query)
+    for several in repeats.values():
+        lists = [query.candidates for query in several]
+        # The union of the lists, by the best rank in any; of equal ranks the earlier list's.
+        pairs = itertools.chain.from_iterable(
+            itertools.zip_longest(*(each.items() for each in lists))
+        )
+        yield replace(several[0], candidates=dict(pair for pair in pairs if pair is not None))
+
+
+def _rank_candidates(
+    dataset: Dataset,
+    system: System,
+    runs: AlignedRuns,
+    split: str | None,
+    texts: Mapping[str, Document],
+) -> Iterator[QueryCandidates]:
+    """The candidates of one repeat."""
+    for _, ranking in rank_queries(system, runs):
+        for q, query in enumerate(ranking.runs.queries):
+            known = dataset.queries.get(query)
+            if split is not None and (known is None or known.split != split):
+                continue
+            if known is None or not known.text:
+                raise DataError(
+                    f"{dataset.name}: query {query!r} has no 'text': give it one in the queries "
+                    "file ('queries' of dataset.yaml)"
+                )
+            top = dict(_top_candidates(dataset.name, ranking, q, texts))
+            if top:
+                yield QueryCandidates(query, known.text, top)
+
+
+def _top_candidates(
+    dataset: str, ranking: SystemRanking, q: int, texts: Mapping[str, Document]
+) -> Iterator[tuple[str, str]]:
+    runs = ranking.runs
+    rows = np.arange(runs.offsets[q], runs.offsets[q + 1])
+    rows = rows[ranking.positions[rows] > 0]
+    for row in rows[np.argsort(ranking.positions[rows])]:
+        name = runs.vocabulary[runs.documents[row]]
+        if name not in texts:
+            raise DataError(
+                f"{dataset}: document {name!r}, a candidate of query {runs.queries[q]!r}, has "
+                "no text in 'documents' of dataset.yaml"
+            )
+        yield name, texts[name].text
+
+
+def _run_key(work: ScoringRequest, provider: Provider) -> str:
     facts = (work.dataset, work.fingerprint, work.system.name, work.depth, work.split)
     return call_limits.run_key(provider.model_identity, *facts)
 
 
 async def _score_queries(
-    work: candidates.ScoringRequest,
+    work: ScoringRequest,
     providers: Sequence[Provider],
     settings: rerank_config.RerankSettings,
     store: ScoreStore,
@@ -82,7 +260,7 @@ async def _score_queries(
         chain = provider_session.ProviderChain(sessions, settings)
         on_progress(0, len(work.queries), budget.spent)
 
-        async def score_query(query: candidates.QueryCandidates) -> None:
+        async def score_query(query: QueryCandidates) -> None:
             answers[query.id] = await _score_query(query, chain, deadline, store, run)
             on_progress(len(answers), len(work.queries), budget.spent)
 
@@ -126,7 +304,7 @@ async def _open_rerankers(
 
 
 async def _score_query(
-    query: candidates.QueryCandidates,
+    query: QueryCandidates,
     chain: provider_session.ProviderChain,
     deadline: float | None,
     store: ScoreStore,
@@ -185,7 +363,7 @@ class WrittenList(TableView):
 
 
 def _build_list(
-    request: candidates.ScoringRequest,
+    request: ScoringRequest,
     chain: provider_session.ProviderChain,
     answers: Mapping[str, provider_session.RerankAnswer],
     events: Iterable[dict[str, object]],
@@ -258,9 +436,9 @@ def _describe_unread(
 
 def _check_run(
     dataset: Path, options: RerankOptions
-) -> tuple[Path, candidates.ScoringRequest, list[Provider], rerank_config.RerankConfig]:
+) -> tuple[Path, ScoringRequest, list[Provider], rerank_config.RerankConfig]:
     """Check inputs and options: the file, what is scored by whom, and how; nobody is asked yet."""
-    system = candidates.find_system(options.system, dataset, options.experiment)
+    system = find_system(options.system, dataset, options.experiment)
     config = rerank_config.read_rerank_config(options.config)
     providers = rerank_config.select_providers(
         config, options.provider, options.fallbacks, options.overrides
@@ -279,7 +457,7 @@ def _check_run(
             f"--max-cost needs the price of {', '.join(unpriced)}: give it in --config, or with "
             "--set price.per_1000_searches=… or price.per_million_tokens=…"
         )
-    request = candidates.prepare_request(dataset, system, depth=options.depth, split=options.split)
+    request = prepare_request(dataset, system, depth=options.depth, split=options.split)
     return path, request, providers, config
 
 
@@ -291,7 +469,33 @@ def estimate_list(dataset: Path, options: RerankOptions) -> call_limits.CostEsti
     """
     _, request, providers, _ = _check_run(dataset, options)
     with closing(ScoreStore(options.store)) as store:
-        return _estimate_cost(request, providers[0], store)
+        provider = providers[0]
+        configured = provider.model_identity
+        identity = replace(configured, model=store.resolved_model(configured))
+        cut = provider.truncation
+        pairs, stored, calls, usage = 0, 0, 0, Usage()
+        for question in request.queries:
+            texts = [cut(text) for text in question.candidates.values()]
+            known = store.read_scores(identity, question.text, texts)
+            missing = [text for text, score in zip(texts, known, strict=True) if score is None]
+            pairs += len(texts)
+            stored += len(texts) - len(missing)
+            distinct = list(dict.fromkeys(missing))
+            for start in range(0, len(distinct), provider.batch):
+                calls += 1
+                batch = distinct[start : start + provider.batch]
+                usage += provider.estimate_usage(question.text, batch)
+        cost = None if provider.price is None else provider.price.cost_of(usage)
+        return call_limits.CostEstimate(
+            configured.label,
+            len(request.queries),
+            pairs,
+            stored,
+            calls,
+            usage,
+            cost,
+            trials=request.repeats,
+        )
 
 
 def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -> WrittenList:
@@ -339,34 +543,3 @@ def score_list(dataset: Path, options: RerankOptions, on_progress: OnProgress) -
 def safe_file_name(name: str) -> str:
     """A name as a part of a file's name."""
     return "".join(c if c.isalnum() or c in "._-" else "-" for c in name).strip(".-") or "list"
-
-
-def _estimate_cost(
-    work: candidates.ScoringRequest, provider: Provider, store: ScoreStore
-) -> call_limits.CostEstimate:
-    """Estimate the cost of all candidates whose score is not stored.
-
-    Args:
-        work: What is to be scored.
-        provider: The provider to ask.
-        store: The stored scores.
-    """
-    configured = provider.model_identity
-    identity = replace(configured, model=store.resolved_model(configured))
-    cut = provider.truncation
-    pairs, stored, calls, usage = 0, 0, 0, Usage()
-    for question in work.queries:
-        texts = [cut(text) for text in question.candidates.values()]
-        known = store.read_scores(identity, question.text, texts)
-        missing = [text for text, score in zip(texts, known, strict=True) if score is None]
-        pairs += len(texts)
-        stored += len(texts) - len(missing)
-        distinct = list(dict.fromkeys(missing))
-        for start in range(0, len(distinct), provider.batch):
-            calls += 1
-            batch = distinct[start : start + provider.batch]
-            usage += provider.estimate_usage(question.text, batch)
-    cost = None if provider.price is None else provider.price.cost_of(usage)
-    return call_limits.CostEstimate(
-        configured.label, len(work.queries), pairs, stored, calls, usage, cost, trials=work.repeats
-    )

@@ -62,31 +62,6 @@ def score_chunks(index: Index, queries: Sequence[str]) -> Iterator[FloatArray]:
         yield index.scores(queries[start : start + CHUNK])
 
 
-def _rank_chunks(
-    ids: Sequence[str],
-    chunks: Iterable[FloatArray],
-    *,
-    depth: int,
-    above: float | None,
-    on_progress: Callable[[int], None],
-) -> list[Ranking]:
-    """The best documents of each query; arguments as for :func:`rank_documents`.
-
-    Args:
-        ids: Document ids, shape (D,).
-        chunks: Scores, shape (q, D) each.
-        depth: Most documents per query.
-        above: Only documents whose rounded score is greater; None = all.
-        on_progress: Called with the number of queries done.
-    """
-    rankings: list[Ranking] = []
-    ties = _rank_ids(ids)
-    for chunk in chunks:
-        rankings += [_cut(ids, row, ties, depth=depth, above=above) for row in chunk]
-        on_progress(len(rankings))
-    return rankings
-
-
 def rank_documents(
     ids: Sequence[str],
     scores: FloatArray,
@@ -294,9 +269,21 @@ class SearchContext:
         depth: int,
         above: float | None = None,
     ) -> dict[str, Ranking]:
-        """The best documents of each query; arguments as for :func:`_rank_chunks`."""
+        """Rank the documents of each query, the best first.
+
+        Args:
+            ids: Document ids, shape (D,).
+            texts: Queries and documents.
+            chunks: Scores, shape (q, D) each.
+            depth: Most documents per query.
+            above: Only documents whose rounded score is greater; None = all.
+        """
         done = self.report_queries(len(texts.queries))
-        rankings = _rank_chunks(ids, chunks, depth=depth, above=above, on_progress=done)
+        rankings: list[Ranking] = []
+        ties = _rank_ids(ids)
+        for chunk in chunks:
+            rankings += [_cut(ids, row, ties, depth=depth, above=above) for row in chunk]
+            done(len(rankings))
         return dict(zip(texts.queries, rankings, strict=True))
 
 
@@ -406,35 +393,25 @@ def check_target(target: RunTarget, texts: SearchTexts) -> None:
         raise ConfigError(f"--name {target.name!r}: letters, digits and . _ + - are allowed")
     encode = find_writer(path)
     require_folder(path.parent)
-    _check_ids(target.name, encode, texts)
+    # Encode every id once: the format may not hold one of them.
+    queries, documents = [*texts.queries], [*texts.documents]
+    one_document, one_query = documents[:1] * len(queries), queries[:1] * len(documents)
+    for pair in ((queries, one_document), (one_query, documents)):
+        encode(RunRows(target.name, *pair, [1] * len(pair[0]), [0.0] * len(pair[0]), {}))
     if path.is_dir():
         raise ConfigError(f"--out {path}: a folder: name a file")
-    present = _read_run_path(target)
-    if resolve_path(path) in {
-        resolve_path(file) for file in texts.inputs if resolve_path(file) != present
-    }:
+    inputs = {resolve_path(file) for file in texts.inputs}
+    if target.dataset is not None:  # the run of that name, as it is now, may be replaced
+        known = _read_planned_spec(target.dataset, {})[0].runs.get(target.name)
+        if known is not None:
+            inputs.discard(resolve_path(target.dataset.parent / known.path))
+    if resolve_path(path) in inputs:
         raise ConfigError(f"{path}: the dataset's own, or an input: name another file with --out")
     if path.exists() and not target.replace:
         raise ConfigError(f"{path}: there is a run already: --replace it, or choose another --name")
     check_output(path, is_owned=is_earlier_output(path))
     if target.dataset is not None and target.is_inside:
         _edit_entries(target.dataset, target)
-
-
-def _read_run_path(target: RunTarget) -> Path | None:
-    """The file of the run in the ``dataset.yaml`` that has the name now; None = there is none."""
-    if target.dataset is None:
-        return None
-    known = _read_planned_spec(target.dataset, {})[0].runs.get(target.name)
-    return None if known is None else resolve_path(target.dataset.parent / known.path)
-
-
-def _check_ids(name: str, encode: Callable[[RunRows], bytes], texts: SearchTexts) -> None:
-    """Encode every id once: the format may not hold one."""
-    queries, documents = [*texts.queries], [*texts.documents]
-    one_document, one_query = documents[:1] * len(queries), queries[:1] * len(documents)
-    for pair in ((queries, one_document), (one_query, documents)):
-        encode(RunRows(name, *pair, [1] * len(pair[0]), [0.0] * len(pair[0]), {}))
 
 
 def write_rankings(target: RunTarget, rankings: Mapping[str, Ranking]) -> bool:

@@ -280,9 +280,10 @@ def evaluate_batch(
         ranking the candidates wherever they are not left open, or why they must be had from there.
     """
     limits = limits or BatchLimits()
-    reason = _unsupported_reason(measures)
-    if reason is not None:
-        return (Unsupported(reason),) * len(specs)
+    for measure in measures:
+        if measure.required_ranks != "relevant" or measure.judged_only:
+            reason = f"{measure.name} looks at more than the relevant documents"
+            return (Unsupported(reason),) * len(specs)
     results: dict[int, BatchResult | Unsupported] = {}
     sums: dict[tuple[object, ...], list[tuple[int, RankSum]]] = {}
     others: dict[tuple[Which, str], list[tuple[int, SystemPlan]]] = {}
@@ -358,14 +359,6 @@ def _count_system(
     left = np.zeros(len(tops.runs.queries), dtype=bool)
     left[lists.queries[is_open]] = True
     return BatchResult(_measure_values(tops.runs, by_storage, measures, spec.top_k), left)
-
-
-def _unsupported_reason(measures: Sequence[Measure]) -> str | None:
-    """Why these measures need more than the places of relevant documents; None = they do not."""
-    for measure in measures:
-        if measure.required_ranks != "relevant" or measure.judged_only:
-            return f"{measure.name} looks at more than the relevant documents"
-    return None
 
 
 def _measure_values(

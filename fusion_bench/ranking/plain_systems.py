@@ -211,16 +211,10 @@ def plain_systems(
         system: Any system.
         runs: All sources of the dataset.
     """
-    for index, plain, part in _split_by_class(system, runs):
-        yield from _split_part(index, plain, runs_with_stages(plain, part))
-
-
-def _split_part(
-    index: IntArray, system: System, runs: AlignedRuns
-) -> Iterator[tuple[IntArray, System, AlignedRuns]]:
-    """The plain systems of some queries, each without the sources that are off for them."""
-    for inner, plain, part in split_by_switches(system, runs):
-        yield index[inner], plain, part
+    for index, of_class, part in _split_by_class(system, runs):
+        staged = runs_with_stages(of_class, part)
+        for inner, plain, view in split_by_switches(of_class, staged):
+            yield index[inner], plain, view
 
 
 def _split_by_class(
@@ -272,32 +266,22 @@ def add_stages(runs: AlignedRuns, stages: Mapping[str, System]) -> AlignedRuns:
     """The runs with one more source for each stage: its final list."""
     for name, stage in stages.items():
         shared = source_roles(stage, dict(zip(runs.sources, runs.roles, strict=True))).values()
-        ranks, scores = _stage_list(stage, runs)
-        switch = _stage_switch(stage, runs)
+        ranks: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
+        scores: FloatArray = np.full(len(runs.documents), np.nan)
+        for index, plain, part in plain_systems(stage, runs):
+            ranking = rank_candidates(plain, part)
+            view, rows = ranking.runs, ranking.list_rows()
+            places = runs.find_rows(index[view.query_index[rows]], view.documents[rows])
+            ranks[places] = ranking.positions[rows]
+            scores[places] = list_scores(ranking, rows)
+        switch = None
+        if runs.switches:  # a stage is on where one of the runs that it reads is on
+            on = [runs.switches[row] for row in runs.rows(stage.base_runs)]
+            known = [each.queries for each in on if each is not None]
+            if len(known) == len(on):
+                switch = Switch(frozenset().union(*known))
         runs = runs.add_source(name, frozenset.intersection(*shared), ranks, scores, switch)
     return runs
-
-
-def _stage_switch(stage: System, runs: AlignedRuns) -> Switch | None:
-    """A stage is on where one of the runs that it reads is on."""
-    if not runs.switches:
-        return None
-    on = [runs.switches[row] for row in runs.rows(stage.base_runs)]
-    known = [switch.queries for switch in on if switch is not None]
-    return Switch(frozenset().union(*known)) if len(known) == len(on) else None
-
-
-def _stage_list(stage: System, runs: AlignedRuns) -> tuple[IntArray, FloatArray]:
-    """(N,) ranks, 0 = not in the list, and (N,) scores, which stand in their order."""
-    ranks: IntArray = np.zeros(len(runs.documents), dtype=np.int64)
-    scores: FloatArray = np.full(len(runs.documents), np.nan)
-    for index, plain, part in plain_systems(stage, runs):
-        ranking = rank_candidates(plain, part)
-        view, rows = ranking.runs, ranking.list_rows()
-        places = runs.find_rows(index[view.query_index[rows]], view.documents[rows])
-        ranks[places] = ranking.positions[rows]
-        scores[places] = list_scores(ranking, rows)
-    return ranks, scores
 
 
 #: Fitted fusions that a view remembers.
@@ -332,26 +316,6 @@ def _refuse_training_on_trained(system: System) -> None:
         )
 
 
-def _runs_of_class(
-    runs: AlignedRuns,
-    name: str,
-    key: ClassKey,
-    known: tuple[str, ...],
-    types: TypeSource | None = None,
-) -> AlignedRuns | None:
-    """The queries that get the numbers of a class; None = there are none.
-
-    Args:
-        runs: Aligned runs.
-        name: One of the known classes.
-        key: What decides.
-        known: The classes that have numbers.
-        types: Which types count; see :func:`resolve_classes`.
-    """
-    is_present = (resolve_classes(runs, key, known, types) == name).any()
-    return runs_of_resolved_class(runs, name, key, known, types) if is_present else None
-
-
 def fit_system(system: System, runs: AlignedRuns) -> System:
     """The system with its trained fusions fitted, its stages' first; itself if it has none.
 
@@ -383,10 +347,11 @@ def fit_system(system: System, runs: AlignedRuns) -> System:
         if isinstance(system.fusion, Trainable):
             system = system.model_copy(update={"fusion": _fit_fusion(system, runs)})
         return system
-    parts = dict(configs)
+    parts, known = dict(configs), tuple(configs)
+    classes = resolve_classes(runs, key, known, system.types)
     for name, part in parts.items():
-        members = _runs_of_class(runs, name, key, tuple(parts), system.types)
-        if isinstance(part.fusion, Trainable) and members is not None:
+        if isinstance(part.fusion, Trainable) and (classes == name).any():
+            members = runs_of_resolved_class(runs, name, key, known, system.types)
             fitted = _fit_fusion(system.of_class(name), members, f"{key.field} {name!r}: ")
             parts[name] = part.model_copy(update={"fusion": fitted})
     return system.model_copy(update={key.key: parts})

@@ -276,7 +276,7 @@ class QuantizedRankSum(QuantizedScores):
 def _block_codes(
     runs: AlignedRuns, lists: CandidateLists, joined: tuple[Columns, ...]
 ) -> list[list[NDArray[np.int32]]]:
-    """Of each block, for each one or two columns that are joined, (n, w): their ranks, packed."""
+    """Packed ranks (n, w) of each block, for each one or two columns that are joined."""
     ranks = [pack_ranks(runs, columns).astype(np.int32) for columns in joined]
     grids = map(lists.candidate_grid, lists.blocks)
     return [[row.take(grid, mode="clip") for row in ranks] for grid in grids]

@@ -136,7 +136,7 @@ def _fused_lists(
 def _sorted_block(
     maker: QuantizedScores, number: int, block: ListBlock
 ) -> tuple[IntArray, IntArray, BoolArray]:
-    """Of each document its slot among all lists, itself, and whether it is behind the one before.
+    """Each document's slot among all lists, the document, and whether it is behind the one before.
 
     That is open where two quantized scores are near each other: then it is False.
     """
@@ -238,7 +238,7 @@ def _whole_places(runs: AlignedRuns) -> IntArray:
 def _list_positions(
     runs: AlignedRuns, candidates: IntArray, is_new: BoolArray, kept: BoolArray | None = None
 ) -> RankedLists:
-    """Of lists one after the other, without those who are not kept."""
+    """Position of each kept candidate within its query's list."""
     if kept is None or kept.all():
         place = _whole_places(runs)
     else:

@@ -217,7 +217,7 @@ def _resolve_doubts(
 def _doubtful_chains(
     pool: QueryPool, packed: IntArray, queries: IntArray, limit: int
 ) -> tuple[IntArray, IntArray]:
-    """Who stands in a chain of neighbors too near each other, and which chain that is.
+    """Documents in chains of neighbors that are too near each other, and the chain of each.
 
     Chains without a relevant document are left as they are, as are those beyond the limit.
     """

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, TypeAlias
 
-from fusion_bench.evaluation.report_records import ComparisonResult
+from fusion_bench.evaluation.recommendation import Preference
+from fusion_bench.evaluation.report_file import Report
+from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.report.page import Column, Finding, Tone
 from fusion_bench.stats.comparison import BETTER, SHOWN, WORSE, Comparison
 from fusion_bench.util.formatting import (
+    NO_INTERVAL,
     format_coverage,
     format_interval,
     format_number,
@@ -40,14 +43,16 @@ def interval_column(alpha: float) -> Column[Any]:
     return Column(f"{format_coverage(alpha)} interval", format_compared_interval)
 
 
-def first_group_column(names: Collection[str], name: Callable[[Any], str]) -> Column[Any]:
-    """Which systems are in the first group.
+def compared_column(alpha: float) -> Column[Any]:
+    """The column of differences from the baseline, each with its interval.
 
     Args:
-        names: Its systems.
-        name: The name of a row's system, empty where the row is of another measure.
+        alpha: 1 − coverage, which the header names.
     """
-    return Column("first group", lambda row: "yes" if name(row) in names else "", is_text=True)
+    header = f"difference [{format_coverage(alpha)} interval]"
+    return Column(
+        header, lambda row: f"{DIFFERENCE.cell(row)} {format_compared_interval(row)}".rstrip()
+    )
 
 
 def p_column(alpha: float) -> Column[Any]:
@@ -56,8 +61,10 @@ def p_column(alpha: float) -> Column[Any]:
 
 
 def format_compared_interval(row: Any) -> str:  # noqa: ANN401 - of any record that has its ends
-    """The interval of a difference; ``n/a`` where there is none."""
-    return format_interval(row.low, row.high, signed=True)
+    """The interval of a difference; ``n/a`` if there is none; empty for identical systems."""
+    if getattr(row, "answer", None) == "identical":
+        return ""
+    return format_interval(row.low, row.high, signed=True).replace(NO_INTERVAL, "n/a")
 
 
 #: The answer where unjudged documents decide; keys and JSON have the longer words.
@@ -91,6 +98,17 @@ def find_answer_tone(answer: str | None) -> Tone:
     if answer in WORSE:
         return "worse"
     return "warning" if answer == "unjudged decide" else "plain"
+
+
+def second_verdict(report: Report, collection: Collection, name: str) -> str:
+    """The verdict on the second measure, from p and interval in its own family; empty = none."""
+    items = (collection.comparison(name, measure) for measure in collection.measures[1:2])
+    if (item := next(items, None)) is None:
+        return ""
+    if not item.wins + item.losses:
+        return "identical"
+    shown = "better" if item.difference > 0 else "worse"
+    return shown if item.p is not None and item.p <= report.alpha else "not shown"
 
 
 def describe_family(comparisons: int, coverage: str) -> str:
@@ -128,7 +146,11 @@ def unseen_losses(units: int) -> str | None:
 
 
 def answer_findings(
-    rows: Sequence[ComparedRow], first_group: Sequence[str], systems: int, groups: int
+    rows: Sequence[ComparedRow],
+    first_group: Sequence[str],
+    systems: int,
+    groups: int,
+    preference: Preference | None = None,
 ) -> Iterator[Finding]:
     """The best group of three systems or more, then what no rule can see.
 
@@ -137,20 +159,35 @@ def answer_findings(
         first_group: The systems not shown to be worse than any other; empty = not known.
         systems: So many were compared pair by pair, the baseline included.
         groups: G, the units of the inference.
+        preference: The recommended system, and why; None = none.
     """
     if first_group and systems > 2:
-        yield Finding(describe_first_group(first_group, systems), key="first group")
+        yield Finding(describe_best_group(first_group, systems, preference), key="best group")
     text = unseen_losses(groups)
     if text is not None and any(row.answer in SHOWN for row in rows):
         yield Finding(text, key="unseen losses")
 
 
-def describe_first_group(names: Sequence[str], systems: int) -> str:
-    """``First group: 4 systems, no difference shown: a, b, c and 1 more. …``."""
+def describe_best_group(
+    names: Sequence[str], systems: int, preference: Preference | None = None
+) -> str:
+    """``Best group: 4 systems, no difference shown: a, b, c and 1 more. …``.
+
+    Args:
+        names: Its systems.
+        systems: So many were compared pair by pair.
+        preference: The recommended one of them, and why; None = none.
+    """
     if len(names) == systems:
-        return f"First group: all {systems:,} systems, no difference shown, over all pairs."
-    others = "Every other one is shown to be worse than some system, over all pairs."
+        return f"Best group: all {systems:,} systems, no difference shown."
+    others = "Each other system is shown to be worse than at least one system, over all pairs."
     if len(names) == 1:
-        return f"First group: {names[0]} alone. {others}"
-    count = pluralize(len(names), "system")
-    return f"First group: {count}, no difference shown: {list_names(names)}. {others}"
+        return f"Best group: {names[0]} alone. {others}"
+    count, listed = pluralize(len(names), "system"), list_names(names)
+    if preference is None or not preference.reason:
+        return f"Best group: {count}, no difference shown: {listed}. {others}"
+    name, reason = preference.comparison.candidate, preference.reason.removeprefix("it ")
+    return (
+        f"Best group: {count}, no difference shown; simplest: {name}. The group: {listed}; {name} "
+        f"{reason}. {others}"
+    )

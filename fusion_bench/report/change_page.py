@@ -45,17 +45,16 @@ def change_section(change: ReportChange, min_gain: float) -> page.Section:
         change: From the last report to this one.
         min_gain: The least gain, as answers name it.
     """
-    findings = tuple(_describe_changes(change))
-    tables = tuple(_tables(change, min_gain))
-    title = f"Since the report of {change.then}"
-    return page.Section(title, findings=findings, parts=tables, key="change")
-
-
-def _describe_changes(change: ReportChange) -> Iterator[page.Finding]:
+    findings: list[page.Finding] = []
     if not change.is_changed:
-        yield page.Finding("No setting, system, list or value changed.", key="change")
+        findings.append(page.Finding("No setting, system, list or value changed.", key="change"))
+    settings = _setting_table(change)
+    tables = [] if settings is None else [settings]
     for each in change.collections:
-        yield from _describe_collection(each)
+        findings += _describe_collection(each)
+        tables += _value_tables(each, min_gain)
+    title = f"Since the report of {change.then}"
+    return page.Section(title, findings=tuple(findings), parts=tuple(tables), key="change")
 
 
 def _describe_collection(change: CollectionChange) -> Iterator[page.Finding]:
@@ -82,14 +81,6 @@ def _describe_collection(change: CollectionChange) -> Iterator[page.Finding]:
             "warning",
             "change",
         )
-
-
-def _tables(change: ReportChange, min_gain: float) -> Iterator[page.Table]:
-    settings = _setting_table(change)
-    if settings is not None:
-        yield settings
-    for collection in change.collections:
-        yield from _value_tables(collection, min_gain)
 
 
 def _setting_table(change: ReportChange) -> page.Table | None:
@@ -244,7 +235,7 @@ def _describe_verdict(change: CollectionChange, min_gain: float) -> page.Finding
     better, worse = _with_answer(moved, BETTER), _with_answer(moved, WORSE)
     open_count = len(moved) - len(better) - len(worse)
     text = (
-        f"{len(better):,} better, {len(worse):,} worse, {open_count:,} changed but not decided, "
+        f"{len(better):,} better, {len(worse):,} worse, {open_count:,} not shown, "
         f"{len(rows) - len(moved):,} with the same values: {where}."
     )
     tone: page.Tone = "plain"
@@ -322,9 +313,25 @@ def build_change_page(
         _collection_section(each, before.get(each.name), after.get(each.name), new)
         for each in change.collections
     ]
+    table = _setting_table(change)
+    findings: list[page.Finding] = []
+    if table is None:
+        findings.insert(0, page.Finding(SAME_SETTINGS))
+    for each in change.collections:
+        for status, text in (("new", "Only in the new report"), ("gone", "Only in the old one")):
+            names = [row.name for row in each.systems if row.status == status]
+            if names and each.status == "both":
+                findings.insert(0, page.Finding(f"{text}, on {each.name}: {', '.join(names)}."))
+    parts = () if table is None else (replace(table, title="Settings then and now"),)
     return page.Page(
         f"Comparison: {new.name}" if old.name == new.name else f"{old.name} → {new.name}",
-        (*warning_sections(warnings), _configuration(change), *sections),
+        (
+            *warning_sections(warnings),
+            page.Section(
+                "What changed in the configuration", findings=tuple(findings), parts=parts
+            ),
+            *sections,
+        ),
         _change_headline(change, new.min_gain),
         _provenance(old, new, origins),
         answer=_change_in_words(change),
@@ -340,26 +347,14 @@ def shared_collections(change: ReportChange) -> tuple[CollectionChange, ...]:
     )
 
 
-def _configuration(change: ReportChange) -> page.Section:
-    table = _setting_table(change)
-    findings: list[page.Finding] = []
-    if table is None:
-        findings.insert(0, page.Finding(SAME_SETTINGS))
-    for each in change.collections:
-        for status, text in (("new", "Only in the new report"), ("gone", "Only in the old one")):
-            names = [row.name for row in each.systems if row.status == status]
-            if names and each.status == "both":
-                findings.insert(0, page.Finding(f"{text}, on {each.name}: {', '.join(names)}."))
-    parts = () if table is None else (replace(table, title="Settings then and now"),)
-    return page.Section("What changed in the configuration", findings=tuple(findings), parts=parts)
-
-
 def _collection_section(
     change: CollectionChange, old: Collection | None, new: Collection | None, report: Report
 ) -> page.Section:
     findings = [*_describe_collection(change)]
-    if old is not None and new is not None:
-        findings += _describe_untested(old, new)
+    reason = None if old is None or new is None else explain_untested(old, new)
+    if reason is not None:
+        text = f"{change.name}: {reason}, so no difference has an interval or a verdict."
+        findings.append(page.Finding(text, "warning", "not tested"))
     if not findings:
         findings.append(page.Finding("No value of any system changed."))
     tables = [*_value_tables(change, report.min_gain, alpha=report.alpha)]
@@ -375,7 +370,10 @@ def list_gain_table(name: str, gains: Sequence[SystemGain]) -> page.Table:
         page.Column("system", lambda row: row.system, is_text=True),
         page.Column("gain", lambda row: _format_estimate(row.gain)),
         page.Column("gain − that of the list alone", lambda row: _format_estimate(row.beyond)),
-        page.Column("share of it", lambda row: _format_share(row.share)),
+        page.Column(
+            "share of it",
+            lambda row: ("" if row.share is None else "{:.0%} [{:.0%}, {:.0%}]".format(*row.share)),
+        ),
     ]
     note = (
         f"gain = what a system gains by the new {name}, {name} alone first; intervals "
@@ -387,17 +385,6 @@ def list_gain_table(name: str, gains: Sequence[SystemGain]) -> page.Table:
 
 def _format_estimate(estimate: MeanEstimate | None) -> str:
     return "" if estimate is None else format_difference(estimate.mean, estimate.low, estimate.high)
-
-
-def _format_share(share: tuple[float, float, float] | None) -> str:
-    return "" if share is None else "{:.0%} [{:.0%}, {:.0%}]".format(*share)
-
-
-def _describe_untested(old: Collection, new: Collection) -> Iterator[page.Finding]:
-    reason = explain_untested(old, new)
-    if reason is not None:
-        text = f"{new.name}: {reason}, so no difference has an interval or a verdict."
-        yield page.Finding(text, "warning", "not tested")
 
 
 def _provenance(old: Report, new: Report, origins: Sequence[str]) -> page.Section:

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from fusion_bench.checks.collection_warnings import warn_v2
-from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.evaluation.compared_reports import CollectionComparison
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.measures.aliases import display_measure
@@ -17,7 +16,6 @@ from fusion_bench.report.answer_texts import (
     answer_findings,
     describe_family,
     describe_missing_intervals,
-    first_group_column,
     format_answer,
     interval_column,
     p_column,
@@ -53,7 +51,12 @@ def build_comparison_page(
             parts=tuple(_build_tables(item)),
             findings=(
                 *(data_warnings.list_findings(warn_v2(switch)) if i == 0 else ()),
-                *_describe_answers(item),
+                *answer_findings(
+                    [each for each in item.comparisons if each.answer is not None],
+                    item.first_group,
+                    item.systems,
+                    item.comparisons[0].groups,
+                ),
                 *data_warnings.list_findings(item.warnings),
                 *_describe_unjudged(item, provenances, len(collections)),
             ),
@@ -70,12 +73,6 @@ def build_comparison_page(
     )
     sections = (*first_section, *sections)
     return Page("Comparison", sections, headline, provenance if origins else None)
-
-
-def _describe_answers(item: CollectionComparison) -> Iterator[Finding]:
-    rows = [each for each in item.comparisons if each.answer is not None]
-    groups = item.comparisons[0].groups
-    return answer_findings(rows, item.first_group, item.systems, groups)
 
 
 def _describe_unjudged(
@@ -130,7 +127,7 @@ def _describe_best(item: CollectionComparison) -> str:
     answer = format_answer(best.answer, item.min_gain)
     others = len(item.first_group) - 1
     if highest and others and best.candidate in item.first_group:
-        answer += f"; no difference to {pluralize(others, 'other system')} of the first group shown"
+        answer += f"; best group: {pluralize(others + 1, 'system')}, no difference shown"
     unjudged = item.unjudged.get(best.candidate)
     if unjudged is not None and best.answer in SHOWN:
         answer += unjudged.condition
@@ -147,29 +144,25 @@ def _build_tables(item: CollectionComparison) -> Iterator[Table]:
     title = f"{item.collection}: {queries}, against {baseline}"
     rows = [each for each in item.comparisons if each.measure == primary]
     others = [each for each in item.comparisons if each.measure != primary]
-    if len(rows) == 1 or not others:
+    if len(rows) == 1:
         yield _build_table(item, item.comparisons, title)
         return
     table = _build_table(item, rows, f"{title}, {display_measure(primary)}")
     yield table.select_columns(lambda i: i > 0)  # without the measure, which the title names
-    yield _build_table(item, others, f"{title}, other measures").without_empty_columns()
+    if others:
+        yield _build_table(item, others, f"{title}, other measures").without_empty_columns()
 
 
 def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: str) -> Table:
     coverage = format_coverage(item.alpha)
     answer = partial(format_answer, min_gain=item.min_gain)
-    primary, first = item.comparisons[0].measure, item.first_group if item.systems > 2 else ()
-
-    def primary_name(row: Comparison) -> str:
-        return row.candidate if row.measure == primary else ""
-
+    primary, best = item.comparisons[0].measure, item.first_group if item.systems > 2 else ()
     columns: list[Column[Comparison]] = [
         Column("measure", lambda row: display_measure(row.measure), is_text=True),
         Column("system", lambda row: row.candidate, is_text=True, is_name=True),
         Column("mean", lambda row: format_number(row.candidate_mean), is_optional=True),
         *data_warnings.judged_columns(item.comparisons, item.find_bounds),
         *(DIFFERENCE, interval_column(item.alpha), p_column(item.alpha), COUNTS),
-        *([first_group_column(first, primary_name)] if first else []),
         Column("verdict", lambda row: answer(row.answer), is_text=True),
     ]
     baseline = item.comparisons[0].baseline
@@ -178,11 +171,21 @@ def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: 
         f"is a family of its own. w/t/l = queries won, tied and lost against {baseline}."
     )
     missing = describe_missing_intervals(rows)
+    repeats = (
+        "Values of systems with several trials are means over these. Their intervals hold for new "
+        "trials and new queries."
+    )
+    if all(each.trial_share is None for each in item.comparisons):
+        repeats = ""
     notes = (
-        *(note, *filter(None, [_describe_repeats(item), missing])),
+        *(note, *filter(None, [repeats, missing])),
         *(*data_warnings.describe_columns(columns), *_judged_notes(item)),
     )
-    return make_table(title, columns, rows, notes=notes, is_kept=lambda row: row.candidate in first)
+    return make_table(
+        *(title, columns, rows),
+        notes=notes,
+        is_best=lambda row: row.measure == primary and row.candidate in best,
+    )
 
 
 def _judged_notes(item: CollectionComparison) -> Iterator[str]:
@@ -192,27 +195,9 @@ def _judged_notes(item: CollectionComparison) -> Iterator[str]:
     )
     baseline = item.comparisons[0].baseline
     if known := item.bounds.get(baseline):
-        texts = (
-            f"{display_measure(name)} {_describe_judged(each)}" for name, each in known.items()
-        )
+        texts = []
+        for name, each in known.items():
+            text = f"{display_measure(name)} Judged@{each.depth} {format_percent(each.judged)}"
+            ends = f", {data_warnings.BOUNDS_HEADER} {data_warnings.format_ends(each)}"
+            texts.append(text if each.low is None else text + ends)
         yield f"The baseline {baseline}: {'; '.join(texts)}."
-
-
-def _describe_repeats(item: CollectionComparison) -> str:
-    """That values are means over repeats; empty = no system has several."""
-    if all(comparison.trial_share is None for comparison in item.comparisons):
-        return ""
-    return (
-        "Values of systems with several trials are means over these. Their intervals hold for new "
-        "trials and new queries."
-    )
-
-
-def _describe_judged(bounds: CompletionBounds) -> str:
-    """``Judged@10 86.0 %, if judged 0.4167…1.0000``."""
-    share = f"Judged@{bounds.depth} {format_percent(bounds.judged)}"
-    return (
-        share
-        if bounds.low is None
-        else f"{share}, {data_warnings.BOUNDS_HEADER} {data_warnings.format_ends(bounds)}"
-    )

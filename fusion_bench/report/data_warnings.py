@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from fusion_bench.checks import collection_warnings
 from fusion_bench.checks.judges import JUDGE_KEYS
-from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding, WitnessRecord
+from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding
 from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.evaluation.compared_reports import find_collection_warnings
 from fusion_bench.evaluation.report_file import Provenance, Report
-from fusion_bench.evaluation.report_records import Collection, ComparisonResult
+from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.page import (
     LINT,
     Column,
@@ -179,20 +179,6 @@ def note_unknown_ends(bounds: Iterable[tuple[str, CompletionBounds | None]]) -> 
         yield f"{BOUNDS_HEADER} is not known for {list_names([*unknown])}."
 
 
-def _describe_decided(decided: Sequence[ComparisonResult], place: JudgePlace) -> str:
-    """Which differences unjudged documents decide, with both others."""
-    first, names = decided[0], [each.candidate for each in decided]
-    # The experiment that try saves may have another baseline.
-    baseline = None if place.is_file else first.baseline
-    views = "" if first.unjudged is None else f": {first.unjudged.description}"
-    return (
-        f"Unjudged documents decide the difference of {list_names(names)} from the baseline. "
-        f"{first.candidate} differs by {format_number(first.difference, signed=True)}{views}. "
-        "If unlisted documents are not relevant, set judgments: complete. "
-        f"Judge these first: {format_judge_line(place, first.candidate, baseline)}"
-    )
-
-
 @compute_once
 def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
     """Whatever a reader should know before trusting a number, by collection."""
@@ -212,10 +198,14 @@ def find_report_warnings(report: Report) -> dict[str, list[DataWarning]]:
 
 
 def list_findings(warnings: Iterable[DataWarning]) -> Iterator[Finding]:
-    """The others than those of :func:`judge_section`, in the order that all pages have."""
+    """Yield the warnings but those of :func:`judge_section`, in the order that all pages have."""
     for each in collection_warnings.sort_warnings(warnings):
         if each.key not in JUDGE_KEYS:
-            yield Finding(each.text, "warning", each.key)
+            yield Finding(each.text, "plain" if each.key in PROPERTIES else "warning", each.key)
+
+
+#: Keys of what is the nature of a collection: no warning, but a property.
+PROPERTIES: Final = (collection_warnings.SPARSE_JUDGMENTS,)
 
 
 #: Keys of what can turn an answer round, the most serious first; all other warnings come after.
@@ -241,9 +231,20 @@ def _unjudged_warnings(report: Report, collection: Collection) -> Iterator[DataW
     if decided:
         place = JudgePlace.of_report(report.provenance, collection.name, len(report.collections))
         evidence = {each.candidate: each.difference for each in decided}
+        first, names = decided[0], [each.candidate for each in decided]
+        # The experiment that try saves may have another baseline.
+        baseline = None if place.is_file else first.baseline
+        views = "" if first.unjudged is None else f": {first.unjudged.description}"
+        compared = pluralize(len(collection.ranked_comparisons), "comparison")
         yield DataWarning(
             key="unjudged decide",
-            text=_describe_decided(decided, place),
+            text=(
+                f"Unjudged documents decide {len(decided):,} of {compared} with the baseline. "
+                f"Systems: {list_names(names)}. {first.candidate} differs by "
+                f"{format_number(first.difference, signed=True)}{views}. If unlisted documents are "
+                "not relevant, set judgments: complete. Judge these first: "
+                f"{format_judge_line(place, first.candidate, baseline)}"
+            ),
             evidence={"differences": evidence},
         )
 
@@ -267,21 +268,18 @@ def lint_lines(findings: Sequence[LintFinding]) -> tuple[Finding, ...]:
     by_id: dict[str, list[LintFinding]] = {}
     for finding in findings:
         by_id.setdefault(finding.id, []).append(finding)
-    lines = [_merge_lint_findings(same) for same in by_id.values()]
+    lines = []
+    for rule, (first, *others) in by_id.items():
+        more = f"; {pluralize(len(others), 'more configuration')}" if others else ""
+        scope = f"[{_describe_lint_scope(first)}{more}]"
+        text = f"{LINT}{rule}: {first.message} {scope} ({first.docs})"
+        lines.append(Finding(text, LINT_TONES[first.severity], f"{LINT}{rule}"))
     return tuple(sorted(lines, key=lambda line: line.tone == "warning"))
 
 
 def lint_section(findings: Sequence[LintFinding]) -> tuple[Section, ...]:
     """The lines as a section of a page; none where nothing was found."""
     return (Section(findings=lint_lines(findings)),) if findings else ()
-
-
-def _merge_lint_findings(findings: Sequence[LintFinding]) -> Finding:
-    """The first finding of a rule, and how many others it has."""
-    first, *others = findings
-    more = f"; {pluralize(len(others), 'more configuration')}" if others else ""
-    text = f"{LINT}{first.id}: {first.message} [{_describe_lint_scope(first)}{more}] ({first.docs})"
-    return Finding(text, LINT_TONES[first.severity], f"{LINT}{first.id}")
 
 
 def _describe_lint_scope(finding: LintFinding) -> str:
@@ -311,18 +309,12 @@ def build_lint_page(report: LintReport) -> Page:
     if report.findings:
         table = make_table("Findings", FINDING_COLUMNS, report.findings)
         sections = (Section(parts=(table,)), *sections)
-    is_warned = any(each.severity == "warning" for each in report.findings)
-    headline = Finding(_describe_lint_result(report), "warning" if is_warned else "passed")
+    severities: list[str] = [finding.severity for finding in report.findings]
+    counts = (pluralize(severities.count(each), each) for each in ("warning", "note"))
+    text = f"{' and '.join(counts)} in {pluralize(len(report.systems), 'system')}."
+    tone: Tone = "plain" if severities else "passed"
+    headline = Finding(text, "warning" if "warning" in severities else tone)
     return Page(f"Lint: {report.experiment}", sections, headline)
-
-
-def _describe_lint_result(report: LintReport) -> str:
-    """How many warnings and notes there are, and in how many systems."""
-    systems = pluralize(len(report.systems), "system")
-    severities = [finding.severity for finding in report.findings]
-    warnings = pluralize(severities.count("warning"), "warning")
-    notes = pluralize(severities.count("note"), "note")
-    return f"{warnings} and {notes} in {systems}."
 
 
 def _list_lint_notes(report: LintReport) -> Iterator[tuple[str, str]]:
@@ -348,16 +340,7 @@ def _build_lint_section(finding: WitnessedFinding) -> Section:
         *((f"intents: {', '.join(finding.intents)}",) if finding.intents else ()),
         f"at {finding.where}; see {finding.docs}",
     )
-    return Section(
-        title=finding.id,
-        findings=(Finding(text, LINT_TONES[finding.severity], finding.id, details),),
-        parts=(_witness_table(finding.witness),),
-    )
-
-
-def _witness_table(witness: WitnessRecord) -> Table:
-    """The documents with their ranks, as the real system orders them."""
-    sources = tuple(dict.fromkeys(name for row in witness.documents for name in row.ranks))
+    sources = tuple(dict.fromkeys(name for row in finding.witness.documents for name in row.ranks))
     columns: list[Column[WitnessDocument]] = [
         Column("document", lambda row: row.document, is_text=True),
         *make_columns(
@@ -373,8 +356,12 @@ def _witness_table(witness: WitnessRecord) -> Table:
         Column("final score", lambda row: _format_witness_score(row.final_score)),
         Column("final rank", lambda r: "dropped" if r.final_rank is None else str(r.final_rank)),
     ]
-    table = make_table(f"Witness: {witness.claim}.", columns, witness.documents)
-    return table.without_empty_columns()
+    table = make_table(f"Witness: {finding.witness.claim}.", columns, finding.witness.documents)
+    return Section(
+        title=finding.id,
+        findings=(Finding(text, LINT_TONES[finding.severity], finding.id, details),),
+        parts=(table.without_empty_columns(),),
+    )
 
 
 def _format_witness_score(score: float | None) -> str:

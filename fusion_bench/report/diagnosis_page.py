@@ -121,8 +121,10 @@ DETAILS = {
     ("change.cures_without_gain", "no gain"): "cures whose final rank is no better than under {}",
     ("change.causes_without_loss", "no loss"): "causes whose final rank is no worse than under {}",
     ("behind_relevant", "behind relevant"): "failures with relevant documents only above",
-    ("undecided", "undecided"): "failures with unjudged documents above and none that is judged "
-    "not relevant",
+    (
+        "undecided",
+        "unjudged above",
+    ): "failures with unjudged documents above and none that is judged not relevant",
     ("tied", "tied"): "failures that another order of tied documents would undo",
 }
 #: Of what a system cures and causes; left out where every number is 0.
@@ -242,10 +244,6 @@ def build_diagnosis_page(diagnosis: Diagnosis, listed: FailureKind | None = None
         for line in _describe(collection, is_alone=len(diagnosis.collections) == 1)
     )
     headline = Finding(first, key="decision", details=tuple(others))
-    return Page(f"Diagnosis: {diagnosis.name}", tuple(sections), headline, _provenance(diagnosis))
-
-
-def _provenance(diagnosis: Diagnosis) -> Section:
     settings, provenance = diagnosis.settings, diagnosis.provenance
     values = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha")]
     values += [] if provenance.v2_enabled else ["RAG_FUSION_V2_ENABLED off"]
@@ -255,7 +253,12 @@ def _provenance(diagnosis: Diagnosis) -> Section:
         "settings": ", ".join(values),
         **{f"fingerprint of {item.name}": item.fingerprint for item in diagnosis.collections},
     }
-    return Section("Provenance", summary=f"{provenance.origin}; {', '.join(values)}", facts=facts)
+    return Page(
+        f"Diagnosis: {diagnosis.name}",
+        tuple(sections),
+        headline,
+        Section("Provenance", summary=f"{provenance.origin}; {', '.join(values)}", facts=facts),
+    )
 
 
 def _describe(collection: DiagnosedCollection, *, is_alone: bool) -> Iterator[str]:
@@ -305,12 +308,34 @@ def _build_section(
     tables = (_build_change_table(diagnosis, collection, kind) for kind in changes)
     scope = format_scope(collection.split, collection.query_type, collection.where)
     queries = pluralize(collection.queries, "query")
+    columns: list[Column[SystemDiagnosis]] = [
+        Column("system", lambda system: system.name, is_text=True),
+        *make_columns({kind: PLURALS[kind] for kind in shown}, _format_exposed),
+    ]
+    notes = [f"{kind} = {diagnosis.definitions[kind]}." for kind in shown]
+    notes.append(
+        "Each cell: relevant documents that fail, of those that could. Relevant = grade "
+        f"{collection.binary_relevance} or above."
+    )
+    reasons: dict[str, list[str]] = {}
+    for system in collection.systems:
+        for kind in shown:
+            reason = system.count(kind).not_applicable
+            if reason is not None:
+                reasons.setdefault(f"{kind} not applicable: {reason}", []).append(system.name)
+    notes += [f"{reason}: {_name_systems(names)}." for reason, names in reasons.items()]
     return Section(
         title=f"{collection.name} {collection.version}{scope}: {queries}, "
         f"{pluralize(collection.relevant, 'relevant document')}",
         findings=(*_list_findings(collection), *list_findings(warnings)),
         parts=(
-            _count_table(diagnosis, collection, shown),
+            make_table(
+                "Failures",
+                columns,
+                collection.systems,
+                notes=notes,
+                tone=lambda system: "baseline" if system.name == collection.baseline else "plain",
+            ),
             *(table for table in tables if table is not None),
         ),
     )
@@ -351,34 +376,6 @@ def _find_no_change(collection: DiagnosedCollection, kind: FailureKind) -> Findi
     if not any(change.cures + change.causes for change in known):
         return Finding(f"{kind}: no system cures or causes any against {base}.", key="no_change")
     return None
-
-
-def _count_table(
-    diagnosis: Diagnosis, collection: DiagnosedCollection, kinds: Sequence[FailureKind]
-) -> Table:
-    columns: list[Column[SystemDiagnosis]] = [
-        Column("system", lambda system: system.name, is_text=True),
-        *make_columns({kind: PLURALS[kind] for kind in kinds}, _format_exposed),
-    ]
-    notes = [f"{kind} = {diagnosis.definitions[kind]}." for kind in kinds]
-    notes.append(
-        "Each cell: relevant documents that fail, of those that could. Relevant = grade "
-        f"{collection.binary_relevance} or above."
-    )
-    reasons: dict[str, list[str]] = {}
-    for system in collection.systems:
-        for kind in kinds:
-            reason = system.count(kind).not_applicable
-            if reason is not None:
-                reasons.setdefault(f"{kind} not applicable: {reason}", []).append(system.name)
-    notes += [f"{reason}: {_name_systems(names)}." for reason, names in reasons.items()]
-    return make_table(
-        "Failures",
-        columns,
-        collection.systems,
-        notes=notes,
-        tone=lambda system: "baseline" if system.name == collection.baseline else "plain",
-    )
 
 
 def _format_exposed(kind: FailureKind, system: SystemDiagnosis) -> str:

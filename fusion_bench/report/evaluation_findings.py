@@ -7,12 +7,12 @@ claims no more than was tested.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 
 from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
+from fusion_bench.data.ordering import NOISE
 from fusion_bench.evaluation.recommendation import (
-    Preference,
     choose_action,
     find_hidden_difference,
     find_preference,
@@ -28,6 +28,7 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.system_words import describe_config
+from fusion_bench.measures.aliases import head_measure
 from fusion_bench.report.answer_texts import (
     JUDGE_FIRST,
     answer_findings,
@@ -155,20 +156,11 @@ def _decide(report: Report, collection: Collection) -> Finding:
             f"({pluralize(len(collection.queries), 'query')})."
         )
     else:
-        text = _describe_preference(report, collection, preference)
+        text = f"Use {_describe_gain(report, collection, preference.comparison)}"
     if preference is None or top not in {preference.candidate, *collection.first_group}:
         system = _describe_system(report, collection, top)
         text += f" The highest {collection.primary_measure} is that of {system}."
     return Finding(text, "plain" if preference is None else "better", "decision")
-
-
-def _describe_preference(report: Report, collection: Collection, preference: Preference) -> str:
-    """Which system to use, what it gains, and why it rather than another one of the first group."""
-    gain = f"Use {_describe_gain(report, collection, preference.comparison)}"
-    if not preference.reason:
-        return gain
-    others = pluralize(len(collection.first_group) - 1, "other system")
-    return f"{gain} No difference to {others} of the first group is shown; {preference.reason}."
 
 
 def _advise_on_baseline(collection: Collection) -> str:
@@ -253,12 +245,14 @@ def repeat_findings(collection: Collection) -> Iterator[Finding]:
         for row, repeats in sorted(rows, key=lambda pair: -pair[1].disagreeing_pair)[:MOST_NAMED]
     ]
     few = [row.name for row, repeats in rows if len(repeats.means) <= FEW_REPEATS]
+    fixed = [row.name for row in collection.ranked_systems if row.trials is None]
+    verbs = "has one trial and counts" if len(fixed) == 1 else "have one trial and count"
     yield Finding(
         f"Values are means over {' or '.join(map(str, counts))} trials of "
         f"{list_names([row.name for row, _ in rows])}. Their intervals are for new trials and new "
         f"queries. {describe_few_repeats(list_names(few)) if few else ''}"
-        f"{_describe_fixed(collection)}Documents of single queries, lists left out and "
-        "depths are those of trial 1.",
+        f"{f'{list_names(fixed)} {verbs} as fixed. ' if fixed else ''}Documents of single "
+        "queries, lists left out and depths are those of trial 1.",
         key="trials",
         details=tuple(details),
     )
@@ -271,15 +265,6 @@ def describe_few_repeats(names: str) -> str:
         f"against a list of one trial the intervals are wide for it, others can be too narrow. "
         f"{ENOUGH_REPEATS} trials of {names} are needed. "
     )
-
-
-def _describe_fixed(collection: Collection) -> str:
-    """Which systems have one repeat, and what that means; empty = none."""
-    names = [row.name for row in collection.ranked_systems if row.trials is None]
-    if not names:
-        return ""
-    verb, counts = ("has", "counts") if len(names) == 1 else ("have", "count")
-    return f"{list_names(names)} {verb} one trial and {counts} as fixed. "
 
 
 FUSION_TONES: dict[str, Tone] = {
@@ -358,7 +343,24 @@ def reranker_findings(report: Report, collection: Collection) -> Iterator[Findin
                 pairs[row.name, plain.name] = estimate
     for reranker, pairs in by_reranker.items():
         if all(difference.mean < 0 for difference in pairs.values()):
-            yield _describe_lowering(report, collection, reranker, pairs)
+            shown = sum(each.high is not None and each.high < 0 for each in pairs.values())
+            answers = (collection.comparison(name, collection.primary_measure) for name, _ in pairs)
+            is_decided = any(
+                each is not None and each.answer == "unjudged decide" for each in answers
+            )
+            is_shown = shown == len(pairs) and not is_decided
+            (reranked, fusion), difference = max(pairs.items(), key=lambda item: item[1].mean)
+            claim = f"The reranker {reranker} lowers {collection.primary_measure} of every fusion"
+            if not is_shown:
+                claim = f"With the reranker {reranker} the mean of every fusion is lower"
+            size = format_difference(difference.mean, difference.low, difference.high)
+            text = (
+                f"{claim}{collection.condition}. Least in {reranked} against {fusion}: {size} "
+                f"({format_coverage(report.alpha)} interval, unadjusted); shown in {shown:,} of "
+                f"{pluralize(len(pairs), 'pair')} that differ only in the blend."
+            )
+            text += " Documents without a grade could turn it." if is_decided else ""
+            yield Finding(text, "warning" if is_shown else "plain", "reranker")
 
 
 def _find_without_blend(collection: Collection, row: SystemResult) -> SystemResult | None:
@@ -369,31 +371,6 @@ def _find_without_blend(collection: Collection, row: SystemResult) -> SystemResu
     plain = {**config, "blend": {"method": "none"}}
     others = collection.competitors.values()
     return next((other for other in others if other.config == plain), None)
-
-
-def _describe_lowering(
-    report: Report,
-    collection: Collection,
-    reranker: str,
-    pairs: Mapping[tuple[str, str], MeanEstimate],
-) -> Finding:
-    """That the reranker lowers every fusion where each interval says so, else that means do."""
-    shown = sum(each.high is not None and each.high < 0 for each in pairs.values())
-    answers = (collection.comparison(name, collection.primary_measure) for name, _ in pairs)
-    is_decided = any(each is not None and each.answer == "unjudged decide" for each in answers)
-    is_shown = shown == len(pairs) and not is_decided
-    (reranked, fusion), difference = max(pairs.items(), key=lambda item: item[1].mean)
-    claim = f"The reranker {reranker} lowers {collection.primary_measure} of every fusion"
-    if not is_shown:
-        claim = f"With the reranker {reranker} the mean of every fusion is lower"
-    size = format_difference(difference.mean, difference.low, difference.high)
-    text = (
-        f"{claim}{collection.condition}. Least in {reranked} against {fusion}: {size} "
-        f"({format_coverage(report.alpha)} interval, unadjusted); shown in {shown:,} of "
-        f"{pluralize(len(pairs), 'pair')} that differ only in the blend."
-    )
-    text += " Documents without a grade could turn it." if is_decided else ""
-    return Finding(text, "warning" if is_shown else "plain", "reranker")
 
 
 def group_finding(report: Report, collection: Collection) -> Finding | None:
@@ -446,9 +423,26 @@ def collection_findings(report: Report, collection: Collection) -> tuple[Finding
 
 
 def compared_findings(collection: Collection) -> Iterator[Finding]:
-    """The first group, and what qualifies the answers."""
+    """Yield the best group, why one of it is recommended, and what qualifies the answers."""
     counts = (len(collection.competitors), len(set(collection.groups)))
-    return answer_findings(collection.ranked_comparisons, collection.first_group, *counts)
+    rows, best = collection.ranked_comparisons, collection.first_group
+    yield from answer_findings(rows, best, *counts, find_preference(collection))
+    yield from sign_findings(collection)
+
+
+def sign_findings(collection: Collection) -> Iterator[Finding]:
+    """Yield the systems that gain in one of the first two measures and lose in the other."""
+    names = []
+    for row in collection.ranked_systems:
+        pair = [collection.comparison(row.name, name) for name in collection.measures[:2]]
+        differences = [0.0 if each is None else each.difference for each in pair]
+        if min(differences) < -NOISE and max(differences) > NOISE:
+            names.append(row.name)
+    if names:
+        count = pluralize(len(names), "system")
+        measures = " and ".join(map(head_measure, collection.measures[:2]))
+        text = f"{measures} differ in sign for {count}: {list_names(names)}."
+        yield Finding(text, key="signs")
 
 
 def _power_finding(collection: Collection) -> Finding | None:

@@ -25,6 +25,7 @@ from fusion_bench.report.data_warnings import (
     warning_sections,
 )
 from fusion_bench.report.evaluation_tables import (
+    grid_table,
     judged_notes,
     primary_table,
     secondary_table,
@@ -107,12 +108,6 @@ def _crag_tables(report: Report, collection: report_records.Collection) -> Itera
     """The verdicts on each list with absolute scores, then the replay of refined queries."""
     if not collection.crag:
         return
-    yield _verdict_table(collection.crag)
-    if any(result.refined is not None for result in collection.crag):
-        yield _refined_table(report, collection)
-
-
-def _verdict_table(results: tuple[report_records.CragResult, ...]) -> page.Table:
     count = page.Column[report_records.VerdictCount]("", _format_count)
     judged: tuple[page.Column[report_records.VerdictCount], ...] = (
         page.Column("precision", lambda count: format_number(count.precision)),
@@ -125,14 +120,19 @@ def _verdict_table(results: tuple[report_records.CragResult, ...]) -> page.Table
         ),
         page.Column("ambiguous", lambda result: _format_count(result.ambiguous)),
         page.Column(
-            "with relevant", lambda result: format_percent(_relevant_share(result.ambiguous))
+            "with relevant",
+            lambda result: format_percent(
+                result.ambiguous.relevant / result.ambiguous.queries
+                if result.ambiguous.queries
+                else None
+            ),
         ),
         *page.columns_of(
             (replace(count, header="incorrect"), *judged), lambda result: result.incorrect
         ),
         page.Column("web search", _format_searches),
     ]
-    rule = results[0]
+    rule = collection.crag[0]
     notes = (
         f"By the best rerank score in the top {rule.top} of a list: correct from {rule.upper:g}, "
         f"incorrect up to {rule.lower:g}, ambiguous between them. A web search is recommended "
@@ -141,15 +141,13 @@ def _verdict_table(results: tuple[report_records.CragResult, ...]) -> page.Table
         f"{rule.grade} or more in the top {rule.top}, incorrect without one. Queries count singly.",
     )
     title = "CRAG: which lists can be answered from?"
-    return page.make_table(title, columns, results, notes=notes)
+    yield page.make_table(title, columns, collection.crag, notes=notes)
+    if any(result.refined is not None for result in collection.crag):
+        yield _refined_table(report, collection)
 
 
 def _format_count(count: report_records.VerdictCount) -> str:
     return f"{count.queries:,} ({format_percent(count.share)})"
-
-
-def _relevant_share(count: report_records.VerdictCount) -> float | None:
-    return count.relevant / count.queries if count.queries else None
 
 
 def _format_searches(result: report_records.CragResult) -> str:
@@ -203,7 +201,22 @@ SHOWN_SETTINGS = ("ties", "alpha", "min_gain", "seed")
 def repeat_tables(collection: report_records.Collection) -> Iterator[page.Table]:
     """A table of the systems of several repeats, and one of their comparisons."""
     if rows := collection.repeated_systems:
-        yield _spread_table(collection, rows)
+        columns: list[
+            page.Column[tuple[report_records.SystemResult, report_records.RepeatsResult]]
+        ] = [
+            page.Column("system", lambda pair: pair[0].name, is_text=True),
+            *page.columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
+        ]
+        measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
+        notes = (
+            f"lowest, highest, sd of means = {measure} of each trial over all queries.",
+            "% = parts of the variance of one value: queries differ (queries), a trial differs on "
+            "all queries together (trials), a trial differs on one query (both). Crossed random "
+            "effects.",
+            f"disagree = of {count}, those whose value differs between trials 1 and 2, and between "
+            "any two.",
+        )
+        yield page.make_table("Repeated trials", columns, rows, notes=notes)
 
 
 def _format_share(share: float | None) -> str:
@@ -223,25 +236,6 @@ SPREAD_COLUMNS: tuple[page.Column[report_records.RepeatsResult], ...] = (
 )
 
 
-def _spread_table(
-    collection: report_records.Collection,
-    pairs: list[tuple[report_records.SystemResult, report_records.RepeatsResult]],
-) -> page.Table:
-    columns: list[page.Column[tuple[report_records.SystemResult, report_records.RepeatsResult]]] = [
-        page.Column("system", lambda pair: pair[0].name, is_text=True),
-        *page.columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
-    ]
-    measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
-    notes = (
-        f"lowest, highest, sd of means = {measure} of each trial over all queries.",
-        "% = parts of the variance of one value: queries differ (queries), a trial differs on all "
-        "queries together (trials), a trial differs on one query (both). Crossed random effects.",
-        f"disagree = of {count}, those whose value differs between trials 1 and 2, and between any "
-        "two.",
-    )
-    return page.make_table("Repeated trials", columns, pairs, notes=notes)
-
-
 @compute_once
 def build_page(report: Report) -> page.Page:
     """The page of an evaluation: for each collection its findings, tables and inputs."""
@@ -252,21 +246,6 @@ def build_page(report: Report) -> page.Page:
         sections.append(replace(_collection_section(report, collection), key=f"collection {i}"))
     sections += lint_section(report.lint)
     sections += [_details(report, collection) for collection in report.collections]
-    return page.Page(
-        report.name,
-        tuple(sections),
-        page.join_decisions(
-            "Results",
-            [evaluation_findings.decision_finding(report, each) for each in report.collections],
-        ),
-        _provenance(report),
-        answer=evaluation_findings.answer_in_words(report),
-        advice=tuple(evaluation_findings.list_advice(report)),
-    )
-
-
-def _provenance(report: Report) -> page.Section:
-    """Where the numbers come from, and how they were computed."""
     settings, provenance = report.settings, report.provenance
     v2 = "on" if provenance.v2_enabled else "off: v2 ran as v1"
     summary = [f"{key} {settings[key]}" for key in ("ties", "seed", "alpha") if key in settings]
@@ -281,7 +260,17 @@ def _provenance(report: Report) -> page.Section:
         **{key: "default" if settings[key] is None else str(settings[key]) for key in shown},
     }
     text = "; ".join(filter(None, (provenance.origin, ", ".join(summary))))
-    return page.Section("Provenance", summary=text, facts=facts)
+    return page.Page(
+        report.name,
+        tuple(sections),
+        page.join_decisions(
+            "Results",
+            [evaluation_findings.decision_finding(report, each) for each in report.collections],
+        ),
+        page.Section("Provenance", summary=text, facts=facts),
+        answer=evaluation_findings.answer_in_words(report),
+        advice=tuple(evaluation_findings.list_advice(report)),
+    )
 
 
 def _collection_section(report: Report, collection: report_records.Collection) -> page.Section:
@@ -292,6 +281,7 @@ def _collection_section(report: Report, collection: report_records.Collection) -
         title=f"{collection.name} {collection.version}{scope}: {queries}",
         findings=evaluation_findings.collection_findings(report, collection),
         parts=(
+            *filter(None, (grid_table(collection),)),
             primary_table(report, collection),
             *(table for table in optional if table is not None),
             *repeat_tables(collection),
@@ -338,13 +328,18 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> page.Page:
     """
     (collection,) = report.collections
     full_page = build_page(report)
+    table = primary_table(report, collection)
+    rows = tuple(row for row in table.rows if row.tone != "reference")
     systems = page.Section(
         title=f"{collection.name}: {pluralize(len(collection.queries), 'query')}",
         findings=(
             page.Finding(_describe_power(report, collection), key="power"),
             *evaluation_findings.compared_findings(collection),
         ),
-        parts=(_systems_table(report, collection, notes),),
+        parts=(
+            *filter(None, (grid_table(collection),)),
+            replace(table, rows=rows, notes=(table.notes[0], *judged_notes(collection), *notes)),
+        ),
     )
     warnings = warning_sections(find_report_warnings(report)[collection.name])
     title = f"Starter systems against {collection.baseline}"
@@ -403,12 +398,3 @@ def _format_read_options(run: ListInfo) -> str:
     if run.on_queries is not None:
         options += f", on for {run.on_queries:,} (when: {format_condition(run.when)})"
     return options
-
-
-def _systems_table(
-    report: Report, collection: report_records.Collection, notes: Sequence[str]
-) -> page.Table:
-    """The primary measure of the systems alone, with what their names stand for."""
-    table = primary_table(report, collection)
-    rows = tuple(row for row in table.rows if row.tone != "reference")
-    return replace(table, rows=rows, notes=(table.notes[0], *judged_notes(collection), *notes))

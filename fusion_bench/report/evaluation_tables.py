@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -14,6 +15,7 @@ from fusion_bench.checks.unjudged import DECLARE, SPARSE, UnjudgedResult
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import NOISE, FloatArray
 from fusion_bench.data.records import sort_field_values
+from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -24,20 +26,28 @@ from fusion_bench.evaluation.report_records import (
     TieResult,
 )
 from fusion_bench.measures._base import is_bounded
-from fusion_bench.measures.aliases import display_measure
+from fusion_bench.measures.aliases import display_measure, head_measure
 from fusion_bench.report.answer_texts import (
     COUNTS,
     DIFFERENCE,
+    compared_column,
     describe_family,
     describe_missing_intervals,
     find_answer_tone,
-    first_group_column,
     format_answer,
     interval_column,
     p_column,
 )
 from fusion_bench.report.data_warnings import describe_columns, judged_columns, note_unknown_ends
-from fusion_bench.report.page import Column, Table, Tone, columns_of, make_table
+from fusion_bench.report.page import (
+    BEST_MARK,
+    Column,
+    Table,
+    Tone,
+    columns_of,
+    make_columns,
+    make_table,
+)
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
 from fusion_bench.stats.repeat_variance import paired_sides, repeat_means, widen_estimate
 from fusion_bench.util.formatting import (
@@ -46,6 +56,7 @@ from fusion_bench.util.formatting import (
     format_interval,
     format_number,
     format_percent,
+    is_known,
     list_names,
     pluralize,
 )
@@ -67,11 +78,14 @@ def primary_table(report: Report, collection: Collection) -> Table:
             f"{describe_family(report.family_size, coverage)} "
             "w/t/l = queries won, tied and lost against the baseline."
         )
+    best = f"{BEST_MARK} = best group." if collection.shown_first_group else ""
     few = describe_missing_intervals(collection.ranked_comparisons)
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     condition = DECLARE if collection.condition and collection.comparisons else ""
-    notes = (note, *filter(None, [few, condition]), *judged_notes(collection), *references)
+    notes = (note, *filter(None, [best, few, condition]), *judged_notes(collection), *references)
     title = f"Primary measure: {display_measure(primary)}"
+    if second := collection.measures[1:2]:
+        title += f"; beside it {display_measure(second[0])}"
     return replace(table if count else table.without_empty_columns(), title=title, notes=notes)
 
 
@@ -111,30 +125,97 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
 
     means: tuple[Column[MeasureResult], ...] = (
         *([repeats] if any(row.trials for row in rows) else ()),
-        Column(measure, lambda item: format_number(item.mean)),
+        Column(head_measure(measure), lambda item: format_number(item.mean)),
         replace(interval_column(alpha), cell=_format_mean_interval, is_optional=True),
     )
     differences = (
-        DIFFERENCE,
-        replace(interval_column(alpha), is_optional=not is_primary),
-        replace(p_column(alpha), is_optional=is_primary),
-        COUNTS,
+        (compared_column(alpha), replace(p_column(alpha), is_optional=True))
+        if is_primary
+        else (DIFFERENCE, replace(interval_column(alpha), is_optional=True), p_column(alpha))
     )
     columns: list[Column[SystemResult]] = [
-        Column("system", lambda row: row.name, is_text=True),
+        Column("system", lambda row: row.name, is_text=True, is_name=True),
         *columns_of(means, lambda row: row.measures[measure]),
+        *(_mean_column(name) for name in collection.measures[1:2] if is_primary),
         *_judged_columns(collection, measure),
-        *columns_of(differences, lambda row: compared.get(row.name)),
+        *columns_of((*differences, COUNTS), lambda row: compared.get(row.name)),
     ]
     if is_primary:
-        first = collection.shown_first_group
-        columns += [first_group_column(first, lambda row: row.name)] if first else []
         columns.append(Column("verdict", verdict, is_text=True))
     else:
         columns += _tie_columns(collection, measure)
-    tone = partial(_row_tone, compared)
-    title, kept = display_measure(measure), collection.first_group
-    return make_table(title, columns, rows, tone=tone, is_kept=lambda row: row.name in kept)
+    best = collection.shown_first_group if is_primary else ()
+    preferred = preferred_system(collection)
+    return make_table(
+        display_measure(measure),
+        columns,
+        rows,
+        tone=partial(_row_tone, compared),
+        is_best=lambda row: row.name in best,
+        is_kept=lambda row: row.name == preferred,
+    )
+
+
+def _mean_column(measure: str) -> Column[SystemResult]:
+    return Column(head_measure(measure), lambda row: format_number(row.measures[measure].mean))
+
+
+#: A ranked list of more systems has a grid above it, if a reranker is blended into two or more.
+MIN_GRID_SYSTEMS = 4
+
+
+def grid_table(collection: Collection) -> Table | None:
+    """Means of the first two measures, one row a fusion and one column a blend.
+
+    None if fewer than two systems have a reranker, or all systems fit a short list.
+    """
+    plain = json.dumps({"method": "none"})
+    fusions: dict[str, dict[str, SystemResult]] = {}
+    for row in collection.competitors.values():
+        config = {key: value for key, value in (row.config or {}).items() if key != "name"}
+        blend = json.dumps(config.pop("blend", None) or {"method": "none"}, sort_keys=True)
+        if len(config.get("runs", ())) > 1:
+            fusions.setdefault(json.dumps(config, sort_keys=True), {}).setdefault(blend, row)
+    fusions = {key: row for key, row in fusions.items() if row.keys() - {plain}}
+    blends = dict.fromkeys(blend for row in fusions.values() for blend in row)
+    reranked = sum(len(row.keys() - {plain}) for row in fusions.values())
+    if reranked < 2 or len(collection.competitors) <= MIN_GRID_SYSTEMS:
+        return None
+    measures = collection.measures[:2]
+
+    def cell(blend: str, row: Mapping[str, SystemResult]) -> str:
+        if blend not in row:
+            return ""
+        return "/".join(_format_short(row[blend].measures[name].mean) for name in measures)
+
+    def name(row: Mapping[str, SystemResult]) -> str:
+        return (row.get(plain) or next(iter(row.values()))).name
+
+    names = {blend: _name_blend(blend, plain, fusions.values()) for blend in blends}
+    columns: list[Column[Mapping[str, SystemResult]]] = [
+        Column(" / ".join(map(head_measure, measures)), name, is_text=True, is_name=True),
+        *make_columns(names, cell),
+    ]
+    title = f"{' / '.join(map(display_measure, measures))} by fusion and blend"
+    table = make_table(title, columns, fusions.values(), is_transposable=True)
+    return replace(table, is_grid=True)
+
+
+def _name_blend(blend: str, plain: str, fusions: Iterable[Mapping[str, SystemResult]]) -> str:
+    """What the names of a blend's systems add to those without a blend; else its method."""
+    if blend == plain:
+        return "no blend"
+    config = json.loads(blend)
+    method = f"{config['method']} {config.get('retrieval', '')}".strip()
+    for row in fusions:
+        if {blend, plain} <= row.keys() and row[blend].name.startswith(row[plain].name):
+            return row[blend].name.removeprefix(row[plain].name).strip(" ,:+-_") or method
+    return method
+
+
+def _format_short(mean: float | None) -> str:
+    """``.602``; ``n/a`` if there is no mean."""
+    return f"{mean:.3f}".removeprefix("0") if mean is not None and is_known(mean) else "n/a"
 
 
 def _format_mean_interval(result: MeasureResult) -> str:

@@ -74,7 +74,7 @@ def _build_table(replays: tuple[ReplayRecord, ...]) -> Table:
     ]
     measure = display_measure(replays[0].comparison.measure)
     note = (
-        f"{measure} of the system, and of what was written, read back and replayed. Difference = "
+        f"{measure} of your system, and of the system that was written. Difference = "
         "exported - system, paired by query. w/t/l = queries won, tied and lost."
     )
     return make_table(f"Cost in {measure}", columns, replays, notes=(note,))

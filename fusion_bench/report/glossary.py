@@ -163,9 +163,10 @@ WORDS: Final[tuple[Term, ...]] = (
         "The whole interval lies within the smallest difference that matters (min_gain).",
     ),
     Term(
-        "first group",
+        "best group",
         "The systems that are not shown to be worse than any other, all pairs compared. Choose "
         "within it by cost: a higher mean in it is no evidence.",
+        ("first group", "★"),
     ),
     Term(
         "minimum detectable difference",
@@ -428,11 +429,6 @@ METHODS: Final[tuple[Term, ...]] = (
         ("bands",),
     ),
 )
-#: Ends the page of docs.
-METHODS_NOTE: Final = (
-    "`fusion-bench glossary rrf_v2` explains a fusion method or a blend; "
-    "[Methods](methods.md) lists them all."
-)
 #: Everything that ``fusion-bench glossary`` prints.
 TERMS: Final = (*WORDS, *METHODS)
 
@@ -456,13 +452,3 @@ def find_terms(name: str) -> list[Term]:
     if not terms:
         raise UnknownNameError("term", name, [term.name for term in TERMS])
     return terms
-
-
-def format_glossary() -> str:
-    """Return the words of pages as the Markdown of the page of docs."""
-    words = [f"**{term.name}**{_list_others(term)}: {term.meaning}" for term in WORDS]
-    return "\n\n".join((*words, METHODS_NOTE))
-
-
-def _list_others(term: Term) -> str:
-    return f" ({', '.join(term.others)})" if term.others else ""

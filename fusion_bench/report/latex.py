@@ -28,7 +28,7 @@ from fusion_bench.report.answer_texts import (
     interval_column,
     p_column,
 )
-from fusion_bench.report.page import Page, Row, Table, Tone, make_safe_name
+from fusion_bench.report.page import Page, Table, Tone, make_safe_name
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.stats.comparison_family import compare_family, find_superior
 from fusion_bench.stats.intervals import exact_mean
@@ -331,16 +331,14 @@ def _tabular_lines(table: Table) -> Iterator[str]:
         if row.tone == "reference" != before:
             yield r"  \midrule"
         before = row.tone
-        yield _latex_row(_latex_cells(row, table))
+        command = {"baseline": r"\textbf", "reference": r"\emph"}.get(row.tone)
+        cells = []
+        for cell, column in zip(row.cells, table.columns, strict=True):
+            text = escape_latex(cell if column.is_text else LATEX_MINUS.sub("−", cell))
+            cells.append(f"{command}{{{text}}}" if command and text else text)
+        yield _latex_row(cells)
     yield r"  \bottomrule"
     yield r"\end{tabular}"
-
-
-def _latex_cells(row: Row, table: Table) -> Iterator[str]:
-    command = {"baseline": r"\textbf", "reference": r"\emph"}.get(row.tone)
-    for cell, column in zip(row.cells, table.columns, strict=True):
-        text = escape_latex(cell if column.is_text else LATEX_MINUS.sub("−", cell))
-        yield f"{command}{{{text}}}" if command and text else text
 
 
 def _latex_row(cells: Iterable[str]) -> str:

@@ -93,19 +93,8 @@ def _section_lines(section: Section) -> Iterator[str]:
         yield from (f"## {_escape_paragraph(section.title)}", "")
     if section.text:
         yield from (_escape_paragraph(section.text), "")
-    yield from _finding_lines(section.findings)
-    if section.facts:
-        yield from (*format_table(make_table("", FACT_COLUMNS, section.facts.items())), "")
-    for part in section.parts:
-        yield from _part_lines(part)
-    if section.is_folded:
-        yield from ("</details>", "")
-
-
-def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    """A list, then an alert with the warnings."""
-    warnings = [finding for finding in findings if finding.tone == "warning"]
-    others = [finding for finding in findings if finding.tone != "warning"]
+    warnings = [finding for finding in section.findings if finding.tone == "warning"]
+    others = [finding for finding in section.findings if finding.tone != "warning"]
     for finding in others:
         yield f"- {MARKS.get(finding.tone, '')}{_escape_paragraph(finding.text)}"
         yield from (f"  - {_escape_paragraph(line)}" for line in finding.details)
@@ -113,6 +102,12 @@ def _finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
         yield ""
     if warnings:
         yield from ("> [!WARNING]", *(f"> - {_escape_paragraph(w.text)}" for w in warnings), "")
+    if section.facts:
+        yield from (*format_table(make_table("", FACT_COLUMNS, section.facts.items())), "")
+    for part in section.parts:
+        yield from _part_lines(part)
+    if section.is_folded:
+        yield from ("</details>", "")
 
 
 def _part_lines(part: Part) -> Iterator[str]:
@@ -137,6 +132,7 @@ def _part_lines(part: Part) -> Iterator[str]:
 
 def format_table(table: Table) -> Iterator[str]:
     """The lines of a table, without its title and notes; reference rows stand apart."""
+    table = table.mark_best()
     yield _table_line([escape_markdown(column.header) for column in table.columns])
     yield _table_line([":--" if column.is_text else "--:" for column in table.columns])
     is_apart = False

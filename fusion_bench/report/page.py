@@ -58,6 +58,8 @@ Tone: TypeAlias = Literal[
 ALERTS: frozenset[Tone] = frozenset({"warning", "failed", "inconclusive"})
 #: Keys of findings about configurations begin with it; pages show them last.
 LINT: str = "lint "
+#: Stands before the name of a system of the best group.
+BEST_MARK: str = "★"
 #: Stands before the advice of a page.
 WHAT_TO_DO: str = "What to do"
 #: Rows that stay in a shortened table.
@@ -113,11 +115,13 @@ class Row:
     Attributes:
         cells: Its texts.
         tone: What it is.
-        is_kept: It stays in a shortened table, such as a system of the first group.
+        is_best: It is of the best group: its name has a mark.
+        is_kept: It stays in a shortened table, such as the recommended system.
     """
 
     cells: tuple[str, ...]
     tone: Tone = "plain"
+    is_best: bool = False
     is_kept: bool = False
 
 
@@ -131,6 +135,7 @@ class Table:
         rows: The rows.
         notes: What a reader must know to read it.
         is_transposable: Where it is too wide, its rows become columns.
+        is_grid: It gives an overview in little space: a brief page shows it above the first table.
     """
 
     title: str
@@ -138,6 +143,7 @@ class Table:
     rows: tuple[Row, ...]
     notes: tuple[str, ...] = ()
     is_transposable: bool = False
+    is_grid: bool = False
 
     @property
     def legends(self) -> tuple[str, ...]:
@@ -162,17 +168,39 @@ class Table:
         rows = (replace(row, cells=tuple(row.cells[i] for i in kept)) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=tuple(rows))
 
-    def shorten(self, limit: int) -> Table:
-        """The same table with about ``limit`` rows: the first ones and the last one.
+    def mark_best(self, indent: str = "") -> Table:
+        """The table with a mark before the names of the best group, ``indent`` before others."""
+        if not any(row.is_best for row in self.rows):
+            return self
+        rows = []
+        for row in self.rows:
+            name = f"{f'{BEST_MARK} ' if row.is_best else indent}{row.cells[0]}"
+            rows.append(replace(row, cells=(name, *row.cells[1:]), is_best=False))
+        return replace(self, rows=tuple(rows))
 
-        What is kept or failed, the baseline and the reference rows stay. ``… 19 more`` stands for
-        the others.
+    def head(self, limit: int) -> Table:
+        """The table with ``limit`` rows: the baseline, what is kept, and the first ones."""
+        places = sorted(range(len(self.rows)), key=lambda i: (not self._lasts(i), i))
+        rows = [self.rows[i] for i in sorted(places[:limit])]
+        if more := len(self.rows) - len(rows):
+            rows.append(Row((f"… {more:,} more", *("",) * (len(self.columns) - 1))))
+        return replace(self, rows=tuple(rows))
+
+    def _lasts(self, index: int) -> bool:
+        row = self.rows[index]
+        return row.is_kept or row.tone in LASTING_TONES
+
+    def shorten(self, limit: int) -> Table:
+        """The table with about ``limit`` rows: the first ones and the last one.
+
+        What is kept or failed, the baseline, the best group and the reference rows stay.
+        ``… 19 more`` stands for the others.
         """
         count = len(self.rows)
         if count <= limit + 1:
             return self
-        marked = [i for i, row in enumerate(self.rows) if row.is_kept or row.tone in LASTING_TONES]
-        marked = marked[: max(0, limit - 2)]
+        marked = [i for i in range(count) if self._lasts(i) or self.rows[i].is_best]
+        marked = sorted(marked, key=lambda i: (not self._lasts(i), i))[: max(0, limit - 2)]
         others = [i for i in range(count) if i not in marked]
         kept = sorted({*marked, *others[: max(0, limit - len(marked) - 1)], others[-1]})
         rows: list[Row] = []
@@ -202,6 +230,7 @@ def make_table(
     *,
     notes: Iterable[str] = (),
     tone: Callable[[R], Tone] = lambda _: "plain",
+    is_best: Callable[[R], bool] = lambda _: False,
     is_kept: Callable[[R], bool] = lambda _: False,
     is_transposable: bool = False,
 ) -> Table:
@@ -213,12 +242,13 @@ def make_table(
         records: What the rows are made of.
         notes: What a reader must know to read it.
         tone: The tone of a record's row.
+        is_best: Whether a record is of the best group.
         is_kept: Whether a record's row stays in a shortened table.
         is_transposable: Where it is too wide, its rows become columns.
     """
     columns = tuple(columns)
     rows = tuple(
-        Row(tuple(each.cell(item) for each in columns), tone(item), is_kept(item))
+        Row(tuple(each.cell(item) for each in columns), tone(item), is_best(item), is_kept(item))
         for item in records
     )
     return Table(title, columns, rows, tuple(notes), is_transposable)

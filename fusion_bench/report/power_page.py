@@ -108,15 +108,35 @@ NOTES = (
 
 def build_power_page(plan: PowerPlan) -> Page:
     """The page of a plan."""
+    sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
+    columns: list[Column[RulePlan]] = [*RULE_COLUMNS, *make_columns(sizes, _format_needed)]
+    interval = (
+        "In brackets: 95 % interval of the number, from the variance of the differences."
+        if plan.spread.changed is not None
+        else "The standard deviation is assumed, so the numbers have no interval."
+    )
+    title = f"Queries needed to show a difference (power {_format_power(plan)})"
+    kind = "the report's critical value" if plan.is_family else "Šidák's upper bound"
+    systems = pluralize(plan.systems, "compared system")
+    notes = (interval, f"better or worse: two-sided, {systems}, {kind}.", *NOTES)
+    changed, of = plan.spread.changed, plan.comparison
+    few = (
+        f"Only {pluralize(changed or 0, 'query')} changed. Below {MIN_CHANGED_FOR_SPREAD} the "
+        "spread is hardly known, so numbers of queries are lower bounds."
+    )
+    is_few = changed is not None and changed < MIN_CHANGED_FOR_SPREAD
     section = Section(
         facts=dict(_list_facts(plan)),
         summary="; ".join(f"{name} {value}" for name, value in _list_facts(plan)),
-        findings=tuple(_list_findings(plan)),
-        parts=(_build_needs_table(plan), *_build_hand_tables(plan)),
+        findings=(Finding(few, "warning", "few changed queries"),) if is_few else (),
+        parts=(make_table(title, columns, plan.rules, notes=notes), *_build_hand_tables(plan)),
     )
     first = warning_sections(plan.warnings)
     headline = Finding(_describe_need(plan), key="decision")
-    return Page(f"Power: {_describe_source(plan)}", (*first, section), headline)
+    source = f"standard deviation {plan.spread.sd:g}"
+    if of is not None:
+        source = f"{of.candidate} against {of.baseline}, {of.measure}, {of.collection}"
+    return Page(f"Power: {source}", (*first, section), headline)
 
 
 def _describe_need(plan: PowerPlan) -> str:
@@ -129,13 +149,6 @@ def _describe_need(plan: PowerPlan) -> str:
         )
     needs = [f"{each.difference:g} takes {each.needed or 'n/a'}" for each in rule.differences]
     return f"Queries to show a true difference with power {power}: {', '.join(needs)}."
-
-
-def _describe_source(plan: PowerPlan) -> str:
-    if plan.comparison is None:
-        return f"standard deviation {plan.spread.sd:g}"
-    of = plan.comparison
-    return f"{of.candidate} against {of.baseline}, {of.measure}, {of.collection}"
 
 
 def _list_facts(plan: PowerPlan) -> Iterator[tuple[str, str]]:
@@ -151,30 +164,6 @@ def _list_facts(plan: PowerPlan) -> Iterator[tuple[str, str]]:
         yield "kurtosis", f"{spread.kurtosis:.1f}"
     yield "compared systems", f"{plan.systems:,}"
     yield "checks", f"{plan.checks:,}"
-
-
-def _list_findings(plan: PowerPlan) -> Iterator[Finding]:
-    changed = plan.spread.changed
-    if changed is not None and changed < MIN_CHANGED_FOR_SPREAD:
-        text = (
-            f"Only {pluralize(changed, 'query')} changed. Below {MIN_CHANGED_FOR_SPREAD} the "
-            "spread is hardly known, so numbers of queries are lower bounds."
-        )
-        yield Finding(text, "warning", "few changed queries")
-
-
-def _build_needs_table(plan: PowerPlan) -> Table:
-    """Queries needed, one row a rule, one column a difference."""
-    sizes = {i: f"{each.difference:g}" for i, each in enumerate(plan.rules[0].differences)}
-    columns: list[Column[RulePlan]] = [*RULE_COLUMNS, *make_columns(sizes, _format_needed)]
-    interval = (
-        "In brackets: 95 % interval of the number, from the variance of the differences."
-        if plan.spread.changed is not None
-        else "The standard deviation is assumed, so the numbers have no interval."
-    )
-    title = f"Queries needed to show a difference (power {_format_power(plan)})"
-    notes = (interval, *_describe_rules(plan))
-    return make_table(title, columns, plan.rules, notes=notes)
 
 
 def _format_needed(i: int, rule: RulePlan) -> str:
@@ -205,13 +194,6 @@ RULE_COLUMNS: tuple[Column[RulePlan], ...] = (
     Column("command", lambda rule: COMMANDS[rule.name], is_text=True),
     Column("critical t", _format_critical, is_optional=True),
 )
-
-
-def _describe_rules(plan: PowerPlan) -> Iterator[str]:
-    better = f"better or worse: two-sided, {pluralize(plan.systems, 'compared system')}, "
-    kind = "the report's critical value" if plan.is_family else "Šidák's upper bound"
-    yield f"{better}{kind}."
-    yield from NOTES
 
 
 def _format_power(plan: PowerPlan) -> str:

@@ -3,7 +3,8 @@
 Of a table too wide, optional columns go first, the widest before the others. Then texts wrap at
 blanks. Then the table is transposed, if it may be, or split into blocks of columns that repeat the
 names of the rows. Names of up to 30 characters and numbers are never broken, and nothing is cut.
-The brief page, an answer and its reasons, leads to the full one with every table and note.
+The brief page, an answer and its reasons, leads to the full one with every table and note; it cuts
+names of systems in the middle.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from dataclasses import dataclass, replace
 from itertools import zip_longest
 from typing import Literal, TypeAlias
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.console import Console
 from rich.text import Text
 
-from fusion_bench.report.data_warnings import sort_by_severity
+from fusion_bench.report.data_warnings import PROPERTIES, sort_by_severity
 from fusion_bench.report.page import (
     ALERTS,
+    BEST_MARK,
     LINT,
     MAX_COLUMNS,
     WHAT_TO_DO,
@@ -58,10 +60,14 @@ OPEN = "Open"
 Detail: TypeAlias = Literal["brief", "full", "answer"]
 #: For output that is not Unicode.
 ASCII_SUBSTITUTES = str.maketrans(
-    dict(zip("†−–×·“”", '*--x-""', strict=True)) | {"…": "..", "→": "->", "≥": ">="}
+    dict(zip("†−–×·“”★", '*--x-""*', strict=True)) | {"…": "..", "→": "->", "≥": ">="}
 )
 #: Names up to this long are never broken.
 MAX_NAME = 30
+#: So begin the names of the best group.
+MARKED = (f"{BEST_MARK} ", f"{BEST_MARK.translate(ASCII_SUBSTITUTES)} ")
+#: In brief, longer names of systems are cut in the middle; in a narrow table at less.
+MAX_CUT, MIN_CUT = 24, 14
 #: Texts keep this width as long as there are optional columns to drop.
 COMFORTABLE_TEXT = 24
 #: Blanks between two columns.
@@ -72,6 +78,10 @@ MIN_WIDTH = 4
 MAX_WARNINGS = 3
 #: Rows of a table, those that count the rest included.
 MAX_ROWS = 10
+#: Rows of a table below a grid, and warnings of such a page.
+MAX_HEAD_ROWS, MAX_GRID_WARNINGS = 4, 2
+#: Keys of findings that a brief page shows beside the warnings.
+BRIEF_KEYS = ("best group", "signs", *PROPERTIES)
 #: Next steps.
 MAX_STEPS = 3
 #: Of several answers so many are listed.
@@ -88,7 +98,6 @@ def print_page(
     Args:
         page: What to print.
         console: Where to. Optional columns that do not fit are dropped, and named; long texts wrap.
-            Only a warning in brief is cut off at the end of its line.
         written: The files that were written; the page among them has every column.
         detail: ``brief`` = the answer, what speaks against it, one table, and where the page is;
             ``full`` = every table; ``answer`` = the answer alone.
@@ -107,10 +116,12 @@ def print_page(
             console.print()
         _print_text(console, section.title, style="bold")
         for finding in section.findings:
-            _print_finding_line(finding, console)
+            bullet = "!" if finding.tone in ALERTS else "-"
+            bullet = BEST_MARK if finding.key == "best group" else bullet
+            _print_text(console, f"{bullet} {finding.text}", style=STYLES[finding.tone])
         for table in section.tables:
             console.print()
-            print_table(table, console)
+            print_table(_cut_names(table, _page_width(console)), console)
     _print_advice(brief, console)
     _print_files(files, console)
 
@@ -160,14 +171,6 @@ def _print_headline(headline: Finding, console: Console) -> None:
     _print_text(console, headline.text, style=f"bold {STYLES[headline.tone]}")
     for line in headline.details:
         _print_text(console, f"- {line}")
-
-
-def _print_finding_line(finding: Finding, console: Console) -> None:
-    """A finding in one line, cut off where it is longer; the page has all of it."""
-    bullet = "!" if finding.tone in ALERTS else "-"
-    line = Text(_escape_text(f"{bullet} {finding.text}", console), style=STYLES[finding.tone])
-    line.truncate(_page_width(console), overflow="ellipsis")
-    console.print(line, soft_wrap=True)
 
 
 def _page_width(console: Console) -> int:
@@ -231,7 +234,7 @@ def print_table(table: Table, console: Console, full_page: str = "") -> None:
         full_page: The file that has every column; empty = there is none.
     """
     _print_text(console, table.title, style="bold")
-    layout = fit_table(_escape_table(table, console), _page_width(console))
+    layout = fit_table(_escape_table(table.mark_best("  "), console), _page_width(console))
     for i, block in enumerate(layout.blocks):
         if i:
             console.print()
@@ -382,6 +385,28 @@ def _total_width(widths: Sequence[int]) -> int:
     return sum(widths) + GAP * (len(widths) - 1)
 
 
+def _cut_names(table: Table, width: int) -> Table:
+    """The table with its systems' names cut in the middle: to 24 characters, or less to fit."""
+    if not table.columns[0].is_name:
+        return table
+    widths = _natural_widths(table.mark_best("  "))
+    limit = max(
+        MIN_CUT, min(MAX_CUT, _natural_widths(table)[0] - max(0, _total_width(widths) - width))
+    )
+    rows = (
+        replace(row, cells=(cut_middle(row.cells[0], limit), *row.cells[1:])) for row in table.rows
+    )
+    return replace(table, rows=tuple(rows))
+
+
+def cut_middle(text: str, width: int) -> str:
+    """The text, without its middle if it is wider: ``a system of … characters``."""
+    if cell_len(text) <= width:
+        return text
+    start, end = set_cell_size(text, width // 2), set_cell_size(text[::-1], (width - 1) // 2)[::-1]
+    return f"{start.rstrip()}…{end.lstrip()}"
+
+
 def _natural_widths(table: Table) -> tuple[int, ...]:
     """The widths at which nothing wraps."""
     return tuple(
@@ -402,7 +427,8 @@ def _wrapped_widths(table: Table, text_width: int) -> tuple[int, ...]:
         cells = [row.cells[i] for row in table.rows]
         widest = max(map(cell_len, cells), default=0)
         if column.is_text and (i == 0 or column.is_name):
-            widest = min(widest, MAX_NAME)
+            is_marked = any(cell.startswith(MARKED) for cell in cells)
+            widest = min(widest, MAX_NAME + 2 * is_marked)
         elif column.is_text:
             words = (word for cell in cells for word in cell.split())
             longest = min(max(map(cell_len, words), default=0), MAX_NAME)
@@ -415,8 +441,9 @@ def _wrapped_widths(table: Table, text_width: int) -> tuple[int, ...]:
 def shorten_page(page: Page) -> Page:
     """The page with at most three warnings and one table a collection, without notes.
 
-    A table has at most seven columns and eleven rows: the required columns; the baseline, the first
-    group, what failed, then the first rows. A page whose headline passed has no table.
+    A table has at most seven columns and eleven rows: the required columns; the baseline, the best
+    group, what failed, then the first rows; below a grid it has four rows. A page whose headline
+    passed has no table.
     """
     shown = [section for section in page.sections if not section.is_folded]
     mains = [section for section in shown if section.tables] or shown[:1]
@@ -433,32 +460,34 @@ def shorten_page(page: Page) -> Page:
             replace(each, title=main.title) for each, main in zip(sections, mains, strict=True)
         ]
         sections.append(Section(findings=tuple(_limit_warnings(_list_warnings(others)))))
+    headline, answer = page.headline, "" if page.headline is None else page.headline.text
+    if headline is not None and (more := len(headline.details) - MAX_DETAILS) > 1:
+        details = (*headline.details[:MAX_DETAILS], f"{more} more (-v shows them)")
+        headline = replace(headline, details=details)
+    # ``Use a instead of b.`` says no more than an answer that begins with ``Use a: ``.
+    said = answer.partition(": ")[0]
+    advice = [each for each in page.advice if each.partition(" instead of ")[0] != said]
     return replace(
         page,
-        headline=None if page.headline is None else _shorten_headline(page.headline),
+        headline=headline,
         sections=tuple(sections),
         provenance=None,
         next_steps=page.next_steps[:MAX_STEPS],
-        advice=page.advice[:MAX_DETAILS],
-    )
-
-
-def _shorten_headline(headline: Finding) -> Finding:
-    more = len(headline.details) - MAX_DETAILS
-    if more <= 1:
-        return headline
-    return replace(
-        headline, details=(*headline.details[:MAX_DETAILS], f"{more} more (-v shows them)")
+        advice=tuple(advice[:MAX_DETAILS]),
     )
 
 
 def _shorten_section(section: Section, others: Iterable[Section], *, has_table: bool) -> Section:
-    """Warnings of a section and of others, then its first table."""
-    groups = [finding for finding in section.findings if finding.key == "first group"]
-    warnings = _limit_warnings(_list_warnings((section, *others)))
+    """Warnings of a section and of others, then its first table, and the grid above it."""
+    shown = [finding for finding in section.findings if finding.key in BRIEF_KEYS]
+    grids = [replace(table, title="") for table in section.tables if table.is_grid]
+    tables = [table for table in section.tables if not table.is_grid][: int(has_table)]
+    limit = MAX_GRID_WARNINGS if grids else MAX_WARNINGS
+    warnings = _limit_warnings(_list_warnings((section, *others)), limit)
+    shortened = (shorten_table(table, is_below_grid=bool(grids)) for table in tables)
     return Section(
-        findings=(*(_first_sentence(each) for each in groups), *warnings),
-        parts=tuple(shorten_table(table) for table in section.tables[: int(has_table)]),
+        findings=(*(_first_sentence(each) for each in shown), *warnings),
+        parts=(*grids, *shortened),
     )
 
 
@@ -474,10 +503,10 @@ def _list_warnings(sections: Iterable[Section]) -> Iterator[Finding]:
         yield Finding(f"lint: {rules}", "warning")
 
 
-def _limit_warnings(warnings: Iterable[Finding]) -> Iterator[Finding]:
+def _limit_warnings(warnings: Iterable[Finding], limit: int = MAX_WARNINGS) -> Iterator[Finding]:
     """The first ones, a sentence each, and how many more there are."""
     listed = list(warnings)
-    shown = listed if len(listed) == MAX_WARNINGS + 1 else listed[:MAX_WARNINGS]
+    shown = listed if len(listed) == limit + 1 else listed[:limit]
     yield from map(_first_sentence, shown)
     if more := len(listed) - len(shown):
         yield Finding(f"{formatting.pluralize(more, 'more warning')} (-v shows them)", "warning")
@@ -488,10 +517,17 @@ def _first_sentence(finding: Finding) -> Finding:
     return replace(finding, text=sentence.removesuffix("."), details=())
 
 
-def shorten_table(table: Table) -> Table:
-    """A table's required columns and first rows, without reference rows and notes."""
+def shorten_table(table: Table, *, is_below_grid: bool = False) -> Table:
+    """A table's required columns and first rows, without reference rows and notes.
+
+    Args:
+        table: The table.
+        is_below_grid: A grid shows what it is about: it has four rows, and no title.
+    """
     rows = tuple(row for row in table.rows if row.tone != "reference")
     required = replace(table, rows=rows, notes=()).without_optional_columns()
     narrow = required.select_columns(lambda i: i < MAX_COLUMNS)
+    if is_below_grid:
+        return replace(narrow.head(MAX_HEAD_ROWS), title="")
     tables = (narrow.shorten(limit) for limit in range(MAX_ROWS - 3, 1, -1))
     return next(each for each in tables if len(each.rows) <= MAX_ROWS)  # each gap is a row, too

@@ -15,7 +15,7 @@ from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.experiment.system_words import describe_config
 from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.answer_texts import describe_first_group, unseen_losses
+from fusion_bench.report.answer_texts import describe_best_group, unseen_losses
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
 from fusion_bench.report.tuning_advice import (
@@ -85,8 +85,8 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         describe_verdict(report), _verdict_tone(report), "verdict", tuple(_list_details(report))
     )
     if report.first_group:
-        text = describe_first_group(report.first_group, len(report.floor) + 2)
-        yield Finding(text, key="first group")
+        text = describe_best_group(report.first_group, len(report.floor) + 2)
+        yield Finding(text, key="best group")
     yield from _unjudged_finding(report)
     texts = {
         "better effort": _describe_better_effort(report),

@@ -24,9 +24,21 @@ SLICES_CAPTION = (
 def tuning_pictures(report: records.TuningReport) -> Iterator[Picture]:
     """What there is to show, in the order of the page."""
     slices = SLICES_CAPTION if report.parameters else ""
+    best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
+    default = next(trial.value for trial in report.trials if trial.origin == "default")
+    position = [trial.number for trial in report.trials].index(best.number) + 1
+    if position > CONVERGED * len(report.trials):
+        advice = "The best trial came late; more trials may improve on it."
+    else:
+        advice = "The best trial came early; more trials are unlikely to improve much."
+    history = (
+        f"Each point is a trial. The default has {format_number(default)}; the best trial, "
+        f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} The "
+        "axis omits the worst quarter of the trials where they are below the default."
+    )
     pictures = (
         Picture("held-out.png", "Held-out differences", _describe_held_out(report)),
-        Picture("history.png", "Optimization history", _describe_history(report)),
+        Picture("history.png", "Optimization history", history),
         Picture("slices.png", "Slices", slices),
         Picture("folds.png", "Spread over the folds", _describe_folds(report)),
         Picture("calibration.png", "Calibration of the rerank scores", _describe_fit(report)),
@@ -65,22 +77,6 @@ def tuning_html(
     drawn = report.model_dump(mode="json", include=set(DRAWN), exclude=NOT_DRAWN)
     data = {"kind": "tuning", "report": escape_texts(drawn)}
     return render_html(replace(page, next_steps=tuple(next_steps)), data)
-
-
-def _describe_history(report: records.TuningReport) -> str:
-    """What the search says about more trials."""
-    best = max(report.completed_trials, key=lambda trial: (trial.value or 0.0, -trial.number))
-    default = next(trial.value for trial in report.trials if trial.origin == "default")
-    position = [trial.number for trial in report.trials].index(best.number) + 1
-    if position > CONVERGED * len(report.trials):
-        advice = "The best trial came late; more trials may improve on it."
-    else:
-        advice = "The best trial came early; more trials are unlikely to improve much."
-    return (
-        f"Each point is a trial. The default has {format_number(default)}; the best trial, "
-        f"{best.number} of {len(report.trials):,}, has {format_number(best.value)}. {advice} The "
-        "axis omits the worst quarter of the trials where they are below the default."
-    )
 
 
 def _describe_folds(report: records.TuningReport) -> str:

@@ -130,7 +130,19 @@ def tuning_tables(report: records.TuningReport) -> Iterator[Table]:
     """Every table that has something to show, the most important first."""
     yield gain_table(report)
     if report.held_out_bounds:
-        yield _bounds_table(report)
+        known = [
+            (queries if i == 0 else "", system, bounds)
+            for queries, systems in report.held_out_bounds
+            for i, (system, bounds) in enumerate(systems.items())
+        ]
+        columns: list[Column[tuple[str, str, CompletionBounds]]] = [
+            Column("held-out queries", lambda row: row[0], is_text=True),
+            Column("system", lambda row: row[1], is_text=True),
+            *judged_columns(known, lambda row: row[2]),
+        ]
+        unknown = note_unknown_ends((report.measure, bounds) for _, _, bounds in known)
+        title = f"{display_measure(report.measure)}: judged documents"
+        yield make_table(title, columns, known, notes=(*describe_columns(columns), *unknown))
     if report.floor:
         yield _floor_table(report)
     yield parameter_table(report)
@@ -219,9 +231,6 @@ def _floor_table(report: records.TuningReport) -> Table:
             is_text=True,
         ),
     ]
-    group = report.first_group
-    if group:
-        columns.insert(-1, answer_texts.first_group_column(group, lambda row: row.name))
     note = (
         "The same held-out queries. Difference = this - tuned; p and intervals hold for all "
         f"{len(report.floor)} rows together."
@@ -231,25 +240,9 @@ def _floor_table(report: records.TuningReport) -> Table:
         columns,
         report.floor,
         notes=(note, *describe_columns(columns)),
-        tone=lambda row: "warning" if row.name in group else "plain",
+        tone=lambda row: "warning" if row.name in report.first_group else "plain",
+        is_best=lambda row: row.name in report.first_group,
     )
-
-
-def _bounds_table(report: records.TuningReport) -> Table:
-    """What is judged of the default and the tuned system, on all held-out queries and by class."""
-    known = [
-        (queries if i == 0 else "", system, bounds)
-        for queries, systems in report.held_out_bounds
-        for i, (system, bounds) in enumerate(systems.items())
-    ]
-    columns: list[Column[tuple[str, str, CompletionBounds]]] = [
-        Column("held-out queries", lambda row: row[0], is_text=True),
-        Column("system", lambda row: row[1], is_text=True),
-        *judged_columns(known, lambda row: row[2]),
-    ]
-    unknown = note_unknown_ends((report.measure, bounds) for _, _, bounds in known)
-    title = f"{display_measure(report.measure)}: judged documents"
-    return make_table(title, columns, known, notes=(*describe_columns(columns), *unknown))
 
 
 def _class_gain_table(

@@ -143,7 +143,13 @@ def write_tuning(
     return write_files(folder, texts, draw_figures(page))
 
 
-def write_record(name: str, record: BaseModel, page: Page, folder: Path) -> list[Path]:
+def write_record(
+    name: str,
+    record: BaseModel,
+    page: Page,
+    folder: Path,
+    figures: Mapping[str, bytes] | None = None,
+) -> list[Path]:
     """Write a record and its page, ``NAME.json`` and ``NAME.md``.
 
     Args:
@@ -151,12 +157,14 @@ def write_record(name: str, record: BaseModel, page: Page, folder: Path) -> list
         record: What to write.
         page: What it says.
         folder: Where to; created if missing.
+        figures: File name → contents of the figures that the page shows.
 
     Raises:
         FusionBenchError: The folder cannot be written to.
     """
     text = f"{record.model_dump_json()}\n"
-    return write_files(folder, {f"{name}.json": text, f"{name}.md": render_page(page)})
+    texts = {f"{name}.json": text, f"{name}.md": render_page(page)}
+    return write_files(folder, texts, dict(figures or {}))
 
 
 def draw_figures(page: Page) -> dict[str, bytes]:

@@ -37,11 +37,21 @@ def _format_first_error(error: ValidationError, model: type[BaseModel]) -> str:
         error: What pydantic says.
         model: The record that was read.
     """
-    first = _choose_error(error.errors(include_url=False))
+    errors: list[Any] = list(error.errors(include_url=False))
+    first = errors[0]
+    if first["type"] == "missing":  # an unknown key beside it may have been meant for it
+        beside = (each for each in errors if each["loc"][:-1] == first["loc"][:-1])
+        first = next((each for each in beside if each["type"] == UNKNOWN_KEY), first)
     place = [part for part in first["loc"] if not str(part).startswith("function-")]
     if first["type"] == UNKNOWN_KEY:
         *owner, key = place
-        text = _describe_unknown_key(str(key), _find_model(model, owner))
+        for part in owner:
+            for name, field in model.model_fields.items():
+                if part in (name, field.alias):
+                    model = _model_in(field.annotation) or model
+        known = [field.alias or name for name, field in model.model_fields.items()]
+        hint = did_you_mean(str(key), known)
+        text = f"unknown key {str(key)!r}{hint} (known: {', '.join(known)})"
         place = owner
     elif first["type"] == "missing":
         text = "is required"
@@ -53,14 +63,6 @@ def _format_first_error(error: ValidationError, model: type[BaseModel]) -> str:
     return f"{prefix}: {text}" if prefix else text
 
 
-def _choose_error(errors: list[Any]) -> Any:  # noqa: ANN401 - pydantic's ErrorDetails
-    """The first error; where a key is missing, the unknown key beside it that was meant for it."""
-    first = errors[0]
-    beside = (each for each in errors if each["loc"][:-1] == first["loc"][:-1])
-    unknown = (each for each in beside if each["type"] == UNKNOWN_KEY)
-    return next(unknown, first) if first["type"] == "missing" else first
-
-
 def _format_message(message: str, given: object) -> str:
     if message.startswith(("Input", "Value", "String")):
         message = message[0].lower() + message[1:]
@@ -70,20 +72,6 @@ def _format_message(message: str, given: object) -> str:
     if len(value) <= SHOWN:
         return f"{message}, given {value}"
     return message if isinstance(given, dict) else f"{message}, given {value[:SHOWN]}…"
-
-
-def _describe_unknown_key(key: str, model: type[BaseModel]) -> str:
-    known = [field.alias or name for name, field in model.model_fields.items()]
-    return f"unknown key {key!r}{did_you_mean(key, known)} (known: {', '.join(known)})"
-
-
-def _find_model(model: type[BaseModel], place: list[Any]) -> type[BaseModel]:
-    """The model of the object at this place of a record."""
-    for part in place:
-        for name, field in model.model_fields.items():
-            if part in (name, field.alias):
-                model = _model_in(field.annotation) or model
-    return model
 
 
 def _model_in(annotation: object) -> type[BaseModel] | None:
@@ -221,7 +209,10 @@ class BrandedId(str):
             kinds = {"needed": cls.__name__, "given": type(value).__name__}
             raise PydanticCustomError("id_kind", "{needed} is needed, and this is {given}", kinds)
         if info.context and info.context.get("uuid_ids"):
-            _check_uuid(value)
+            try:
+                UUID(value)
+            except ValueError:
+                raise PydanticCustomError("id_uuid", "a UUID is needed") from None
         return value if isinstance(value, cls) else cls(value)
 
     @classmethod
@@ -260,13 +251,6 @@ class CommunityId(BrandedId):
     """The id of a cluster of entities."""
 
     __slots__ = ()
-
-
-def _check_uuid(value: str) -> None:
-    try:
-        UUID(value)
-    except ValueError:
-        raise PydanticCustomError("id_uuid", "a UUID is needed") from None
 
 
 Vector: TypeAlias = NDArray[np.float32]

@@ -297,7 +297,7 @@ class RRFConfig(Record):
     normalize_scores: bool = True
 
     def to_fusion(self, weights: SearchWeights) -> RRF:
-        """The same as a fusion of the bench, for sources with the roles of the strategies."""
+        """The bench's fusion that computes it, for sources with the roles of the strategies."""
         return RRF(
             k=self.k,
             normalize="three_lists" if self.normalize_scores else "none",

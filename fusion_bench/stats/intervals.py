@@ -122,7 +122,7 @@ def check_values(values: FloatArray, *, dimensions: int) -> None:
     if values.ndim != dimensions:
         raise ConfigError(f"values: need {dimensions} dimension(s), not shape {values.shape}")
     if not values.shape[-1]:
-        raise DataError("values: a mean needs at least one query, and there is none")
+        raise DataError("values: a mean needs at least one query, and there are no queries")
     if not np.isfinite(values).all():
         index = tuple(int(i) for i in np.argwhere(~np.isfinite(values))[0])
         raise DataError(f"values{list(index)}: must be finite, not {values[index]}")

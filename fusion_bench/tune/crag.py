@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.evaluation.crag import (
     OUTSIDE,
     CragThresholds,
@@ -26,7 +27,6 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report import tuning_records as model
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.splits import QuerySplit
 
 
 def threshold_utility(

@@ -86,7 +86,7 @@ class DaskExecutor(Executor):
         self._addresses[self._number] = None
 
     def _choose_worker(self) -> str:
-        """The same worker as before, or the least used one if it left or a new one is free."""
+        """Choose the worker: the last one, or the least used if it left or a new one is free."""
         address = self._addresses[self._number]
         if address is not None and (
             self._addresses.count(address) == 1
@@ -228,7 +228,7 @@ def clear_caches() -> None:
 
 
 def call_on_part(call: tuple[Any, ...]) -> object:
-    """What a method returns on some queries of an objective, for a system and its space."""
+    """Call a method of an objective on some of its queries, with another system and space."""
     paths, rows, system, parameters, function, argument = call
     part = _select_queries(paths, rows.tobytes())
     return function(replace(part, system=system, parameters=parameters), argument)
@@ -325,7 +325,7 @@ class DistributedObjective(TuningObjective):
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """Of the data; where ``runs`` has no candidates, of the folders' data."""
+        """Fingerprint of the data; if ``runs`` has no candidates, of the data in the folders."""
         whole = super().fingerprint
         if len(self.runs.documents):
             return whole
@@ -372,7 +372,7 @@ class DistributedObjective(TuningObjective):
         return next((reason for reason in results if reason is not None), None)
 
     def subset_queries(self, keep: BoolArray) -> TuningObjective:
-        """The same on only the queries where ``keep``, shape (Q,), is true."""
+        """The objective on the queries where ``keep``, shape (Q,), is true."""
         if keep.all():
             return self
         stops = np.cumsum([len(rows) for _, rows in self.parts])
@@ -387,7 +387,7 @@ class DistributedObjective(TuningObjective):
         return False
 
     def _call_workers(self, function: Callable[..., Any], argument: object) -> list[Any]:
-        """What a method returns for each part that has queries."""
+        """Call a method on each part that has queries; returns one result a part."""
         calls = [
             (i % len(self.pool), (paths, rows, self.system, self.parameters, function, argument))
             for i, (paths, rows) in enumerate(self.parts)
@@ -460,7 +460,14 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         MissingExtraError: Dask's scheduler is not installed.
     """
     if address.startswith(LOCAL):
-        with start_processes(_read_count(address)) as pool:
+        count = address.removeprefix(LOCAL)
+        is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
+        if not is_short or not 0 < int(count) <= MOST_WORKERS:
+            raise ConfigError(
+                f"cluster {address:.60}: state the number of processes, up to {MOST_WORKERS:,}, "
+                f"such as {LOCAL}4"
+            )
+        with start_processes(int(count)) as pool:
             yield pool
         return
     distributed = import_optional("distributed", extra="cluster", purpose="--cluster")
@@ -481,17 +488,6 @@ def connect_cluster(address: str, *, timeout: float = 10.0) -> Iterator[WorkerPo
         addresses: list[str | None] = [*running_workers(client)]
         start = partial(DaskExecutor, client, addresses)
         yield WorkerPool([partial(start, number) for number in range(len(addresses))])
-
-
-def _read_count(address: str) -> int:
-    """How many processes ``local:N`` asks for."""
-    count = address.removeprefix(LOCAL)
-    is_short = count.isdecimal() and len(count) <= len(str(MOST_WORKERS))
-    if is_short and 0 < int(count) <= MOST_WORKERS:
-        return int(count)
-    raise ConfigError(
-        f"cluster {address:.60}: say how many processes, at most {MOST_WORKERS:,}, such as {LOCAL}4"
-    )
 
 
 @contextlib.contextmanager

@@ -164,7 +164,7 @@ def estimate_needed(
 
 @dataclass(frozen=True, eq=False)
 class UntunedSystem:
-    """What nobody tuned, on some queries.
+    """Values of an untuned system or single source on some queries.
 
     Attributes:
         name: Of the system or the source.
@@ -187,12 +187,12 @@ class UntunedSystem:
     bounds: QueryBounds | None = None
 
     def repeats_with(self, other: UntunedSystem) -> RepeatMeans:
-        """What repeats add to the variance of the difference of two systems."""
+        """Variance that repeats add to the difference of two systems."""
         is_shared = not self.repeat_lists.isdisjoint(other.repeat_lists)
         return repeat_means(paired_sides(self.repeats, other.repeats, is_shared=is_shared))
 
     def select_queries(self, queries: BoolArray | IntArray) -> UntunedSystem:
-        """The same on some of its queries, a mask of shape (Q,) or their numbers."""
+        """The values on some of the queries: a mask of shape (Q,), or their numbers."""
         return replace(
             self,
             values=self.values[queries],
@@ -342,7 +342,7 @@ def compare_floor(
 def find_best_group(
     systems: Sequence[UntunedSystem], groups: Sequence[str], *, alpha: float, seed: int
 ) -> dict[str, frozenset[str]]:
-    """By system those that are better than it, in the family of all pairs; the best have none.
+    """Map each system to the systems that are better; the best ones have none.
 
     Args:
         systems: On the same queries, the default and the tuned one among them.

@@ -15,6 +15,7 @@ from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.evaluation.crag import require_absolute
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -22,7 +23,6 @@ from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdic
 from fusion_bench.stats.comparison import Direction
 from fusion_bench.tune.gains import PairedValues, estimate_family, select_repeats
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
 
 
@@ -50,7 +50,7 @@ class ClassTuning:
 
 
 def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
-    """What a verdict claims of tuned − default; None where it claims no direction."""
+    """Sign that a verdict claims for tuned − default; None if it claims none."""
     if verdict in {"ship", "groups decide"} or (
         verdict == "keep" and gain.low is not None and gain.low > 0
     ):
@@ -60,7 +60,7 @@ def shown_direction(verdict: TuningVerdict, gain: Gain) -> Direction | None:
 
 @dataclass(frozen=True, eq=False)
 class HeldOutEvaluation:
-    """What is needed to evaluate a search: the objective, its split, and the rules.
+    """The objective, its split and the rules by which a search is evaluated.
 
     Attributes:
         objective: What was tuned, on all queries.

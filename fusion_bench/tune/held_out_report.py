@@ -164,11 +164,11 @@ class HeldOutGains:
         return gain, (others.pop(0) if per_type is not None else None), others
 
     def compare_unjudged(self) -> UnjudgedDifference | None:
-        """Of the chosen trial − the default; None with complete judgments."""
+        """Bounds of chosen − default by unjudged documents; None if judgments are complete."""
         return self._compare_systems(self.system, self._objective.system)
 
     def _compare_systems(self, tuned: System, default: System) -> UnjudgedDifference | None:
-        """What unjudged documents could change in the held-out difference of two systems."""
+        """Bounds of two systems' held-out difference by unjudged documents."""
         objective, held_out = self._objective, self._held_out
         queries = objective.runs.queries
         kind = judgment_kind(self.dataset, [queries[q] for q in np.flatnonzero(held_out)])
@@ -185,7 +185,7 @@ class HeldOutGains:
         )
 
     def _measure_unjudged(self, system: System) -> UnjudgedEvidence:
-        """Of all queries, over the repeats of the lists."""
+        """Count the unjudged documents of each query, over the repeats of the lists."""
         [evidence] = measure_unjudged(system, self._objective.runs, [self._objective.measure])
         return evidence
 
@@ -265,7 +265,7 @@ class HeldOutReport(HeldOutGains):
         return point.model_copy(update={"bounds": bounds and bounds.record})
 
     def _find_bounds(self, system: System) -> QueryBounds | None:
-        """What unjudged documents could make of held-out values; None where all are judged."""
+        """Bounds of held-out values by unjudged documents; None if all are judged."""
         objective = self._objective
         [bounds] = find_system_bounds(
             system, self._held_out_runs, [objective.measure], training=objective.runs
@@ -274,7 +274,7 @@ class HeldOutReport(HeldOutGains):
 
     @cached_property
     def _bounds(self) -> dict[str, QueryBounds]:
-        """Of the default, the tuned system, and the one with parameters by class."""
+        """Bounds of the default, the tuned system and the one with parameters by class."""
         per_type = self.outcome.per_type
         systems = (
             self._sides
@@ -319,7 +319,7 @@ class HeldOutReport(HeldOutGains):
             }
 
     def _setting_fields(self) -> dict[str, Any]:
-        """What was tuned, by which settings, what was chosen, and how much the numbers matter."""
+        """Fields of the report on settings, choice and sensitivity."""
         objective, outcome, chosen = self._objective, self.outcome, self.outcome.chosen
         split, tuning = self.evaluation.split, self.evaluation.tuning
         settings = tuning.model_dump(mode="json", exclude=set(OMITTED))
@@ -400,7 +400,7 @@ class HeldOutReport(HeldOutGains):
 
     @cached_property
     def _rivals(self) -> dict[str, frozenset[str]]:
-        """By system of the table those that are shown to be better than it."""
+        """Map each system of the table to the systems that are shown to be better."""
         evaluation = self.evaluation
         return find_best_group(
             list(self._table.values()),
@@ -410,7 +410,7 @@ class HeldOutReport(HeldOutGains):
         )
 
     def _prefer_untuned(self, report: model.TuningReport) -> PreferredSystem | None:
-        """What nobody tuned that is recommended before the tuned system; None = nothing.
+        """The untuned system to recommend before the tuned one; None = none.
 
         It is in the best group, and its mean is not below the default's. Where the tuned system is
         not shown to be better than the default, nothing is recommended that is not shown to be,
@@ -438,7 +438,7 @@ class HeldOutReport(HeldOutGains):
         return PreferredSystem(name, dict(system.config), reason, len(best), row.loss_share)
 
     def _data_fields(self) -> dict[str, Any]:
-        """What is beside the verdicts: the floor, gains by class, and facts of the data."""
+        """Fields of the report on the floor, gains by class and facts of the data."""
         evaluation, (_, tuned) = self.evaluation, self._sides
         best = [name for name, better in self._rivals.items() if not better]
         return {
@@ -498,11 +498,14 @@ class HeldOutReport(HeldOutGains):
     def _find_warnings(
         self, infos: Sequence[ListInfo], queries: Sequence[str]
     ) -> list[DataWarning]:
-        """What speaks against the judge, the lists, and how the two systems read them."""
+        """Find warnings on the judge, the lists and how the two systems read them."""
         dataset, objective = self.dataset, self._objective
         of_first = ["Ties", "unjudged documents"]
         of_first += ["thresholds of CRAG"] if self.thresholds else []
         of_first += ["efforts"] if self.outcome.front is not None else []
+        # Queries with a record and without a judgment, over all splits of the dataset.
+        has_records = dataset.spec.queries is not None
+        unjudged = find_unjudged_queries(dataset) & dataset.queries.keys() if has_records else ()
         return find_warnings(
             infos,
             len(queries),
@@ -511,17 +514,10 @@ class HeldOutReport(HeldOutGains):
             judge=describe_judge(dataset, [objective.system]),
             grades=list_grades(dataset.qrels, queries),
             binary_relevance=dataset.spec.binary_relevance,
-            ignored=_count_known_unjudged(dataset),
+            ignored=len(unjudged),
             described=len(objective.runs.queries),
             synthetic=count_synthetic(dataset.queries, objective.runs.queries),
             near_duplicates=self.evaluation.near_duplicates,
             first_trial=describe_first_repeat(dataset, *of_first),
             judgment_notes=dataset.qrels.notes,
         )
-
-
-def _count_known_unjudged(dataset: Dataset) -> int:
-    """The same of a whole dataset, of any split."""
-    if dataset.spec.queries is None:
-        return 0
-    return len(find_unjudged_queries(dataset) & dataset.queries.keys())

@@ -13,6 +13,7 @@ Format history:
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -28,6 +29,7 @@ from pydantic import Field
 
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.experiment.settings import LookSettings
 from fusion_bench.io.chained_ledger import LedgerFormat
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
@@ -37,7 +39,6 @@ from fusion_bench.stats.intervals import POWER
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.util.digests import add_line_digest, digest_line, follow_lines
 from fusion_bench.util.files import lock_folder, read_regular_text, resolve_path, write_atomic
 
@@ -112,12 +113,12 @@ class LedgerEntry(StrictModel):
 
     @property
     def contents(self) -> frozenset[str]:
-        """What tells whether another look is at the same queries."""
+        """Digests that tell whether another look is at the same queries."""
         return frozenset((*self.queries, *self.judgments))
 
     @property
     def digest(self) -> str:
-        """Of all but the verdict, which comes later."""
+        """Digest of the look without its verdict, which comes later."""
         return digest_line(_dump_look(self.model_copy(update={"verdict": None})))
 
     def asks_same(self, other: LedgerEntry) -> bool:
@@ -308,7 +309,7 @@ class LookCounter:
         )
 
     def describe_lost(self, dataset: str) -> str:
-        """Which look of an earlier report at the dataset the ledger lacks; empty where none."""
+        """Describe an earlier report's look that the ledger lacks; empty if none."""
         if self.earlier is None or self.earlier[0] != dataset or self.earlier[1].line is None:
             return ""
         look = self.earlier[1]
@@ -344,7 +345,7 @@ def find_ledger(
     dataset: Path | None,
     out: Path | None,
 ) -> LookCounter:
-    """Where the looks at a dataset are counted.
+    """Find the ledger that counts the looks at a dataset.
 
     Args:
         settings: Of the experiment.
@@ -358,7 +359,12 @@ def find_ledger(
         DataError: The ledger is malformed, or lacks a look that git has at ``HEAD``.
         ConfigError: git cannot say which repository is the ledger's.
     """
-    counter = LookCounter(None, alpha, settings.max_queries, earlier=_read_earlier(out))
+    earlier = None
+    # Without a report there, or with one of another kind, there is no earlier look.
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
+        report = json.loads(read_regular_text((out or Path()) / "tuning.json"))
+        earlier = str(report["dataset"]), Look.model_validate(report["look"])
+    counter = LookCounter(None, alpha, settings.max_queries, earlier=earlier)
     if not settings.count:
         return replace(counter, note="'tune.looks.count' is false")
     if settings.file is not None:
@@ -367,7 +373,8 @@ def find_ledger(
         return replace(counter, note=UNCOUNTED.note)
     beside = dataset / LEDGER_NAME
     note = f"{dataset} cannot be written to"
-    if _is_installed(dataset):
+    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
+    if any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places):
         note = f"{dataset} belongs to an installed package"
     elif os.access(dataset, os.W_OK):
         return _check_committed(replace(counter, path=beside))
@@ -381,21 +388,6 @@ def _check_committed(counter: LookCounter) -> LookCounter:
     for path in filter(None, (counter.path, counter.readonly)):
         LOOKS.check_committed(path, read_looks(path))
     return counter
-
-
-def _read_earlier(out: Path | None) -> tuple[str, Look] | None:
-    """The dataset and the look of the report in a folder; None = there is none to be read."""
-    try:
-        report = json.loads(read_regular_text((out or Path()) / "tuning.json"))
-        return str(report["dataset"]), Look.model_validate(report["look"])
-    except (OSError, ValueError, TypeError, KeyError, RecursionError):
-        return None
-
-
-def _is_installed(dataset: Path) -> bool:
-    """Whether a folder lies where packages are installed."""
-    places = {sysconfig.get_path(name) for name in ("purelib", "platlib")}
-    return any(resolve_path(dataset).is_relative_to(resolve_path(Path(place))) for place in places)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,4 +1,4 @@
-"""What a search maximizes: a system's measure on the tuning queries, for each parameter set.
+"""The objective of a search: a system's measure on the tuning queries by parameter set.
 
 In most systems scaling all weights by one factor changes no rank. Such weights are divided by the
 greatest one (weights by query type by their sum). Then equal systems have equal parameters: folds
@@ -46,7 +46,7 @@ MOST_VALUES, MOST_SYSTEMS = 4_000_000, 500
 
 
 def normalize_weights(params: Params, parameters: Sequence[Parameter], free: Set[str]) -> Params:
-    """The same system's parameters with the greatest weight of each free group at 1.
+    """Scale the weights so that the greatest of each free group is 1; no rank changes.
 
     Where a range does not allow 1, it is as near to 1 as all ranges allow, which still depends only
     on the ratio. Parameters with steps stay as they are.
@@ -109,20 +109,17 @@ def _is_free(
     if system.weights_by_type is not None:
         return False
     plain = system.of_class(query_class) if query_class else system
-    named = (not names.isdisjoint({name, *roles[name]}) for name in plain.runs)
-    return all(named) and _ignores_score_scale(plain)
-
-
-def _ignores_score_scale(system: System) -> bool:
-    """Whether nothing after the fusion sees the scale of its scores."""
-    homogeneity = system.fusion.weight_homogeneity
+    if any(names.isdisjoint({name, *roles[name]}) for name in plain.runs):
+        return False
+    # From here on: whether nothing after the fusion sees the scale of its scores.
+    homogeneity = plain.fusion.weight_homogeneity
     if homogeneity == 0:
         return True
-    if not system.fusion.weight_scale_invariant or system.min_relevance is not None:
+    if not plain.fusion.weight_scale_invariant or plain.min_relevance is not None:
         return False
-    if isinstance(system.blend, NoBlend | Replace):
+    if isinstance(plain.blend, NoBlend | Replace):
         return True
-    retrieval = getattr(system.blend, "retrieval", None)
+    retrieval = getattr(plain.blend, "retrieval", None)
     return retrieval == "reciprocal_rank" or (homogeneity == 1 and retrieval in DIVIDED)
 
 
@@ -191,10 +188,15 @@ def express_in_engine(
 def _engine_ranges(
     system: System, tuning: TuneSettings
 ) -> Mapping[str, ParameterRange | Literal["own"]] | None:
-    """What is searched: with an engine, where nothing is named, each of its methods."""
+    """The ranges to search; for an engine, by default the choice among its methods."""
     if tuning.engine is None or tuning.parameters is not None or system.class_configs is not None:
         return tuning.parameters
-    methods = [name for name in system.fusions.load_built_in() if _is_complete(system, name)]
+    methods = []
+    for name in system.fusions.load_built_in():
+        with contextlib.suppress(FusionBenchError):  # a method that needs what only a user can name
+            roles = [frozenset[str]() for _ in system.runs]
+            space.with_fusion(system, name).check_sources(system.runs, roles)
+            methods.append(name)
     if len(methods) < 2:
         return None
     ranges: dict[str, ParameterRange | Literal["own"]] = {
@@ -203,17 +205,6 @@ def _engine_ranges(
     if system.blend.space():
         ranges["blend"] = "own"
     return ranges
-
-
-def _is_complete(system: System, method: str) -> bool:
-    """Whether the method needs nothing that a user has to name."""
-    try:
-        space.with_fusion(system, method).check_sources(
-            system.runs, [frozenset[str]() for _ in system.runs]
-        )
-    except FusionBenchError:
-        return False
-    return True
 
 
 def source_roles(system: System, runs: AlignedRuns) -> space.SourceRoles:
@@ -274,7 +265,7 @@ class TuningObjective:
 
     @cached_property
     def fingerprint(self) -> Fingerprint:
-        """All that a trial's value depends on but its parameters."""
+        """Fingerprint of all that a trial's value depends on besides its parameters."""
         runs = self.runs
         settings = {
             "system": self.system.model_dump(mode="json"),
@@ -294,7 +285,7 @@ class TuningObjective:
         )
 
     def normalize_weights(self, params: Params) -> Params:
-        """The same system's parameters with normalized weights, where only their ratio counts.
+        """Normalize the weights of which only the ratio counts.
 
         Args:
             params: Any; those of a system that cannot be built stay as they are.
@@ -371,7 +362,7 @@ class TuningObjective:
         return values
 
     def _compute_values(self, trials: Sequence[Params]) -> FloatArray:
-        """As :meth:`evaluate_params`, without looking up what is known."""
+        """Evaluate parameter sets, shape (T, Q), without the values that are known."""
         try:
             return self._evaluate_systems([self.build_system(params) for params in trials])
         except FusionBenchError:
@@ -390,7 +381,7 @@ class TuningObjective:
         return None
 
     def subset_queries(self, keep: BoolArray) -> TuningObjective:
-        """The same on only the queries where ``keep``, shape (Q,), is true."""
+        """The objective on the queries where ``keep``, shape (Q,), is true."""
         if keep.all():
             return self
         key = keep.tobytes()
@@ -466,7 +457,7 @@ def create_objective(
     tuning: TuneSettings,
     dataset: Dataset,
 ) -> TuningObjective:
-    """What is tuned, on every judged query of a dataset.
+    """Create the objective of a system on every judged query of a dataset.
 
     Raises:
         ConfigError: A path or range that does not fit; says where it stands.
@@ -476,7 +467,7 @@ def create_objective(
     if key is not None and asked is not None and system.class_configs is not None:
         raise ConfigError(
             f"{source.where(('systems', system.name))}: has numbers by {key.title} already: tune a "
-            f"plain system, and say '{asked.key}: true' under tune for numbers by {asked.field}"
+            f"plain system, and write '{asked.key}: true' under tune for numbers by {asked.field}"
         )
     changed = {"systems": {system.name: system}, **ALL_JUDGED}
     task = prepare_dataset(experiment.model_copy(update=changed), source, dataset)

@@ -13,7 +13,7 @@ SETTINGS = ("system", "trials", "timeout", "sampler", "seed", "folds", "engine")
 
 
 class TuneOptions(CheckOptions, PictureOptions):
-    """What is tuned, and by whom.
+    """Options of ``tune``: the system, the search and who evaluates it.
 
     Attributes:
         csv: Also write the records behind the page as CSV.

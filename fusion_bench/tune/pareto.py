@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from fusion_bench.config.parameters import Parameter, Params, Value, integer
+from fusion_bench.config.parameters import Params, Value, integer
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -46,7 +46,17 @@ def depth_ladder(
         asked: Instead of all that.
         also: Depths that must be there: the default's, the choice's.
     """
-    listed = asked or _allowed_depths(objective.parameters) or LADDER
+    allowed: set[int] = set()
+    for parameter in objective.parameters if not asked else ():
+        if not is_depth_path(parameter.path):
+            continue
+        if parameter.kind == "choice":
+            allowed |= {int(value) for value in parameter.choices if isinstance(value, int)}
+        else:
+            low, high = parameter.bounds
+            ladder = np.geomspace(max(low, 1), high, STEPS)
+            allowed |= {int(d) for d in np.rint(ladder) if parameter.contains(int(d))} | {int(low)}
+    listed = asked or sorted(allowed) or LADDER
     pool = int(np.diff(objective.runs.offsets).max())
     enough = min((depth for depth in listed if depth >= pool), default=pool)
     return tuple(sorted({0, *(depth for depth in (*listed, *also) if depth <= enough)}))
@@ -74,7 +84,7 @@ def max_rerank_depth(system: System) -> int:
 
 
 def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params | None:
-    """The same parameter set at another depth; 0 = without a reranker.
+    """Set the rerank depth of a parameter set; 0 = without a reranker.
 
     Returns:
         None where it has no reranker whose depth could be set.
@@ -90,7 +100,7 @@ def at_depth(objective: TuningObjective, params: Params, depth: int) -> Params |
 
 
 def set_in_blends(objective: TuningObjective, params: Params, name: str, value: Value) -> Params:
-    """The same parameter set with another value in the blends that have a reranker.
+    """Set a value in every blend of a parameter set that has a reranker.
 
     Args:
         objective: What is tuned.
@@ -105,7 +115,7 @@ def set_in_blends(objective: TuningObjective, params: Params, name: str, value: 
 
 
 def _rerank_blends(system: System) -> dict[str, RerankBlend]:
-    """Each blend with a reranker, by what stands before ``blend`` in its paths."""
+    """Blends with a reranker, by the prefix of their paths before ``blend``."""
     by_class = (system.class_configs or {}).items()
     blends = {f"{system.class_field}.{name}.": config.blend for name, config in by_class}
     return {
@@ -113,21 +123,6 @@ def _rerank_blends(system: System) -> dict[str, RerankBlend]:
         for prefix, blend in (blends or {"": system.blend}).items()
         if isinstance(blend, RerankBlend)
     }
-
-
-def _allowed_depths(parameters: Sequence[Parameter]) -> tuple[int, ...]:
-    """Depths in the ranges that the space has for them; none where it has none."""
-    depths: set[int] = set()
-    for parameter in parameters:
-        if not is_depth_path(parameter.path):
-            continue
-        if parameter.kind == "choice":
-            depths |= {int(value) for value in parameter.choices if isinstance(value, int)}
-        else:
-            low, high = parameter.bounds
-            ladder = np.geomspace(max(low, 1), high, STEPS)
-            depths |= {int(d) for d in np.rint(ladder) if parameter.contains(int(d))} | {int(low)}
-    return tuple(sorted(depths))
 
 
 #: Parameter sets evaluated, and written down, together.
@@ -181,7 +176,7 @@ class EvaluatedPoints:
 
     @property
     def evaluations(self) -> int:
-        """How many parameter sets were evaluated, or looked up."""
+        """Number of parameter sets that were evaluated or looked up."""
         return len(self._log.trials)
 
     def add_point(self, params: Params, value: float) -> EvaluatedPoint:
@@ -233,7 +228,12 @@ def front_points(
     """
     kept = _best_per_depth(points, (default, chosen))
     means = np.array([point.value for point in kept])
-    efficient = is_efficient(_effort_matrix(kept, axes), means)
+    names = sorted({name for point in kept for name in point.cost.counts})
+    columns = [[point.cost.effort(axis) for point in kept] for axis in axes]
+    if "candidates" in axes:
+        counts = [[point.cost.counts.get(name, 0.0) for point in kept] for name in names]
+        columns = columns[1:] + counts
+    efficient = is_efficient(np.array(columns).reshape(len(columns), len(kept)).T, means)
     values = evaluate_in_batches(evaluation.objective, [point.params for point in kept])
     best = values[int(np.argmax(np.where(efficient, means, -np.inf)))]
     base = values[next(i for i, p in enumerate(kept) if p.params == default.params)]
@@ -287,20 +287,8 @@ def _best_per_depth(
     return kept
 
 
-def _effort_matrix(
-    points: Sequence[EvaluatedPoint], axes: Sequence[rerank_cost.EffortAxis]
-) -> FloatArray:
-    """(P, A): candidates count for each reranker apart."""
-    names = sorted({name for point in points for name in point.cost.counts})
-    columns = [[point.cost.effort(axis) for point in points] for axis in axes]
-    if "candidates" in axes:
-        counts = [[point.cost.counts.get(name, 0.0) for point in points] for name in names]
-        columns = columns[1:] + counts
-    return np.array(columns).reshape(len(columns), len(points)).T
-
-
 def is_efficient(effort: FloatArray, value: FloatArray) -> BoolArray:
-    """Which points no other point dominates.
+    """Mask of the points that no other point dominates.
 
     A point dominates another if it takes no more of any kind of effort, has no lower value, and
     differs.
@@ -329,7 +317,7 @@ DEPTH = "front.depth"
 
 @dataclass(frozen=True, eq=False)
 class ParetoSearch:
-    """What is needed to search for a front.
+    """The search for a front of quality against effort.
 
     Attributes:
         evaluation: The objective, its split and the rules.
@@ -377,7 +365,7 @@ class ParetoSearch:
         costs: Mapping[str, rerank_cost.RerankerCost],
         axes: Sequence[rerank_cost.EffortAxis],
     ) -> tuple[EvaluatedPoints, bool]:
-        """Everything that was evaluated, and whether it was interrupted."""
+        """Evaluate the points; returns them, and whether the search was interrupted."""
         tuning = self.evaluation.tuning
         objective = self.evaluation.objective.subset_queries(self.evaluation.split.tune)
         always = {trial.number: trial for trial in (result.default_trial, chosen)}.values()
@@ -419,7 +407,7 @@ def params_at_depths(
     ladder: Sequence[int],
     names: Sequence[str],
 ) -> Iterator[Params]:
-    """Each parameter set at each depth with each reranker, no two alike."""
+    """List each parameter set at each depth with each reranker, without duplicates."""
     seen: list[Params] = []
     for params in candidates:
         variants = [params]

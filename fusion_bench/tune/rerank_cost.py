@@ -231,7 +231,7 @@ def reranker_costs(
 
 
 def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
-    """By rerank list, shape (Q,): documents that it has to score for each query."""
+    """Map each rerank list to the documents that it scores for each query, shape (Q,)."""
     by_reranker: dict[str, IntArray] = {}
     for index, plain, part in plain_systems(fit_system(system, runs), runs):
         blend = plain.blend

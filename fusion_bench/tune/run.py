@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -16,7 +16,6 @@ from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
@@ -37,17 +36,6 @@ from fusion_bench.util.formatting import Progress, format_number
 
 #: Makes a progress bar.
 ProgressBar: TypeAlias = Callable[[], AbstractContextManager[Progress]]
-
-
-def _check_workers(options: TuneOptions) -> None:
-    """Refuse a cluster together with a storage or several workers.
-
-    Raises:
-        ConfigError: Both are given.
-    """
-    other = "--storage" if options.storage else "--workers" if options.workers > 1 else None
-    if options.cluster is not None and other is not None:
-        raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
 
 
 def check_storage_file(option: str, url: str | None) -> None:
@@ -87,7 +75,7 @@ CAVEAT = (
 
 
 def relocate_dataset(name: str, file: Path, folder: Path) -> str:
-    """How an experiment in another folder names a dataset.
+    """Rewrite a dataset's name or path for an experiment in another folder.
 
     Args:
         name: A dataset's name, or a path.
@@ -116,8 +104,17 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     name = f"{report.system} tuned"
     while name in experiment.systems:
         name += " again"
+    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.advice.sentence} "
+    text += f"Verdict against the default: {name_verdict(report.verdict)}"
+    if (look := report.look) is not None:
+        number = "looks not counted" if look.number is None else f"look {look.number}"
+        text += f" ({number}, one-sided level {look.level:.2g})"
+    text += "."
+    if report.verdict == "unjudged decide" and report.unjudged is not None:
+        text += f" Held out {format_number(report.held_out.difference, signed=True)}; "
+        text += f"{report.unjudged.description}."
     data: dict[str, Any] = {
-        "description": _describe_tuning(report),
+        "description": text,
         **({} if report.split_seed is None else {"caveat": CAVEAT}),
         "dataset": dataset,
         "baseline": report.system,
@@ -130,20 +127,6 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
     if report.per_type is not None:
         data["systems"][f"{name} by {report.per_type.field}"] = report.per_type.config
     return format_yaml(data)
-
-
-def _describe_tuning(report: TuningReport) -> str:
-    """The recommendation and the verdict; with what unjudged documents say where they decide."""
-    text = f"{report.system} as it was and as tuned on {report.dataset}: {report.advice.sentence} "
-    text += f"Verdict against the default: {name_verdict(report.verdict)}"
-    if (look := report.look) is not None:
-        number = "looks not counted" if look.number is None else f"look {look.number}"
-        text += f" ({number}, one-sided level {look.level:.2g})"
-    text += "."
-    if report.verdict == "unjudged decide" and report.unjudged is not None:
-        text += f" Held out {format_number(report.held_out.difference, signed=True)}; "
-        text += f"{report.unjudged.description}."
-    return text
 
 
 def run_tuning(
@@ -172,15 +155,28 @@ def run_tuning(
     Raises:
         FusionBenchError: A file or an option breaks a rule.
     """
-    _check_workers(options)
-    tuning = _merge_settings(experiment, source, options.settings)
+    other = "--storage" if options.storage else "--workers" if options.workers > 1 else None
+    if options.cluster is not None and other is not None:
+        raise ConfigError(f"--cluster: evaluates every trial already: leave out {other}")
+    data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
+    data |= options.settings
+    if "system" not in data:
+        raise ConfigError(
+            f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"
+        )
+    experiment.find_system(data["system"])
+    data.setdefault("seed", experiment.seed)
+    data.setdefault("min_gain", experiment.min_gain)
+    tuning = parse_model(TuneSettings, data, "tune")
     check_storage_file("--storage", options.storage)
     check_storage_file("--export-study", options.export)
-    for name, file, folder in _list_datasets(experiment, source, folders, out):
+    datasets = list(find_datasets(experiment, source, folders))
+    specs = list(read_distinct_specs(file for _, file in datasets))
+    for (name, file), spec in zip(datasets, specs, strict=True):
+        folder = out if experiment.dataset is not None else out / spec.name
         with progress_bar() as progress:
             progress(f"reading {name}", 0, 1)
-            roles = read_spec(file)[0].run_roles
-            expressed = express_in_engine(experiment, source, tuning, roles)
+            expressed = express_in_engine(experiment, source, tuning, spec.run_roles)
             report = _tune_dataset(expressed, source, tuning, options, file, folder, progress)
             progress("writing the report", 1, 1)
             tuned = tuned_experiment(expressed, report, relocate_dataset(name, file, folder))
@@ -251,6 +247,7 @@ def _tune_dataset(
             export=options.export,
             progress=progress,
             ignored=experiment.lint.ignore,
+            expected=experiment.expected_lint,
             looks=find_ledger(
                 tuning.looks,
                 alpha=experiment.alpha,
@@ -267,41 +264,3 @@ def _tune_dataset(
             ),
         )
         return run.run(name_experiment(source.path), report_provenance(experiment, source))
-
-
-def _list_datasets(
-    experiment: Experiment, source: Source, folders: Sequence[Path], out: Path
-) -> list[tuple[str, Path, Path]]:
-    """How the experiment names each dataset, its ``dataset.yaml``, and the folder of its outputs.
-
-    Raises:
-        ConfigError: Two datasets have the same name.
-        UnknownNameError: There is none of that name.
-    """
-    datasets = list(find_datasets(experiment, source, folders))
-    names = [spec.name for spec in read_distinct_specs(file for _, file in datasets)]
-    is_single = experiment.dataset is not None
-    return [
-        (given, file, out if is_single else out / name)
-        for (given, file), name in zip(datasets, names, strict=True)
-    ]
-
-
-def _merge_settings(
-    experiment: Experiment, source: Source, overrides: Mapping[str, object]
-) -> TuneSettings:
-    """The experiment's ``tune:`` with the overrides.
-
-    Raises:
-        ConfigError: No system is named, or a value breaks a rule.
-    """
-    data = {} if experiment.tune is None else experiment.tune.model_dump(exclude_unset=True)
-    data |= overrides
-    if "system" not in data:
-        raise ConfigError(
-            f"{source.path}: has no 'tune': add 'tune: {{system: NAME}}', or name one with --system"
-        )
-    experiment.find_system(data["system"])
-    data.setdefault("seed", experiment.seed)
-    data.setdefault("min_gain", experiment.min_gain)
-    return parse_model(TuneSettings, data, "tune")

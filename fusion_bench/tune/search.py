@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_
 
 import numpy as np
 
-from fusion_bench.config.gone import describe_gone
+from fusion_bench.config.models import describe_gone
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, DataError, MissingExtraError
@@ -288,7 +288,7 @@ def grid_points(
     settings: SearchSettings,
     normalize: Callable[[Params], Params],
 ) -> list[Params]:
-    """Every point of a finite space once, in random order where not all of them are wanted.
+    """List each point of a finite space once; in random order if ``trials`` are fewer.
 
     Args:
         parameters: The space.
@@ -340,7 +340,7 @@ def _all_points(
     levels: Mapping[str, Sequence[Value]],
     chosen: Params = MappingProxyType({}),
 ) -> Iterator[Params]:
-    """Every point, the last parameter running fastest; inactive parameters take no part."""
+    """Yield every point, the last parameter fastest, without inactive parameters."""
     if not parameters:
         yield chosen
         return
@@ -360,6 +360,14 @@ OPTUNA_SAMPLERS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "gp": ("GPSampler", {}),
     "qmc": ("QMCSampler", {"scramble": True}),
     "random": ("RandomSampler", {}),
+}
+
+
+#: Optuna's method that suggests a value of each kind.
+SUGGESTIONS: Final = {
+    "choice": "suggest_categorical",
+    "int": "suggest_int",
+    "float": "suggest_float",
 }
 
 
@@ -383,18 +391,12 @@ def suggest_params(trial: optuna.Trial, parameters: Sequence[Parameter]) -> Para
     """
     params: dict[str, Value] = {}
     for parameter in parameters:
-        if parameter.is_active(params):
-            params[parameter.path] = parameter.round_value(_suggest_value(trial, parameter))
+        if not parameter.is_active(params):
+            continue
+        limits = vars(optuna_distribution(parameter))
+        suggest: Any = getattr(trial, SUGGESTIONS[parameter.kind])
+        params[parameter.path] = parameter.round_value(suggest(parameter.path, **limits))
     return params
-
-
-def _suggest_value(trial: optuna.Trial, parameter: Parameter) -> Value:
-    if parameter.kind == "choice":
-        return trial.suggest_categorical(parameter.path, parameter.choices)
-    limits = vars(optuna_distribution(parameter))
-    suggest: Any = trial.suggest_int if parameter.kind == "int" else trial.suggest_float
-    value: Value = suggest(parameter.path, **limits)
-    return value
 
 
 def check_sampler(parameters: Sequence[Parameter], sampler: str) -> None:
@@ -497,7 +499,7 @@ class OptunaProposer:
 
 
 def make_proposer(parameters: Sequence[Parameter], settings: SearchSettings) -> OptunaProposer:
-    """What proposes the trials of a search.
+    """Make the proposer of a search's trials.
 
     Raises:
         FusionBenchError: The sampler cannot search this space, or needs a package.
@@ -544,7 +546,7 @@ class SearchResult:
 
     @property
     def computed_trials(self) -> list[Trial]:
-        """Those that could be computed."""
+        """The trials that could be computed."""
         return [trial for trial in self.trials if not trial.is_failed]
 
     @property
@@ -619,7 +621,7 @@ def open_trial_log(
 
 
 def search_fingerprint(objective: TuningObjective, settings: SearchSettings) -> Fingerprint:
-    """All that decides the trials of a search and their values."""
+    """Fingerprint of all that decides the trials of a search and their values."""
     rules = settings.model_dump(mode="json", exclude=RESUMABLE_SETTINGS)
     return objective.fingerprint | Fingerprint.of_settings(rules)
 
@@ -643,7 +645,7 @@ def _evaluate_trials(
         return [trial.value for trial in done]
 
     def room() -> int:
-        """How many trials the next batch has."""
+        """Number of trials in the next batch."""
         in_time = time.monotonic() < deadline
         return min(settings.batch, settings.trials - len(log.trials)) if in_time else 0
 

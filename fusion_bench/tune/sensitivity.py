@@ -1,4 +1,4 @@
-"""How much each parameter matters: ablation, importance, the plateau.
+"""Sensitivity of a choice: ablation, importance, the plateau.
 
 Unlike an importance over trials, it also measures values that the sampler soon gave up.
 """
@@ -13,10 +13,10 @@ import numpy as np
 
 from fusion_bench.config.parameters import Parameter, Params, Value
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.report.tuning_records import Fold, Importance, ParameterInfo, Plateau
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import Trial, optuna_distribution
-from fusion_bench.tune.splits import QuerySplit
 from fusion_bench.tune.trial_selection import CrossValidation, evaluate_in_batches, within_one_error
 
 
@@ -167,7 +167,7 @@ def parameter_records(
 def fold_records(
     objective: TuningObjective, cross: CrossValidation | None, default: FloatArray
 ) -> tuple[Fold, ...]:
-    """What was chosen without each fold, and what it gains there.
+    """Records of the choice without each fold, and of its gain there.
 
     Args:
         objective: On all queries.
@@ -196,7 +196,7 @@ def fold_records(
 def plateau_record(
     objective: TuningObjective, split: QuerySplit, tuned: FloatArray, seed: int
 ) -> Plateau | None:
-    """Of a sample that could be computed, the share within one error of the chosen trial.
+    """Record the share of a sample that is within one error of the chosen trial.
 
     It says how many settings the tuning queries do not tell apart, not how many are as good.
     Near 0: a narrow peak; the held-out queries tell whether it is more than luck.

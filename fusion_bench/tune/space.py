@@ -67,7 +67,10 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
                     f"{path}: no such {key.title} in the system ({key.field}s: {listed})"
                 )
             by_class.setdefault(match[2], {})[match[3]] = values.pop(path)
-    stages = {name: _take_stage_values(name, values) for name in system.stages or ()}
+    stages: dict[str, dict[str, Value]] = {}
+    for name in system.stages or ():
+        inside = [path for path in values if path.startswith(f"stages.{name}.")]
+        stages[name] = {path.removeprefix(f"stages.{name}."): values.pop(path) for path in inside}
     data = _set_values(system, values, roles)
     for name, inner_values in stages.items():
         stage = (system.stages or {})[name]
@@ -81,7 +84,7 @@ def apply_parameters(system: System, params: Params, roles: SourceRoles) -> Syst
 
 
 def read_parameter(system: System, path: str, roles: SourceRoles) -> Any:  # noqa: ANN401 - Value or ABSENT
-    """What stands at a path; :data:`ABSENT` where there is no such place."""
+    """Read the value at a path; :data:`ABSENT` if there is no such place."""
     path = strip_conditions(path)
     if match := CLASS_PATH.fullmatch(path):
         is_known = match[1] == system.class_field and match[2] in (system.query_classes or ())
@@ -107,7 +110,7 @@ def with_fusion(system: System, method: str) -> Fusion:
     alias = system.fusions.find_alias(method)
     if alias is not None:
         meant = ", ".join(f"{key}: {value}" for key, value in alias.items())
-        raise ConfigError(f"{method!r} stands for {{{meant}}}: name {alias['method']!r} here")
+        raise ConfigError(f"{method!r} means {{{meant}}}: name {alias['method']!r} here")
     return system.fusion if system.fusion.method == method else system.fusions.build(method)
 
 
@@ -133,13 +136,6 @@ def with_blend(system: System, method: str) -> Blend:
 def stage_roles(stage: System, roles: SourceRoles) -> SourceRoles:
     """Roles of the sources of a stage, beside those of the system around it."""
     return {**roles, **source_roles(stage, roles)}
-
-
-def _take_stage_values(name: str, values: dict[str, Value]) -> dict[str, Value]:
-    """The values of a stage, by their paths in it; they are removed from ``values``."""
-    prefix = f"stages.{name}."
-    paths = [path for path in values if path.startswith(prefix)]
-    return {path.removeprefix(prefix): values.pop(path) for path in paths}
 
 
 def _set_values(system: System, values: Mapping[str, Value], roles: SourceRoles) -> dict[str, Any]:
@@ -194,28 +190,21 @@ def _open_places(
     """The data with every entry of a table, and each source's depth and weight where asked for."""
     if any(path.startswith("depth.") for path in paths) and not isinstance(data["depth"], dict):
         data["depth"] = dict.fromkeys(system.runs, data["depth"])
+    source_roles = [roles[name] for name in system.runs]
     for field in _per_source_fields(data, system):
         if any(path.startswith(f"fusion.{field}.") for path in paths):
-            _open_numbers(data["fusion"], field, system, roles)
+            fusion = system.fusions.build(data["fusion"])
+            numbers = fusion.source_numbers(field, system.runs, source_roles).tolist()
+            data["fusion"][field] = dict(zip(system.runs, numbers, strict=True))
     if any(SOURCE_WEIGHT.fullmatch(path) for path in paths) and "weights" in data["fusion"]:
         weights = [1.0] * len(system.runs)
         with contextlib.suppress(FusionBenchError):
             fusion = system.fusions.build(data["fusion"])
-            weights = fusion.source_weights(
-                system.runs, [roles[name] for name in system.runs]
-            ).tolist()
+            weights = fusion.source_weights(system.runs, source_roles).tolist()
         data["fusion"]["weights"] = dict(zip(system.runs, weights, strict=True))
         data["fusion"].pop("alpha", None)  # the weights stand for it
     opened: dict[str, Any] = _split_tables(data)
     return opened
-
-
-def _open_numbers(fusion: dict[str, Any], field: str, system: System, roles: SourceRoles) -> None:
-    """Write a number that may differ per source as a mapping by source name."""
-    numbers = system.fusions.build(fusion).source_numbers(
-        field, system.runs, [roles[name] for name in system.runs]
-    )
-    fusion[field] = dict(zip(system.runs, numbers.tolist(), strict=True))
 
 
 def _per_source_fields(data: Mapping[str, Any], system: System) -> frozenset[str]:
@@ -271,7 +260,9 @@ def merge_parameters(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     by_path: dict[str, Parameter] = {}
     for parameter in parameters:
         path, when = parameter.path, parameter.when
-        if path in by_path and not _is_same_dimension(by_path[path], parameter):
+        known = by_path.get(path, parameter)
+        same_range = replace(known, when=()) == replace(parameter, when=())
+        if not same_range or [p for p, _ in known.when] != [p for p, _ in when]:
             head, _, rest = path.partition(".")
             path = f"{head}({when[-1][1][0]}).{rest}" if when else path
             if path in by_path or path == parameter.path:
@@ -283,13 +274,8 @@ def merge_parameters(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
     return tuple(by_path.values())
 
 
-def _is_same_dimension(a: Parameter, b: Parameter) -> bool:
-    paths = [[path for path, _ in parameter.when] for parameter in (a, b)]
-    return replace(a, when=()) == replace(b, when=()) and paths[0] == paths[1]
-
-
 def declared_parameters(system: System) -> tuple[Parameter, ...]:
-    """What the methods of a system and of its stages declare, as they stand in it."""
+    """Parameters that the methods of a system and of its stages declare."""
     stages = (
         parameter.add_prefix(f"stages.{name}")
         for name, stage in (system.stages or {}).items()
@@ -315,7 +301,7 @@ def build_search_space(
     ranges: Mapping[str, ParameterRange | Literal["own"]] | None,
     roles: SourceRoles,
 ) -> tuple[Parameter, ...]:
-    """What a search may change, every parameter after those that it depends on.
+    """Build the space of a search, every parameter after those that it depends on.
 
     A choice between methods brings what each of them declares, under that choice.
 
@@ -342,9 +328,22 @@ def build_search_space(
     if not parameters:
         raise ConfigError("tune: nothing to tune: the system's methods declare no parameters")
     _refuse_overlaps(parameters)
-    ordered = tuple(_order_by_conditions(_drop_empty_conditions(parameters)))
-    for parameter in ordered:
-        _check_path(system, parameter, ordered, roles)
+    free = {p.path: p.choices for p in parameters if p.kind == "choice" and not p.when}
+    needed = []  # without conditions that always hold
+    for parameter in parameters:
+        when = ((p, v) for p, v in parameter.when if p not in free or not set(free[p]) <= set(v))
+        needed.append(replace(parameter, when=tuple(when)))
+    ordered = tuple(_order_by_conditions(needed))
+    for parameter in ordered:  # the system accepts each, with what its conditions name
+        value = parameter.choices[0] if parameter.choices else parameter.high
+        params: dict[str, Value] = {parameter.path: value}
+        for dimension in reversed(ordered):
+            if dimension.path in params:
+                params = {path: allowed[0] for path, allowed in dimension.when} | params
+        try:
+            apply_parameters(system, params, roles)
+        except ConfigError as error:
+            raise ConfigError(f"tune: {parameter.path}: {error}") from None
     return ordered
 
 
@@ -380,7 +379,7 @@ def preset_params(
 
 
 def _part_parameters(system: System, part: str, method: str) -> Iterator[Parameter]:
-    """What the fusion or the blend declares, with this method."""
+    """Parameters that the fusion or the blend declares with this method."""
     if part == "blend":
         yield from (parameter.add_prefix(part) for parameter in with_blend(system, method).space())
         return
@@ -394,7 +393,7 @@ def _part_parameters(system: System, part: str, method: str) -> Iterator[Paramet
 
 
 def _method_parameters(system: System, explicit: Mapping[str, Parameter]) -> Iterator[Parameter]:
-    """What the methods of ``fusion.method`` and ``blend.method`` declare."""
+    """Parameters of the methods among ``fusion.method`` and ``blend.method``."""
     for part in ("fusion", "blend"):
         path = f"{part}.method"
         for method in explicit[path].choices if path in explicit else ():
@@ -431,34 +430,16 @@ def _refuse_overlaps(parameters: Sequence[Parameter]) -> None:
     for shared in parameters:
         path = strip_conditions(shared.path)
         for other in parameters if FOR_ALL_SOURCES.fullmatch(path) else ():
-            if strip_conditions(other.path).startswith(f"{path}.") and _may_meet(shared, other):
+            conditions = dict(shared.when)
+            may_meet = all(
+                set(allowed) & set(conditions.get(name, allowed)) for name, allowed in other.when
+            )
+            if strip_conditions(other.path).startswith(f"{path}.") and may_meet:
                 raise ConfigError(f"tune: {shared.path} sets {other.path} too: keep one")
 
 
-def _may_meet(a: Parameter, b: Parameter) -> bool:
-    """Whether some values of other parameters let both take part."""
-    conditions = dict(a.when)
-    return all(set(allowed) & set(conditions.get(path, allowed)) for path, allowed in b.when)
-
-
-def _drop_empty_conditions(parameters: Sequence[Parameter]) -> list[Parameter]:
-    """Without conditions that every value of an unconditional choice fulfills."""
-    free = {p.path: p.choices for p in parameters if p.kind == "choice" and not p.when}
-    return [
-        replace(
-            parameter,
-            when=tuple(
-                (path, allowed)
-                for path, allowed in parameter.when
-                if path not in free or not set(free[path]) <= set(allowed)
-            ),
-        )
-        for parameter in parameters
-    ]
-
-
 def _order_by_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]:
-    """Each parameter after the ones that its conditions look at."""
+    """Order the parameters, each after those that its conditions name."""
     paths = {parameter.path for parameter in parameters}
     for parameter in parameters:
         for other, _ in parameter.when:
@@ -475,18 +456,3 @@ def _order_by_conditions(parameters: Sequence[Parameter]) -> Iterator[Parameter]
         yield from ready
         done |= {parameter.path for parameter in ready}
         left = [parameter for parameter in left if parameter not in ready]
-
-
-def _check_path(
-    system: System, parameter: Parameter, ordered: Sequence[Parameter], roles: SourceRoles
-) -> None:
-    """Build a system with the parameter in it, for the error that a wrong path makes."""
-    value = parameter.choices[0] if parameter.choices else parameter.high
-    params: dict[str, Value] = {parameter.path: value}
-    for dimension in reversed(ordered):
-        if dimension.path in params:
-            params = {path: allowed[0] for path, allowed in dimension.when} | params
-    try:
-        apply_parameters(system, params, roles)
-    except ConfigError as error:
-        raise ConfigError(f"tune: {parameter.path}: {error}") from None

@@ -1,4 +1,4 @@
-"""Which trial to take, what the choice is worth: shrinkage, plateau, nested cross-validation.
+"""Choice of a trial and its worth: shrinkage, plateau, nested cross-validation.
 
 The best of many trials is partly the luckiest, the more so the fewer the queries. Shrinkage pulls
 each trial's gain toward a prior. The one-standard-error rule takes the trial nearest to the default
@@ -20,6 +20,7 @@ import numpy as np
 
 from fusion_bench.config.parameters import Params
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
+from fusion_bench.data.query_splits import QuerySplit, assign_folds
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import SelectionRule, TuneSettings
 from fusion_bench.report.tuning_records import MEAN_NOISE, Gain, TuningVerdict
@@ -27,7 +28,6 @@ from fusion_bench.stats.inference import MIN_CHANGED
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial
-from fusion_bench.tune.splits import QuerySplit, assign_folds
 from fusion_bench.util.formatting import pluralize
 
 #: A smaller gain than this is not worth a change, in the unit of the measure.
@@ -106,21 +106,16 @@ def choose_trial(
         return result.best_trial
     part = objective.subset_queries(keep)
     if rule == "one_standard_error":
-        return _nearest_to_default(part, result)
-    return _best_after_shrinkage(part, result, batch)
-
-
-def describe_choice(result: SearchResult, chosen: Trial) -> ChosenTrial:
-    """Whether the default was chosen, and if so, whether trials looked better than it."""
-    default = result.default_trial
-    if chosen.number != default.number:
-        return "tuned"
-    is_best = not any(trial.value > default.value + MEAN_NOISE for trial in result.trials)
-    return "default" if is_best else "default over better trials"
-
-
-def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: int) -> Trial:
-    """The trial of the greatest shrunken gain; the first of equals, so the default before all."""
+        done = result.computed_trials
+        params = [trial.params for trial in done]
+        index = one_standard_error(
+            evaluate_in_batches(part, params),
+            # Normalized: a default with the same weight ratios is no further away for its scale.
+            part.unit_points([part.normalize_weights(each) for each in params]),
+            part.unit_points([part.normalize_weights(part.default_params)])[0],
+            part.runs.group_codes,
+        )
+        return done[index]
     default = part.evaluate_params([result.default_trial.params])[0]
     groups = part.runs.group_codes
     factor = shrinkage_factor(len(np.unique(groups)))
@@ -138,18 +133,13 @@ def _best_after_shrinkage(part: TuningObjective, result: SearchResult, batch: in
     return result.trials[-best[1]]
 
 
-def _nearest_to_default(part: TuningObjective, result: SearchResult) -> Trial:
-    """The trial nearest to the default within one standard error of the best."""
-    done = result.computed_trials
-    params = [trial.params for trial in done]
-    index = one_standard_error(
-        evaluate_in_batches(part, params),
-        # Normalized: a default with the same weight ratios is no further away for its scale.
-        part.unit_points([part.normalize_weights(each) for each in params]),
-        part.unit_points([part.normalize_weights(part.default_params)])[0],
-        part.runs.group_codes,
-    )
-    return done[index]
+def describe_choice(result: SearchResult, chosen: Trial) -> ChosenTrial:
+    """Whether the default was chosen, and if so, whether trials looked better than it."""
+    default = result.default_trial
+    if chosen.number != default.number:
+        return "tuned"
+    is_best = not any(trial.value > default.value + MEAN_NOISE for trial in result.trials)
+    return "default" if is_best else "default over better trials"
 
 
 def evaluate_in_batches(objective: TuningObjective, trials: Sequence[Params]) -> FloatArray:
@@ -198,7 +188,7 @@ def shrinkage_factor(groups: int) -> float:
 def within_one_error(
     values: FloatArray, best: FloatArray, groups: IntArray | None = None
 ) -> BoolArray:
-    """Which trials are within one standard error of the best, by paired differences.
+    """Mask of the trials within one standard error of the best, by paired differences.
 
     Source: Breiman, Friedman, Olshen and Stone 1984, section 3.4.3, with the standard error of
     the difference where they take that of the best: both saw the same queries.
@@ -252,7 +242,7 @@ FEWEST_GROUPS: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class CrossValidation:
-    """What was chosen without each fold, and its values on that fold.
+    """The choices made without each fold, and their values on that fold.
 
     Attributes:
         trials: (K,): the trial chosen without the fold.

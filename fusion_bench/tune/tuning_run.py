@@ -21,6 +21,7 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import BY_TYPE, PREDICTED_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import PerTypeConfig, System
@@ -34,7 +35,6 @@ from fusion_bench.tune.looks import UNCOUNTED, LookCounter, open_held_out_look
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.pareto import ParetoSearch
 from fusion_bench.tune.search import SearchResult, Trial, read_sampler, run_search, settle_sampler
-from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
     choose_trial,
@@ -69,9 +69,27 @@ def tune_by_class(
     Returns:
         None where no class has enough queries, or no tuned parameter can differ by class.
     """
-    base = _objective_by_class(evaluation.objective, chosen.params)
+    space = tuple(p for p in evaluation.objective.parameters if p.path.split(".")[0] in PARTS)
+    paths = {parameter.path for parameter in space}
+    # A condition on a fixed value either holds or removes its parameter.
+    kept = tuple(
+        replace(parameter, when=tuple((p, allowed) for p, allowed in parameter.when if p in paths))
+        for parameter in space
+        if all(p in paths or chosen.params.get(p) in allowed for p, allowed in parameter.when)
+    )
+    base = replace(
+        evaluation.objective,
+        system=evaluation.objective.build_system(chosen.params),
+        parameters=kept,
+    )
     masks = _class_masks(base, key)
-    enough = _classes_to_tune(evaluation, masks)
+    codes, split = evaluation.objective.runs.group_codes, evaluation.split
+    enough = {
+        name: mask & split.tune
+        for name, mask in masks.items()
+        if (mask & split.held_out).any()
+        and len(np.unique(codes[mask & split.tune])) >= LEAST_GROUPS
+    }
     if not enough or not base.parameters or len(masks) < 2:
         return None
     params_by_class: dict[str, Params] = {}
@@ -95,32 +113,6 @@ def tune_by_class(
         # Of the choices of several classes, the one that says most.
         chosen=next(choice for choice in CHOICES if choice in choices),
     )
-
-
-def _classes_to_tune(
-    evaluation: HeldOutEvaluation, masks: Mapping[str, BoolArray]
-) -> dict[str, BoolArray]:
-    """The tuning queries of each class that has enough groups of them, and held-out queries."""
-    codes, split = evaluation.objective.runs.group_codes, evaluation.split
-    return {
-        name: mask & split.tune
-        for name, mask in masks.items()
-        if (mask & split.held_out).any()
-        and len(np.unique(codes[mask & split.tune])) >= LEAST_GROUPS
-    }
-
-
-def _objective_by_class(objective: TuningObjective, params: Params) -> TuningObjective:
-    """The objective whose default is the parameters for all, over what can differ by class."""
-    space = tuple(p for p in objective.parameters if p.path.split(".")[0] in PARTS)
-    paths = {parameter.path for parameter in space}
-    # A condition on a fixed value either holds or removes its parameter.
-    kept = tuple(
-        replace(parameter, when=tuple((p, allowed) for p, allowed in parameter.when if p in paths))
-        for parameter in space
-        if all(p in paths or params.get(p) in allowed for p, allowed in parameter.when)
-    )
-    return replace(objective, system=objective.build_system(params), parameters=kept)
 
 
 def _class_masks(objective: TuningObjective, key: ClassKey) -> Mapping[str, BoolArray]:
@@ -167,6 +159,7 @@ class TuningRun:
         export: Database that the finished search is copied to; None = not copied.
         progress: Called at each step.
         ignored: Ids of lint rules that are left out.
+        expected: Ids of lint rules that systems break on purpose.
         looks: Counts the looks at the held-out queries.
         untuned: The other systems and the single sources; None = not compared.
     """
@@ -180,6 +173,7 @@ class TuningRun:
     export: str | None = None
     progress: Progress = ignore_progress
     ignored: tuple[str, ...] = ()
+    expected: tuple[str, ...] = ()
     looks: LookCounter = UNCOUNTED
     untuned: Sequence[UntunedSystem] = ()
 
@@ -272,11 +266,11 @@ class TuningRun:
         return report if look is None else look.close(report)
 
     def _lint_systems(self, report: TuningReport) -> tuple[LintFinding, ...]:
-        """What lint finds in the default and in the tuned system."""
+        """Lint the default and the tuned system."""
         tuned = parse_model(System, {**report.choice.config, "name": "tuned"})
         systems = [self.objective.system, tuned]
         facts = [describe_dataset(self.dataset)]
-        findings = lint_systems(systems, facts, ignored=self.ignored)
+        findings = lint_systems(systems, facts, ignored=self.ignored, expected=self.expected)
         return tuple(item.to_finding(None) for item in findings)
 
     def _log(self, name: str) -> Path | None:

@@ -107,7 +107,7 @@ class ChainedLine(Protocol):
 
     @property
     def digest(self) -> str:
-        """Of all that it holds, but for what is filled in later."""
+        """The digest of the line, but for what is filled in later."""
 
 
 def digest_line(text: str) -> str:

@@ -273,7 +273,7 @@ def open_regular(path: Path) -> io.BufferedReader:
 
 
 def open_regular_text(path: Path) -> IO[str]:
-    r"""The same for text in UTF-8; line ends of any system are read as ``\n``."""
+    r"""Open a regular file of UTF-8 text; line ends of any system are read as ``\n``."""
     return io.TextIOWrapper(open_regular(path), encoding="utf-8")
 
 
@@ -465,7 +465,7 @@ def remove_abandoned(parent: Path) -> None:
 
 @cache
 def remove_abandoned_once(parent: Path) -> None:
-    """The same, once in each process: listing a large folder takes time."""
+    """Remove abandoned drafts once in each process: listing a large folder takes time."""
     with contextlib.suppress(OSError):
         remove_abandoned(parent)
 
@@ -553,7 +553,7 @@ def make_write_error(path: Path, error: OSError) -> FusionBenchError:
 
 
 def replace_file(path: Path, data: bytes) -> Path:
-    """The same, for callers with their own words: raises OSError."""
+    """Replace a file at once, for callers with their own words: raises OSError."""
     with open_atomic(path) as file:
         _write_through(file, data)
     return path
@@ -586,37 +586,26 @@ def replace_files(folder: Path, contents: Mapping[str, bytes]) -> list[Path]:
         for path, data in zip(paths, contents.values(), strict=True):
             with _name_file(path), (draft / path.name).open("xb") as file:
                 _write_through(file, data)
-        _replace_set(paths, draft, previous)
+        record, *others = paths
+        replaced: list[tuple[Path, Path | None]] = []
+        try:
+            replaced.append((record, _keep_old_file(record, previous)))
+            record.unlink(missing_ok=True)
+            for path in others:
+                old = _keep_old_file(path, previous)
+                with _name_file(path):
+                    os.replace(draft / path.name, path)  # noqa: PTH105 - atomic, as it promises
+                replaced.append((path, old))
+            with _name_file(record):
+                os.replace(draft / record.name, record)  # noqa: PTH105
+        except OSError:
+            for path, old in reversed(replaced):
+                if old is None:
+                    path.unlink(missing_ok=True)
+                else:
+                    os.replace(old, path)  # noqa: PTH105
+            raise
     return paths
-
-
-def _replace_set(paths: Sequence[Path], draft: Path, previous: Path) -> None:
-    """Move the files of a draft into place; raises OSError, with the old files back in place.
-
-    Args:
-        paths: The files, the record first.
-        draft: Folder with the new files.
-        previous: Empty folder, for a second name of each old file.
-    """
-    record, *others = paths
-    replaced: list[tuple[Path, Path | None]] = []
-    try:
-        replaced.append((record, _keep_old_file(record, previous)))
-        record.unlink(missing_ok=True)
-        for path in others:
-            old = _keep_old_file(path, previous)
-            with _name_file(path):
-                os.replace(draft / path.name, path)  # noqa: PTH105 - atomic, as it promises
-            replaced.append((path, old))
-        with _name_file(record):
-            os.replace(draft / record.name, record)  # noqa: PTH105
-    except OSError:
-        for path, old in reversed(replaced):
-            if old is None:
-                path.unlink(missing_ok=True)
-            else:
-                os.replace(old, path)  # noqa: PTH105
-        raise
 
 
 def _keep_old_file(path: Path, folder: Path) -> Path | None:

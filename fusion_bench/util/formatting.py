@@ -272,15 +272,12 @@ def make_frame(columns: Columns) -> pd.DataFrame:
     """The columns as a data frame."""
     import pandas as pd  # takes longer to import than most evaluations take
 
-    return pd.DataFrame({name: _gap_keeping(list(values)) for name, values in columns.items()})
-
-
-def _gap_keeping(values: list[Any]) -> Any:  # noqa: ANN401 - a list or an array of pandas
-    """Whole numbers with gaps stay whole numbers; anything else as it is."""
-    import pandas as pd
-
-    types = set(map(type, values))
-    return pd.array(values, dtype="Int64") if types == {int, type(None)} else values
+    kept: dict[str, Any] = {}
+    for name, given in columns.items():
+        values = list(given)
+        has_gaps = set(map(type, values)) == {int, type(None)}  # they stay whole numbers
+        kept[name] = pd.array(values, dtype="Int64") if has_gaps else values
+    return pd.DataFrame(kept)
 
 
 def format_html(summary: str, columns: Columns) -> str:

@@ -425,7 +425,12 @@ async def open_client(
     key: api_keys.ApiKey | None = getattr(settings, "given_key", None)
     if key is None and settings.key is not None:
         key = api_keys.ApiKey.from_environment(settings.key)
-    await _import_transport()
+    # Import now what the first request would import: its deadline may be short.
+    for module in ("concurrent.futures.thread", "encodings.idna", "encodings.utf_8_sig"):
+        importlib.import_module(module)
+    library = import_optional("anyio", extra="remote", purpose="calling a server")
+    library.connect_tcp  # noqa: B018 - its module is imported when it is named
+    await library.sleep(0)
     client = JsonClient(
         base_url,
         key=key,
@@ -438,15 +443,6 @@ async def open_client(
         yield client
     finally:
         await client.close()
-
-
-async def _import_transport() -> None:
-    """Import what the first request would import, in more time than many a deadline has."""
-    for module in ("concurrent.futures.thread", "encodings.idna", "encodings.utf_8_sig"):
-        importlib.import_module(module)
-    library = import_optional("anyio", extra="remote", purpose="calling a server")
-    library.connect_tcp  # noqa: B018 - its module is imported when it is named
-    await library.sleep(0)
 
 
 class _NoCookies(CookieJar):

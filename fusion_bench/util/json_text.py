@@ -1,7 +1,7 @@
-"""JSON as text: lines of objects, keys that stand twice, strict answers of a server.
+"""JSON as text: lines of objects, keys that appear twice, strict answers of a server.
 
-Refused: ``NaN`` and ``Infinity``, a key that stands twice in one object, whole numbers of more than
-30 digits, bytes that are not UTF-8, and brackets so deep that Python cannot follow.
+Refused: ``NaN`` and ``Infinity``, a key that appears twice in one object, whole numbers of more
+than 30 digits, bytes that are not UTF-8, and brackets so deep that Python cannot follow.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def refuse_repeated_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """The object of these keys, for ``json.loads(…, object_pairs_hook=refuse_repeated_keys)``.
 
     Raises:
-        DataError: A key stands twice, such as a query, or a document within one.
+        DataError: A key appears twice, such as a query, or a document within one.
     """
     value = dict(pairs)
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
         repeated = next(key for key in value if keys.count(key) > 1)
-        raise DataError(f"the key {repeated!r} stands twice in one object: keep one")
+        raise DataError(f"the key {repeated!r} appears twice in one object: keep one")
     return value
 
 

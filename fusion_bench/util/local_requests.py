@@ -25,7 +25,7 @@ MOST_BYTES: Final = 200_000
 
 
 def read_access(port: int, variable: str) -> Access:
-    """Who may ask: whoever has the token of an environment variable, or a new one.
+    """Read who may ask: the owner of an environment variable's token, or of a new one.
 
     Args:
         port: Where the server listens.

@@ -52,34 +52,25 @@ def run_calls() -> None:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's
     calls, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-    _redirect_standard_streams()
-    waiting: SimpleQueue[bytes] = SimpleQueue()
-    threading.Thread(target=_receive_calls, args=(calls, waiting), daemon=True).start()
-    _end_with_parent()
-    while True:
-        answer = _answer_call(waiting.get())
-        try:
-            send_message(answers, answer)
-        except OSError:
-            os._exit(1)
-
-
-def _end_with_parent() -> None:
-    """On Linux, end also where a computation lets no other thread run."""
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-
-
-def _redirect_standard_streams() -> None:
-    """Leave the pipes to the messages: nothing to read, and output goes to standard error."""
+    # Leave the pipes to the messages: nothing to read, and output goes to standard error.
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
     try:
         os.dup2(2, 1)
     except OSError:  # standard error is closed
         os.dup2(nothing, 1)
+    waiting: SimpleQueue[bytes] = SimpleQueue()
+    threading.Thread(target=_receive_calls, args=(calls, waiting), daemon=True).start()
+    if sys.platform == "linux":  # end also where a computation lets no other thread run
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    while True:
+        answer = _answer_call(waiting.get())
+        try:
+            send_message(answers, answer)
+        except OSError:
+            os._exit(1)
 
 
 def _receive_calls(calls: IO[bytes], waiting: SimpleQueue[bytes]) -> None:
@@ -96,16 +87,12 @@ def _answer_call(call: bytes) -> bytes:
         return pickle.dumps((True, function(*arguments)), pickle.HIGHEST_PROTOCOL)
     except Exception as error:  # noqa: BLE001 - the parent decides
         error.add_note("".join(traceback.format_exception(error)))
-        return _pickle_error(error)
-
-
-def _pickle_error(error: Exception) -> bytes:
-    try:
-        data = pickle.dumps((False, error))
-        pickle.loads(data)  # noqa: S301 - some exceptions can be pickled and not read back
-    except Exception:  # noqa: BLE001 - whatever its class does
-        return pickle.dumps((False, RuntimeError("\n".join(error.__notes__))))
-    return data
+        try:
+            answer = pickle.dumps((False, error))
+            pickle.loads(answer)  # noqa: S301 - some exceptions can be pickled and not read back
+        except Exception:  # noqa: BLE001 - whatever its class does
+            answer = pickle.dumps((False, RuntimeError("\n".join(error.__notes__))))
+        return answer
 
 
 def _read_exactly(pipe: IO[bytes], count: int) -> bytes:

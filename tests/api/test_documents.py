@@ -59,7 +59,7 @@ def test_pools_go_out_and_their_grades_come_back(capsys: Capture, project: Path)
     ("options", "says"),
     [
         ({"depth": 0}, "depth: at least 1 is needed, not 0"),
-        ({"order": "alphabetic"}, "order: 'alphabetic' is none of"),
+        ({"order": "alphabetic"}, "order: 'alphabetic' is not one of"),
         ({"queries": ["q77"]}, "q77"),
         ({"systems": ["z"]}, "unknown system 'z'"),
     ],

@@ -162,13 +162,13 @@ def test_a_saved_comparison_has_the_key(
         (["--order", "a=down"], "a.order: input should be 'higher' or 'lower', given 'down'"),
         (["--order", "lower"], "'lower' is not NAME=VALUE"),
         (["--order", "z=lower"], "order: unknown list 'z' (known: a, qrels)"),
-        (["--order", "a=lower", "--order", "a=higher"], "'a' stands twice: drop one"),
+        (["--order", "a=lower", "--order", "a=higher"], "'a' appears twice: drop one"),
         (["--ids", "a=upper"], "unknown rule for ids 'upper' (known: decimal, drop_prefix:TEXT"),
         (["--ids", "a=drop_prefix"], "needs the text to drop"),
         (["--encoding", "cp0"], "'cp0' is no encoding of text: name one of Python's, such as"),
         (["--encoding", "base64"], "'base64' is no encoding of text"),
         (["--grades", "Exact"], "'Exact' is not VALUE=GRADE with a whole number"),
-        (["--grades", "a=1,a=2"], "'a' stands twice: drop one"),
+        (["--grades", "a=1,a=2"], "'a' appears twice: drop one"),
         (["--on-duplicate", "last"], "'last' is not one of 'error', 'min', 'max', 'mean', 'first'"),
         (["--drop-own-id", "z"], "drop_own_id: unknown list 'z' (known: a, qrels)"),
     ],
@@ -250,7 +250,7 @@ def test_what_is_read_already_takes_no_keys(tmp_path: Path) -> None:
     (tmp_path / "dataset.yaml").write_text(yaml.safe_dump(data))
     with pytest.raises(ConfigError, match=r"order: d is a dataset: write it into"):
         fb.compare(str(tmp_path / "dataset.yaml"), order={"a": "lower"})
-    with pytest.raises(ConfigError, match=r"a: columns and encoding are those of files"):
+    with pytest.raises(ConfigError, match=r"a: columns and encoding apply to files only"):
         fb.compare(judged, {"a": {"q": {"a": 1.0}}}, encoding={"a": "cp1252"})
     with pytest.raises(UnknownNameError, match="unknown option 'ordr'"):
         fb.new_dataset(

@@ -89,7 +89,7 @@ ATTACKS = [
         fusion(f"bonus: {{1: .05, {key}: .5}}", f"bonus.{key}", "the same key as 1")
         for key in ("1.0", "+1", "true")
     ],
-    fusion("bonus: {1: .05, '1': .5}", "bonus.1", "stands twice"),
+    fusion("bonus: {1: .05, '1': .5}", "bonus.1", "appears twice"),
     fusion("bonus: {1.0: .5}", "bonus", "a valid integer, given 1.0"),
     fusion("bonus: {1: true}", "bonus.1", "given True"),
     top("gate: {checks: {nDCG@10: {max_drop: true}}}", "max_drop", "given True"),
@@ -117,14 +117,14 @@ ATTACKS = [
     option("rerank", "--dataset", "d", "--system", "s", "--provider", "p", "--max-cost", "1_5"),
     option("retrieve", "bm25", "--dataset", "d", "--depth", "1_0"),
     # Keys that stand twice, where JSON's own rule keeps the last.
-    jsonl('{"query": "q1", "document": "d2", "score": 9, "score": 1}', "'score' stands twice"),
-    jsonl('{"query": "q1", "query": "q2", "document": "d2", "score": 1}', "'query' stands twice"),
+    jsonl('{"query": "q1", "document": "d2", "score": 9, "score": 1}', "'score' appears twice"),
+    jsonl('{"query": "q1", "query": "q2", "document": "d2", "score": 1}', "'query' appears twice"),
     jsonl('{"query": "q1", "document": "d2", "score": 1, "x": {"y": 1, "y": 2}}', "'y'"),
     Attack(
-        "key of a query that stands twice",
+        "key of a query that appears twice",
         EVAL,
         text(QUERIES, '{"id": "q1"}\n{"id": "q2", "type": "local", "type": "global"}\n'),
-        says=(f"{QUERIES}:2: ", "'type' stands twice"),
+        says=(f"{QUERIES}:2: ", "'type' appears twice"),
     ),
     # Ids that are no text.
     parquet("document", [b"d1", b"d2"], ":1: the document id is b'd1'"),

@@ -219,7 +219,7 @@ def test_products_with_counts_are_the_tests_of_the_drawn_queries() -> None:
 def test_the_toy_study_prints_all_tables(capsys: pytest.CaptureFixture[str]) -> None:
     main(["--toy"])
     output = capsys.readouterr().out
-    assert output.count("\n|:--") == 7
+    assert output.count("\n|:--") == 6
     assert "nan" not in output
 
 

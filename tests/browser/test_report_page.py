@@ -95,17 +95,19 @@ def test_the_table_says_how_much_is_judged(report_page: Page, evaluation: Evalua
 def test_seven_columns_are_shown_until_a_button_shows_all(report_page: Page) -> None:
     headings = report_page.locator("#systems-0 thead th:visible")
     assert headings.count() <= 7
-    assert "p" not in headings.all_inner_texts()
+    texts = headings.all_inner_texts()
+    assert "p" not in texts
+    assert [text.split()[0] for text in texts[1:3]] == [PRIMARY, SECOND]
     switch = report_page.locator("[data-view=systems] .column-switch")
     switch.click()
-    assert {"p", "if judged"} <= {*headings.all_inner_texts()}
+    assert {"p", "if judged", f"verdict on {SECOND} (MRR)"} <= {*headings.all_inner_texts()}
     switch.click()
     assert headings.count() <= 7
 
 
-def test_systems_of_the_first_group_are_marked(report_page: Page, evaluation: Evaluation) -> None:
+def test_systems_of_the_best_group_are_marked(report_page: Page, evaluation: Evaluation) -> None:
     report_page.get_by_label("Group by verdict").uncheck()
-    marked = report_page.locator("#systems-0 tr[data-system]:has(.first-group)")
+    marked = report_page.locator("#systems-0 tr[data-system]:has(.best-group)")
     names = marked.evaluate_all("rows => rows.map(row => row.dataset.system)")
     assert sorted(names) == sorted(evaluation.collection.shown_first_group) != []
 

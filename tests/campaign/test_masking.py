@@ -16,7 +16,7 @@ from fusion_bench.console.experiment_files import open_session
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.campaign_ledger import read_events
 from fusion_bench.io.held_out import LEDGER_NAME
-from fusion_bench.models.candidates import prepare_request
+from fusion_bench.models.rerank_run import prepare_request
 from tests.attacks.project import BASELINE, DATASET, EXPERIMENT, QRELS, RUN
 from tests.campaign.masking import (
     CAMPAIGN,

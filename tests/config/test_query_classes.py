@@ -57,7 +57,7 @@ def test_what_does_not_depend_on_the_type_stays(data: object) -> None:
         ),
         (
             {"fusion": {"k": {"by_intent": {"default": {"by_query_type": {"hybrid": 1}}}}}},
-            "mapping stands inside",
+            "mapping is inside",
         ),
     ],
 )

@@ -369,7 +369,7 @@ def test_the_name_is_given_or_its_own_or_run() -> None:
         ({"q1": {1: 2.0, "1": 3.0}}, "'1' is given"),
         ([("q1", None, 1.0)], "id None"),
         ([("q1", ["d"], 1.0)], "unhashable"),
-        ([("q1", "d1", 1.0), ("q1", "d1", 2.0)], "stands twice"),
+        ([("q1", "d1", 1.0), ("q1", "d1", 2.0)], "appears twice"),
     ],
 )
 def test_what_is_no_run_says_what_to_do(given: object, message: str) -> None:
@@ -422,7 +422,7 @@ def test_group_refuses_nothing_empty_ids_and_duplicates() -> None:
     grouped = group_rows(["q", "r", "q", "q"], ["a", "a", "b", "a"], "row")
     assert find_repeats(grouped, np.arange(4)).tolist() == [False, False, True, False]
     assert find_repeats(grouped, np.array([2, 1, 0, 3])).tolist() == [False, False, True, False]
-    with pytest.raises(DataError, match="'a' stands twice") as caught:
+    with pytest.raises(DataError, match="'a' appears twice") as caught:
         refuse_duplicates(grouped, "keep one row")
     assert caught.value.row == 3
     refuse_duplicates(group_rows(["q", "r"], ["a", "a"], "row"), "keep one row")

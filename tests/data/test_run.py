@@ -64,7 +64,7 @@ def test_scores_are_finite(bad: float) -> None:
 
 def test_a_document_listed_twice_is_an_error_or_keeps_its_best_rank() -> None:
     rows = [("q", "a", 1.0), ("q", "b", 2.0), ("q", "a", 3.0), ("r", "a", 1.0)]
-    with pytest.raises(DataError, match="document 'a' stands twice") as caught:
+    with pytest.raises(DataError, match="document 'a' appears twice") as caught:
         run(rows)
     assert caught.value.row == 2
     found = run(rows, read_options=ReadOptions(on_duplicate="best_rank"))

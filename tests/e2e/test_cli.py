@@ -337,7 +337,7 @@ def test_compare_takes_names_of_run_files(capsys: Capture) -> None:
     assert [row["name"] for row in found["systems"][:2]] == ["today", "b"]
     assert main(["compare", "--qrels", QRELS, A, f"a={B}"]) == 2
     message = capsys.readouterr().err
-    assert f"'a' stands twice, for {A} and {B}: " in message
+    assert f"'a' appears twice, for {A} and {B}: " in message
     assert main(["compare", "x=report.json"]) == 2
     assert "cannot be named" in capsys.readouterr().err
 

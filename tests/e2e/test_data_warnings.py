@@ -37,7 +37,7 @@ TEXTS = {
     "rank column": "The rank column of distance opposes its scores",
     "constant lists": "flat gives all documents one score",
     "float32": "trec_eval orders fine otherwise",
-    "missing zero": "negative with scores below 0",
+    "missing zero": "scores fall below 0 in negative",
 }
 FILES = [f"{name}=datasets/mine/{name}.trec" for name in LISTS]
 BARE = ["--qrels", "datasets/mine/qrels.txt", *FILES]
@@ -222,10 +222,10 @@ def test_the_gate_names_the_switch(
     assert " on for the baseline " in page
     assert f"); {SWITCH} off (baseline: on)\n" in page
     assert main([*update, "off"]) == 0
-    assert f"! {SWITCH} is off: rrf_v2 " in capsys.readouterr().out
+    assert f"! {SWITCH} is off, so v2 ran as v1" in capsys.readouterr().out
     record, page = run_gate(capsys)
     assert (record["v2_enabled"], record["baseline_v2_enabled"]) == (False, False)
-    assert f"! {SWITCH} is off: rrf_v2 " in page
+    assert f"! {SWITCH} is off, so v2 ran as v1" in page
     assert f"); {SWITCH} off\n" in page
     monkeypatch.setenv(SWITCH, "on")
     _, page = run_gate(capsys)

@@ -240,7 +240,7 @@ def test_another_baseline_may_be_named(root: Path, capsys: Capture) -> None:
     ("arguments", "complaint"),
     [
         *[
-            (["--update", *reason], "say why the values may change")
+            (["--update", *reason], "explain why the values may change")
             for reason in ([], ["--reason", "  "])
         ],
         (["--reason", "because"], "needs --update"),

@@ -93,6 +93,22 @@ def test_an_ignored_finding_is_nowhere(capsys: pytest.CaptureFixture[str]) -> No
 
 
 @pytest.mark.usefixtures("root")
+def test_an_expected_finding_is_a_note_that_no_page_warns_of(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["eval", EXPERIMENT, "--no-plots"]) == 0
+    assert "! lint: " in capsys.readouterr().out
+    expected = ["--set", f"expected_lint=[{', '.join(FOUND)}]"]
+    record = run_json(capsys, "eval", EXPERIMENT, "--no-plots", *expected)
+    assert [(each["id"], each["severity"]) for each in record["lint"]] == [
+        (rule, "note") for rule in FOUND
+    ]
+    assert main(["eval", EXPERIMENT, "--no-plots", *expected]) == 0
+    assert "lint: " not in capsys.readouterr().out
+    assert main(["lint", EXPERIMENT, *expected]) == 0
+
+
+@pytest.mark.usefixtures("root")
 @pytest.mark.parametrize("command", ["eval", "tune", "gate", "fuse"])
 def test_every_command_refuses_to_ignore_what_is_no_rule(
     command: str, capsys: pytest.CaptureFixture[str]

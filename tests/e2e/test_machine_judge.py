@@ -323,8 +323,8 @@ def test_grades_that_tell_no_system_from_another_are_named(
         capsys.readouterr()
         assert main(words) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        assert " from grade 2: " in shown
-        one_grade = "gave all judged documents of the evaluated queries grade 1"
+        assert " from grade 2, " in shown
+        one_grade = "gave every judged document grade 1"
         assert (one_grade in shown) == (kind != "human")
 
 

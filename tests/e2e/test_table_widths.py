@@ -221,7 +221,7 @@ def test_a_number_stands_on_the_line_of_its_row(
     dropped = dropped_headers(text)
     for row in table.rows:
         name = " ".join(row.cells[0].split()[:4])
-        own = " ".join(line for line in text.splitlines() if line.startswith(name))
+        own = " ".join(line for line in text.splitlines() if line.lstrip("★ ").startswith(name))
         cells = zip(name_columns(table), table.columns, row.cells, strict=True)
         for header, column, cell in cells:
             if not column.is_text and header not in dropped:

@@ -41,7 +41,7 @@ def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys
     assert err.startswith("note: rrf v2 is left out: no list has the role question.")
     lines = [line for line in out.splitlines() if line]
     for name in ("a", "b replace", "rrf v1", "raw scores bands", "min-max", "z-score linear 0.7"):
-        assert any(line.startswith(f"{name}  ") for line in lines), name
+        assert any(line.lstrip("★ ").startswith(f"{name}  ") for line in lines), name
     given = ["try", *LISTS, *RERANK]
     asked = [*given, "--role", "a=question"]
     assert next_commands(out) == [[*given, "--save", "mine"], asked]
@@ -58,7 +58,7 @@ def test_a_short_summary_in_markdown(capsys: Capture) -> None:
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 40
     assert "rrf v1" in lines[2]
-    assert any(line.startswith("| **rrf v1**") for line in lines)
+    assert any(line.startswith(("| **rrf v1**", "| **★ rrf v1**")) for line in lines)
 
 
 @pytest.mark.usefixtures("folder")
@@ -200,7 +200,7 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
             ["--qrels", "qrels.txt", "a=a.trec"],
             "at least two lists are needed, or one list and a reranker",
         ),
-        (["--qrels", "qrels.txt", "a=a.trec", "a=b.trec"], "'a' stands twice"),
+        (["--qrels", "qrels.txt", "a=a.trec", "a=b.trec"], "'a' appears twice"),
         (["--qrels", "qrels.txt", "a=a.trec", "=b.trec"], "'=b.trec' is not NAME=FILE"),
         (["--qrels", "qrels.txt", "a=a.trec", "b="], "'b=' is not NAME=FILE"),
         (["--qrels", "qrels.txt", "a=a.trec", "../b=b.trec"], "'../b' cannot name a list"),
@@ -213,7 +213,7 @@ def test_files_inside_the_folder_are_not_copied(folder: Path, capsys: Capture) -
         ([*LISTS, "--out", "a.trec"], "a.trec would replace an input"),
         ([*LISTS, "--qrels-columns", "query"], "'query' is not ROLE=NAME"),
         ([*LISTS, "--qrels-columns", "score=x"], "unknown role 'score'"),
-        ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' stands twice"),
+        ([*LISTS, "--run-columns", "score=x", "--run-columns", "score=y"], "'score' appears twice"),
         ([*LISTS, "--run-columns", "c:score=x"], "unknown list 'c'"),
         ([*LISTS, "--run-columns", "a:score"], "'score' is not ROLE=NAME"),
         (["--qrels", "none", "a=x", "b=y", "--measure", "ndgc@10"], "'nDCG@10'"),

@@ -24,6 +24,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import Replace
 from fusion_bench.ranking.system_ranking import rank_candidates
 from tests.engines.cases import ROLES, Lists, scores
+from tests.engines.reading import read_system
 
 RANKED = {f"d{n:02}": 1.0 - n / 100 for n in range(1, 16)}
 LISTS: Lists = {
@@ -176,7 +177,7 @@ def test_a_blend_is_translated_and_read_back(
     if translation.system is None:
         return
     files = dialect.write(translation.system).files
-    again = System.model_validate({"name": "s", **dialect.read(files)})
+    again = read_system(dialect, files)
     assert final_scores(again, LISTS) == final_scores(translation.system, LISTS)
     if fidelity == "exact":
         ties = translation.system.fusion.ties  # an engine breaks ties by a rule of its own
@@ -223,7 +224,7 @@ def write_step(dialect: type[Dialect]) -> tuple[System, System, Mapping[str, str
     assert translation.fidelity == "rank-equivalent"
     assert translation.system is not None
     files = dialect.write_by_role(translation.system, ROLES).files
-    again = System.model_validate({"name": "s", **dialect.read(files)})
+    again = read_system(dialect, files)
     assert (again.depth, again.top_k) == (60, 10)
     assert again.blend == translation.system.blend
     return system, again, files

@@ -14,6 +14,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Translation, dialects
 from fusion_bench.experiment.system import System
 from tests.engines.cases import BY_SOURCE, ROLES, scores
+from tests.engines.reading import read_system
 
 Keys: TypeAlias = str | Mapping[str, Any]
 LISTS = {
@@ -375,7 +376,7 @@ def test_a_query_of_cosmos_is_read_back_with_its_signs() -> None:
     assert written is not None
     files = CosmosDB.write(written).files
     assert files["query.sql"].endswith("[-2.0, 0.5]\n)\n")
-    again = System.model_validate({"name": "s", **CosmosDB.read(files)})
+    again = read_system(CosmosDB, files)
     assert scores(again, LISTS) == scores(written, LISTS)
 
 
@@ -392,7 +393,7 @@ def test_a_query_of_log_odds_is_read_back(options: Mapping[str, Any]) -> None:
     fusion = {"method": "LogOddsFusionQuery", **options}
     query = System("s", ["bm25", "dense"], dialect="lucene", fusion=fusion)
     files = Lucene.write(query).files
-    again = System.model_validate({"name": "s", **Lucene.read(files)})
+    again = read_system(Lucene, files)
     assert scores(again, LISTS) == scores(query, LISTS)
     assert Lucene.write(again).files == files
 

@@ -19,6 +19,7 @@ from tests.engines.cases import (
     random_system,
     ranked_lists,
 )
+from tests.engines.reading import read_system
 
 TRANSLATORS = {
     name: dialect for name, dialect in dialects.load_built_in().items() if dialect.methods
@@ -83,7 +84,7 @@ def test_what_is_written_is_read_back(dialect: type[Dialect], seed: int) -> None
     if translated is None:
         return
     files = dialect.write(translated).files
-    again = System.model_validate({"name": "s", **dialect.read(files)})
+    again = read_system(dialect, files)
     runs = align_lists(random_lists(seed))
     assert ranked_lists(again, runs) == ranked_lists(translated, runs)
     assert dialect.write(again).files == files
@@ -109,22 +110,7 @@ def test_stages_are_unsupported(dialect: type[Dialect]) -> None:
 
 
 @EVERY
-def test_files_of_something_else_and_untranslated_systems_are_refused(
-    dialect: type[Dialect],
-) -> None:
-    translated = next(
-        translation.system
-        for fusion in ("rrf", "convex")
-        if (translation := dialect.translate(System("s", ["bm25", "dense"], fusion), ROLES)).system
-    )
-    files = dialect.write(translated).files
-    for contents in ("", "[]", "{}", "select 1", "x = 1", "{"):
-        with pytest.raises(ConfigError):
-            dialect.read(dict.fromkeys(files, contents))
-    with pytest.raises(ConfigError):
-        dialect.read({name: f"{text}\nmore" for name, text in files.items()})
-    with pytest.raises(ConfigError):
-        dialect.read({})
+def test_untranslated_systems_are_not_written(dialect: type[Dialect]) -> None:
     plain = System("s", ["bm25", "dense"])
     with pytest.raises(ConfigError, match="translate it first"):
         dialect.write(plain)

@@ -73,7 +73,7 @@ def collect(group: tuple[str, ...], **configs: dict[str, Any] | None) -> Collect
         ({"reranked": RERANKED, "idle": IDLE}, "idle", "model calls"),
         ({"three": THREE, "tuned": TUNED}, "tuned", "fewest lists"),
         ({"tuned": TUNED, "plain": PLAIN}, "plain", "set parameters"),
-        ({"one": PLAIN, "two": PLAIN}, "one", "stands first"),
+        ({"one": PLAIN, "two": PLAIN}, "one", "highest mean"),
         ({"unknown": None, "reranked": RERANKED}, "reranked", "model calls"),
     ],
 )

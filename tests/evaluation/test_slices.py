@@ -62,7 +62,7 @@ def test_conditions_of_the_command_join_those_of_the_file(tmp_path: Path) -> Non
         ("where: {language: fr}\n", "unknown language 'fr'.*known: en, ja"),
         ("where: {language: en, intent: rules}\n", "no judged query of language 'en' and intent"),
         ("where: {id: q1}\n", "'id' is different for every query"),
-        ("where: {type: local}\nquery_type: local\n", "query_type and where.type say the same"),
+        ("where: {type: local}\nquery_type: local\n", "query_type and where.type mean the same"),
         ("slices: [langage]\n", r"e\.yaml:2: slices: tiny: unknown field"),
         ("slices: [tags]\n", "holds a list or an object"),
         ("slices: [type, type]\n", "'type' is listed twice"),

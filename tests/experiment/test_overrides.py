@@ -254,7 +254,7 @@ def test_an_experiment_without_systems_stays(data: dict[str, Any]) -> None:
         ({"s": {"depth": [1, 1]}}, "e.yaml: systems.s.depth: 1 is listed twice: keep one"),
         (
             {"s": {"depth": [1, 2]}, "s depth=1": {}},
-            "e.yaml: systems.s: its list stands for 's depth=1' too",
+            "e.yaml: systems.s: its list also means 's depth=1'",
         ),
         ({"s": {"depth": [*range(1, 202)]}}, "e.yaml: systems: the lists stand for more than 200"),
         (

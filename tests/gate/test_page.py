@@ -8,9 +8,10 @@ import pytest
 
 from fusion_bench.checks.collection_warnings import warn_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
+from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.gate.baseline import DocumentChange, ListChange, QueryRegression, SealedDrop
 from fusion_bench.gate.formats import MAX_BARS, gate_html, render_comment, render_junit
-from fusion_bench.gate.page import build_gate_page, describe_check, format_text
+from fusion_bench.gate.page import FEW_CHANGES, build_gate_page, describe_check, format_text
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import CheckResult, GoldenResult, GuardResult
 from fusion_bench.report.markdown import render_page
@@ -264,6 +265,23 @@ def test_the_power_warning_is_for_checks_that_pass(given: CheckResult, key: str 
 )
 def test_a_check_in_words(given: CheckResult, words: str) -> None:
     assert describe_check(given).endswith(words)
+
+
+def test_a_check_that_blocks_begins_with_its_reason() -> None:
+    unjudged = UnjudgedResult(candidate_share=0.3, baseline_share=0.0, filled=-0.2)
+    given = {
+        "it drops by 0.1000, allowed 0.005. ": check(status="regressed", difference=-0.1),
+        "a drop of more than 0.005 is neither shown nor excluded. ": check(status="inconclusive"),
+        f"{FEW_CHANGES}. ": check(status="inconclusive", has_few_changes=True),
+        "with estimated grades the difference is -0.2000. ": check(
+            status="unjudged decide", difference=0.1, unjudged=unjudged
+        ),
+        "30.0 % of its top 10 is unjudged. ": check(
+            status="unjudged decide", unjudged=unjudged.model_copy(update={"filled": None})
+        ),
+    }
+    for reason, each in given.items():
+        assert describe_check(each).startswith(f"{reason}Baseline 0.5000"), reason
 
 
 def test_what_became_of_old_keys_and_of_auto_is_said() -> None:

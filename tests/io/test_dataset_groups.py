@@ -131,7 +131,7 @@ def test_a_file_of_groups(tmp_path: Path) -> None:
         ('{"id": "q1"}', DataError, ":1: 'group' is missing"),
         ('{"group": "g"}', DataError, ":1: 'id' is missing"),
         ('{"id": "q1", "group": 1.5}', DataError, "group must be text"),
-        ('{"id": "q1", "group": "g"}\n{"id": "q1", "group": "h"}', DataError, "stands twice"),
+        ('{"id": "q1", "group": "g"}\n{"id": "q1", "group": "h"}', DataError, "appears twice"),
         ('{"id": "z", "group": "g"}', AlignmentError, "no judged query"),
     ],
 )

@@ -186,7 +186,7 @@ def test_documents_are_read_with_their_titles(tmp_path: Path) -> None:
     [
         ('{"text": "a"}', r"1: a document needs an 'id' and a 'text' \(found: text\)"),
         ('{"id": "a"}', r"1: a document needs an 'id' and a 'text' \(found: id\)"),
-        ('{"id": "a", "text": "b"}\n{"id": "a", "text": "b"}', "2: document 'a' stands twice"),
+        ('{"id": "a", "text": "b"}\n{"id": "a", "text": "b"}', "2: document 'a' appears twice"),
         ('{"id": "a", "text": ["b"]}', r'1: text must be text, given \["b"\]'),
         ("\n", "the file is empty"),
     ],

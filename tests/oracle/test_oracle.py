@@ -501,7 +501,7 @@ def test_reading_a_run(
     try:
         expected = oracle.read(given_rows, **options)
     except oracle.RefusedError:
-        with pytest.raises(DataError, match="stands twice"):
+        with pytest.raises(DataError, match="appears twice"):
             as_run("a", given_rows, **options)
         return
     run = as_run("a", given_rows, **options)

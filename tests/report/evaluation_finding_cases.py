@@ -122,7 +122,7 @@ def answers(
     systems: int = 4,
     groups: int = 400,
 ) -> list[Finding]:
-    """What is said of the first group and of unseen losses."""
+    """What is said of the best group and of unseen losses."""
     return [*answer_findings([compared("a", 0.1, answer)], group, systems=systems, groups=groups)]
 
 
@@ -251,11 +251,11 @@ def _findings_of_all() -> Mapping[str, Iterable[Finding]]:
         "groups, one system": grouped((0.5, 0.6, 0.3, 0.4)),
         "groups, two systems": grouped((0.5, 0.6, 0.3, 0.4), (0.5, 0.2, 0.8, 0.5)),
         "groups, no difference": grouped((0.1, 0.2, 0.3, 0.4)),
-        "first group of one": answers("a"),
-        "first group of two": answers("a", "b"),
-        "first group of all": answers("a", "b", "c", "d"),
+        "best group of one": answers("a"),
+        "best group of two": answers("a", "b"),
+        "best group of all": answers("a", "b", "c", "d"),
         "two systems": answers("a", "b", systems=2),
-        "no first group": answers(),
+        "no best group": answers(),
         "299 queries": answers(answer="better", groups=299),
         "300 queries": answers(answer="better", groups=300),
         "30 groups": answers(answer="better", groups=30),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 from rich.console import Console
 
 from fusion_bench.report.page import Column, Finding, NextStep, Page, Row, Section, Table
@@ -38,14 +39,14 @@ def test_three_warnings_a_sentence_each_and_the_count_of_the_rest(
         assert brief[-1].startswith(f"{more} more")
 
 
-def test_a_brief_page_keeps_who_judged_the_first_group_and_one_line_of_lint() -> None:
+def test_a_brief_page_keeps_who_judged_the_best_group_and_one_line_of_lint() -> None:
     lint = (*warn(1, "lint one"), *warn(1, "lint two"))
     judge = Section(key="judge", findings=(Finding("A machine judged.", "warning"),))
     page = Page("x", (Section(findings=(*lint, *warn(1))), judge))
     assert texts(shorten_page(page)) == ["A machine judged", "Warning 0", "lint: one, two"]
-    group = Finding("First group: a, b. All pairs.", key="first group")
+    group = Finding("Best group: a, b. All pairs.", key="best group")
     page = Page("x", (Section(findings=(Finding("A remark."), group)),))
-    assert texts(shorten_page(page)) == ["First group: a, b"]
+    assert texts(shorten_page(page)) == ["Best group: a, b"]
 
 
 def test_a_table_has_seven_required_columns_and_twelve_rows() -> None:
@@ -113,11 +114,45 @@ def test_what_is_printed_in_brief(detail: Detail, lines: list[str]) -> None:
     assert file.getvalue().splitlines() == lines
 
 
-def test_a_long_warning_is_cut_off_and_the_answer_wraps() -> None:
-    page = Page("x", (Section(findings=(Finding("w" * 99, "warning"),)),), Finding("answer " * 20))
+def test_a_long_warning_and_the_answer_wrap() -> None:
+    warning = Finding("warning " * 20, "warning")
+    page = Page("x", (Section(findings=(warning,)),), Finding("answer " * 20))
     file = io.StringIO()
     print_page(page, Console(file=file, width=60), detail="brief")
     lines = file.getvalue().splitlines()
     assert max(map(len, lines)) <= 60
-    assert " ".join(file.getvalue().split()).count("answer") == 20
-    assert lines[-1].endswith("w…")
+    assert file.getvalue().count("answer") == file.getvalue().count("warning") == 20
+
+
+def test_a_grid_stands_above_four_rows_with_the_baseline_and_what_is_recommended() -> None:
+    columns: tuple[Column[Any], ...] = (Column("system", is_name=True, is_text=True), Column("RR"))
+    rows = [Row((f"s{i}", "0"), is_best=i < 3) for i in range(9)]
+    rows[6], rows[8] = replace(rows[6], is_kept=True), replace(rows[8], tone="baseline")
+    grid = Table("by blend", columns, (Row(("rrf", ".1/.2")),), is_grid=True)
+    section = Section(parts=(grid, Table("t", columns, tuple(rows))), findings=warn(4))
+    brief = shorten_page(Page("x", (section,)))
+    shown, ranking = brief.sections[0].tables
+    assert shown.rows == grid.rows
+    assert [row.cells[0] for row in ranking.rows] == ["s0", "s1", "s6", "s8", "… 5 more"]
+    assert texts(brief)[-1] == "2 more warnings (-v shows them)"
+
+
+def test_advice_that_the_answer_begins_with_is_said_once() -> None:
+    page = Page("x", (), Finding("Use a: it is better."), advice=("Use a instead of b.", "Judge."))
+    assert shorten_page(page).advice == ("Judge.",)
+
+
+@pytest.mark.parametrize(
+    "name", ["a system of more than thirty characters", "日本語の長い名前の検索方法"]
+)
+def test_names_of_systems_are_cut_in_the_middle(name: str) -> None:
+    columns: tuple[Column[Any], ...] = (Column("system", is_name=True, is_text=True), Column("RR"))
+    table = Table("t", columns, (Row((name, "0.5"), is_best=True), Row(("b", "0.4"))))
+    file = io.StringIO()
+    page = Page("x", (Section(parts=(table,)),))
+    print_page(page, Console(file=file, width=60), detail="brief")
+    first, last = file.getvalue().splitlines()[-2:]
+    assert first.startswith(f"★ {name[:5]}")
+    assert first.split("…")[1].split("  ")[0] in name[-12:]
+    assert 24 < cell_len(first) == cell_len(last) <= 2 + 24 + 2 + 3
+    assert last.startswith("  b ")

@@ -8,7 +8,10 @@ from fusion_bench.checks.records import LintFinding
 from fusion_bench.evaluation.report_records import SystemResult
 from fusion_bench.report.data_warnings import lint_lines, lint_section
 from fusion_bench.report.evaluation_findings import collection_findings, reranker_findings
+from fusion_bench.report.page import Page, Section
+from fusion_bench.report.terminal import shorten_page
 from tests.report import cases
+from tests.report.evaluation_finding_cases import FINDINGS
 
 
 def make_finding(**changes: Any) -> LintFinding:  # noqa: ANN401 - any field's value
@@ -81,3 +84,12 @@ def test_a_loss_that_unjudged_documents_decide_is_not_claimed() -> None:
     [finding] = reranker_findings(cases.report(collection), collection)
     assert finding.tone == "plain"
     assert "lowers" not in finding.text
+
+
+@pytest.mark.parametrize("case", FINDINGS)
+def test_a_warning_in_brief_is_one_sentence_of_a_line(case: str) -> None:
+    page = Page("x", (Section(findings=tuple(FINDINGS[case])),))
+    [section] = shorten_page(page).sections
+    for finding in section.findings:
+        if finding.tone == "warning":
+            assert len(f"! {finding.text}") <= 78, finding.text

@@ -9,11 +9,14 @@ from fusion_bench.evaluation.report_records import (
     Collection,
     ComparisonResult,
     SourceTieResult,
+    SystemResult,
     TieResult,
 )
+from fusion_bench.report.answer_texts import second_verdict
 from fusion_bench.report.evaluation_page import cost_table, input_table
 from fusion_bench.report.evaluation_tables import (
     MAX_SYSTEMS,
+    grid_table,
     paired_difference,
     primary_table,
     secondary_table,
@@ -23,7 +26,7 @@ from fusion_bench.report.evaluation_tables import (
 from fusion_bench.report.page import Table
 from fusion_bench.stats.intervals import estimate_mean
 from tests.report import cases
-from tests.report.cases import PRIMARY, collection, fused, many, report, system
+from tests.report.cases import PRIMARY, SECOND, collection, fused, many, report, system
 
 
 def primary(collection: Collection) -> Table:
@@ -46,7 +49,7 @@ def test_columns_have_legends_and_may_go_where_a_page_is_narrow() -> None:
     table = primary(cases.full())
     assert [i for i, column in enumerate(table.columns) if column.is_optional] == [2, 5, 6]
     required = headers(secondary(cases.full()).without_optional_columns())
-    assert required == ["system", "RR@10", "difference", "p"]
+    assert required == ["system", "MRR@10", "difference", "p"]
     tones = [row.tone for row in secondary(cases.full()).rows]
     assert tones == ["plain", "baseline", "plain", *3 * ["reference"]]
     for whole in (cases.full(), cases.collection(cases.system("base", 0.1))):
@@ -79,18 +82,61 @@ def test_tone_follows_the_verdict(verdict: str, tone: str) -> None:
     assert (row.cells[0], row.cells[-1], row.tone) == ("x", shown, tone)
 
 
-def test_the_first_group_of_three_systems_or_more_is_marked() -> None:
+def test_the_best_group_of_three_systems_or_more_is_marked() -> None:
     rows = [system(name, value) for name, value in (("base", 0.2), ("x", 0.3), ("y", 0.4))]
     items = [cases.compared(name, 0.1) for name in ("x", "y")]
     table = primary(collection(*rows, comparisons=items, first_group=("x", "y")))
-    place = headers(table).index("first group")
-    assert {row.cells[0]: row.cells[place] for row in table.rows} == {
-        "y": "yes",
-        "x": "yes",
-        "base": "",
+    assert {row.cells[0]: row.is_best for row in table.rows} == {
+        "y": True,
+        "x": True,
+        "base": False,
     }
     two = primary(collection(*rows[:2], comparisons=items[:1], first_group=("x",)))
-    assert "first group" not in headers(two)
+    assert not any(row.is_best for row in two.rows)
+
+
+def test_the_second_measure_stands_beside_the_first_and_has_a_verdict_of_its_own() -> None:
+    whole = collection(system("base", 0.2), system("x", 0.3), comparisons=[cases.compared("x")])
+    assert headers(primary(whole)).index("MRR@10") < headers(primary(whole)).index("verdict")
+    for p, difference, verdict in [
+        (0.01, 0.1, "better"),
+        (0.01, -0.1, "worse"),
+        (0.2, 0.1, "not shown"),
+    ]:
+        item = cases.compared("x", difference, measure=SECOND, p=p)
+        both = whole.model_copy(update={"comparisons": (*whole.comparisons, item)})
+        assert second_verdict(report(both), both, "x") == verdict
+    assert second_verdict(report(whole), whole, "x") == ""
+
+
+def test_identical_systems_have_no_interval() -> None:
+    item = cases.compared("x", 0.0, "identical", low=0.0, high=0.0)
+    whole = collection(system("base", 0.2), system("x", 0.2), comparisons=[item])
+    cells = dict(zip(headers(primary(whole)), primary(whole).rows[1].cells, strict=True))
+    assert cells["difference [95 % interval]"] == "0.0000"
+
+
+def blended(name: str, value: float, runs: str = "ab", **blend: object) -> SystemResult:
+    config = {"runs": [*runs], "blend": blend or {"method": "none"}, "fusion": name.split()[0]}
+    return system(name, value).model_copy(update={"config": config})
+
+
+def test_a_grid_has_a_row_for_each_fusion_and_a_column_for_each_blend() -> None:
+    replacing, raised = {"method": "replace"}, {"method": "linear", "retrieval": "fused"}
+    rows = [
+        *(system("base", 0.2), blended("a", 0.3), blended("b", 1.0), blended("alone", 0.4)),
+        *(blended("a swap", 0.5, **replacing), blended("b swap", 0.6, **replacing)),
+        blended("a", 0.7, **raised).model_copy(update={"name": "other"}),
+    ]
+    table = grid_table(collection(*rows))
+    assert table is not None
+    assert headers(table) == [f"{PRIMARY} / MRR@10", "no blend", "swap", "linear fused"]
+    assert [row.cells for row in table.rows] == [
+        ("a", ".300/.300", ".500/.500", ".700/.700"),
+        ("b", "1.000/1.000", ".600/.600", ""),
+    ]
+    assert grid_table(collection(*rows[:4])) is None
+    assert grid_table(collection(*rows[1:3], *rows[4:6])) is None
 
 
 def test_rows_are_sorted_by_mean_and_equal_ones_keep_their_order() -> None:
@@ -115,7 +161,7 @@ def test_missing_numbers_are_marked() -> None:
     rows = (cases.system("base", None, unjudged=None), cases.system("x", None, unjudged=None))
     comparison = cases.compared("x", low=None, high=None, detectable=None)
     collection = cases.collection(*rows, comparisons=[comparison])
-    assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "+0.1000", "n/a")
+    assert primary(collection).rows[1].cells[:5] == ("x", "n/a", "n/a", "n/a", "+0.1000 n/a")
     assert validity(collection).rows[1].cells == ("x", "n/a", "+0.90", "n/a", "n/a")
     assert validity(collection).rows[0].cells == ("base", "", "", "", "n/a")
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fusion_bench.data.ordering import FloatArray
+from fusion_bench.data.query_splits import QuerySplit, hashed_split
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.crag import (
@@ -32,7 +33,6 @@ from fusion_bench.tune.crag import (
 from fusion_bench.tune.gains import PairedValues
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
-from fusion_bench.tune.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 

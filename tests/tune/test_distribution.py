@@ -19,6 +19,7 @@ from distributed import Client, LocalCluster, get_worker
 
 from fusion_bench.cli import main
 from fusion_bench.config.parameters import Params
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.tune import distribution
@@ -34,7 +35,6 @@ from fusion_bench.tune.distribution import (
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import ObjectivePaths, TuningObjective
 from fusion_bench.tune.search import run_search
-from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.trial_selection import cross_validate
 from tests.tune import made
 
@@ -313,7 +313,7 @@ def test_a_call_that_ends_its_workers_is_an_error(
     ("options", "message"),
     [
         (["--cluster", "nonsense"], "cluster (not shown): missing port"),
-        (["--cluster", "local:0"], "cluster local:0: say how many processes"),
+        (["--cluster", "local:0"], "cluster local:0: state the number of processes"),
         (["--cluster", "local:2", "--workers", "2"], "--cluster: evaluates every trial already"),
         (["--cluster", "local:2", "--storage", "sqlite://"], "leave out --storage"),
     ],

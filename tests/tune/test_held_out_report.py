@@ -11,6 +11,7 @@ from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.query_splits import QuerySplit, hashed_split
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.recommendation import Effort
@@ -24,7 +25,6 @@ from fusion_bench.tune.held_out import HeldOutEvaluation, shown_direction
 from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial, run_search
-from fusion_bench.tune.splits import QuerySplit, hashed_split
 from fusion_bench.tune.trial_selection import (
     CrossValidation,
     choose_trial,

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.data.query_splits import QuerySplit, hashed_split
 from fusion_bench.experiment.settings import (
     DeclaredCost,
     EffortSettings,
@@ -31,7 +32,6 @@ from fusion_bench.tune.pareto import (
     set_in_blends,
 )
 from fusion_bench.tune.search import OptunaProposer, SearchResult, optuna_sampler, run_search
-from fusion_bench.tune.splits import QuerySplit, hashed_split
 from tests.tune.cases import aligned
 from tests.tune.problems import BLEND, problem, system
 from tests.tune.test_rerank_cost import meta

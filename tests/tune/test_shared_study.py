@@ -7,7 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,9 +20,7 @@ import psycopg2  # type: ignore[import-untyped]
 import pytest
 from optuna.trial import TrialState
 
-from fusion_bench.config.parameters import Params
-from fusion_bench.data.ordering import FloatArray
-from fusion_bench.errors import ConfigError, MissingExtraError
+from fusion_bench.errors import ConfigError, FusionBenchError, MissingExtraError
 from fusion_bench.experiment.settings import SearchSettings
 from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.tune import search, shared_study
@@ -53,16 +51,6 @@ def load_study(url: str) -> optuna.Study:
     storage = optuna.storages.RDBStorage(url.replace("postgresql://", "postgresql+psycopg2://"))
     (name,) = [study.study_name for study in storage.get_all_studies()]
     return optuna.load_study(study_name=name, storage=storage)
-
-
-def count_orphans(url: str) -> int:
-    """Trials that run and have no heartbeat: nobody would take them up."""
-    with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as database:
-        (count,) = database.execute(
-            "SELECT count(*) FROM trials WHERE state = 'RUNNING' AND trial_id NOT IN "
-            "(SELECT trial_id FROM trial_heartbeats)"
-        ).fetchone()
-    return int(count)
 
 
 def settings(trials: int) -> SearchSettings:
@@ -131,22 +119,6 @@ def test_the_timeout_starts_no_trial(sqlite: str) -> None:
     assert len(search_shared_study(OBJECTIVE, KEEP, hurried, sqlite).trials) == 1
 
 
-def test_no_trial_runs_without_a_heartbeat(sqlite: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Optuna's own first heartbeat comes some time after a trial is started."""
-    orphans = []
-    evaluate = TuningObjective.evaluate_params
-
-    def look(self: TuningObjective, trials: Sequence[Params]) -> FloatArray:
-        orphans.append(count_orphans(sqlite))
-        return evaluate(self, trials)
-
-    monkeypatch.setattr(optuna.storages._heartbeat.HeartbeatThread, "start", lambda _: None)
-    monkeypatch.setattr(optuna.storages._heartbeat.HeartbeatThread, "join", lambda _: None)
-    monkeypatch.setattr(TuningObjective, "evaluate_params", look)
-    search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
-    assert orphans[1:] == [0] * 5  # presets and new ones; the first evaluation is the default's
-
-
 def test_a_database_that_stays_locked_is_an_error(
     sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -159,39 +131,39 @@ def test_a_database_that_stays_locked_is_an_error(
 
 
 @pytest.mark.parametrize("moment", ["evaluate_params", "suggest_params"])
-def test_a_suspended_process_goes_on_after_others_failed_its_trial(
+def test_a_suspended_process_whose_trial_others_failed_ends_with_one_line(
     moment: str, sqlite: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls = iter(range(100))
+    place: Any = TuningObjective if moment == "evaluate_params" else search
+    original, calls = getattr(place, moment), iter(range(100))
 
-    def fail_trial() -> None:
+    def suspend(*arguments: Any) -> Any:  # noqa: ANN401 - as the function
         if next(calls) == 3:
             study = load_study(sqlite)
             (running,) = study.get_trials(states=(TrialState.RUNNING,))
             study.tell(running.number, state=TrialState.FAIL)
-
-    suspend(monkeypatch, moment, fail_trial)
-    result = search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
-    assert len(result.trials) == 6
-    assert len(load_study(sqlite).get_trials(states=(TrialState.FAIL,))) == 1
-
-
-def suspend(monkeypatch: pytest.MonkeyPatch, moment: str, act: Callable[[], None]) -> None:
-    """Do something before trials are evaluated, or before values are suggested to them."""
-    place: Any = TuningObjective if moment == "evaluate_params" else search
-    original = getattr(place, moment)
-
-    def first_act(*arguments: Any) -> Any:  # noqa: ANN401 - as the function
-        act()
         return original(*arguments)
 
-    monkeypatch.setattr(place, moment, first_act)
+    with monkeypatch.context() as context:
+        context.setattr(place, moment, suspend)
+        with pytest.raises(FusionBenchError, match="run the same command again"):
+            search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite)
+    assert len(search_shared_study(OBJECTIVE, KEEP, settings(6), sqlite).trials) == 6
+
+
+def test_the_default_and_the_presets_are_tried_once_by_all_processes(sqlite: str) -> None:
+    presets = [dict(each) for each in filter(OBJECTIVE.contains, OBJECTIVE.preset_params)]
+    for trials in (3, 5, 8):
+        search_shared_study(OBJECTIVE, KEEP, settings(trials), sqlite)
+    tried = [dict(trial.params) for trial in load_study(sqlite).get_trials()]
+    assert len(tried) == 7
+    assert [tried.count(preset) for preset in presets] == [1] * len(presets)
 
 
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("postgresql://me:secret@127.0.0.1:1/none", r"psycopg2://127.0.0.1:1/none: .*refused"),
+        ("postgresql://me:secret@127.0.0.1:1/none", r"postgresql.*://127.0.0.1:1/none: .*refused"),
         ("nonsense", "storage .not shown.: .*an address reads postgresql://"),
     ],
 )
@@ -226,11 +198,8 @@ def slow(self, trials):
         time.sleep(float(sys.argv[2]))
     return evaluate(self, trials)
 TuningObjective.evaluate_params = slow
-heartbeat = case.HEARTBEAT
-search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1], heartbeat=heartbeat)
+search_shared_study(case.OBJECTIVE, case.KEEP, case.SETTINGS, sys.argv[1])
 """
-#: Seconds between two heartbeats, and after which a trial is given up: no stall takes so long.
-HEARTBEAT = (1, 600)
 
 
 @contextmanager
@@ -256,7 +225,7 @@ def test_processes_share_a_postgresql_and_one_is_killed(postgres: str) -> None:
         cursor.execute("UPDATE trial_heartbeats SET heartbeat = heartbeat - interval '1 hour'")
         assert cursor.rowcount == 1
     with searching(postgres, 0.05) as other:
-        result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres, heartbeat=HEARTBEAT)
+        result = search_shared_study(OBJECTIVE, KEEP, SETTINGS, postgres)
         other.communicate(timeout=240)
     assert other.returncode == 0
     assert len(result.trials) >= 10
@@ -272,7 +241,7 @@ IN_BATCHES = SearchSettings(trials=10, batch=4, sampler="tpe")
 
 def test_an_exported_study_reads_as_one_of_optunas_own(sqlite: str) -> None:
     study = run_search(OBJECTIVE, KEEP, IN_BATCHES)
-    assert export_search(study, OBJECTIVE, sqlite, "mine") == 10
+    export_search(study, OBJECTIVE, sqlite, "mine")
     found = optuna.load_study(study_name="mine", storage=sqlite)
     assert found.best_value == study.best_trial.value
     assert found.best_params == study.best_trial.params
@@ -286,7 +255,7 @@ def test_an_export_that_was_interrupted_goes_on(sqlite: str) -> None:
     one, study = everything()
     export_search(replace(study, trials=study.trials[:5]), one, sqlite, "mine")
     for _ in range(2):
-        assert export_search(study, one, sqlite, "mine") == len(study.trials)
+        export_search(study, one, sqlite, "mine")
         stored = optuna.load_study(study_name="mine", storage=sqlite).get_trials()
         assert [t.user_attrs["number"] for t in stored] == [t.number for t in study.trials]
 
@@ -311,15 +280,16 @@ def everything() -> tuple[TuningObjective, SearchResult]:
 
 def test_an_exported_study_holds_every_trial_with_its_origin_and_configuration(sqlite: str) -> None:
     one, study = everything()
-    assert export_search(study, one, sqlite, "all of it") == len(study.trials)
+    export_search(study, one, sqlite, "all of it")
     trials = optuna.load_study(study_name="all of it", storage=sqlite).get_trials()
     assert [t.user_attrs["number"] for t in trials] == [t.number for t in study.trials]
     assert [t.user_attrs["origin"] for t in trials] == [t.origin for t in study.trials]
     assert {"default", "seed", "sampler"} == {t.origin for t in study.trials}
-    assert trials[0].params["fusion.k"] == 60  # outside the space, and shown all the same
+    assert "fusion.k" not in trials[0].params  # 60 is outside the space
+    assert trials[0].user_attrs["config"]["fusion"]["k"] == 60
     assert "blend.min_score" not in trials[0].params  # not set
     for trial, mine in zip(trials[1:-1], study.trials[1:-1], strict=True):
-        assert trial.params == {p: v for p, v in mine.params.items() if v is not None}
+        assert trial.params == {p: v for p, v in mine.params.items() if v not in (None, 60)}
         assert trial.user_attrs["config"] == one.build_system(mine.params).resolved_config
         assert trial.value == (None if mine.is_failed else mine.value)
     assert [t.state.name for t in trials[-2:]] == ["FAIL", "FAIL"]
@@ -355,41 +325,6 @@ def test_optuna_dashboard_shows_it(sqlite: str) -> None:
         assert notes["origin"] == mine.origin
     storage.remove_session()
     storage.engine.dispose()
-
-
-@pytest.fixture(scope="module")
-def searched(tables: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, SearchResult]:
-    """A database with a shared search and an exported one, and that one."""
-    path = shutil.copy(tables, tmp_path_factory.mktemp("searched") / "study.db")
-    search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, f"sqlite:///{path}")
-    found = run_search(OBJECTIVE, KEEP, IN_BATCHES)
-    export_search(found, OBJECTIVE, f"sqlite:///{path}", "mine")
-    return Path(path), found
-
-
-@pytest.mark.parametrize(
-    "damage",
-    [
-        "UPDATE trial_values SET value = NULL",
-        "UPDATE trial_params SET param_value = NULL",
-        "UPDATE trial_params SET distribution_json = '{'",
-        "UPDATE trial_params SET param_name = 'other' WHERE param_id IN "
-        "(SELECT min(param_id) FROM trial_params GROUP BY trial_id)",
-        "UPDATE trials SET number = NULL",
-        "UPDATE trials SET state = 'X'",
-    ],
-)
-def test_a_damaged_database_is_one_line(
-    damage: str, searched: tuple[Path, SearchResult], tmp_path: Path
-) -> None:
-    database, found = searched
-    path, url = shutil.copy(database, tmp_path / "study.db"), f"sqlite:///{tmp_path}/study.db"
-    with closing(sqlite3.connect(path)) as connection, connection:
-        assert connection.execute(damage).rowcount
-    with pytest.raises(ConfigError, match=r"study\.db: .*damaged"):
-        search_shared_study(OBJECTIVE, KEEP, IN_BATCHES, url)
-    with pytest.raises(ConfigError, match=r"damaged|another study"):
-        export_search(found, OBJECTIVE, url, "mine")
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "sqlite+pysqlite://"])

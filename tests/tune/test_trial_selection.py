@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fusion_bench.data.query_splits import QuerySplit, assign_folds
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.report.tuning_records import TuningVerdict
-from fusion_bench.tune.splits import QuerySplit, assign_folds
 from fusion_bench.tune.trial_selection import (
     ChosenTrial,
     decide_verdict,

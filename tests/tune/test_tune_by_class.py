@@ -8,6 +8,7 @@ import pytest
 from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray
+from fusion_bench.data.query_splits import hashed_split
 from fusion_bench.data.records import Query
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -16,7 +17,6 @@ from fusion_bench.report.tuning_records import PerTypeResult
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial, run_search
-from fusion_bench.tune.splits import hashed_split
 from fusion_bench.tune.tuning_run import tune_by_class
 from tests.tune.cases import aligned
 from tests.tune.problems import problem

@@ -15,12 +15,12 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.grouped_rows import encode_ids
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.in_memory import make_dataset
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.load_records import load_qrels
-from fusion_bench.tune.splits import split_queries
 
 ROOT: Final = Path(__file__).parents[3]
 PARITY_DATA: Final = "FUSION_BENCH_PARITY_DATA"

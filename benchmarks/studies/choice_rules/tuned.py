@@ -17,6 +17,7 @@ from benchmarks.studies.choice_rules.rules import FAMILIES, PLACES, TRIALS, Choi
 from fusion_bench.config.parameters import Parameter, Params
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, make_readonly
+from fusion_bench.data.query_splits import split_queries
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -27,7 +28,6 @@ from fusion_bench.tune.held_out_report import HeldOutGains, SearchOutcome
 from fusion_bench.tune.looks import look_level
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import run_search
-from fusion_bench.tune.splits import split_queries
 from fusion_bench.tune.trial_selection import choose_trial, describe_choice, fit_default_folds
 
 #: The axes of the grid.

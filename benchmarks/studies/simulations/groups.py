@@ -12,12 +12,12 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.query_groups import QueryGroups, find_query_groups
+from fusion_bench.data.query_splits import hashed_split
 from fusion_bench.data.records import Query
 from fusion_bench.data.run import Run
 from fusion_bench.evaluation.in_memory import make_dataset
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.splits import hashed_split
 
 TITLE = "Near-duplicate queries, and groups: auto"
 DESCRIPTION = """\

@@ -59,7 +59,24 @@ class BonusDominates(Rule):
         fusion = subject.rank_fusion
         if not isinstance(fusion, RRFv2) or len(subject.sources) < 2 or not fusion.bonus:
             return
-        tiers = _list_tiers(subject, fusion)
+        scoped, depth = _scoped_sources(subject, fusion), subject.depth
+        starts = [1, *(limit + 1 for limit in fusion.bonus)]
+        ends = [limit if depth is None else min(limit, depth) for limit in fusion.bonus]
+        ranges = list(zip(starts, [*ends, None], strict=True))
+        if depth is not None:
+            ranges = [(first, last) for first, last in ranges if first <= depth]
+        best = [
+            {name: first if name in scoped else 1 for name in subject.sources}
+            for first, _ in ranges
+        ]
+        alone = [{name: last or 0} for _, last in ranges for name in scoped]
+        scores = subject.list_scores([*best, *alone])
+        highs, lows = scores[: len(best)], scores[len(best) :]
+        size = len(scoped)
+        tiers = [
+            Tier(first, last, min(lows[i * size : (i + 1) * size]), highs[i])
+            for i, (first, last) in enumerate(ranges)
+        ]
         pairs = ((a, b) for i, a in enumerate(tiers) for b in tiers[i + 1 :] if a.low > b.high)
         pair = next(pairs, None)
         if pair is None:
@@ -76,27 +93,6 @@ class BonusDominates(Rule):
             ("fusion", "bonus"),
             lambda: _build_bonus_witness(subject, fusion, above, below),
         )
-
-
-def _list_tiers(subject: Subject, fusion: RRFv2) -> list[Tier]:
-    """The tiers of the bonus, and the documents without one, as far as the lists go."""
-    scoped, depth = _scoped_sources(subject, fusion), subject.depth
-    starts = [1, *(limit + 1 for limit in fusion.bonus)]
-    ends = [limit if depth is None else min(limit, depth) for limit in fusion.bonus]
-    ranges = list(zip(starts, [*ends, None], strict=True))
-    if depth is not None:
-        ranges = [(first, last) for first, last in ranges if first <= depth]
-    best = [
-        {name: first if name in scoped else 1 for name in subject.sources} for first, _ in ranges
-    ]
-    alone = [{name: last or 0} for _, last in ranges for name in scoped]
-    scores = subject.list_scores([*best, *alone])
-    highs, lows = scores[: len(best)], scores[len(best) :]
-    size = len(scoped)
-    return [
-        Tier(first, last, min(lows[i * size : (i + 1) * size]), highs[i])
-        for i, (first, last) in enumerate(ranges)
-    ]
 
 
 def _scoped_sources(subject: Subject, fusion: RRFv2) -> tuple[str, ...]:
@@ -139,7 +135,8 @@ class KBeyondDepth(Rule):
         if not isinstance(fusion, RRF) or len(subject.sources) < 2:
             return
         depth = subject.depth or USUAL_DEPTH
-        pair = _heaviest_pair(subject)
+        weights = subject.weights or {}
+        pair = sorted(weights, key=lambda name: -weights[name])[:2]
         first, last = (subject.score_at({pair[0]: rank}) for rank in (1, depth))
         ratio, both = last / first, subject.score_at(dict.fromkeys(pair, depth))
         if depth < 2 or ratio < LEAST_RATIO or both <= first:
@@ -152,11 +149,6 @@ class KBeyondDepth(Rule):
             "single list ranks first; lists count as votes"
         )
         yield Problem(message, ("fusion", "k"), lambda: _build_depth_witness(subject, pair, depth))
-
-
-def _heaviest_pair(subject: Subject) -> list[str]:
-    weights = subject.weights or {}
-    return sorted(weights, key=lambda name: -weights[name])[:2]
 
 
 def _build_depth_witness(subject: Subject, pair: list[str], depth: int) -> Witness:
@@ -190,17 +182,14 @@ class ThreeListsCeiling(Rule):
             "says"
         )
         yield Problem(
-            message, ("fusion", "normalize"), lambda: _build_ceiling_witness(subject, top)
+            message,
+            ("fusion", "normalize"),
+            lambda: subject.make_witness(
+                f"every list ranks d1 first; it scores {top:.3f}",
+                rank_lists({"d1": dict.fromkeys(subject.sources, 1)}),
+                scores={"d1": top},
+            ),
         )
-
-
-def _build_ceiling_witness(subject: Subject, top: float) -> Witness:
-    """A document that every list ranks first."""
-    return subject.make_witness(
-        f"every list ranks d1 first; it scores {top:.3f}",
-        rank_lists({"d1": dict.fromkeys(subject.sources, 1)}),
-        scores={"d1": top},
-    )
 
 
 @register_rule
@@ -322,13 +311,12 @@ def _check_three_lists(subject: Subject, fusion: RankTermFusion) -> Iterator[Pro
         f"{total:g}: documents that every list ranks first and second would score {first:.3f} and "
         f"{second:.3f} and are both shown as 1, which a blend or a threshold then reads"
     )
-    yield Problem(message, ("fusion", "weights"), lambda: _build_clamp_witness(subject))
-
-
-def _build_clamp_witness(subject: Subject) -> Witness:
-    """The first two documents of every list."""
-    return subject.make_witness(
-        "every list ranks d1 first and d2 second; both score 1",
-        rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
-        scores={"d1": 1.0, "d2": 1.0},
+    yield Problem(
+        message,
+        ("fusion", "weights"),
+        lambda: subject.make_witness(
+            "every list ranks d1 first and d2 second; both score 1",
+            rank_lists({f"d{r}": dict.fromkeys(subject.sources, r) for r in (1, 2)}),
+            scores={"d1": 1.0, "d2": 1.0},
+        ),
     )

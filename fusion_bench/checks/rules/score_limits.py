@@ -30,7 +30,9 @@ class MinRelevanceDrops(lint_rule.Rule):
         if limit is None or fusion is None or not isinstance(subject.system.blend, NoBlend):
             return
         single = subject.score_at({subject.heaviest: 1}) / subject.divisor
-        kept = _count_kept_ranks(subject, limit)
+        ranks = np.tile(np.arange(1, DEEPEST + 1), (len(subject.sources), 1))
+        is_kept = subject.scores_at(ranks) / subject.divisor >= limit
+        kept = int(is_kept.argmin()) if not is_kept.all() else DEEPEST
         if kept >= DEEP_ENOUGH and single >= limit:
             return
         message = f"min_relevance {limit:g} drops most documents: " + (
@@ -42,13 +44,6 @@ class MinRelevanceDrops(lint_rule.Rule):
         yield lint_rule.Problem(
             message, location, lambda: _build_drop_witness(subject, single, limit, kept)
         )
-
-
-def _count_kept_ranks(subject: lint_rule.Subject, limit: float) -> int:
-    """Down to which rank a document stays that every list ranks alike."""
-    ranks = np.tile(np.arange(1, DEEPEST + 1), (len(subject.sources), 1))
-    is_kept = subject.scores_at(ranks) / subject.divisor >= limit
-    return int(is_kept.argmin()) if not is_kept.all() else DEEPEST
 
 
 def _describe_kept(subject: lint_rule.Subject, single: float, limit: float, kept: int) -> str:
@@ -154,7 +149,20 @@ class MissingSkipUnasked(lint_rule.Rule):
             return
         if len(subject.sources) < 2:
             return
-        witness = _build_skip_witness(subject)
+        first, scores = subject.heaviest, (1.0, 0.9, 0.1)
+        lists: dict[str, lint_rule.RankedList] = {
+            name: {
+                document: (rank, score)
+                for rank, (document, score) in enumerate(zip(names, scores, strict=True), start=1)
+            }
+            for name in subject.sources
+            for names in [("d1", "d2", "d3") if name == first else ("d2", "d3", "d4")]
+        }
+        witness = subject.make_witness(
+            f"{first} alone returns d1; every list returns d2 and d3; d1 wins",
+            lists,
+            above=(("d1", "d2"), ("d1", "d3")),
+        )
         outcome, failed = lint_rule.reproduce(witness)
         if failed:  # the normalizer flattens the scores or turns them round
             return
@@ -167,21 +175,3 @@ class MissingSkipUnasked(lint_rule.Rule):
             f"{remedy}', or 'missing: skip' if it is meant"
         )
         yield lint_rule.Problem(message, ("fusion", "missing"), lambda: witness)
-
-
-def _build_skip_witness(subject: lint_rule.Subject) -> lint_rule.Witness:
-    """One list ranks d1 first and d2 second; all others rank d2 first and lack d1."""
-    first, scores = subject.heaviest, (1.0, 0.9, 0.1)
-    lists: dict[str, lint_rule.RankedList] = {
-        name: {
-            document: (rank, score)
-            for rank, (document, score) in enumerate(zip(names, scores, strict=True), start=1)
-        }
-        for name in subject.sources
-        for names in [("d1", "d2", "d3") if name == first else ("d2", "d3", "d4")]
-    }
-    return subject.make_witness(
-        f"{first} alone returns d1; every list returns d2 and d3; d1 wins",
-        lists,
-        above=(("d1", "d2"), ("d1", "d3")),
-    )

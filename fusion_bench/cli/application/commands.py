@@ -401,9 +401,9 @@ class NamedExperimentOptions(DatasetOptions, PluginOptions):
 
         parsed, source = read_experiment(self.experiment, overrides=(*self.overrides, *more))
         if parsed.lint.ignore:
-            from fusion_bench.checks.lint import check_ignored
+            from fusion_bench.checks.lint import check_rules
 
-            check_ignored(parsed, source)
+            check_rules(parsed, source)
         yield parsed, source
         echo_notes(list_alias_notes(source.data))
 

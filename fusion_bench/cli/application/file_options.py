@@ -171,7 +171,7 @@ def parse_qrels_columns(values: Sequence[str]) -> FileLayout:
         values: ``ROLE=NAME``, such as ``query=search term``.
 
     Raises:
-        typer.BadParameter: A role or a name is missing, or a role stands twice.
+        typer.BadParameter: A role or a name is missing, or a role appears twice.
         UnknownNameError: No such role.
     """
     from fusion_bench.io.raw_files import FileLayout
@@ -251,7 +251,7 @@ def _parse_pairs(
         if not name or not is_valid(value):
             raise typer.BadParameter(f"{given!r} is not {form}", param_hint=option)
         if name in pairs:
-            raise typer.BadParameter(f"{name!r} stands twice: drop one", param_hint=option)
+            raise typer.BadParameter(f"{name!r} appears twice: drop one", param_hint=option)
         pairs[name] = value
     return pairs
 
@@ -270,7 +270,7 @@ def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
 
     Raises:
         typer.BadParameter: A name or a file is missing.
-        ConfigError: A name stands twice.
+        ConfigError: A name appears twice.
     """
     from fusion_bench.io.formats import source_name
 
@@ -283,8 +283,8 @@ def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
             raise typer.BadParameter(f"{value!r} is not NAME=FILE", param_hint=option)
         if name in files:
             raise ConfigError(
-                f"{option}: {name!r} stands twice, for {files[name]} and {file}: name one of them: "
-                "NAME=FILE"
+                f"{option}: {name!r} appears twice, for {files[name]} and {file}: name one of "
+                "them: NAME=FILE"
             )
         files[name] = Path(file)
     return files

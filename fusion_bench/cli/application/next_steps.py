@@ -96,14 +96,14 @@ def after_eval(
         query, system = loss
         dataset = collection.name if len(report.collections) > 1 else None
         command = format_explain(query, of=options, system=system, dataset=dataset)
-        yield NextStep(command, f"the query on which {system} loses most")
+        yield NextStep(command, "biggest loss")
     if has_decided(report):
         yield next_judgments(experiment, to_command, *_decided_options(report, parsed))
     name = _system_to_tune(report, parsed)
     if name is not None and not (experiment.parent / "tuning.json").exists():
         system_option = () if parsed.tune is not None else ("--system", name)
         command = to_command("tune", experiment, *system_option)
-        yield NextStep(command, f"search better parameters of {name}")
+        yield NextStep(command, f"tune {name}")
     if parsed.gate is not None:
         yield _after_eval_gate(experiment, to_command)
 
@@ -111,7 +111,7 @@ def after_eval(
 def _after_eval_gate(experiment: Path, to_command: Callable[..., str]) -> NextStep:
     """Check against the stored baseline, or store one."""
     if baseline_path(experiment).exists():
-        purpose = "check for regressions against the stored baseline"
+        purpose = "check for regressions"
         return NextStep(to_command("gate", experiment), purpose)
     words = ("gate", experiment, "--update", "--reason", "first baseline")
     return NextStep(to_command(*words), "store a baseline, to check changes against")

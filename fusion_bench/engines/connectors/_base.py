@@ -74,17 +74,13 @@ def make_hit(document: object, score: object, text: object = None) -> Hit:
         raise malformed_error(f"an id has more than {LONGEST_ID:,} characters")
     if has_control(document):
         raise malformed_error(f"the id {document[:80]!r} holds a control character")
-    return Hit(document, _to_number(document, score), _to_text(document, text))
-
-
-def _to_number(document: str, score: object) -> float:
     try:
         number = math.nan if isinstance(score, bool | str | bytes) else float(score)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
         raise malformed_error(f"the score of {document[:80]!r} is no finite number")
-    return number + 0.0  # of −0 and 0 one
+    return Hit(document, number + 0.0, _to_text(document, text))  # + 0.0: of −0 and 0 one
 
 
 def _to_text(document: str, text: object) -> str | None:
@@ -108,7 +104,7 @@ def check_hits(hits: object, depth: int) -> tuple[Hit, ...]:
 
     Raises:
         ProviderError: Kind ``malformed``: it is no list of hits, a value breaks a rule of
-            :func:`make_hit`, or a document stands twice.
+            :func:`make_hit`, or a document appears twice.
     """
     if isinstance(hits, str | bytes) or not isinstance(hits, Sequence):
         raise malformed_error("no list of hits")
@@ -118,7 +114,7 @@ def check_hits(hits: object, depth: int) -> tuple[Hit, ...]:
             raise malformed_error(f"a {type(hit).__name__} in place of a hit")
         known = make_hit(hit.document, hit.score, hit.text)
         if known.document in checked:
-            raise malformed_error(f"document {known.document[:80]!r} stands twice")
+            raise malformed_error(f"document {known.document[:80]!r} appears twice")
         checked[known.document] = known
     return tuple(checked.values())
 
@@ -176,7 +172,7 @@ class EngineSession(Protocol):
         ...
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """What the lists depend on besides the settings.
+        """Read what the lists depend on besides the settings.
 
         Such as the engine's version, the name of the index, ``documents`` (how many there are), a
         digest of its mapping. Two calls give the same values while nothing changes.
@@ -231,7 +227,7 @@ class SourceSettings(StrictModel):
 
     @property
     def query_form(self) -> QueryForm:
-        """What the source searches with; an engine's vector sources override it."""
+        """Form of the query that the source searches with: ``text`` unless overridden."""
         return "text"
 
 
@@ -246,7 +242,7 @@ class SearchSource(SourceSettings):
 
     @property
     def query_form(self) -> QueryForm:
-        """As ``search`` says."""
+        """Form of the query: the setting ``search``."""
         return self.search
 
 
@@ -303,7 +299,7 @@ class Connector(Method, ABC):
         """
 
     def describe_score(self, _source: str, /) -> str:
-        """What scores of a source are, for the provenance: ``BM25``, ``1 − cosine distance``."""
+        """Describe the scores of a source for the provenance, such as ``BM25``."""
         return self.scores
 
     def describe_replay(self, depth: int) -> Mapping[str, Any] | None:  # noqa: ARG002 - of some engines
@@ -374,7 +370,7 @@ class HttpConnector(Connector, HttpServerModel):
         return open_client(self.url, self, self.key_header)
 
     def answer_bytes(self, depth: int, *, texts: bool) -> int:
-        """By how much an answer may be longer than 2 MB: ``extra_bytes`` of a request."""
+        """Bytes that an answer may have beyond 2 MB: ``extra_bytes`` of a request."""
         return depth * (HIT_BYTES + (TEXT_BYTES if texts else 0))
 
 

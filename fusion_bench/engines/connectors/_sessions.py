@@ -1,4 +1,4 @@
-"""How connectors ask an engine, and read the hits of its answer, whatever form it comes in."""
+"""Sessions of connectors: ask an engine, and read the hits of its answers."""
 
 from __future__ import annotations
 
@@ -328,7 +328,7 @@ class FusedByDialect(Connector):
             )
 
     def window_of(self, source: str, depth: int) -> int:
-        """How many documents of a source the engine fuses, of so many fused ones."""
+        """Number of a source's documents that the engine fuses, for so many fused ones."""
         if not self.has_window_by_source:
             return self.window or depth
         length = self.legs[source].depth or depth
@@ -439,7 +439,7 @@ class Session(ABC):
 
     @abstractmethod
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """What the lists depend on besides the settings."""
+        """Read what the lists depend on besides the settings."""
 
     def _make_hits(
         self, rows: Iterable[Mapping[str, Any]], source: str, *, texts: bool
@@ -536,7 +536,7 @@ class LibrarySession(Session):
     title: ClassVar[str]
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """What the library says of the database."""
+        """Read the library's description of the database."""
         return await self._call(self._describe)
 
     @abstractmethod
@@ -615,7 +615,7 @@ class HttpSession(Session):
         refuse_error(self._client, data)
 
     def _search_path(self, _source: str) -> str:
-        """Where a search is sent."""
+        """Path to which a search is sent."""
         raise NotImplementedError
 
     def _select_fields(self, body: dict[str, Any], _fields: list[str]) -> dict[str, Any]:
@@ -721,7 +721,7 @@ def fill_template(template: Any, query: PullQuery, source: str, depth: int) -> A
 
 
 def template_form(template: Any) -> QueryForm:  # noqa: ANN401 - JSON
-    """What a template searches with."""
+    """Form of the query that a template asks for."""
     if isinstance(template, Mapping):
         template = [*template.values()]
     if isinstance(template, list | tuple):

@@ -156,7 +156,13 @@ class GenericHttpSession(HttpSession):
         hits = _follow_pointer(data, request.hits)
         if not isinstance(hits, list):
             raise malformed_error(f"there is no list of hits at {request.hits!r}")
-        rows = [_read_row(hit, request) for hit in hits]
+        pointers = (request.id, request.score, request.text)
+        rows = []
+        for hit in hits:
+            name, score, text = (None if p is None else _follow_pointer(hit, p) for p in pointers)
+            if request.score is not None and score is None:
+                raise malformed_error(f"a hit has no score at {request.score!r}")
+            rows.append((name, score, text))
         return make_hits(rows, is_distance=request.distance, texts=texts)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
@@ -228,23 +234,10 @@ class GenericHttpConnector(RequestHttpConnector):
         return _fill_request(self.find_request(""), query, first, depth)
 
     def describe_score(self, source: str) -> str:
-        """Where it stands in the answer."""
+        """Describe the score by its place in the answer."""
         settings = self.legs[source]
         if settings.score is None:
             return "1/rank: the service returns none"
         return (
             f"{'the negative distance' if settings.distance else 'the score'} at {settings.score}"
         )
-
-
-def _read_row(hit: Any, request: HttpRequest) -> tuple[object, object, object]:  # noqa: ANN401 - JSON
-    """The id, the score and the text of a hit.
-
-    Raises:
-        ProviderError: Kind ``malformed``: it has no score, and one is configured.
-    """
-    pointers = (request.id, request.score, request.text)
-    document, score, text = (None if p is None else _follow_pointer(hit, p) for p in pointers)
-    if request.score is not None and score is None:
-        raise malformed_error(f"a hit has no score at {request.score!r}")
-    return document, score, text

@@ -170,7 +170,7 @@ class LanceSession(LibrarySession):
         return self._make_hits(await self._call(read_rows), source, texts=texts)
 
     async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
-        """Every row that ``filter`` admits."""
+        """Read a page of the rows that ``filter`` admits."""
         columns = self._connector.read_fields(texts=True)
 
         def read_rows() -> list[dict[str, Any]]:

@@ -68,14 +68,6 @@ def fused_statement(connector: PgvectorConnector, depth: int) -> str:
     return statement
 
 
-def _count_statement(connector: PgvectorConnector, source: str, most: int) -> str:
-    """How many documents a search for near vectors could give, up to ``most``."""
-    table = _quote_table(connector.table)
-    field = _quote_name(connector.legs[source].field or source)
-    rows = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {most}"  # noqa: S608 - names are quoted
-    return f"SELECT COUNT(*) FROM ({rows}) AS vectors"  # noqa: S608 - names are quoted
-
-
 def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
     """A SELECT of ``id`` and ``score``; a search for near vectors gives the best ``depth``."""
     settings = connector.legs[source]
@@ -84,9 +76,13 @@ def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
     table, document = _quote_table(connector.table), _quote_name(connector.id_field)
     field = _quote_name(settings.field or source)
     if settings.search == "text":
+        language = settings.language.replace("'", "''").replace("%", "%%")
+        words = f"plainto_tsquery('{language}'::regconfig, %(query)s)"
+        if settings.operator == "or":
+            words = f"REPLACE({words}::text, '&', '|')::tsquery"
         return (
             f"SELECT {document}::text AS id, {settings.rank}({field}, query) AS score "  # noqa: S608 - names are quoted
-            f"FROM {table}, (SELECT {_text_query(settings)} AS query) AS words "
+            f"FROM {table}, (SELECT {words} AS query) AS words "
             f"WHERE {field} @@ query"
         )
     operator, score = SCORES[settings.metric]
@@ -95,12 +91,6 @@ def _select_hits(connector: PgvectorConnector, source: str, depth: int) -> str:
         f"SELECT {document}::text AS id, {score.format(distance)} AS score FROM {table} "  # noqa: S608 - names are quoted
         f"WHERE {field} IS NOT NULL ORDER BY {distance} LIMIT {depth}"
     )
-
-
-def _text_query(settings: PostgresSource) -> str:
-    language = settings.language.replace("'", "''").replace("%", "%%")
-    words = f"plainto_tsquery('{language}'::regconfig, %(query)s)"
-    return words if settings.operator == "and" else f"REPLACE({words}::text, '&', '|')::tsquery"
 
 
 def add_texts(connector: PgvectorConnector, hits: str) -> str:
@@ -129,15 +119,6 @@ WHERE attrelid = %(table)s::regclass AND attnum > 0 AND NOT attisdropped ORDER B
 INDEXES = """\
 SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %(table)s::regclass ORDER BY 1"""
 EXTENSIONS = "SELECT extname, extversion FROM pg_extension ORDER BY extname"
-
-
-def _kind_of(error: Exception) -> FailureKind:
-    """What went wrong, by the class of the error that psycopg2 names after the server's code."""
-    classes = {parent.__name__ for parent in type(error).__mro__}
-    if "QueryCanceled" in classes:
-        return "timeout"
-    transient = {"OperationalError", "InterfaceError", "PoolError"}
-    return "connection" if classes & transient else "refused"
 
 
 class PostgresSession(Session):
@@ -219,7 +200,12 @@ class PostgresSession(Session):
         except self._library.Error as error:
             text = " ".join(str(error).split())
             text = text if self._password is None else self._password.redact_text(text)
-            raise ProviderError(f"{Pgvector.title}: {text}", kind=_kind_of(error)) from None
+            # psycopg2 names the classes of its errors after the codes of the server.
+            classes = {parent.__name__ for parent in type(error).__mro__}
+            is_transient = classes & {"OperationalError", "InterfaceError", "PoolError"}
+            kind: FailureKind = "connection" if is_transient else "refused"
+            kind = "timeout" if "QueryCanceled" in classes else kind
+            raise ProviderError(f"{Pgvector.title}: {text}", kind=kind) from None
 
     async def _search(
         self, body: dict[str, Any], source: str, depth: int, *, texts: bool
@@ -235,7 +221,7 @@ class PostgresSession(Session):
         return hits
 
     async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
-        """Every row of the table."""
+        """Read a page of the table."""
         connector = self._connector
         text = _quote_name(require_text_field(connector.text_field, texts=True) or "")
         statement = (
@@ -277,7 +263,9 @@ class PostgresSession(Session):
         settings = self._connector.legs[source]
         if settings.search != "vector" or settings.sql is not None:
             return
-        rows = await self._read_rows(_count_statement(self._connector, source, depth), {})
+        table, field = _quote_table(self._connector.table), _quote_name(settings.field or source)
+        found = f"SELECT 1 FROM {table} WHERE {field} IS NOT NULL LIMIT {depth}"  # noqa: S608 - names are quoted
+        rows = await self._read_rows(f"SELECT COUNT(*) FROM ({found}) AS vectors", {})  # noqa: S608
         if rows[0][0] > length:
             raise ProviderError(
                 f"legs.{source}: an index gave {length} of {rows[0][0]} hits: raise its limit, "

@@ -183,16 +183,19 @@ class SearchApiConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
 
     @property
     def source_path(self) -> str:
-        """Where the search of a source is sent."""
+        """Path to which the search of a source is sent."""
         return path_of(self.index, "_search")
 
     def _write_search(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         settings = self.legs[source]
         if settings.template is not None:
             return dict(fill_template(settings.template, query, source, depth))
-        if settings.vector_field is None:
-            return self._write_text(_write_match(settings.fields, query.text))
-        return self._write_vector(source, query, depth)
+        if settings.vector_field is not None:
+            return self._write_vector(source, query, depth)
+        fields = settings.fields
+        if len(fields) == 1 and not {"^", "*"} & set(fields[0]):
+            return self._write_text({"match": {fields[0]: {"query": query.text}}})
+        return self._write_text({"multi_match": {"query": query.text, "fields": list(fields)}})
 
     def _write_text(self, match: dict[str, Any]) -> dict[str, Any]:
         return match
@@ -200,13 +203,6 @@ class SearchApiConnector(DocumentFields, FusedByDialect, RequestHttpConnector):
     @abstractmethod
     def _write_vector(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:
         """A search for near vectors."""
-
-
-def _write_match(fields: Sequence[str], text: str) -> dict[str, Any]:
-    """A query for the words of a text in one or several fields."""
-    if len(fields) == 1 and not {"^", "*"} & set(fields[0]):
-        return {"match": {fields[0]: {"query": text}}}
-    return {"multi_match": {"query": text, "fields": list(fields)}}
 
 
 #: Candidates of a shard for each document that is asked for, and the fewest.
@@ -324,7 +320,7 @@ class OpenSearchConnector(SearchApiConnector):
 
     @property
     def source_path(self) -> str:
-        """With the pipeline of single sources."""
+        """Path of a search with the pipeline of single sources."""
         return f"{super().source_path}?search_pipeline={path_of(self.search_pipeline)[1:]}"
 
     def source_request(self, source: str, query: PullQuery, depth: int) -> dict[str, Any]:

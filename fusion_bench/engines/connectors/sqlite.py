@@ -121,9 +121,13 @@ class SqliteSession:
         """The rows that match, by ``bm25``; equal ones in the order of their row ids."""
         connector, settings = self._connector, self._connector.legs[source]
         text_field = require_text_field(connector.text_field, texts=texts)
-        words = _match_any(query.text, settings)
+        # A query of FTS5: each word quoted, so that none of them is an operator.
+        parts = query.text.replace('"', " ").replace("\0", " ").split()
+        words = f" {settings.operator.upper()} ".join(f'"{part}"' for part in parts)
         if not words:
             return []
+        if settings.fields:
+            words = f"{{{' '.join(map(_quote, settings.fields))}}} : ({words})"
         table = _quote(connector.table)
         weights = "".join(f", {settings.weights.get(name, 1.0)!r}" for name in self._columns)
         statement = (
@@ -134,7 +138,7 @@ class SqliteSession:
         return [make_hit(*row) for row in await self._read_rows(statement, words, depth)]
 
     async def read_documents(self, _place: JsonValue) -> tuple[Sequence[Hit], JsonValue]:
-        """Every row of the table."""
+        """Read a page of the table."""
         connector = self._connector
         text_field = require_text_field(connector.text_field, texts=True)
         statement = (
@@ -174,15 +178,6 @@ def _read_rows(path: Path, statement: str, values: Sequence[Any]) -> list[tuple[
     address = f"file:{urllib.parse.quote(str(path))}?mode=ro"
     with closing(sqlite3.connect(address, uri=True)) as database:
         return database.execute(statement, values).fetchall()
-
-
-def _match_any(text: str, settings: SqliteSource) -> str:
-    """A query of FTS5: each word quoted, so that none of them is an operator."""
-    words = [f'"{word}"' for word in text.replace('"', " ").replace("\0", " ").split()]
-    expression = f" {settings.operator.upper()} ".join(words)
-    if not settings.fields or not words:
-        return expression
-    return f"{{{' '.join(map(_quote, settings.fields))}}} : ({expression})"
 
 
 def _quote(name: str) -> str:

@@ -6,7 +6,7 @@ import hashlib
 import inspect
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, TypeAlias
@@ -49,7 +49,7 @@ class FormSource(SourceSettings):
 
     @property
     def query_form(self) -> QueryForm:
-        """As it is configured."""
+        """Form of the query: the setting ``form``."""
         return self.form
 
 
@@ -76,7 +76,7 @@ class ObjectConnector(Connector):
         yield ObjectSession(self)
 
     def describe_score(self, source: str) -> str:
-        """Where it stands."""
+        """Describe the score by its place."""
         settings: Any = self.legs[source]
         what = "the negative distance" if settings.distance else "the score"
         field = getattr(settings, "score_field", None)
@@ -95,11 +95,11 @@ class ObjectConnector(Connector):
     async def ask(
         self, user_object: UserObject, query: PullQuery, source: str, depth: int, *, texts: bool
     ) -> Iterable[Row]:
-        """What an object returns; the source of the fused one has no name."""
+        """Ask an object; the source of the fused one has no name."""
 
     @abstractmethod
     def describe_objects(self, objects: Mapping[str, UserObject]) -> dict[str, JsonValue]:
-        """What the lists depend on, as far as the connector itself can say."""
+        """Describe what the lists depend on, as far as the connector knows."""
 
 
 class ObjectSession:
@@ -126,18 +126,18 @@ class ObjectSession:
     async def read_source(
         self, source: str, query: PullQuery, *, depth: int, texts: bool
     ) -> Sequence[Hit]:
-        """What the object of the source returns."""
+        """Ask the object of a source."""
         rows = await self._connector.ask(self._objects[source], query, source, depth, texts=texts)
         return make_hits(rows, is_distance=self._settings[source].distance, texts=texts)
 
     async def read_fused(self, query: PullQuery, *, depth: int, texts: bool) -> Sequence[Hit]:
-        """What the fused object returns."""
+        """Ask the fused object."""
         if "" not in self._objects:
             raise ConfigError(f"fused: no {self._connector.object_field} is configured")
         return await self.read_source("", query, depth=depth, texts=texts)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
-        """What the connector and the user's function say."""
+        """Read the fingerprint of the connector and of the user's function."""
         connector = self._connector
         known = connector.describe_objects(self._objects)
         if connector.fingerprint is None:
@@ -147,10 +147,6 @@ class ObjectSession:
             raise ConfigError(f"fingerprint: {connector.fingerprint!r} is no function")
         given = await call_function(function)
         return {**known, **dict(given)}
-
-
-#: Arguments that a function may have beside the text and the depth, which come first.
-EXTRA_ARGUMENTS = ("vector", "sparse_vector", "query_id", "texts")
 
 
 class PythonFunction(StrictModel):
@@ -199,7 +195,7 @@ class PythonConnector(ObjectConnector):
     async def ask(
         self, user_object: UserObject, query: PullQuery, source: str, depth: int, *, texts: bool
     ) -> Iterable[Row]:
-        """What the function returns; vectors for the fused list are by the name of the source."""
+        """Call the function; vectors for the fused list are by the name of the source."""
         vectors, sparse = query.vectors, query.sparse_vectors
         every = {
             "vector": vectors.get(source) if source else dict(vectors),
@@ -207,7 +203,10 @@ class PythonConnector(ObjectConnector):
             "query_id": query.id,
             "texts": texts,
         }
-        wanted = {name: every[name] for name in _list_arguments(user_object)}
+        arguments: list[str] = []  # beside the text and the depth, which come first
+        with suppress(TypeError, ValueError):  # some functions written in C
+            arguments = [*inspect.signature(user_object).parameters][2:]
+        wanted = {name: value for name, value in every.items() if name in arguments}
         return read_rows(await call_function(user_object, query.text, depth, **wanted))
 
     def describe_objects(self, objects: Mapping[str, UserObject]) -> dict[str, JsonValue]:
@@ -218,15 +217,6 @@ class PythonConnector(ObjectConnector):
             f"legs.{source}.function" if source else "fused.function": _digest_file(function)
             for source, function in objects.items()
         }
-
-
-def _list_arguments(function: Callable[..., Any]) -> set[str]:
-    """Names of the arguments after the first two."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):  # some functions written in C
-        return set()
-    return {parameter.name for parameter in parameters[2:]} & set(EXTRA_ARGUMENTS)
 
 
 def _digest_file(function: Callable[..., Any]) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Annotated, Any, Final, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue, model_validator
@@ -66,14 +67,6 @@ def _write_literal(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, allow_nan=False)
 
 
-def _parse_number(value: object) -> object:
-    """A score, which Weaviate writes as a text; what is no number stays."""
-    try:
-        return float(value) if isinstance(value, str) else value
-    except ValueError:
-        return value
-
-
 class WeaviateSession(HttpSession):
     """A server that is connected."""
 
@@ -91,8 +84,10 @@ class WeaviateSession(HttpSession):
 
     def _read_score(self, row: Mapping[str, Any], source: str) -> object:
         name = self._connector.score_of(source)
-        number = _parse_number(value_at(row, "_additional", name))
-        return signed_score(number, -1 if name == "distance" else 1)
+        score = value_at(row, "_additional", name)
+        with suppress(ValueError):  # what is no number is refused later
+            score = float(score) if isinstance(score, str) else score  # BM25F comes as a text
+        return signed_score(score, -1 if name == "distance" else 1)
 
     async def read_fingerprint(self) -> Mapping[str, JsonValue]:
         """Version, collection, count of objects, digest of the collection's configuration."""
@@ -178,7 +173,7 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
         return max(self.window or SERVER_WINDOW, depth)
 
     def check_depth(self, source: str, depth: int) -> None:
-        """As for every engine; the server's window is named."""
+        """Refuse a depth that does not fit; the message names the server's window."""
         for name, settings in self.legs.items():
             window = self.window_of(name, depth)
             if not source and self.fused is not None and (settings.depth or depth) != window:
@@ -200,7 +195,7 @@ class WeaviateConnector(FusedByDialect, RequestHttpConnector):
         return {"arguments": arguments, "depth": depth, "score": self.score_of(source)}
 
     def score_of(self, source: str) -> str:
-        """What the score of a source is called; that of a vector search is a distance."""
+        """Name of a source's score in GraphQL: ``distance`` for a vector search."""
         is_vector = source and self.legs[source].vector is not None
         return "distance" if is_vector else "score"
 

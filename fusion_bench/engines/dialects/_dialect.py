@@ -1,6 +1,6 @@
 """A dialect as data: what its engine fuses, and its configuration as templates.
 
-A template is filled with a system's values, and matched to read it back. One of JSON is JSON with
+A template is filled with a system's values; the tests read it back. One of JSON is JSON with
 :class:`Slot`, :class:`Each` and :class:`Maybe` in it. A template of any other text has ``$name`` in
 place of a value, with how it is written after ``!``; ``$[…$|…$]`` is written once a source, with
 what follows ``$|`` between two of them; ``$(…$)`` only where its values are there.
@@ -8,7 +8,6 @@ what follows ``$|`` between two of them; ``$(…$)`` only where its values are t
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -59,7 +58,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Maybe:
-    """What an object in JSON has only where a value is there.
+    """A key of a JSON object that is written only if its value is there.
 
     Attributes:
         name: Of the value.
@@ -71,7 +70,7 @@ class Maybe:
 
     @property
     def template(self) -> Any:  # noqa: ANN401 - JSON
-        """What stands there."""
+        """Template of the value."""
         return Slot(self.name) if self.item is None else self.item
 
 
@@ -97,61 +96,19 @@ def _fill_json(template: Any, values: Values) -> Any:  # noqa: ANN401 - JSON
     return template
 
 
-def _match_json(template: Any, data: Any, values: Values) -> Values:  # noqa: ANN401 - JSON
-    if isinstance(template, Slot):
-        values[template.name] = data
-    elif isinstance(template, Each):
-        values["sources"] = [_match_json(template.item, item, {}) for item in data]
-    elif isinstance(template, Maybe):
-        _match_json(template.template, data, values)
-    elif isinstance(template, Mapping):
-        for key, item in template.items():
-            if isinstance(key, Slot):
-                ((values[key.name], value),) = data.items()
-                _match_json(item, value, values)
-            elif key in data or not isinstance(item, Maybe):
-                _match_json(item, data[key], values)
-    else:
-        _match_items(template, data, values)
-    return values
-
-
-def _match_items(template: Any, data: Any, values: Values) -> None:  # noqa: ANN401 - JSON
-    if isinstance(template, list):
-        for item, given in zip(template, data, strict=True):
-            _match_json(item, given, values)
-    elif template != data:
-        raise ValueError(f"{data!r:.60} in place of {template!r:.60}")
-
-
 #: A part of a template of text that is no text.
-_PART: Final = re.compile(
+PART: Final = re.compile(
     r"\$\[(?P<each>.*?)(?:\$\|(?P<between>.*?))?\$\]|\$\((?P<maybe>.*?)\$\)"
     r"|\$(?P<slot>\w+)(?:!(?P<form>\w))?",
     re.DOTALL,
 )
-_LITERAL: Final = r"""(?:"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*'|[^"'\n])+?"""
-
-
-def _read_plain(text: str) -> Any:  # noqa: ANN401 - a number or a word
-    try:
-        return json.loads(text)
-    except json.JSONDecodeError:
-        return text
-
-
-#: How a value is written, what that looks like, and how it is read: of Python, of JSON, of SQL, as
-#: it is up to the end of the line, and else a number or a word.
-_FORMS: Final[Mapping[str | None, tuple[Callable[[Any], str], str, Callable[[str], Any]]]] = {
-    "r": (repr, _LITERAL, ast.literal_eval),
-    "j": (lambda value: json.dumps(value, allow_nan=False), _LITERAL, json.loads),
-    "q": (
-        lambda text: "'" + text.replace("'", "''") + "'",
-        "'(?:[^']|'')*'",
-        lambda text: text[1:-1].replace("''", "'"),
-    ),
-    "t": (str, r"[^\n]+?", str),
-    None: (str, r"""[^\s"'(){}\[\],;:]+""", _read_plain),
+#: How a value is written: as in Python, JSON or SQL, as it is up to the end of the line, or plain.
+_FORMS: Final[Mapping[str | None, Callable[[Any], str]]] = {
+    "r": repr,
+    "j": lambda value: json.dumps(value, allow_nan=False),
+    "q": lambda text: "'" + text.replace("'", "''") + "'",
+    "t": str,
+    None: str,
 }
 
 
@@ -163,62 +120,11 @@ def fill_text(template: str, values: Values) -> str:
             texts = [fill_text(item, {**values, **source}) for source in values["sources"]]
             return (part["between"] or "").join(texts)
         if (item := part["maybe"]) is not None:
-            are_there = [_is_there(values, slot["slot"]) for slot in _PART.finditer(item)]
+            are_there = [_is_there(values, slot["slot"]) for slot in PART.finditer(item)]
             return fill_text(item, values) if all(are_there) else ""
-        return _FORMS[part["form"]][0](values[part["slot"]])
+        return _FORMS[part["form"]](values[part["slot"]])
 
-    return _PART.sub(write, template)
-
-
-def _match_text(template: str, text: str) -> Values:
-    """The values of a text, those of each list under ``sources``.
-
-    Raises:
-        ValueError: It is not as the template says.
-    """
-    pattern, reads = _make_pattern(template)
-    match = re.fullmatch(pattern, text)
-    if match is None:
-        raise ValueError("another text")
-    values: Values = {"sources": []}
-    for name, given in match.groupdict().items():
-        if given is None:
-            continue
-        if isinstance(read := reads[name], str):
-            for n, item in enumerate(re.finditer(_make_pattern(read)[0], given)):
-                if n == len(values["sources"]):
-                    values["sources"].append({})
-                values["sources"][n] |= _match_text(read, item[0])
-                values["sources"][n].pop("sources")
-        else:
-            values[name] = read(given)
-    return values
-
-
-def _make_pattern(template: str) -> tuple[str, dict[str, str | Callable[[str], Any]]]:
-    """A regular expression with a group a value, and how each group is read.
-
-    A group of the values of each list is read by the template of one of them.
-    """
-    pattern, end = "", 0
-    reads: dict[str, str | Callable[[str], Any]] = {}
-    for part in _PART.finditer(template):
-        pattern += re.escape(template[end : part.start()])
-        end = part.end()
-        if (item := part["each"]) is not None:
-            once = re.sub(r"\(\?P<\w+>", "(?:", _make_pattern(item)[0])
-            name, between = f"each_{part.start()}", re.escape(part["between"] or "")
-            pattern += f"(?P<{name}>{once}(?:{between}{once})*)"
-            reads[name] = item
-        elif (item := part["maybe"]) is not None:
-            inner, more = _make_pattern(item)
-            pattern, reads = f"{pattern}(?:{inner})?", reads | more
-        elif part["slot"] in reads:
-            pattern += f"(?P={part['slot']})"
-        else:
-            _, regex, reads[part["slot"]] = _FORMS[part["form"]]
-            pattern += f"(?P<{part['slot']}>{regex})"
-    return pattern + re.escape(template[end:]), reads
+    return PART.sub(write, template)
 
 
 def _fill_template(template: Any, values: Values) -> str:  # noqa: ANN401 - JSON or a text
@@ -227,17 +133,6 @@ def _fill_template(template: Any, values: Values) -> str:  # noqa: ANN401 - JSON
         return fill_text(template, values)
     data = _fill_json(template, values)
     return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-
-
-def _match_template(template: Any, text: str) -> Values:  # noqa: ANN401 - JSON or a text
-    """The values that a text was filled with.
-
-    Raises:
-        ValueError, KeyError, TypeError, AttributeError: It is not as the template says.
-    """
-    if isinstance(template, str):
-        return _match_text(template, text)
-    return _match_json(template, json.loads(text), {})
 
 
 def _check_writable(dialect: type[Dialect], system: System) -> None:
@@ -282,25 +177,11 @@ def weights_by_source(system: System) -> dict[str, float]:
 
 
 def windows_by_source(system: System) -> dict[str, int]:
-    """How many documents of each source are fetched."""
+    """Number of documents that are fetched of each source."""
     depth = system.depth
     if isinstance(depth, Mapping):
         return {name: depth.get(name, LONGEST_WINDOW) for name in system.runs}
     return dict.fromkeys(system.runs, depth or LONGEST_WINDOW)
-
-
-def _common_window(system: System) -> int:
-    """How many documents of every source are fetched.
-
-    Raises:
-        ConfigError: Not the same of each.
-    """
-    windows = set(windows_by_source(system).values())
-    if len(windows) > 1:
-        raise ConfigError(
-            f"system {system.name!r}: depth: all lists have one window here: set one number"
-        )
-    return windows.pop()
 
 
 def read_template(name: str) -> str:
@@ -427,7 +308,7 @@ class EngineDialect(Dialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:  # noqa: ARG003 - of some
-        """What is written of a system, by name.
+        """Values that are written of a system, by name.
 
         Raises:
             ConfigError: It cannot be written as it is.
@@ -444,7 +325,11 @@ class EngineDialect(Dialect):
                 )
             values["other"] = others[0]
         if "by_source" not in cls.windows:
-            values["window"] = _common_window(system)
+            if len({*windows.values()}) > 1:
+                raise ConfigError(
+                    f"system {system.name!r}: depth: all lists have one window here: set one number"
+                )
+            values["window"] = next(iter(windows.values()))
         values["top_k"] = system.top_k or sum(windows.values())
         values["sources"] = [
             {"name": name, "weight": weights[name], "window": windows[name], "n": n}
@@ -456,74 +341,6 @@ class EngineDialect(Dialect):
     def list_weights(cls, system: System) -> Mapping[str, float]:
         """The weights that are written, by source."""
         return weights_by_source(system)
-
-    @classmethod
-    def read(cls, files: Mapping[str, str]) -> dict[str, Any]:
-        """A system, without its name, from what was written.
-
-        Raises:
-            ConfigError: It is no configuration of this engine.
-        """
-        try:
-            return {"dialect": cls.name, **cls.make_system(cls._match_forms(files))}
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as problem:
-            listed = ", ".join(cls.forms[-1].files)
-            raise ConfigError(
-                f"{listed}: not a configuration of {cls.title} as it is written here: {problem}"
-            ) from None
-
-    @classmethod
-    def _match_forms(cls, files: Mapping[str, str]) -> Values:
-        """The values of the first form that the files have; those of the form among them.
-
-        Raises:
-            ValueError: They have none, for the last form's reason.
-        """
-        problem: Exception = ValueError("no form")
-        for form in cls.forms:
-            try:
-                return _match_form(form, files)
-            except (KeyError, TypeError, ValueError, AttributeError) as error:
-                problem = error
-        raise ValueError(problem)
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """The keys of a system from the values of its files."""
-        if cls.is_pair:
-            sources = [{"name": values["other"]}, {"name": values["vector"]}]
-        else:
-            windows = values.get("windows", {}).items()
-            listed = [{"name": name, "window": window} for name, window in windows]
-            sources = values.get("sources") or listed
-        names = [source["name"] for source in sources]
-        given = {**sources[0], **values}
-        method = cls.fusions().find_plugin(given.get("method", name_of(cls.methods[0])))
-        fusion = {key: given[key] for key in method.model_fields if key in given}
-        fusion["method"] = name_of(method)
-        weights = values.get("weights") or [source.get("weight") for source in sources]
-        fusion.pop("weights", None)
-        if "weights" in method.model_fields and None not in weights:
-            fusion["weights"] = dict(zip(names, weights, strict=True))
-        window = given.get("window")
-        depth = {source["name"]: source.get("window", window) for source in sources}
-        is_common = len({*depth.values()}) == 1
-        return {
-            "runs": names,
-            "fusion": fusion,
-            "depth": depth[names[0]] if is_common else depth,
-            "top_k": values.get("top_k"),
-        }
-
-
-def _match_form(form: Form, files: Mapping[str, str]) -> Values:
-    values: Values = dict(form.values)
-    for name, template in form.files.items():
-        if name not in files:
-            raise ConfigError(f"no file {name} (given: {', '.join(files) or 'none'})")
-        matched = _match_template(template, files[name]).items()
-        values |= {key: value for key, value in matched if value or key not in values}
-    return values
 
 
 def name_of(method: type[Fusion]) -> str:

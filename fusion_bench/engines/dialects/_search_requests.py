@@ -42,7 +42,7 @@ class SearchDialect(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """With the blend ``replace`` as such a step does it."""
+        """Finish the translation, with the blend ``replace`` as a reranking step."""
         windows, blend = draft.choose_windows(**cls.windows), draft.blend
         if not isinstance(blend, Replace):
             return draft.finish(fusion, **windows)
@@ -70,7 +70,7 @@ class SearchDialect(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With each list's search, and the reranking step.
+        """Values of a system, with each list's search and the reranking step.
 
         Raises:
             ConfigError: The blend is none that the engine can do.
@@ -95,7 +95,7 @@ class SearchDialect(EngineDialect):
 
     @classmethod
     def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
-        """With notes on what stands in the files, and no others."""
+        """Write the files, with notes on the placeholders that stand in them."""
         configuration = super().write_by_role(system, roles)
         text = "".join(configuration.files.values())
         others = [
@@ -115,28 +115,3 @@ class SearchDialect(EngineDialect):
     @abstractmethod
     def write_search(cls, name: str, window: int, *, is_vector: bool) -> dict[str, Any]:
         """The search of a list: by vector or by text."""
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the names that the searches have, and the reranking step."""
-        for each in values["sources"]:
-            each["name"] = _find_name(each["search"])
-        system = super().make_system({**values, "top_k": values["size"]})
-        if name := values.get("reranker"):
-            keys = {"method": "replace", "reranker": name, "depth": values["rerank_depth"]}
-            system["blend"] = {**keys, "tail": "drop", "missing": "below"}
-        return system
-
-
-def _find_name(search: Mapping[str, Any]) -> str:
-    """The ``_name`` somewhere in a search.
-
-    Raises:
-        KeyError: There is none.
-    """
-    if "_name" in search:
-        return str(search["_name"])
-    inner = [value for value in search.values() if isinstance(value, Mapping)]
-    if not inner:
-        raise KeyError("_name")
-    return _find_name(inner[0])

@@ -87,7 +87,7 @@ class RankConstant(EngineFusion):
 
     @property
     def constant(self) -> float:
-        """What is added to a rank that counts from 1."""
+        """Constant that is added to a rank that counts from 1."""
         if not self.constant_field:
             return self.fixed_constant
         value: float = getattr(self, self.constant_field)

@@ -48,12 +48,12 @@ class CanonicalFusion(weighted_score.DelegatedFusion, EngineFusion):
 
     @property
     def weight_scale_invariant(self) -> bool:
-        """As for our method."""
+        """Whether the canonical method's ranks stay if all weights are scaled."""
         return self.canonical.weight_scale_invariant
 
     @property
     def keeps_single_list(self) -> bool:
-        """As for our method."""
+        """Whether the canonical method keeps a single list as it is."""
         return self.canonical.keeps_single_list
 
 

@@ -204,7 +204,7 @@ class Conv0705(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """With the strategies; the reranker is skipped where it has no more than the results."""
+        """Finish the translation, with the strategies and the limit of the reranker."""
         windows = draft.choose_windows(**cls.windows)
         fit_blend(draft, WRITABLE)
         blend, limit = draft.blend, windows["top_k"]
@@ -217,7 +217,7 @@ class Conv0705(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """By strategy, with the blend."""
+        """Values of a system by strategy, with the blend."""
         check_blend(cls, system, WRITABLE)
         values = super().list_values(system, roles)
         given = values.get("strategies") or {}
@@ -239,22 +239,6 @@ class Conv0705(EngineDialect):
             depth, always = blend.depth, blend.always_rerank
             values |= {"reranker": blend.reranker, "rerank_depth": depth, "always_rerank": always}
         return values
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By source, with the blend."""
-        slots, weights = values["slots"], values["slot_weights"]
-        sources = [
-            {"name": each["source"], "window": each["limit"], "weight": weights[slot]}
-            for slot, each in slots.items()
-        ]
-        strategies = {each["source"]: slot for slot, each in slots.items()}
-        system = super().make_system({**values, "sources": sources, "strategies": strategies})
-        if values["is_reranked"]:
-            skipping = {"always_rerank": values["always_rerank"], "skip_limit": values["top_k"]}
-            kept = {"reranker": values["reranker"], "depth": values["rerank_depth"]}
-            system["blend"] = {**kept, **skipping}
-        return system
 
 
 def _assign_strategies(

@@ -213,7 +213,7 @@ class Elasticsearch(SearchDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the normalizer of each list."""
+        """Values of a system, with the normalizer of each list."""
         values, fusion = super().list_values(system, roles), system.fusion
         for each in values["sources"]:
             if isinstance(fusion, ElasticsearchLinear):
@@ -229,12 +229,3 @@ class Elasticsearch(SearchDialect):
         candidates = min(max(2 * window, 100), MOST_CANDIDATES)
         knn: dict[str, Any] = {"_name": name, "field": VECTOR_FIELD, "query_vector": VECTOR}
         return {"knn": {**knn, "k": window, "num_candidates": candidates}}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the normalizers by list."""
-        system = super().make_system(values)
-        scales = {each["name"]: each.get("normalizer_name") for each in values["sources"]}
-        if values["method"] == "linear":
-            system["fusion"]["normalizer"] = scales
-        return system

@@ -182,7 +182,7 @@ class LangChain(EngineDialect):
     precision = "float64"
     ignores = (
         "Scores are ignored; the fused score is not returned.",
-        "A document that stands twice in one list is counted twice.",
+        "A document that appears twice in one list is counted twice.",
         "A bonus for top ranks cannot be said.",
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
@@ -15,7 +14,6 @@ from fusion_bench.data.ordering import FloatArray, sum_terms
 from fusion_bench.engines.dialects._dialect import EngineDialect, Form, Values, read_template, share
 from fusion_bench.engines.dialects._sums import CanonicalRRF
 from fusion_bench.engines.dialects._translation import (
-    LONGEST_WINDOW,
     Draft,
     EngineFusion,
     name_weights,
@@ -108,7 +106,7 @@ class LogOddsFusionQuery(EngineFusion, WeightedFusion):
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
-        """None: weights of another sum are refused."""
+        """No homogeneity: weights of another sum are refused."""
         return None
 
     @property
@@ -132,10 +130,6 @@ def _logit_or_zero(rate: float) -> float:
 
 def _write_floats(values: Sequence[float]) -> str:
     return f"new float[] {{{', '.join(f'{value!r}f' for value in values)}}}" if values else "null"
-
-
-def _read_floats(text: str) -> list[float]:
-    return [float(value) for value in re.findall(r"(-?[\d.]+(?:[eE][-+]?\d+)?)f", text)]
 
 
 class LuceneRRF(CanonicalRRF):
@@ -202,7 +196,7 @@ class Lucene(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the numbers of a query of log-odds as Java has them."""
+        """Values of a system; those of a query of log-odds as Java writes them."""
         values, fusion = super().list_values(system, roles), system.fusion
         if not isinstance(fusion, LogOddsFusionQuery):
             return values
@@ -220,25 +214,3 @@ class Lucene(EngineDialect):
             "most_floats": _write_floats([most for _, most in bounds]),
             "rate_floats": _write_floats(rates if fusion.signal_base_rates else []),
         }
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """A query of log-odds has the numbers by list."""
-        if values["method"] == "rrf":
-            return super().make_system(values)
-        names = [source["name"] for source in values["sources"]]
-        weights, least, most, rates = (
-            dict(zip(names, _read_floats(values[f"{name}_floats"]), strict=False))
-            for name in ("weight", "least", "most", "rate")
-        )
-        fusion = {
-            "method": values["method"],
-            "weights": weights,
-            "logit_bounds": {name: [low, most[name]] for name, low in least.items()},
-            "gating": values["gating_name"].lower(),
-            "signal_base_rates": rates,
-        }
-        for name in ("alpha", "base_rate"):
-            (fusion[name],) = _read_floats(values[f"{name}_float"])
-        top_k = values["top_k"]
-        return {"runs": names, "fusion": fusion, "top_k": top_k if top_k < LONGEST_WINDOW else None}

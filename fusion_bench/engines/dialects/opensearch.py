@@ -99,7 +99,7 @@ class OpenSearchFusion(WeightedFusion):
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
-        """None: weights of another sum are refused."""
+        """No homogeneity: weights of another sum are refused."""
         return None
 
 
@@ -271,7 +271,7 @@ class OpenSearch(SearchDialect):
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
-        """With weights that add up to 1."""
+        """Convert the fusion, with weights that add up to 1."""
         return {**super().convert(draft), "weights": name_weights(share(draft.weights))}
 
     @classmethod
@@ -287,7 +287,7 @@ class OpenSearch(SearchDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the technique of the processor; the reranker gets all that it reads."""
+        """Values of a system, with the processor's technique and the reranker's hits."""
         values, fusion = super().list_values(system, roles), system.fusion
         if isinstance(fusion, WeightedFusion) and not fusion.weights:
             values["weights"] = []
@@ -300,11 +300,3 @@ class OpenSearch(SearchDialect):
         if is_vector:
             return {"knn": {VECTOR_FIELD: {"vector": VECTOR, "k": window, "_name": name}}}
         return {"match": {TEXT_FIELD: {"query": QUERY, "_name": name}}}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the combination, and as many documents as a reranked list has."""
-        given = {"size": values["hits"], "rerank_depth": values["hits"], **values}
-        if "normalization" in given:
-            given["combination"] = given["technique"]
-        return super().make_system(given)

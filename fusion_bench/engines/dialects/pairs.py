@@ -172,7 +172,7 @@ class LanceDB(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the arguments of the reranker."""
+        """Values of a system, with the arguments of the reranker."""
         values = super().list_values(system, roles)
         given = system.fusion.model_dump(exclude={"method", "vector"})
         values["arguments"] = ", ".join(f"{key}={value!r}" for key, value in given.items())
@@ -183,12 +183,6 @@ class LanceDB(EngineDialect):
                 "order was inverted.",
             )
         return values
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the numbers of the reranker."""
-        given = dict(argument.split("=") for argument in values["arguments"].split(", "))
-        return super().make_system({**values, **{key: float(given[key]) for key in given}})
 
 
 class SemcheRRF(PairFusion, ReciprocalRanks):
@@ -265,7 +259,7 @@ class Semche(EngineDialect):
 
     @classmethod
     def convert_ranks(cls, draft: Draft, ranks: ReciprocalRankSum) -> Mapping[str, Any]:
-        """With the weights of the two."""
+        """Convert reciprocal ranks, with the weights of the two searches."""
         vector = draft.find_vector()
         (other,) = (name for name in draft.sources if name != vector)
         weights = {"dense_weight": ranks.weights[vector], "sparse_weight": ranks.weights[other]}
@@ -284,7 +278,7 @@ class Semche(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the number of the call: half a window."""
+        """Values of a system, with half a window: the number of each call."""
         values = super().list_values(system, roles)
         half, is_odd = divmod(values["window"], 2)
         if is_odd or (system.top_k or 1) > half:
@@ -293,11 +287,6 @@ class Semche(EngineDialect):
                 "translate it first"
             )
         return {**values, "half": half, "top_k": system.top_k or half}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the whole window."""
-        return super().make_system({**values, "window": 2 * values["half"]})
 
 
 #: Variable of the server: how many documents either search fetches.
@@ -383,6 +372,6 @@ class Weaviate(EngineDialect):
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
-        """With the weight of the vector search."""
+        """Convert the fusion, with the weight of the vector search."""
         method = super().convert(draft)["method"]
         return {"method": method, "alpha": share(draft.weights)[draft.find_vector()]}

@@ -44,12 +44,12 @@ class BonusDialect(EngineDialect):
 
     @classmethod
     def keep(cls, draft: Draft) -> Mapping[str, Any]:
-        """As for any system."""
+        """Convert the fusion as that of any other system."""
         return cls.convert(draft)
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """With a blend by fused rank, which every linear blend is a case of."""
+        """Finish the translation, with a blend by fused rank."""
         if fusion["method"] != name_of(cls.methods[0]):
             fit_blend(draft, {"depth"})
             return super().finish(draft, fusion)
@@ -65,7 +65,7 @@ class BonusDialect(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the blend, and the weights by name."""
+        """Values of a system, with the blend and the weights by name."""
         check_blend(cls, system, cls.writable_blend(system))
         values, blend = super().list_values(system, roles), system.blend
         written: dict[str, Any] = {}
@@ -106,15 +106,6 @@ class BonusDialect(EngineDialect):
                 "translate it first"
             )
         return {name: given.get(name, 1.0) for name in system.runs}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """With the blend."""
-        blend = dict(values["blend"] or NoBlend().model_dump())
-        if "tiers" in blend:
-            blend["tiers"] = {int(limit): weight for limit, weight in blend["tiers"]}
-        weights = [*values["weights_by_name"].values()]
-        return {**super().make_system({**values, "weights": weights}), "blend": blend}
 
 
 def has_question(draft: Draft) -> bool:
@@ -275,12 +266,12 @@ class Adr005(BonusDialect):
 
     @classmethod
     def writable_blend(cls, system: System) -> frozenset[str]:
-        """Of v1, the depth alone."""
+        """Settings of the blend that can be written; of v1, the depth alone."""
         return WRITABLE if isinstance(system.fusion, AdrRRFv2) else frozenset({"depth"})
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the bonus and the switch."""
+        """Values of a system, with the bonus and the switch."""
         values, fusion = super().list_values(system, roles), system.fusion
         is_v2 = isinstance(fusion, AdrRRFv2)
         if not isinstance(system.blend, NoBlend | (PositionAware if is_v2 else Replace)):
@@ -292,16 +283,3 @@ class Adr005(BonusDialect):
             raise ConfigError(f"system {system.name!r}: fusion.weights: v1 has none: use rrf_v2")
         pairs = [[rank, value] for rank, value in getattr(fusion, "bonus", {}).items()]
         return {**values, "bonus_pairs": pairs, "is_v2": is_v2}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By the switch."""
-        if values["is_v2"]:
-            bonus = {int(rank): value for rank, value in values["bonus_pairs"]}
-            return super().make_system({**values, "method": "rrf_v2", "bonus": bonus})
-        system = super().make_system({**values, "method": "rrf"})
-        system["fusion"].pop("weights")
-        if values["blend"] is not None:
-            kept = {key: values["blend"][key] for key in ("reranker", "depth")}
-            system["blend"] = {"method": "replace", **kept}
-        return system

@@ -125,7 +125,7 @@ class AzureAISearch(EngineDialect):
 
     @classmethod
     def keep(cls, draft: Draft) -> Mapping[str, Any]:
-        """With the name of the text query."""
+        """Keep the fusion, with the name of the text query."""
         fusion, given = super().keep(draft), draft.system.fusion
         if isinstance(given, AzureRRF):
             fusion = {**fusion, "text": given.find_text(draft.sources, [*draft.roles.values()])}
@@ -150,14 +150,6 @@ class AzureAISearch(EngineDialect):
         values = super().list_values(system, roles)
         vectors = [each for each in values["sources"] if each["name"] != values["text"]]
         return {**values, "sources": vectors, "text_window": values["windows"].get(values["text"])}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """The text query first."""
-        if text := values.get("text"):
-            window = values["text_window"]
-            values["sources"].insert(0, {"name": text, "weight": 1.0, "window": window})
-        return super().make_system(values)
 
 
 #: What the full-text search is called in a request; no vector search may be.
@@ -245,7 +237,7 @@ class Manticore(EngineDialect):
         values = super().list_values(system, roles)
         text = values.get("text")
         if text is not None and text not in system.runs:
-            raise ConfigError(f"system {system.name!r}: fusion.text: {text!r} is none of its runs")
+            raise ConfigError(f"system {system.name!r}: fusion.text: it has no run {text!r}")
         aliases = {
             TEXT_ALIAS if each["name"] == text else each["name"]: each["weight"]
             for each in values["sources"]
@@ -253,16 +245,6 @@ class Manticore(EngineDialect):
         vectors = [each for each in values["sources"] if each["name"] != text]
         most = max(values["window"], values["top_k"])
         return {**values, "sources": vectors, "aliases": aliases, "most": most}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """Every list that has a weight."""
-        text = values.get("text")
-        sources = [
-            {"name": text if name == TEXT_ALIAS and text is not None else name, "weight": weight}
-            for name, weight in values["aliases"].items()
-        ]
-        return super().make_system({**values, "sources": sources})
 
 
 PROFILE, QUERY = "rank-profile.sd", "query.json"

@@ -116,7 +116,7 @@ class CosmosDB(EngineDialect):
 
     @classmethod
     def keep(cls, draft: Draft) -> Mapping[str, Any]:
-        """With the signs of the weights."""
+        """Keep the fusion, with the signs of the weights."""
         given = draft.system.fusion
         if not isinstance(given, CosmosRRF):
             return super().keep(draft)
@@ -131,14 +131,14 @@ class CosmosDB(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """Without a window."""
+        """Finish the translation, without a window."""
         if draft.system.depth is not None:
             draft.lose("depth: it is not part of a query")
         return draft.finish(fusion, top_k=draft.system.top_k)
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With signed weights where there are any."""
+        """Values of a system, with signed weights if there are any."""
         if system.depth is not None:
             raise ConfigError(f"system {system.name!r}: depth is not part of a query: leave it out")
         values, fusion = super().list_values(system, roles), system.fusion
@@ -148,11 +148,6 @@ class CosmosDB(EngineDialect):
             if isinstance(fusion, CosmosRRF) and fusion.weights
         ]
         return {**values, "top_k": system.top_k, "signed": signed}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """Without a window."""
-        return {**super().make_system({"weights": values.get("signed"), **values}), "depth": None}
 
 
 PGVECTOR_FILE = "search.sql"

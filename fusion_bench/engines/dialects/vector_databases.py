@@ -137,7 +137,7 @@ class Chroma(EngineDialect):
 
     @classmethod
     def write_by_role(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Configuration:
-        """With the same fusion in Python, for what has no search API."""
+        """Write the files, with the fusion in Python too, for servers without the search API."""
         search = super().write_by_role(system, roles)
         values = {"default": None, **cls.list_values(system, roles)}
         local = fill_text(read_template("chroma_local.py"), values)
@@ -274,7 +274,7 @@ class Milvus(EngineDialect):
 
     @classmethod
     def finish(cls, draft: Draft, fusion: Mapping[str, Any]) -> Translation:
-        """Of the longest list that is returned."""
+        """Finish the translation, with the longest list that the engine returns."""
         windows = draft.choose_windows(**cls.windows)
         if (windows["top_k"] or 0) > MOST_DOCUMENTS:
             draft.note(f"top_k: at most {MOST_DOCUMENTS} documents are returned")
@@ -283,7 +283,7 @@ class Milvus(EngineDialect):
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
-        """With the ranker and the metrics."""
+        """Values of a system, with the ranker and the metrics."""
         values, fusion = super().list_values(system, roles), system.fusion
         if not isinstance(fusion, MilvusWeighted):
             values |= {"ranker": "RRFRanker", "constant": values["k"], "metric": "COSINE"}
@@ -292,23 +292,6 @@ class Milvus(EngineDialect):
             each["metric"] = fusion.metric_of(each["name"])
         factors = ", ".join(map(repr, values["weights"]))
         return {**values, "ranker": "WeightedRanker", "factors": factors}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By the ranker."""
-        system = super().make_system({**values, "method": "rrf", "k": values.get("constant")})
-        if values["ranker"] == "RRFRanker":
-            return system
-        weights = [float(weight) for weight in values["factors"].split(", ")]
-        system["fusion"] = {
-            "method": "weighted",
-            "weights": name_weights(dict(zip(system["runs"], weights, strict=True)))
-            if set(weights) == {1.0}
-            else dict(zip(system["runs"], weights, strict=True)),
-            "norm_score": values["norm_score"],
-            "metric": {each["name"]: each["metric"] for each in values["sources"]},
-        }
-        return system
 
 
 QDRANT_FILE = "query.json"
@@ -436,8 +419,3 @@ class Qdrant(EngineDialect):
         if not isinstance(fusion, QdrantRRF):
             return {**values, "score_fusion": fusion.method}
         return values if fusion.weights else {**values, "weights": []}
-
-    @classmethod
-    def make_system(cls, values: Values) -> dict[str, Any]:
-        """By the fusion that the query names."""
-        return super().make_system({"method": values.get("score_fusion", "rrf"), **values})

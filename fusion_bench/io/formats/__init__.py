@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from inspect import signature
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from fusion_bench.config.plugins import distribution_of
 from fusion_bench.errors import DataError, UnknownNameError
@@ -60,28 +60,18 @@ def read_raw_table(
     is_text = layout.format is None and format_suffix(path) == ".txt"
     if is_text and looks_like_ranklib(read_head(path, encoding=layout.encoding).split("\n")):
         file_format = FORMATS.find_plugin("ranklib")
-    options = _list_options(path, file_format, layout)
+    stated = {"encoding": layout.encoding, "requests": layout.requests}
+    options = {option: value for option, value in stated.items() if value}
+    known = signature(file_format.read_table).parameters if options else {}
+    for option in options:
+        if option not in known:
+            raise DataError(f"{path}: {option}: this format has none: delete the option")
     table = file_format.read_table(
         path, kind, has_ranks=has_ranks, columns=layout.columns, **options
     )
     if len(table.queries) == 0:
         raise DataError(f"{path}: the file is empty: at least one row is needed")
     return table if layout.format is None else replace(table, bare={})
-
-
-def _list_options(path: Path, file_format: Format, layout: FileLayout) -> dict[str, Any]:
-    """What a reader is told beside the columns.
-
-    Raises:
-        DataError: Its format has no such option.
-    """
-    options = {"encoding": layout.encoding, "requests": layout.requests}
-    given = {option: value for option, value in options.items() if value}
-    known = signature(file_format.read_table).parameters if given else {}
-    for option in given:
-        if option not in known:
-            raise DataError(f"{path}: {option}: this format has none: delete the option")
-    return given
 
 
 def find_distribution(path: Path, layout: FileLayout = DEFAULT_LAYOUT) -> str | None:

@@ -538,7 +538,7 @@ def _find_sent_ids(holders: Sequence[Any], number: int, where: str) -> list[Any]
     A batch has them in each answer, or a list of such lists beside all.
 
     Raises:
-        DataError: One of them stands twice.
+        DataError: One of them appears twice.
     """
     found = [holder["ids"] for holder in holders if isinstance(holder, dict) and "ids" in holder]
     ids = found[0] if found else None
@@ -552,7 +552,7 @@ def _find_sent_ids(holders: Sequence[Any], number: int, where: str) -> list[Any]
         return None
     for name, count in Counter(map(str, ids)).items():
         if count > 1:
-            raise DataError(f"{where}: ids: {name!r} stands twice: name each document once")
+            raise DataError(f"{where}: ids: {name!r} appears twice: name each document once")
     return ids
 
 
@@ -572,7 +572,7 @@ def _match_sent_id(given: Any, ids: Sequence[Any], where: str) -> str:  # noqa: 
         return _resolve_index(given, ids, where)
     if not is_id:
         raise DataError(
-            f"{where}: document {json.dumps(given)} is none of the {len(ids)} ids that were sent"
+            f"{where}: document {json.dumps(given)} is not one of the {len(ids)} ids that were sent"
         )
     return str(given)
 
@@ -585,7 +585,7 @@ def _resolve_index(index: object, ids: Sequence[Any], where: str) -> str:
     """
     if not isinstance(index, int) or isinstance(index, bool) or not 0 <= index < len(ids):
         raise DataError(
-            f"{where}: index {json.dumps(index)} is none of the {len(ids)} ids that were sent, "
+            f"{where}: index {json.dumps(index)} is not one of the {len(ids)} ids that were sent, "
             "counted from 0"
         )
     return require_text(ids[index], "document", where)

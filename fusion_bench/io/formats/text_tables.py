@@ -188,7 +188,7 @@ def _check_third_column(
         remedy = "; or ".join(filter(None, readings)) or "add a header that names the columns"
         raise DataError(
             f"{path}: the third column of three has ranks only if each query has 1, 2, …, n, each "
-            f"once, and not in falling order: say whether it has ranks or scores: {remedy}"
+            f"once, and not in falling order: declare ranks or scores: {remedy}"
         )
 
 

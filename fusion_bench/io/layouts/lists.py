@@ -272,7 +272,10 @@ def nest_attributes(attributes: Any) -> dict[str, Any]:  # noqa: ANN401 - any JS
         if match := ITEM_KEY.fullmatch(key):
             items.setdefault(match[1], {}).setdefault(int(match[2]), {})[match[3]] = cell
         else:
-            nested[key] = _parse_list(cell)
+            nested[key] = cell
+            if isinstance(cell, str) and cell.startswith("[{"):
+                with suppress(ValueError, RecursionError):
+                    nested[key] = json.loads(cell)
     return nested | {key: [each[at] for at in sorted(each)] for key, each in items.items()}
 
 
@@ -288,13 +291,6 @@ def _decode_value(value: Any) -> Any:  # noqa: ANN401 - any JSON
     return {
         str(find_value(each, "key")): _decode_value(find_value(each, "value")) for each in values
     }
-
-
-def _parse_list(cell: Any) -> Any:  # noqa: ANN401 - any JSON
-    """The list of objects that a text is, or the value as it is."""
-    with suppress(ValueError, RecursionError):
-        return json.loads(cell) if isinstance(cell, str) and cell.startswith("[{") else cell
-    return cell
 
 
 def _find_any(value: Any, step: str) -> Any:  # noqa: ANN401 - any JSON
@@ -329,7 +325,18 @@ def _read_forms(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList
     if layout.form == "table":
         return [FoundList(_read_table(layout, spot.value, body), *spot[1:]) for spot in spots]
     if layout.form == "rows":
-        return _read_rows(layout, spots, body)
+        groups: dict[str | None, list[dict[str, Any]]] = {}
+        for spot in spots:
+            around = spot.owner if spot.owner is not body and isinstance(spot.owner, dict) else {}
+            value = [spot.value] if isinstance(spot.value, dict) else spot.value
+            for row in _read_hits(layout, value) or ():
+                cells = {**around, **row}
+                names = [
+                    find_value(cells, path) for path in (*layout.query, *COLUMN_NAMES["query"])
+                ]
+                name = next((each for each in names if isinstance(each, str | int)), None)
+                groups.setdefault(None if name is None else str(name), []).append(cells)
+        return [FoundList(rows, body, name) for name, rows in groups.items()]
     read = LIST_READERS[layout.form]
     found = [FoundList(read(layout, spot.value), *spot[1:]) for spot in spots]
     paths = [path for path in layout.query if "[]" in path]
@@ -343,20 +350,6 @@ def _repeat_list(ranked: FoundList, paths: Sequence[str]) -> Iterator[FoundList]
     names = ([each for each in values if isinstance(each, str | int)] for values in spots)
     for name in dict.fromkeys(next(filter(None, names), [None])):
         yield ranked if name is None else ranked._replace(query=str(name))
-
-
-def _read_rows(layout: Layout, spots: list[_Spot], body: Any) -> list[FoundList]:  # noqa: ANN401 - any JSON
-    """One list a query, of rows that name it themselves or stand in an object that does."""
-    groups: dict[str | None, list[dict[str, Any]]] = {}
-    for spot in spots:
-        around = spot.owner if spot.owner is not body and isinstance(spot.owner, dict) else {}
-        value = [spot.value] if isinstance(spot.value, dict) else spot.value
-        for row in _read_hits(layout, value) or ():
-            cells = {**around, **row}
-            names = [find_value(cells, path) for path in (*layout.query, *COLUMN_NAMES["query"])]
-            name = next((each for each in names if isinstance(each, str | int)), None)
-            groups.setdefault(None if name is None else str(name), []).append(cells)
-    return [FoundList(rows, body, name) for name, rows in groups.items()]
 
 
 def _read_hits(layout: Layout, value: Any) -> Sequence[Any] | None:  # noqa: ANN401 - any JSON

@@ -116,7 +116,7 @@ class Blend(Method):
         """
 
     def engine_form(self, depth: int) -> BlendWeights | None:  # noqa: ARG002 - of some
-        """The same final scores in a form that the batch engine evaluates; None = it has none.
+        """The final scores in a form that the batch engine evaluates; None = there is no such form.
 
         Args:
             depth: The number of fused ranks to state weights for.

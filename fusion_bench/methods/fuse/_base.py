@@ -375,7 +375,7 @@ class Fusion(Method):
         return scores
 
     def engine_form(self, runs: AlignedRuns) -> EngineForm | None:
-        """The same score in a form that the batch engine evaluates; None = it has none.
+        """The score in a form that the batch engine evaluates; None = there is no such form.
 
         By default the scores of :meth:`fuse`; none where displayed scores are others.
 

@@ -48,7 +48,7 @@ class FittedFusion(TermFusion):
         for name in runs.sources:
             if name not in self.sources:
                 raise AlignmentError(
-                    f"{self.method}: source {name!r} is none that it was fitted on "
+                    f"{self.method}: it was not fitted on source {name!r} "
                     f"({', '.join(self.sources)}): fit it on these sources"
                 )
         return self.compute_terms(runs)

@@ -62,7 +62,7 @@ class FittedRates(FittedFusion):
 
     @property
     def keeps_single_list(self) -> bool:
-        """As the fusion says of what was learned."""
+        """Whether what was learned keeps the order of a single list."""
         return self.settings.orders_list(self.learned)
 
 

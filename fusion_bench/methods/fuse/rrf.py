@@ -263,7 +263,7 @@ class RRFv2(RankTermFusion):
 
     @property
     def plain_rrf(self) -> RRF:
-        """The same without the bonus."""
+        """The RRF that is left without the bonus."""
         return RRF(weights=self.weights, k=self.k)
 
     def space(self, sources: Sequence[str]) -> tuple[Parameter, ...]:
@@ -314,7 +314,7 @@ class RRFv2(RankTermFusion):
         )
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
-        """As for every sum of ranks; a relative bonus of several lists needs one k for them.
+        """Refuse sources that do not fit; a relative bonus of several lists needs one k for them.
 
         Raises:
             ConfigError: The sources do not fit.

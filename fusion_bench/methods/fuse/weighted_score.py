@@ -64,7 +64,7 @@ class ScoreFusion(TermFusion):
 
     @property
     def keeps_single_list(self) -> bool:
-        """As the normalizer does: an inverted or a flattened scale loses the order."""
+        """Whether the normalizer keeps the order, which an inverted or a flattened scale loses."""
         return self.normalize.keeps_order
 
     def check_sources(self, sources: Sequence[str], roles: Sequence[frozenset[str]]) -> None:
@@ -520,7 +520,7 @@ class DelegatedFusion(Fusion):
 
     @property
     def weight_homogeneity(self) -> Homogeneity:
-        """As of the other one."""
+        """How scores scale with the weights of :attr:`canonical`."""
         return self.canonical.weight_homogeneity
 
 

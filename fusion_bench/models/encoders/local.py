@@ -11,8 +11,7 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,7 +63,14 @@ class Encoder:
         self._tokenizer = tokenizers.Tokenizer.from_file(str(tokenizer))
         self._tokenizer.enable_truncation(max_length=max_tokens)
         self._tokenizer.no_padding()
-        self._session = _open_session(ort, model)
+        options = ort.SessionOptions()
+        options.intra_op_num_threads = 1  # threads would split sums differently from run to run
+        options.inter_op_num_threads = 1
+        options.use_deterministic_compute = True
+        options.log_severity_level = 4  # what goes wrong is raised, too
+        self._session = ort.InferenceSession(
+            str(model), sess_options=options, providers=["CPUExecutionProvider"]
+        )
         self._inputs = {node.name for node in self._session.get_inputs()}
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -131,7 +137,7 @@ class DenseIndex:
         return self.cosines(self._encoder.encode(queries))
 
     def cosines(self, vectors: NDArray[np.float32]) -> FloatArray:
-        """The same for queries that are encoded already: (Q, H) → (Q, D)."""
+        """Cosine of every document with encoded queries: (Q, H) → (Q, D)."""
         if not vectors.size or not self._vectors.size:  # nothing asked, or nothing but empty texts
             return np.zeros((len(vectors), len(self.ids)))
         return np.asarray(vectors.astype(np.float64) @ self._vectors.T, dtype=np.float64)
@@ -158,18 +164,6 @@ def _scale_rows(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The rows, each divided by its length; a row of zeros stays."""
     norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
     return np.asarray(vectors / np.maximum(norms, SMALLEST_NORM), dtype=np.float32)
-
-
-def _open_session(ort: ModuleType, model: Path) -> Any:  # noqa: ANN401 - onnxruntime has no types
-    """An ONNX session that gives the same numbers every time on one processor."""
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = 1  # threads would split sums differently from run to run
-    options.inter_op_num_threads = 1
-    options.use_deterministic_compute = True
-    options.log_severity_level = 4  # what goes wrong is raised, too
-    return ort.InferenceSession(
-        str(model), sess_options=options, providers=["CPUExecutionProvider"]
-    )
 
 
 def _equal_lengths(lengths: Sequence[int], batch: int) -> Iterator[list[int]]:

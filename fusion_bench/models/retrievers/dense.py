@@ -84,10 +84,14 @@ def read_vectors(path: Path) -> tuple[dict[str, FloatArray], dict[str, FloatArra
     """Read an archive with ``doc_ids``, ``doc``, ``query_ids`` and ``query``; a pair may lack.
 
     Raises:
-        DataError: It is no such archive, an id stands twice, or a number is not finite.
+        DataError: It is no such archive, an id appears twice, or a number is not finite.
     """
     arrays = _read_arrays(path)
-    tables = {ids: _read_table(path, arrays, ids, ARRAYS[ids]) for ids in ARRAYS}
+    tables: dict[str, dict[str, FloatArray]] = {}
+    for ids, vectors in ARRAYS.items():
+        rows = _read_rows(path, arrays, ids, vectors)
+        normalized = _normalize_rows(np.array([*rows.values()])) if rows else ()  # of length one
+        tables[ids] = dict(zip(rows, normalized, strict=True))
     widths = {len(vector) for table in tables.values() for vector in table.values()}
     if not widths:
         raise DataError(f"{path}: no vectors: {WANTED} are needed (found: {', '.join(arrays)})")
@@ -100,7 +104,7 @@ def read_query_vectors(path: Path) -> dict[str, tuple[float, ...]]:
     """Query id → vector as it stands in an archive with ``query_ids`` and ``query``.
 
     Raises:
-        DataError: It is no such archive, an id stands twice, or a number is not finite.
+        DataError: It is no such archive, an id appears twice, or a number is not finite.
     """
     arrays = _read_arrays(path)
     rows = _read_rows(path, arrays, "query_ids", "query")
@@ -125,15 +129,6 @@ def _read_arrays(path: Path) -> dict[str, Any]:
         raise DataError(
             f"{path}: not a NumPy archive (.npz) of numbers and texts: {problem}"
         ) from None
-
-
-def _read_table(
-    path: Path, arrays: Mapping[str, Any], ids: str, vectors: str
-) -> dict[str, FloatArray]:
-    """Id → vector of length one."""
-    rows = _read_rows(path, arrays, ids, vectors)
-    normalized = _normalize_rows(np.array([*rows.values()])) if rows else ()
-    return dict(zip(rows, normalized, strict=True))
 
 
 def _read_rows(
@@ -163,7 +158,7 @@ def _read_rows(
     table = dict(zip(names.tolist(), values, strict=True))
     if len(table) < len(names):
         distinct, counts = np.unique(names, return_counts=True)
-        raise DataError(f"{path}: {ids!r}: {str(distinct[np.argmax(counts > 1)])!r} stands twice")
+        raise DataError(f"{path}: {ids!r}: {str(distinct[np.argmax(counts > 1)])!r} appears twice")
     return table
 
 
@@ -198,7 +193,7 @@ def cosine_chunks(queries: FloatArray, documents: FloatArray) -> Iterator[FloatA
     widths = queries.shape[1], documents.shape[1]
     if 0 not in widths and widths[0] != widths[1]:
         raise DataError(
-            f"vectors of queries have {widths[0]} numbers and those of documents {widths[1]}: "
+            f"vectors of queries have {widths[0]} numbers and vectors of documents {widths[1]}: "
             "both must come from one model"
         )
     for start in range(0, len(queries), CHUNK):
@@ -268,7 +263,7 @@ class VectorSource:
         widths = sorted({len(row) for row in rows})
         if len(widths) > 1:
             raise DataError(
-                f"{self.stored}: its vectors and those of encoder "
+                f"{self.stored}: its vectors and the vectors of encoder "
                 f"{self.encoder.method if self.encoder else ''!r} have {widths[0]} and "
                 f"{widths[1]} numbers: both must come from one model"
             )
@@ -395,7 +390,7 @@ class HydeRetriever:
         """At most ``depth`` documents for each query."""
         if self.source.encoder is None:
             raise ConfigError(
-                "the passages need an encoder: name that of the stored vectors with --encoder"
+                "the passages need the encoder of the stored vectors: name it with --encoder"
             )
         stored, _ = self.source.read_stored()
         passages = self._find_passages(texts, context)

@@ -415,7 +415,7 @@ class HybridRetriever:
     def _fuse(
         self, dense: Sequence[Result], sparse: Sequence[Result], constant: int
     ) -> list[Result]:
-        """Weighted reciprocal ranks; a document that stands twice in a list has its best rank."""
+        """Weighted reciprocal ranks; a document that appears twice in a list has its best rank."""
         fused: dict[str, Result] = {}
         for weight, items in zip(self._weights, (dense, sparse), strict=True):
             counted: set[str] = set()

@@ -29,7 +29,8 @@ Plain data, as JSON has it; every number as it was computed, with all its digits
             "means": [M], "low": [M], "high": [M], "unjudged": share of the top 10,
             "bounds": [M × null | {"depth", "judged", "low", "high"}],   # see CompletionBounds
             "difference": null | { "value", "low", "high", "p": text, "wins", "ties", "losses",
-                "detectable", "answer", "verdict": text } } ],   # by primary mean
+                "detectable", "answer", "verdict": text },
+            "second": verdict on the second measure } ],         # by primary mean
         "values": [M × {"distinct": [values], "rows": [S × [Q indices, -1 = none]]}],
         "help": {picture: [paragraphs]},
         "texts", "details": see above } ],
@@ -77,7 +78,7 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
 )
 from fusion_bench.measures.aliases import display_measure
-from fusion_bench.report.answer_texts import format_answer
+from fusion_bench.report.answer_texts import format_answer, second_verdict
 from fusion_bench.report.change_page import change_section, shared_collections
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.html.picture_texts import change_texts, picture_texts
@@ -150,7 +151,10 @@ DIGITS = 12
 
 def _details_data(details: CollectionDetails) -> dict[str, Any]:
     """The keys ``texts`` and ``details`` of a collection."""
-    relevant, numbers = details.relevant, _number_documents(details)
+    names = dict.fromkeys(details.relevant.documents)
+    for top in details.top:
+        names |= dict.fromkeys(top.documents)
+    relevant, numbers = details.relevant, ({name: number for number, name in enumerate(names)})
     is_whole = len(details.kept_queries) == len(details.queries)
     texts = [details.document_texts.get(document) for document in numbers]
     data = {
@@ -175,14 +179,6 @@ def _details_data(details: CollectionDetails) -> dict[str, Any]:
         "depth_curve": escape_texts(details.depth_curve.to_dict()["rows"]),
     }
     return {"texts": [text and readable_text(text) for text in details.texts], "details": data}
-
-
-def _number_documents(details: CollectionDetails) -> dict[str, int]:
-    """Document → its number, over all that the details name."""
-    names = dict.fromkeys(details.relevant.documents)
-    for top in details.top:
-        names |= dict.fromkeys(top.documents)
-    return {name: number for number, name in enumerate(names)}
 
 
 def _top_data(top: ShownDocuments, numbers: dict[str, int]) -> dict[str, Any]:
@@ -265,7 +261,14 @@ def _system_data(report: Report, collection: Collection, row: SystemResult) -> d
         "note": escape_control_chars(row.note),
         "config": "" if row.config is None else _config_text(format_yaml(row.config, width=80)),
         **_result_data(results, unjudged=row.unjudged_share),
-        "difference": None if comparison is None else _difference_data(report, comparison),
+        "difference": None
+        if comparison is None
+        else {
+            "value": comparison.difference,
+            **{key: getattr(comparison, key) for key in ("wins", "ties", "losses")},
+            **_inference_data(report, comparison),
+        },
+        "second": second_verdict(report, collection, row.name),
     }
 
 
@@ -297,11 +300,6 @@ def _answer_group(answer: str | None) -> str:
     return "worse" if answer in WORSE else "open"
 
 
-def _difference_data(report: Report, comparison: ComparisonResult) -> dict[str, Any]:
-    counts = {key: getattr(comparison, key) for key in ("wins", "ties", "losses")}
-    return {"value": comparison.difference, **counts, **_inference_data(report, comparison)}
-
-
 def evaluation_data(
     report: Report, details: ReportDetails | None = None, change: ReportChange | None = None
 ) -> dict[str, Any]:
@@ -327,28 +325,6 @@ def evaluation_data(
     }
 
 
-def _change_data(change: ReportChange, old: Report, new: Report) -> dict[str, Any]:
-    """The data of the page of two reports.
-
-    Args:
-        change: From the old to the new one, with its paired comparisons.
-        old: The report before.
-        new: The report now.
-    """
-    before = {each.name: each for each in old.collections}
-    after = {each.name: each for each in new.collections}
-    return {
-        "kind": "change",
-        "name": escape_control_chars(new.name),
-        "alpha": new.alpha,
-        "min_gain": new.min_gain,
-        "collections": [
-            _shared_collection_data(each, before[each.name], after[each.name], new)
-            for each in shared_collections(change)
-        ],
-    }
-
-
 def _shared_collection_data(
     change: CollectionChange, old: Collection, new: Collection, report: Report
 ) -> dict[str, Any]:
@@ -365,8 +341,11 @@ def _shared_collection_data(
         ]
         for rows, collection in zip(sides, (old, new), strict=True)
     )
+    moved = [row for row in changes if row.better or row.worse]
     return {
-        **_head_data(new, measures, _most_changed(changes), queries),
+        **_head_data(
+            new, measures, max(moved, key=lambda row: abs(row.difference or 0.0)).name, queries
+        ),
         "systems": [
             _changed_system_data(
                 each, sides[0].get(each.name), sides[1].get(each.name), measures, report
@@ -384,11 +363,6 @@ def _shared_collection_data(
 def _sort_key(change: SystemChange) -> tuple[bool, float]:
     """By the mean now, the best first; systems that are gone last."""
     return (change.status == "gone", -(change.now or 0.0))
-
-
-def _most_changed(changes: Sequence[SystemChange]) -> str:
-    moved = [row for row in changes if row.better or row.worse]
-    return max(moved, key=lambda row: abs(row.difference or 0.0)).name
 
 
 def _values(
@@ -485,18 +459,6 @@ def evaluation_html(
     return render_html(page, data)
 
 
-def _mount_views(page: Page, change: ReportChange) -> Page:
-    """The same page with a place for the views of each collection that has some."""
-    names = [each.name for each in shared_collections(change)]
-    sections = tuple(
-        replace(section, key=f"collection {names.index(section.title)}")
-        if section.title in names
-        else section
-        for section in page.sections
-    )
-    return replace(page, sections=sections)
-
-
 def change_html(
     change: ReportChange, old: Report, new: Report, *, page: Page, tables: Sequence[Section] = ()
 ) -> str:
@@ -509,6 +471,29 @@ def change_html(
         page: From ``build_change_page``.
         tables: Sections to add at its end, such as systems against one baseline.
     """
-    page = _mount_views(page, change)
+    names = [each.name for each in shared_collections(change)]
+    sections = tuple(
+        replace(section, key=f"collection {names.index(section.title)}")
+        if section.title in names
+        else section
+        for section in page.sections
+    )
+    page = replace(page, sections=sections)
     page = replace(page, sections=(*page.sections, *tables))
-    return render_html(page, _change_data(change, old, new))
+    before = {each.name: each for each in old.collections}
+    after = {each.name: each for each in new.collections}
+    return render_html(
+        page,
+        (
+            {
+                "kind": "change",
+                "name": escape_control_chars(new.name),
+                "alpha": new.alpha,
+                "min_gain": new.min_gain,
+                "collections": [
+                    _shared_collection_data(each, before[each.name], after[each.name], new)
+                    for each in shared_collections(change)
+                ],
+            }
+        ),
+    )

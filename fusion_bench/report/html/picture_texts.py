@@ -44,52 +44,40 @@ def picture_texts(report: Report, collection: Collection) -> dict[str, Sequence[
         report: Whose level is named.
         collection: Whose baseline and measure are named.
     """
-    return {
-        "systems": _systems_texts(report, collection),
-        "forest": _forest_texts(report, collection),
-        "heat": HEAT,
-        "queries": QUERIES,
-        "overlap": OVERLAP,
-        "leave_one_out": _left_out_texts(collection.primary_measure),
-        "depth_curve": DEPTH_CURVE,
-    }
-
-
-def _systems_texts(report: Report, collection: Collection) -> tuple[str, ...]:
     coverage = format_coverage(report.alpha)
-    return (
-        f"Each row is a system; the dot is its mean, the bar the {coverage} interval of that mean. "
-        "All bars of a column share one scale.",
-        "Overlapping bars do not mean “no difference”: systems answer the same queries, so the "
-        "paired difference decides, and the verdict rests on it alone.",
-        "Floor and ceiling rows are no competitors. The floor is the best single source; nothing "
-        "can pass the perfect order of the candidates.",
-        *primary_table(report, collection).notes,
-    )
-
-
-def _forest_texts(report: Report, collection: Collection) -> tuple[str, ...]:
     primary, baseline = collection.primary_measure, collection.baseline
     together = (
         "All intervals hold together: one or more of them miss the true difference in about "
         f"{100 * report.alpha:g} % of all runs, or fewer."
     )
-    return (
-        f"Each mark is the mean of system − {baseline} in {primary} over the same queries, with "
-        f"its {format_coverage(report.alpha)} interval. Right of 0 is better.",
-        f"{together} An interval that crosses 0 does not show that the systems are equal.",
-        "Gray: differences that are often missed (about 80 % power at its ends). A mark inside it "
-        "needs more queries.",
-    )
-
-
-def _left_out_texts(primary: str) -> tuple[str, ...]:
-    return (
-        f"Mean {primary} of a system without one source, minus the mean with it. Left of 0 the "
-        "source helps; right of 0 the system is better without it.",
-        "The intervals are paired by query and not adjusted for their number: take them as a hint "
-        "which source to look at.",
-    )
+    return {
+        "systems": (
+            f"Each row is a system; the dot is its mean, the bar the {coverage} interval of that "
+            "mean. All bars of a column share one scale.",
+            "Overlapping bars do not mean “no difference”: systems answer the same queries, so the "
+            "paired difference decides, and the verdict rests on it alone.",
+            "Floor and ceiling rows are no competitors. The floor is the best single source; "
+            "nothing can pass the perfect order of the candidates.",
+            *primary_table(report, collection).notes,
+        ),
+        "forest": (
+            f"Each mark is the mean of system − {baseline} in {primary} over the same queries, "
+            f"with its {coverage} interval. Right of 0 is better.",
+            f"{together} An interval that crosses 0 does not show that the systems are equal.",
+            "Gray: differences that are often missed (below 80 % power). A mark inside can still "
+            "be shown: the band is about other samples of queries, the verdict about this one.",
+        ),
+        "heat": HEAT,
+        "queries": QUERIES,
+        "overlap": OVERLAP,
+        "leave_one_out": (
+            f"Mean {primary} of a system without one source, minus the mean with it. Left of 0 the "
+            "source helps; right of 0 the system is better without it.",
+            "The intervals are paired by query and not adjusted for their number: take them as a "
+            "hint which source to look at.",
+        ),
+        "depth_curve": DEPTH_CURVE,
+    }
 
 
 def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> dict[str, list[str]]:
@@ -119,7 +107,7 @@ def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> di
         "forest": [
             f"Each mark is the mean of now − then in {primary}. Right of 0 is better than before. "
             f"{interval}",
-            "Gray: differences too small to be detected with 80 % power.",
+            "Gray: differences that are often missed (below 80 % power).",
         ],
         "heat": [
             "One row a system, one column a query. Blue: better now than then on this query; "

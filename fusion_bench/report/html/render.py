@@ -134,8 +134,16 @@ def cell_class(index: int, table: Table) -> str:
     """The classes of a column's cells; ``extra`` = behind the switch of a table of many columns."""
     column, number = table.columns[index], "number-cell"
     required = [i for i, each in enumerate(table.columns) if not each.is_optional][:MAX_COLUMNS]
-    is_extra = len(table.columns) > MAX_COLUMNS and index not in required
-    return " ".join(filter(None, ("" if column.is_text else number, "extra" if is_extra else "")))
+    is_wide = len(table.columns) > MAX_COLUMNS and not table.is_grid
+    return " ".join(
+        filter(
+            None,
+            (
+                "" if column.is_text else number,
+                "extra" if is_wide and index not in required else "",
+            ),
+        )
+    )
 
 
 def _is_lint(finding: Finding) -> bool:

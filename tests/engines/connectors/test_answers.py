@@ -207,7 +207,7 @@ def test_a_text_that_is_none_or_too_long_is_refused(text: object) -> None:
 @pytest.mark.parametrize(
     ("hits", "problem"),
     [
-        ([Hit("a", 1.0), Hit("a", 0.5)], "'a' stands twice"),
+        ([Hit("a", 1.0), Hit("a", 0.5)], "'a' appears twice"),
         ([Hit("a", math.nan)], "no finite number"),
         ([("a", 1.0)], "a tuple in place"),
         (None, "list of hits"),

@@ -10,11 +10,11 @@ from fusion_bench.engines.export import (
     ScoredLists,
     find_changes,
     rank_lists,
-    read_back,
     translate_system,
 )
 from fusion_bench.experiment.dialect import Dialect, Translation
 from fusion_bench.experiment.system import System
+from tests.engines.reading import read_system
 
 #: The claims that a round trip checks.
 EQUAL_ORDER = frozenset({"exact", "rank-equivalent"})
@@ -123,7 +123,7 @@ class Original:
         """Each system of which an equal order is claimed, written, read back and ranked."""
         for system, translation in self.claims(dialect):
             assert translation.system is not None
-            again = read_back(dialect, dialect.write(translation.system), "again")
+            again = read_system(dialect, dialect.write(translation.system).files)
             before = self.lists(system, again.fusion.ties)
             changes = find_changes(before, self.rank(again), dialect.precision)
             yield RoundTrip(

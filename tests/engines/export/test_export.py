@@ -19,7 +19,6 @@ from fusion_bench.engines.export import (
     choose_class,
     find_changes,
     rank_lists,
-    read_back,
     suggest_engine,
     translate_system,
 )
@@ -28,6 +27,7 @@ from fusion_bench.evaluation.export_records import write_files
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.fuse import fusions
+from tests.engines.reading import read_system
 
 ENGINES = dialects.load_built_in()
 EVERY = pytest.mark.parametrize("dialect", ENGINES.values(), ids=lambda dialect: dialect.name)
@@ -52,7 +52,7 @@ def test_every_method_has_an_answer(dialect: type[Dialect]) -> None:
             assert translation.reasons
             continue
         configuration = dialect.write(translation.system)
-        again = read_back(dialect, configuration, "again")
+        again = read_system(dialect, configuration.files)
         assert sorted(again.runs) == sorted(translation.system.runs)
 
 
@@ -86,7 +86,7 @@ def test_hostile_names_are_data(dialect: type[Dialect], fusion: str) -> None:
     configuration = dialect.write(translation.system)
     for name, text in configuration.files.items():
         check_syntax(name, text)
-    assert set(read_back(dialect, configuration, "again").runs) == set(HOSTILE)
+    assert set(read_system(dialect, configuration.files).runs) == set(HOSTILE)
 
 
 def test_names_and_query_types_have_to_be_known() -> None:

@@ -89,7 +89,7 @@ HUGE = json.dumps({"result": {"hits": HITS}, "padding": "x" * 10_000_000}).encod
         (found([{"score": 1}]), "without an id"),
         (found([{"id": "", "score": 1}]), "without an id"),
         (found([{"id": "a\u0007b", "score": 1}]), "control character"),
-        (found([HITS[0], HITS[0]]), "'a' stands twice"),
+        (found([HITS[0], HITS[0]]), "'a' appears twice"),
         (found({"a": 1}), "hits at '/result/hits'"),
         (Reply(b"[]"), "list of hits"),
         (Reply(b'{"result": '), "not valid JSON"),

@@ -244,7 +244,7 @@ def test_nothing_at_all_is_an_error(tmp_path: Path) -> None:
     [
         ("", "file is empty"),
         ('{"id": "q1"}\n', "asked.jsonl:1: query 'q1'"),
-        ('{"id": "q1", "text": "a"}\n{"id": "q1", "text": "b"}\n', "stands twice"),
+        ('{"id": "q1", "text": "a"}\n{"id": "q1", "text": "b"}\n', "appears twice"),
         ('[{"id": "q1", "text": "a"}]\n', "one JSON object"),
         ("mountain huts\n", "'fusion-bench queries sample'"),
         ('{"id": "q\\u0007", "text": "a"}\n', "holds a control character"),

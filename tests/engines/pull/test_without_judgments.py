@@ -9,7 +9,7 @@ import fusion_bench
 from fusion_bench import System, fuse, load_dataset
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError
-from fusion_bench.models.candidates import prepare_request
+from fusion_bench.models.rerank_run import prepare_request
 from tests.engines.pull.cases import DENSE, KEYWORD, pull
 
 Capture = pytest.CaptureFixture[str]

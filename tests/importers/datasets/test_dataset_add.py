@@ -119,7 +119,7 @@ def replace_text(path: Path, old: str, new: str) -> None:
 def test_broken_folders(tmp_path: Path, capsys: Capture) -> None:
     """Each breach names its place."""
     breaches = [
-        ("corpus.jsonl", '"d2"', '"d1"', "document 'd1' stands twice"),
+        ("corpus.jsonl", '"d2"', '"d1"', "document 'd1' appears twice"),
         ("corpus.jsonl", '"text": "A calm sea."', '"body": 1', "corpus.jsonl:2: a document"),
         ("corpus.jsonl", '{"_id": "d3"', '["d3"', "jsonl:3: not JSON"),
         ("queries.jsonl", '"q2"', '"q1"', "queries.jsonl:2: query"),

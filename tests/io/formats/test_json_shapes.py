@@ -241,7 +241,7 @@ def test_keys_of_the_file_s_own(
         ({"qid": "q", "error": {"reason": "x"}, "hits": [["d1", 1]]}, "states an error"),
         ({"qid": "q", "response": {"errors": ["x"], "data": [["d1", 1]]}}, "states an error"),
         ({"qid": "q", "response": {"error": {"code": 429}}}, "states an error"),
-        ({"qid": "q", "ids": ["a", 1, "1"], "response": TEI}, "ids: '1' stands twice"),
+        ({"qid": "q", "ids": ["a", 1, "1"], "response": TEI}, "ids: '1' appears twice"),
         ({"q1": {"d\0": 1}}, "'q1': .*holds NUL"),
     ],
     ids=lambda value: str(value)[:40],
@@ -376,7 +376,7 @@ def test_a_second_list_of_a_query_needs_scores(tmp_path: Path) -> None:
     ],
 )
 def test_a_key_that_stands_twice_is_not_dropped(content: str, key: str, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=f"a\\.json(:1)?: the key '{key}' stands twice"):
+    with pytest.raises(DataError, match=f"a\\.json(:1)?: the key '{key}' appears twice"):
         load_run(written(tmp_path / "a.json", content))
 
 

@@ -141,7 +141,7 @@ def test_the_command_prints_the_table_and_one_layout(capsys: pytest.CaptureFixtu
             [{"id": 0, "score": 2}],
             "0 may be one of the ids that were sent",
         ),
-        (["d1"], [{"id": "d2", "score": 2}], 'document "d2" is none of the 1 ids'),
+        (["d1"], [{"id": "d2", "score": 2}], 'document "d2" is not one of the 1 ids'),
     ],
 )
 def test_numbers_of_documents_that_a_reranker_was_sent(

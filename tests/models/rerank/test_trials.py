@@ -9,7 +9,7 @@ from fusion_bench.cli import main
 from fusion_bench.errors import AlignmentError
 from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.experiment.system import System
-from fusion_bench.models.candidates import prepare_request
+from fusion_bench.models.rerank_run import prepare_request
 from fusion_bench.report.evaluation_page import cost_table
 from tests import counts_project
 from tests.models.rerank.collection import write

@@ -56,7 +56,7 @@ def test_vectors_of_length_one_are_read_as_written(tmp_path: Path) -> None:
         (dict.fromkeys(GOOD, None), "no vectors: doc_ids"),
         ({"doc_ids": np.array([1, 2])}, "'doc_ids' of type int64"),
         ({"doc_ids": np.array(["a"])}, r"shape \(2, 2\) for 1 ids"),
-        ({"doc_ids": np.array(["a", "a"])}, "'a' stands twice"),
+        ({"doc_ids": np.array(["a", "a"])}, "'a' appears twice"),
         ({"doc": np.zeros((2, 2), dtype=int)}, "'doc' of type int64"),
         ({"doc": np.zeros(2)}, r"shape \(2,\)"),
         ({"doc": np.array([[1.0, 2.0], [np.nan, 1.0]])}, "vector of 'b' is not finite"),
@@ -148,7 +148,7 @@ def test_a_prompt_that_cannot_be_used(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"prompt\.txt"):
         writer(ModelServer(url="http://x"), prompt=prompt).read_prompt()
     prompt.write_text("Write.", encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"\{query\} must stand"):
+    with pytest.raises(ConfigError, match=r"\{query\} must mark"):
         writer(ModelServer(url="http://x"), prompt=prompt).read_prompt()
 
 
@@ -163,7 +163,7 @@ def test_saved_passages_are_read(tmp_path: Path) -> None:
         ([{"id": "q1", "hyde": "x"}], r"1 query without a passage .*'q2'; keys .*: hyde"),
         ([{"id": "q1"}, {"id": "q2", "hyde": " "}], "2 queries without a passage"),
         ([{"id": "q1", "hyde": 1.5}], r"p\.jsonl:1: hyde must be text"),
-        ([{"id": "q1"}, {"id": "q1"}], r"p\.jsonl:2: query 'q1' stands twice"),
+        ([{"id": "q1"}, {"id": "q1"}], r"p\.jsonl:2: query 'q1' appears twice"),
         ([{"hyde": "x"}], r"an 'id' is needed \(found: hyde\)"),
         ([], "keys of the file: none"),
     ],

@@ -54,7 +54,7 @@ def test_a_dataset_reads_it_as_qrels_and_no_other_bytes(tmp_path: Path) -> None:
     assert load_qrels(file.path).to_dict() == {"q1": {"=2+3": 0, "d1": 2}}
     path = tmp_path / "ann.csv"
     path.write_bytes(HEAD.encode() + b"q1,\xff,1,ann,,\n")
-    with pytest.raises(DataError, match="UTF-8 at byte 40"):
+    with pytest.raises(DataError, match="not UTF-8 text"):
         JudgeFile(path, "ann")
 
 
@@ -212,7 +212,7 @@ def test_rows_without_a_grade_are_not_judged(sheet: Path) -> None:
             f"{SHEET_HEAD}q1,d1,1\n\nq1,d1,1\n",
             "sheet.csv:4: document 'd1' of query",
         ),
-        (f"{SHEET_HEAD.strip()},Grade\nq1,d1,1,2\n", "sheet.csv:1: column 'grade' stands twice"),
+        (f"{SHEET_HEAD.strip()},Grade\nq1,d1,1,2\n", "sheet.csv:1: column 'grade' appears twice"),
         (f"{SHEET_HEAD}q1,d1\n", "sheet.csv:2: 2 cells, and the header has 3"),
         (f'{SHEET_HEAD}q1,"d1,1\n', "sheet.csv:2: not a table of cells"),
     ],

@@ -34,11 +34,12 @@ export function axisOf(low, high, x, room, height) {
 /** A mark whose form tells the verdict as well as its color. */
 export function markOf(group, x, y) {
   const attributes = { class: `mark mark-${group}` };
-  if (group === "better") return shape("circle", { ...attributes, cx: x, cy: y, r: 5 });
-  if (group === "worse") {
-    return shape("path", { ...attributes, d: `M${x - 6} ${y}l6 -6 6 6 -6 6z` });
+  if (group === "better") return shape("path", { ...attributes, d: `M${x - 6} ${y + 5}l6 -10 6 10z` });
+  if (group === "worse") return shape("path", { ...attributes, d: `M${x - 6} ${y - 5}l6 10 6 -10z` });
+  if (group === "baseline") {
+    return shape("rect", { ...attributes, x: x - 4, y: y - 4, width: 8, height: 8 });
   }
-  return shape("rect", { ...attributes, x: x - 4, y: y - 4, width: 8, height: 8 });
+  return shape("circle", { ...attributes, cx: x, cy: y, r: 5 });
 }
 
 /** A picture narrower than this has each name on a line of its own, above its mark. */

@@ -26,11 +26,11 @@ export function forestView(collection, store) {
     element("h3", {}, titleOf(collection)),
     holder,
     element("p", { class: "legend" },
-      element("span", { class: "verdict verdict-better" }, "● better"), " ",
-      element("span", { class: "verdict verdict-open" }, "■ not decided"), " ",
-      element("span", { class: "verdict verdict-worse" }, "◆ worse"), " ",
+      element("span", { class: "verdict verdict-better" }, "▲ better"), " ",
+      element("span", { class: "verdict verdict-open" }, "● not shown"), " ",
+      element("span", { class: "verdict verdict-worse" }, "▼ worse"), " ",
       element("span", {}, element("span", { class: "swatch-detectable" }),
-        " too small to be detected")),
+        " often missed: below 80 % power")),
     understanding(collection.help.forest),
   );
 }

@@ -43,13 +43,15 @@ function bar(scale, low, value, high, attributes = {}) {
 /** The columns: key for sorting by letter, heading, value to sort by, cell. */
 export function columnsOf(collection) {
   const name = { key: "s", heading: "system", text: true, name: true, value: (s) => s.name.toLowerCase() };
-  const [primary, ...others] = collection.measures.map((measure, i) => measureColumn(collection, measure, i));
+  const [primary, second, ...others] = collection.measures.map((measure, i) => measureColumn(collection, measure, i));
   const isCompared = collection.competitors.some((s) => s.difference);
   return [
     name,
     ...(collection.isChange ? [thenColumn()] : []),
     primary,
+    ...(second ? [second] : []),
     ...(isCompared ? differenceColumns(collection) : []),
+    ...(collection.competitors.some((s) => s.second) ? [secondColumn(collection)] : []),
     ...boundColumns(collection),
     ...(collection.isChange ? [answersColumn(collection)] : []),
     ...others,
@@ -86,8 +88,8 @@ function measureColumn(collection, measure, i) {
       describeBounds(s.bounds?.[i]),
     cell: (s) => [formatNumber(s.means[i]), bar(scale, s.low[i], s.means[i], s.high[i], { then: then(s) })],
     bars: true,
-    minor: i > 0,
-    extra: i > 0,
+    minor: i > 1,
+    extra: i > 1,
   };
 }
 
@@ -103,12 +105,21 @@ function differenceColumns(collection) {
       formatSigned(d.value), bar(scale, d.low, d.value, d.high, { zero: scale(0) }),
     ], { bars: true, minor: false }),
     column("i", `${+(100 * (1 - collection.alpha)).toFixed(2)} % interval`, of("low"), (d) =>
-      formatInterval(d.low, d.high, true)),
+      d.answer === "identical" ? "" : formatInterval(d.low, d.high, true)),
     column("a", "p", (s) => s.difference && readP(s.difference.p), (d) => d.p, { ascending: true, extra: true }),
-    column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`),
+    column("w", "won/lost", of("wins"), (d) => `${formatCount(d.wins)} / ${formatCount(d.losses)}`,
+      { extra: true }),
     { key: "v", heading: "verdict", text: true, value: (s) => GROUPS.indexOf(s.group),
       cell: (s) => verdictOf(s, collection.first_group?.includes(s.name)) },
   ];
+}
+
+/** What the second measure says against the baseline, in a family of its own. */
+function secondColumn(collection) {
+  return {
+    key: "y", heading: `verdict on ${collection.measure_titles[1]}`, text: true, minor: true, extra: true,
+    value: (s) => s.second ?? "", cell: (s) => s.second,
+  };
 }
 
 /** How much is judged, and what the rest could make of the mean; none with complete judgments. */
@@ -145,13 +156,13 @@ function readP(text) {
   return digits ? Number(digits) : null;
 }
 
-/** A mark and a word: color alone tells nothing; and whether the system is of the first group. */
+/** A mark and a word: color alone tells nothing; and whether the system is of the best group. */
 function verdictOf(system, isFirst) {
   const word = system.difference?.verdict || (system.group === "same" ? "same values" : system.group);
   const mark = element("span", { "aria-hidden": "true" }, MARKS[system.group]);
   return [
     element("span", { class: `verdict verdict-${system.group}` }, mark, `\u00a0${word}`),
-    isFirst && element("span", { class: "first-group" }, "first group"),
+    isFirst && element("span", { class: "best-group" }, "★ best group"),
   ];
 }
 

@@ -13,7 +13,7 @@ function groupTitle(collection, group, count) {
   if (collection.isChange) {
     return {
       better: `Better than before: ${noun}`,
-      open: `Changed, not decided: ${noun}`,
+      open: `Not shown: ${noun}`,
       worse: `Worse than before: ${noun}`,
       same: `No value changed: ${noun}`,
       new: `Only in the new report: ${noun}`,
@@ -23,7 +23,7 @@ function groupTitle(collection, group, count) {
   return {
     better: `Better than ${collection.baseline}: ${noun}`,
     baseline: "Baseline",
-    open: `Not decided: ${noun}`,
+    open: `Not shown: ${noun}`,
     worse: `Worse than ${collection.baseline}: ${noun}`,
     floor: "Floor: for the scale",
     ceiling: "Ceiling: for the scale",
@@ -106,11 +106,9 @@ class SystemsTable {
 
   groupBody(group, systems) {
     const body = element("tbody", { "data-group": group });
-    if (group !== "baseline") {
-      body.append(element("tr", { class: "group-title" },
-        element("th", { scope: "rowgroup", colspan: this.columns.length },
-          groupTitle(this.collection, group, systems.length))));
-    }
+    body.append(element("tr", { class: "group-title" },
+      element("th", { scope: "rowgroup", colspan: this.columns.length },
+        groupTitle(this.collection, group, systems.length))));
     body.append(...this.groupRows(group, systems));
     return body;
   }

@@ -1,4 +1,4 @@
-"""Which queries numbers are tuned on, which decide: the two never share a group.
+"""Splits of the queries into tuning and held-out ones, which never share a group.
 
 A group (the query itself, where none is declared) gets a place in [0, 1): the hash of its id and
 the split seed. Within each query type the first groups in that order are held out. So only names
@@ -49,7 +49,7 @@ class QuerySplit:
                 )
             make_readonly(array)
         if (self.tune & self.held_out).any():
-            raise ConfigError("split: a query stands in both parts: give each query one part")
+            raise ConfigError("split: a query is in both parts: give each query one part")
 
 
 def hash_position(name: str, split_seed: str) -> float:
@@ -73,7 +73,7 @@ def groups_by_type(
         types: Shape (Q,): its type or None.
 
     Returns:
-        Type → its groups, in the order of first appearance; no group stands twice.
+        Type → its groups, in the order of first appearance; no group appears twice.
     """
     counts: dict[str, Counter[str | None]] = {}
     for group, query_type in zip(groups, types, strict=True):

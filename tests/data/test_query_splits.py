@@ -7,9 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fusion_bench.data.records import Query
-from fusion_bench.errors import ConfigError
-from fusion_bench.tune.splits import (
+from fusion_bench.data.query_splits import (
     QuerySplit,
     dataset_split,
     groups_by_type,
@@ -17,6 +15,8 @@ from fusion_bench.tune.splits import (
     hashed_split,
     split_queries,
 )
+from fusion_bench.data.records import Query
+from fusion_bench.errors import ConfigError
 from tests.texts import names_in_order
 from tests.tune.cases import aligned
 

@@ -1,0 +1,177 @@
+"""The thresholds of an experiment's signals as a page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+from fusion_bench.evaluation.thresholds import (
+    ShareRecord,
+    SignalResult,
+    ThresholdCollection,
+    ThresholdReport,
+)
+from fusion_bench.ranking.query_signals import FUSED_TOP, LIST_TOP
+from fusion_bench.report.page import (
+    Column,
+    Figure,
+    Finding,
+    Page,
+    Section,
+    join_decisions,
+    make_safe_name,
+    make_table,
+)
+from fusion_bench.util.formatting import pluralize
+
+#: Said wherever a mask made the unanswerable queries.
+MASKED = "masked: easier than life, no near misses were added"
+
+
+def build_threshold_page(report: ThresholdReport, plot_format: str = "png") -> Page:
+    """Which signals can carry a threshold, the promised threshold, and each signal's figures.
+
+    Args:
+        report: What was measured.
+        plot_format: Of the picture.
+    """
+    limit = format_share(float(report.settings["false_answers"]))
+    headline = join_decisions("Thresholds", [_decide(each, limit) for each in report.collections])
+    sections = [_build_section(each, limit, plot_format) for each in report.collections]
+    facts = {
+        **report.provenance.facts,
+        **{f"fingerprint of {each.name}": each.fingerprint for each in report.collections},
+    }
+    provenance = Section("Provenance", summary=report.provenance.origin, facts=facts)
+    return Page(f"Thresholds: {report.name}", tuple(sections), headline, provenance)
+
+
+def format_share(share: float | None) -> str:
+    """A share as a whole percentage; one decimal below 1 %."""
+    if share is None:
+        return "n/a"
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+
+
+def _format_kept(kept: ShareRecord) -> str:
+    """A share with its interval: ``56 % [53, 59]``."""
+    return f"{format_share(kept.share)} [{100 * kept.low:.0f}, {100 * kept.high:.0f}]"
+
+
+def _best(signals: list[SignalResult]) -> SignalResult | None:
+    """The signal that keeps most."""
+    return max(signals, key=lambda each: each.kept.share or 0.0, default=None)
+
+
+def _decide(collection: ThresholdCollection, limit: str) -> Finding:
+    """Which signal can carry a threshold, which cannot, and what fusing did to those of lists."""
+    usable = _best([each for each in collection.signals if each.usability == "usable"])
+    best = _best([*collection.signals]) or collection.signals[0]
+    fused = [each for each in collection.signals if each.signal == FUSED_TOP]
+    weak = [each for each in fused if each.usability == "cannot carry a threshold"]
+    lines = []
+    if usable is not None:
+        text = (
+            f"{usable.label} can carry a threshold on {collection.name}: at {limit} false answers "
+            f"it keeps {_format_kept(usable.kept)} of the answerable queries."
+        )
+        lines += [f"{weak[0].label} cannot: it keeps {_format_kept(weak[0].kept)}."] if weak else []
+    elif best.usability == "cannot carry a threshold":
+        text = (
+            f"No signal can carry a threshold on {collection.name}: at {limit} false answers the "
+            f"best, {best.label}, keeps {_format_kept(best.kept)} of the answerable queries."
+        )
+    else:
+        text = (
+            f"No signal is shown to carry a threshold on {collection.name}: at {limit} false "
+            f"answers {best.label} keeps {_format_kept(best.kept)} of the answerable queries."
+        )
+    lines += [*_compare_with_lists(collection, fused), *_promise(collection, limit)]
+    if collection.is_masked:
+        lines.append(f"The unanswerable queries are {MASKED}.")
+    return Finding(text, "plain" if usable else "warning", "decision", tuple(lines))
+
+
+def _compare_with_lists(
+    collection: ThresholdCollection, fused: list[SignalResult]
+) -> Iterator[str]:
+    """What fusing did to the signals of its lists, for the first system."""
+    lists = [each for each in collection.signals if each.signal.startswith(LIST_TOP)]
+    best = _best(lists)
+    if fused and best is not None:
+        first = fused[0]
+        change = "loses" if (first.kept.share or 0) < (best.kept.share or 0) else "does not lose"
+        yield (
+            f"Fusing {change} what the lists know: {first.label} keeps "
+            f"{format_share(first.kept.share)}, {best.label} alone {format_share(best.kept.share)}."
+        )
+
+
+def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
+    """The threshold that is promised, or why there is none."""
+    chosen = collection.chosen
+    if chosen is None:
+        yield f"No threshold is promised: {collection.reason}."
+        return
+    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
+    how = "you named it" if chosen.is_stated else "chosen on the other half of the queries"
+    unit = (
+        "query" if collection.units == collection.answerable + collection.unanswerable else "group"
+    )
+    owner = f" of {chosen.system}" if chosen.system else ""
+    yield (
+        f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
+        f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
+        f"{_format_kept(chosen.kept)} of the answerable ones "
+        f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
+    )
+
+
+def _format_threshold(signal: SignalResult) -> str:
+    return "–" if signal.threshold is None else f"{signal.threshold:.4g}"
+
+
+COLUMNS: tuple[Column[SignalResult], ...] = (
+    Column("signal", lambda each: each.label, is_text=True, is_name=True),
+    Column("kept", lambda each: _format_kept(each.kept)),
+    Column("with an answer", lambda each: format_share(each.found.share), is_optional=True),
+    Column("AUC", lambda each: f"{each.auc:.2f} [{each.auc_low:.2f}, {each.auc_high:.2f}]"),
+    Column("τ", _format_threshold, is_optional=True),
+    Column("carries a threshold", lambda each: each.usability, is_text=True),
+)
+
+
+def _build_section(collection: ThresholdCollection, limit: str, plot_format: str) -> Section:
+    ranked = sorted(collection.signals, key=lambda each: -(each.kept.share or 0.0))
+    notes = [
+        f"kept = answerable queries that are answered if at most {limit} of the unanswerable ones "
+        "are, with 95 % confidence. [] = 95 % interval.",
+        "with an answer = of these, those with a relevant document in the first ten results.",
+        "AUC = how likely an answerable query has a greater signal than an unanswerable one.",
+    ]
+    table = make_table("Signals", COLUMNS, ranked, notes=notes, is_kept=_is_usable)
+    unanswerable = (
+        f"{collection.unanswerable:,} without{' (masked)' if collection.is_masked else ''}"
+    )
+    draw: Callable[..., object] = partial(_draw, collection)
+    figure = Figure(
+        file=f"threshold-{make_safe_name(collection.name)}.{plot_format}",
+        title="Answered queries against false answers",
+        caption="Each curve is a signal. Right is more false answers, up is more answers kept.",
+        draw=draw,  # type: ignore[arg-type]
+    )
+    return Section(
+        title=f"{collection.name} {collection.version}: "
+        f"{pluralize(collection.answerable, 'query')} with an answer, {unanswerable}",
+        parts=(table, figure),
+    )
+
+
+def _is_usable(signal: SignalResult) -> bool:
+    return signal.usability == "usable"
+
+
+def _draw(collection: ThresholdCollection) -> object:
+    from fusion_bench.report.plots.studies import draw_threshold_curves  # late: Matplotlib
+
+    return draw_threshold_curves(collection)
