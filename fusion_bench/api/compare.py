@@ -210,6 +210,7 @@ def compare(
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
+    roles: inputs.Roles | None = None,
     detail: Collection[str] = (),
     allow_unmatched: bool = False,
     allow_suspect: bool = False,
@@ -232,6 +233,8 @@ def compare(
         rerankers: Rerank lists by name, for systems with a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
+        roles: Role or roles of a run by its name, such as ``{"dense": "question"}``. A run named
+            ``question``, ``query`` or ``original`` is ``question``, if nothing says which run is.
         detail: Systems whose top documents ``.details()`` lists too, beside the baseline and the
             best one.
         allow_unmatched: Go on although document ids do not meet.
@@ -264,7 +267,7 @@ def compare(
         queries=queries,
         settings=inputs.pop_settings(options),
         **data,
-    )
+    ).with_roles(roles)
     asked = inputs.list_measures(DEFAULT_MEASURES if measures is None else measures)
     named = name_systems(systems, dataset.runs)
     try:
@@ -278,8 +281,9 @@ def compare(
         raise ConfigError(
             f"compare: systems: {given} are measures: write measures={given}"
         ) from None
-    roles = {name: run.roles for name, run in dataset.runs.items()}
-    experiment.check_datasets(roles, tuple(dataset.rerankers), source)
+    known_roles = {name: run.roles for name, run in dataset.runs.items()}
+    with inputs.explain_roles():
+        experiment.check_datasets(known_roles, tuple(dataset.rerankers), source)
     collector = DetailsCollector(tuple(detail))
     collector.check_names(experiment, "compare: detail")
     allowed = allow_obstacles(unmatched=allow_unmatched, suspect=allow_suspect)

@@ -17,7 +17,7 @@ from fusion_bench.config.own_methods import is_own, name_own
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import ScoreSpace, drop_final
-from fusion_bench.data.run import Run
+from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
@@ -214,6 +214,7 @@ def fuse(
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
+    roles: inputs.Roles | None = None,
     name: str | None = None,
     **parameters: Any,  # noqa: ANN401 - the models check them
 ) -> Run:
@@ -228,6 +229,8 @@ def fuse(
         rerankers: Rerank lists by name, for a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types by query id, for weights by query type.
+        roles: Role or roles of a run by its name, such as ``{"dense": "question"}``. A run named
+            ``question``, ``query`` or ``original`` is ``question``, if nothing says which run is.
         name: Name of the new run; the method's by default.
         parameters: Of the method, such as ``k=60``, and keys of a system: ``blend``, ``depth``,
             ``top_k``, …; how lists are read, by name: ``order={"l2": "lower"}``, ``ids``,
@@ -258,22 +261,23 @@ def fuse(
             score_spaces=score_spaces,
             needs_judgments=False,
             settings=settings,
-        )
+        ).with_roles(roles)
         tables, lists, spaces = dict(dataset.runs), dict(dataset.rerankers), dict(dataset.spaces)
         known = dataset.queries
     else:
         tables, (lists, spaces) = (
-            inputs.read_runs(runs, settings),
+            assign_roles(inputs.read_runs(runs, settings), roles),
             inputs.read_rerankers(rerankers, score_spaces, settings=settings),
         )
         settings.check_names([*tables, *lists])
         known = {}
     label = name or default_name(system)
     built = build_system(label, system, tables)
-    roles = {key: table.roles for key, table in tables.items()}
-    for _, problem in built.find_misfits(roles, [*lists]):
-        raise ConfigError(f"{label}: {problem}")
-    warn_of_skipped_lists(built, roles)
+    known_roles = {key: table.roles for key, table in tables.items()}
+    with inputs.explain_roles():
+        for _, problem in built.find_misfits(known_roles, [*lists]):
+            raise ConfigError(f"{label}: {problem}")
+    warn_of_skipped_lists(built, known_roles)
     aligned = align_all_queries(
         list(tables.values()),
         rerankers=list(lists.values()),
@@ -388,7 +392,11 @@ def _queries_of_split(runs: AlignedRuns, dataset: Dataset, split: str) -> Aligne
 
 
 def fuse_files(
-    files: Mapping[str, Path], fusion: Mapping[str, Any], settings: FileSettings = NO_SETTINGS
+    files: Mapping[str, Path],
+    fusion: Mapping[str, Any],
+    settings: FileSettings = NO_SETTINGS,
+    *,
+    roles: inputs.Roles | None = None,
 ) -> FinalLists:
     """Fuse run files that no dataset describes; the lists are named as the method is.
 
@@ -396,14 +404,17 @@ def fuse_files(
         files: Run files by name.
         fusion: The fusion's keys, as in YAML.
         settings: What is stated of the files beside their paths.
+        roles: Role or roles of a list by its name.
 
     Raises:
         FusionBenchError: A file or the fusion breaks a rule.
     """
     made = fusions.build(fusion)
-    runs = [load_stated_run(path, name, settings) for name, path in files.items()]
+    runs = {name: load_stated_run(path, name, settings) for name, path in files.items()}
+    aligned = align_all_queries([*assign_roles(runs, roles).values()])
     system = apply_switch(System(name=str(fusion["method"]), runs=tuple(files), fusion=made))
-    return make_final_lists(system, align_all_queries(runs))
+    with inputs.explain_roles("write --role LIST=question"):
+        return make_final_lists(system, aligned)
 
 
 def make_run_rows(lists: FinalLists, *, has_sources: bool) -> RunRows:

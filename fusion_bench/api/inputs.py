@@ -7,10 +7,11 @@ A path is read as the commands read it; everything else is recognized by
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final, TypeGuard, get_args
+from typing import Any, Final, TypeAlias, TypeGuard, get_args
 
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import is_own
@@ -37,6 +38,23 @@ from fusion_bench.io.looks import find_dataset_folder
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT
 from fusion_bench.measures import Measure, measure_classes
 from fusion_bench.measures.aliases import resolve_alias
+from fusion_bench.methods.fuse.rrf import GIVE_ROLE
+
+#: Role or roles by the name of a run.
+Roles: TypeAlias = Mapping[str, str | Collection[str]]
+#: How a call of Python gives a list the role that a method needs.
+GIVE_ROLE_IN_PYTHON: Final = "write roles={'LIST': 'question'}"
+
+
+@contextmanager
+def explain_roles(remedy: str = GIVE_ROLE_IN_PYTHON) -> Iterator[None]:
+    """Name the remedy of a missing role as the caller writes it, not as ``dataset.yaml`` does."""
+    try:
+        yield
+    except ConfigError as error:
+        if GIVE_ROLE not in str(error):
+            raise
+        raise ConfigError(str(error).replace(GIVE_ROLE, remedy)) from None
 
 
 def pop_settings(options: dict[str, Any]) -> FileSettings:

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
-from fusion_bench.api.inputs import check_space_names, locate_dataset
+from fusion_bench.api.inputs import Roles, check_space_names, locate_dataset
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.data.records import ScoreSpace
 from fusion_bench.engines.engine_settings import build_connector
@@ -50,6 +50,7 @@ def new_dataset(
     documents: PathLike | None = None,
     rerankers: Mapping[str, PathLike] | None = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
+    roles: Roles | None = None,
     binary_relevance: int = 1,
     check: bool = True,
     **options: Any,  # noqa: ANN401 - the models check them
@@ -64,6 +65,7 @@ def new_dataset(
         documents: JSON Lines: id, title, text.
         rerankers: Files of rerankers' scores, by name.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
+        roles: Role or roles of a run by its name, as for ``compare``.
         binary_relevance: Grade from which binary measures count.
         check: Whether to check what the files hold, beyond reading lists and judgments.
         options: How the files are read, as for ``compare``.
@@ -81,6 +83,7 @@ def new_dataset(
         rerankers={n: RerankFile(Path(path), spaces.get(n)) for n, path in lists.items()},
         queries=None if queries is None else Path(queries),
         measures=DEFAULT_MEASURES,
+        roles=roles or {},
         binary_relevance=binary_relevance,
         documents=None if documents is None else Path(documents),
     )

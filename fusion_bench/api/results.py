@@ -124,11 +124,15 @@ class Comparisons(ResultView):
     @property
     def _decision(self) -> str:
         """Which system is better; where none is, what to do."""
-        from fusion_bench.report.evaluation_findings import decision_finding, list_advice
+        from fusion_bench.report.evaluation_findings import (
+            decision_finding,
+            describe_use,
+            list_advice,
+        )
 
         decision = decision_finding(self.report, self.collection)
         advice = () if decision.tone == "better" else list_advice(self.report)
-        return " ".join((decision.text, *advice))
+        return " ".join((decision.text, *advice, *describe_use(self.collection)))
 
     @property
     def warnings(self) -> tuple[str, ...]:

@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from fusion_bench.api.fuse import SystemLike, build_system, default_name, warn_of_skipped_lists
 from fusion_bench.api.inputs import (
     DATA_OPTIONS,
+    Roles,
     dataset_folder,
+    explain_roles,
     is_path,
     list_measures,
     pop_settings,
@@ -32,6 +34,7 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.export_records import ExportReport
 from fusion_bench.evaluation.in_memory import make_experiment
 from fusion_bench.evaluation.run_experiment import report_provenance
+from fusion_bench.experiment import DEFAULT_MEASURES
 from fusion_bench.experiment.dialect import find_engine
 from fusion_bench.experiment.experiment import Experiment, experiment_file, read_experiment
 from fusion_bench.experiment.settings import TuneSettings
@@ -43,6 +46,7 @@ from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import update_baseline
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_folders
+from fusion_bench.measures.aliases import resolve_alias
 from fusion_bench.report.tuning_page import tuning_findings
 from fusion_bench.report.tuning_records import Recommendation, TuningReport, Value
 from fusion_bench.stats.comparison import Comparison
@@ -95,8 +99,9 @@ class TuningResult(ResultView):
 
     @property
     def explanation(self) -> str:
-        """The verdict and its numbers in a few sentences."""
-        return next(f.text for f in tuning_findings(self.report) if f.key == "verdict")
+        """The verdict, what the system to use does, and what the search changed."""
+        verdict = tuning_findings(self.report)[0]
+        return " ".join((verdict.text, *verdict.details))
 
     @property
     def parameters(self) -> ChosenParameters:
@@ -179,6 +184,7 @@ def tune(
     rerankers: object = None,
     score_spaces: Mapping[str, ScoreSpace] | None = None,
     queries: object = None,
+    roles: Roles | None = None,
     allow_unmatched: bool = False,
     allow_suspect: bool = False,
     **options: Any,  # noqa: ANN401 - the models check them
@@ -200,6 +206,7 @@ def tune(
         rerankers: Rerank lists by name, for a ``blend``.
         score_spaces: What the numbers of each rerank list mean; guessed from them by default.
         queries: Types, groups and splits: a path, or ``{id: …}``.
+        roles: Role or roles of a run by its name, as for ``compare``.
         allow_unmatched: Go on although document ids do not meet.
         allow_suspect: Go on although a check finds a list false.
         options: Keys of ``tune:`` (``parameters``, ``sampler``, ``seed``, ``folds``, ``held_out``,
@@ -224,18 +231,21 @@ def tune(
         queries=queries,
         settings=pop_settings(options),
         **data,
-    )
+    ).with_roles(roles)
     chosen = build_system(default_name(system), system, dataset.runs)
+    measures = list_measures(measure)
+    beside = [name for name in DEFAULT_MEASURES if name not in map(resolve_alias, measures)]
     experiment, source = make_experiment(
         "tune",
         {chosen.name: chosen},
         dataset=dataset.name,
-        measures=list_measures(measure),
+        measures=[*measures, *beside[:1]],
         **general,
     )
-    roles = {name: run.roles for name, run in dataset.runs.items()}
-    experiment.check_datasets(roles, tuple(dataset.rerankers), source)
-    warn_of_skipped_lists(chosen, roles)
+    known_roles = {name: run.roles for name, run in dataset.runs.items()}
+    with explain_roles():
+        experiment.check_datasets(known_roles, tuple(dataset.rerankers), source)
+    warn_of_skipped_lists(chosen, known_roles)
     if space is not None:
         options["parameters"] = _name_ranges(space, chosen) | dict(options.get("parameters") or {})
     given = {"trials": trials, "system": chosen.name, **options}

@@ -159,6 +159,7 @@ def new_command(options: NewOptions) -> None:
         runs=runs,
         rerankers=rerankers,
         measures=DEFAULT_MEASURES,
+        roles=options.parse_roles(),
         settings=options.state_files([*runs, *rerankers]),
     )
     with progress_bar() as progress:

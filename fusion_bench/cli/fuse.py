@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 YAML = {".yaml", ".yml"}
 
 
-class FuseOptions(file_options.ReadingOptions, base.DatasetOptions, base.PluginOptions):
+class FuseOptions(
+    file_options.ReadingOptions, file_options.RoleOptions, base.DatasetOptions, base.PluginOptions
+):
     """Options of ``fuse``.
 
     Attributes:
@@ -89,7 +91,7 @@ def command(options: FuseOptions) -> None:
 
 
 def _fuse_experiment(options: FuseOptions) -> FinalLists:
-    base.refuse(options, "does not go with an experiment", "method", *file_options.READING)
+    base.refuse(options, "does not go with an experiment", "method", "role", *file_options.READING)
     if options.system is None:
         raise typer.BadParameter("name a system of the experiment", param_hint="--system")
     given = options.call(
@@ -122,6 +124,6 @@ def _fuse_files(options: FuseOptions) -> FinalLists:
     files = file_options.parse_named_files(options.inputs, "NAME=FILE")
     settings = options.state_files(files)
     refuse_inputs(files.values())
-    lists = fuse_files(files, fusion, settings)
+    lists = fuse_files(files, fusion, settings, roles=options.parse_roles())
     base.echo_notes(filter(None, [describe_fusion_alias(fusion)]))
     return lists

@@ -69,13 +69,15 @@ class TryOptions(
 def command(options: TryOptions) -> None:
     """Compare the usual fusions of your own lists in one command, without YAML.
 
-    Each list alone, RRF with k 10 and 60, RRF with one list counting twice, convex combinations
-    and z-scores, and the fusions of --plugin, with and without each reranker. The baseline is RRF
-    with k=60. Nothing is tuned.
+    Compares each list alone, RRF v1 and v2, weighted scores (raw, min-max), z-scores and the
+    fusions of --plugin, all against RRF v1. With a reranker, also its order alone and its blends
+    with each fusion: linear .7 and bands 75/60/40. RRF v2 needs a list with the role question: one
+    named question, query or original, or that of --role. Nothing is tuned.
 
     Examples:
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --rerank cohere=c.jsonl
+        fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --role dense=question
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --save mine
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --plugin own.py
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl --engine opensearch
@@ -105,8 +107,8 @@ def command(options: TryOptions) -> None:
         if options.save is not None:
             written += save(done, options.save)
     console.print_result(_to_record(done, page), page, options, written)
-    left_out = done.notes[:1] if options.engine and not options.json else ()
-    base.echo_notes([*list_renamed(options.measure), *left_out])
+    choices = () if options.json else done.starter.choices
+    base.echo_notes([*list_renamed(options.measure), *choices])
 
 
 def _plan_files(options: TryOptions) -> Compare:
@@ -137,7 +139,8 @@ def _plan_dataset(options: TryOptions) -> Compare:
     measures = options.measure or DEFAULT_MEASURES
 
     def compare(progress: Progress) -> tuple[StarterComparison | None, Save]:
-        dataset, starter = read_starter_dataset(path, options.engine)
+        roles, is_saved = options.parse_roles(), options.save is not None
+        dataset, starter = read_starter_dataset(path, options.engine, roles, is_saved=is_saved)
         refuse_inputs(dataset.spec.file_paths(path.parent))
         done = compare_starter_dataset(
             dataset, starter, measures, progress, allowed=options.allowed
@@ -180,6 +183,7 @@ def _read_options(options: TryOptions) -> StarterInput:
         *(_require_qrels(options.qrels), runs, rerankers),
         measures=options.measure or DEFAULT_MEASURES,
         engine=options.engine,
+        roles=options.parse_roles(),
         settings=options.state_files([*runs, *rerankers]),
     )
 
@@ -227,8 +231,8 @@ def _build_page(done: StarterComparison, options: TryOptions) -> Page:
     files: list[object] = ["--dataset", options.dataset]
     if options.dataset is None:
         files = ["--qrels", options.qrels, *options.lists]
-    words = ["try", *files, *options.words(*repeated, "engine")]
-    steps = tuple(after_try(done.report, words, options.save))
+    words = ["try", *files, *options.words(*repeated, "engine", "role")]
+    steps = tuple(after_try(done.report, words, options.save, done.starter))
     return replace(build_starter_page(done.report, done.notes), next_steps=steps)
 
 

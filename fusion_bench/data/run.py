@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Self, cast, overload
@@ -28,7 +28,7 @@ from fusion_bench.data.read_options import (
     parse_whole_numbers,
 )
 from fusion_bench.data.records import Switch
-from fusion_bench.errors import DataError
+from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.util.digests import hash_values
 from fusion_bench.util.formatting import Columns, pluralize
 
@@ -410,3 +410,38 @@ def _trec_scores(scores: FloatArray, documents: IntArray, offsets: IntArray) -> 
     if (falls | is_tie | ~same_query).all():
         return scores
     return np.repeat(offsets[1:], np.diff(offsets)).astype(np.float64) - np.arange(len(scores))
+
+
+#: The role of a list that was asked with the question as the user wrote it.
+QUESTION: Final = "question"
+#: Lists with one of these names have the role, if nothing gives it to any list.
+QUESTION_NAMES: Final = frozenset({QUESTION, "query", "original"})
+
+
+def assign_roles(
+    runs: Mapping[str, Run], given: Mapping[str, str | Collection[str]] | None = None
+) -> dict[str, Run]:
+    """Return the runs with the roles that a call gives them, or that their names imply.
+
+    Args:
+        runs: Run by name.
+        given: Role or roles by the name of a run, in place of its own.
+
+    Raises:
+        UnknownNameError: There is no such run.
+        ConfigError: A role is no text.
+    """
+    named = dict(runs)
+    for name, roles in (given or {}).items():
+        if name not in runs:
+            raise UnknownNameError("list", name, runs, where="roles")
+        listed = [roles] if isinstance(roles, str) else [*roles]
+        if not all(isinstance(role, str) and role for role in listed):
+            raise ConfigError(f"roles: {name}: give a role or a list of roles, not {roles!r}")
+        named[name] = replace(runs[name], roles=frozenset(listed))
+    if any(QUESTION in run.roles for run in named.values()):
+        return named
+    for name, run in named.items():
+        if name.casefold() in QUESTION_NAMES and not run.roles and name not in (given or {}):
+            named[name] = replace(run, roles=frozenset({QUESTION}))
+    return named

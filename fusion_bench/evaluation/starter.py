@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Any, NamedTuple
@@ -18,7 +17,7 @@ import yaml
 from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.records import ScoreSpace, drop_final
-from fusion_bench.data.run import Run
+from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.in_memory import make_dataset, make_experiment, name_dataset
 from fusion_bench.evaluation.recommendation import preferred_system
@@ -30,6 +29,7 @@ from fusion_bench.evaluation.starter_systems import (
     guess_score_space,
 )
 from fusion_bench.experiment.experiment import EXPERIMENT_FILE
+from fusion_bench.experiment.settings import AUTO
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, FileSettings
 from fusion_bench.io.held_out import refuse_copy
@@ -72,6 +72,7 @@ class StarterInput:
         documents: File of the documents' texts, which a saved dataset names; None = not known.
         name: The dataset's name; None = that of the judgments' file.
         engine: Compare only systems that this search engine can express; None = all.
+        roles: Roles by the name of a run; see :func:`assign_roles`.
     """
 
     qrels: Path | None
@@ -84,6 +85,7 @@ class StarterInput:
     documents: Path | None = None
     name: str | None = None
     engine: str | None = None
+    roles: Mapping[str, str | Collection[str]] = field(default_factory=dict)
 
 
 class StarterLists(NamedTuple):
@@ -111,12 +113,14 @@ class StarterComparison(NamedTuple):
         report: As of an experiment.
         dataset: The lists.
         source: The experiment, as its YAML would say it.
+        starter: The systems.
         notes: What the systems' names stand for, what was guessed, and what was left out.
     """
 
     report: Report
     dataset: Dataset
     source: Source
+    starter: StarterSystems
     notes: tuple[str, ...]
 
 
@@ -135,6 +139,7 @@ def read_starter_lists(given: StarterInput, progress: Progress = ignore_progress
     progress("reading the lists", 0, 1)
     settings = given.settings
     runs = {name: load_stated_run(path, name, settings) for name, path in given.runs.items()}
+    runs = assign_roles(runs, given.roles)
     rerankers = {
         name: load_stated_run(file.path, name, settings, file.score_space)
         for name, file in given.rerankers.items()
@@ -217,21 +222,38 @@ def _compare(
     report = run_on_datasets(
         *(experiment, source, [dataset], progress), samples_ties=samples_ties, allowed=allowed
     )
-    return StarterComparison(report, dataset, source, starter.notes)
+    return StarterComparison(report, dataset, source, starter, starter.notes)
 
 
-def read_starter_dataset(path: Path, engine: str | None = None) -> tuple[Dataset, StarterSystems]:
+def read_starter_dataset(
+    path: Path,
+    engine: str | None = None,
+    roles: Mapping[str, Sequence[str]] | None = None,
+    *,
+    is_saved: bool = False,
+) -> tuple[Dataset, StarterSystems]:
     """Read a dataset, and build the starter systems over its lists but an engine's last word.
 
     Args:
         path: Its ``dataset.yaml``.
         engine: Only systems that this search engine can express; None = all.
+        roles: Roles by the name of a run, in place of those of the file.
+        is_saved: Whether an experiment will name the file, so that its roles must be the file's.
 
     Raises:
-        ConfigError: There is nothing to compare, or two things have one name.
+        ConfigError: There is nothing to compare, two things have one name, or the experiment could
+            not run.
         DataError: A file breaks a rule.
     """
-    dataset = load_dataset(path, every_query=None)
+    stored = load_dataset(path, every_query=None)
+    dataset = stored.with_roles(roles)
+    for name, given in dataset.spec.run_roles.items() if is_saved else ():
+        if given != stored.spec.run_roles[name]:
+            raise ConfigError(
+                f"{TRY.option}: {files.show_path(path)} gives {name} other roles, and the "
+                f"experiment reads that file: write 'roles: [{', '.join(sorted(given))}]' beside "
+                f"{name} there"
+            )
     names = drop_final([*dataset.runs], [run.roles for run in dataset.runs.values()])
     runs = [dataset.runs[name] for name in names]
     starter = build_starter_systems(runs, [*dataset.rerankers.values()], engine)
@@ -380,10 +402,6 @@ class Copies:
         return list(self.targets)
 
 
-#: What the gate of a saved experiment allows the primary measure to fall by.
-MAX_DROP = 0.01
-
-
 @dataclass(frozen=True)
 class SavedBy:
     """The command that saves a comparison.
@@ -416,7 +434,7 @@ def check_free(folder: Path, option: str = TRY.option) -> None:
 def save_starter(
     given: StarterInput, done: StarterComparison, folder: Path, saved_by: SavedBy = TRY
 ) -> list[Path]:
-    """Write a folder that ``eval``, ``tune`` and ``gate`` take as it is.
+    """Write a folder that ``eval``, ``tune`` and ``gate`` accept as it is.
 
     A ``dataset.yaml`` names only files in its own folder: files from elsewhere are copied into it.
 
@@ -433,9 +451,9 @@ def save_starter(
         ConfigError: Something would be overwritten.
         FusionBenchError: The folder cannot be written to.
     """
-    spaces = {name: done.dataset.spaces[name] for name in given.rerankers}
+    name, runs, spaces = done.dataset.name, done.dataset.runs, done.dataset.spaces
     experiment = _experiment_text(done, saved_by.command)
-    written = _save_files(given, done.dataset.name, spaces, experiment, folder, saved_by)
+    written = _save_files(given, name, runs, spaces, experiment, folder, saved_by)
     if saved_by is TRY:  # others show no values
         record_shown(folder, done.dataset.qrels, done.report.collections[0].queries)
     return written
@@ -463,12 +481,13 @@ def save_uncompared(
         FusionBenchError: The folder cannot be written to.
     """
     experiment = _uncompared_text(lists.starter, lists.notes, given.measures, saved_by.command)
-    return _save_files(given, name, lists.spaces, experiment, folder, saved_by)
+    return _save_files(given, name, lists.runs, lists.spaces, experiment, folder, saved_by)
 
 
 def _save_files(
     given: StarterInput,
     name: str,
+    runs: Mapping[str, Run],
     spaces: Mapping[str, ScoreSpace],
     experiment: str,
     folder: Path,
@@ -476,7 +495,7 @@ def _save_files(
 ) -> list[Path]:
     check_free(folder, saved_by.option)
     copies = Copies(folder, saved_by.option)
-    dataset = _describe_dataset(given, name, spaces, copies)
+    dataset = _describe_dataset(given, name, runs, spaces, copies)
     hint = "" if given.qrels else f"# {_format_judging_hint(folder)}\n"
     texts = {
         folder / DATASET_FILE: f"# Written by: {saved_by.command}\n{hint}{_to_yaml(dataset)}",
@@ -495,7 +514,11 @@ def _format_judging_hint(folder: Path) -> str:
 
 
 def _describe_dataset(
-    given: StarterInput, name: str, spaces: Mapping[str, ScoreSpace], copies: Copies
+    given: StarterInput,
+    name: str,
+    runs: Mapping[str, Run],
+    spaces: Mapping[str, ScoreSpace],
+    copies: Copies,
 ) -> dict[str, Any]:
     """The ``dataset.yaml``; plans the copies of the files that it names."""
     dataset: dict[str, Any] = {"name": name}
@@ -508,7 +531,11 @@ def _describe_dataset(
     if given.binary_relevance != 1:
         dataset["binary_relevance"] = given.binary_relevance
     dataset["runs"] = {
-        name: {"path": copies.add(path, f"runs/{name}"), **given.settings.keys_of(name)}
+        name: {
+            "path": copies.add(path, f"runs/{name}"),
+            **({"roles": sorted(runs[name].roles)} if runs[name].roles else {}),
+            **given.settings.keys_of(name),
+        }
         for name, path in given.runs.items()
     }
     if given.rerankers:
@@ -552,7 +579,7 @@ def _experiment_text(done: StarterComparison, command: str, dataset: str = DATAS
         **done.source.data,
         "dataset": dataset,
         "tune": {"system": _tuned_system(done.source.data["systems"], best, collection.baseline)},
-        "gate": {"system": best, "checks": {collection.primary_measure: {"max_drop": MAX_DROP}}},
+        "gate": {"system": best, "checks": {collection.primary_measure: {"max_drop": AUTO}}},
     }
     return _add_notes(command, done.notes, data)
 
@@ -584,8 +611,19 @@ def _to_yaml(data: dict[str, Any]) -> str:
 
 def _to_line(data: dict[str, Any]) -> str:
     """A mapping of one key, without the braces around it."""
-    separate = json.loads(json.dumps(data))  # YAML would write shared lists as aliases
-    text = yaml.safe_dump(
-        separate, default_flow_style=True, sort_keys=False, allow_unicode=True, width=math.inf
+    text = yaml.dump(
+        data,
+        Dumper=_PlainDumper,
+        default_flow_style=True,
+        sort_keys=False,
+        allow_unicode=True,
+        width=math.inf,
     )
     return text.strip()[1:-1]
+
+
+class _PlainDumper(yaml.SafeDumper):
+    """Writes a list that stands twice twice, and not as an alias."""
+
+    def ignore_aliases(self, data: object) -> bool:  # noqa: ARG002 - part of the contract
+        return True

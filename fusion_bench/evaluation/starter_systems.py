@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -12,10 +13,11 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.data.grouped_rows import count_within_queries
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.data.run import Run
+from fusion_bench.data.run import QUESTION, Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.dialect import Dialect, describe_dialect, find_engine
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system_words import describe_config, join_names
 from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, fusions
 
 #: Logits beyond this are none: their sigmoid is 0 or 1 in single precision.
@@ -55,15 +57,31 @@ def _follow_ranks(run: Run) -> bool:
     return any(np.allclose(run.scores, values, rtol=0, atol=SAME) for values in candidates)
 
 
-#: The k of reciprocal rank fusion; the first one is that of the baseline.
-RRF_CONSTANTS: Final = (60, 10)
-#: How much more one list counts in a weighted system.
-DOUBLE_WEIGHT: Final = 2
-#: The share of the rerank score in a reranked system.
-RERANK_WEIGHT: Final = 0.7
-
+#: The fusion that every other system is compared with, and the one that needs a question's list.
+RRF_V1, RRF_V2 = "rrf v1", "rrf v2"
 #: A system's keys, as in YAML.
 SystemKeys: TypeAlias = dict[str, Any]
+#: Name → fusion, of every set of lists.
+FUSIONS: Final[dict[str, SystemKeys]] = {
+    RRF_V1: {"method": "rrf", "k": 60},
+    RRF_V2: {"method": "rrf_v2", "k": 60, "weights": {QUESTION: 2}, "bonus": {1: 0.05, 3: 0.02}},
+    "raw scores": {"method": "weighted_score", "normalize": "none", "missing": "skip"},
+    "min-max": {"method": "weighted_score", "normalize": "min_max", "missing": "zero"},
+    "z-score": {"method": "weighted_score", "normalize": "z_score", "missing": "min"},
+}
+#: The share of the retrieval term by fused rank.
+BANDS: Final[SystemKeys] = {
+    "method": "position_aware",
+    "tiers": {3: 0.75, 10: 0.60},
+    "rest": 0.40,
+}
+#: Name → blend of a fusion with a reranker; a list alone has the first one only.
+BLENDS: Final[dict[str, SystemKeys]] = {
+    "replace": {"method": "replace"},
+    "linear 0.7": {"method": "linear", "beta": 0.7, "retrieval": "reciprocal_rank"},
+    "bands": {**BANDS, "retrieval": "fused"},
+    "bands 1/rank": {**BANDS, "retrieval": "reciprocal_rank"},
+}
 
 
 @dataclass(frozen=True)
@@ -73,21 +91,35 @@ class StarterSystems:
     Attributes:
         systems: By name.
         baseline: The one that the others are compared with.
-        notes: What the names stand for, and which system was left out and why.
+        choices: Which systems were left out and why, and which list is the question's.
+        lacks_question: Whether RRF v2 was left out, because no list has the role ``question``.
     """
 
     systems: dict[str, SystemKeys]
     baseline: str
-    notes: tuple[str, ...]
+    choices: tuple[str, ...]
+    lacks_question: bool = False
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The choices, then what each fusion is, and the baseline with each blend."""
+        base = {**self.systems[self.baseline], "blend": None}
+        explained = [
+            sentence
+            for name, keys in self.systems.items()
+            if ("fusion" in keys if "blend" not in keys else {**keys, "blend": None} == base)
+            for sentence in describe_config(name, keys)
+        ]
+        return (*self.choices, *explained)
 
 
 def build_starter_systems(
     runs: Sequence[Run], rerankers: Sequence[Run] = (), engine: str | None = None
 ) -> StarterSystems:
-    """Each list alone, and the usual fusions, all with and without each reranker.
+    """Return each list alone, and the usual fusions and blends.
 
-    The fusions are RRF at k 60 and 10, RRF in which one list counts twice, min-max and theoretical
-    min-max convex combinations, a mean of z-scores, and those of plugin files.
+    The fusions are RRF, RRF v2 if a list has the role ``question``, the weighted score of raw and
+    of min-max scores, the mean of z-scores, and those of plugin files.
 
     Args:
         runs: At least two lists, or one and a reranker.
@@ -100,26 +132,29 @@ def build_starter_systems(
     if not runs or (len(runs) == 1 and not rerankers):
         raise ConfigError("at least two lists are needed, or one list and a reranker: name another")
     names = [run.name for run in runs]
+    asked = [run.name for run in runs if QUESTION in run.roles]
+    methods = {**FUSIONS, **{name: {"method": name} for name in fusions.list_file_methods()}}
+    if not asked:
+        del methods[RRF_V2]
     systems: dict[str, SystemKeys] = {name: {"runs": [name]} for name in names}
-    notes: list[str] = []
-    if len(runs) > 1:
-        for name, fusion in _fusions(runs):
-            _refuse_taken(name, systems)
-            systems[name] = {"runs": names, "fusion": fusion}
-        notes += _fusion_notes(runs, systems)
-    baseline = f"rrf k={RRF_CONSTANTS[0]}" if len(runs) > 1 else names[0]
+    for name, fusion in methods.items() if len(runs) > 1 else ():
+        _refuse_taken(name, systems)
+        systems[name] = {"runs": names, "fusion": fusion}
     plain = dict(systems)
     for reranker in rerankers:
+        shared = {"reranker": reranker.name, "depth": _rerank_depth(reranker), "missing": "below"}
+        suffix = f" {reranker.name}" if len(rerankers) > 1 else ""
         for name, system in plain.items():
-            reranked = f"{name} + {reranker.name}"
-            _refuse_taken(reranked, systems)
-            systems[reranked] = {**system, "blend": _rerank_blend(reranker)}
-        notes.append(
-            f"+ {reranker.name}: the first {_rerank_depth(reranker)} documents by "
-            f"{RERANK_WEIGHT:g} × {reranker.name} + {1 - RERANK_WEIGHT:.2g} / rank; documents "
-            "without a score stay below."
-        )
-    starter = StarterSystems(systems, baseline, tuple(notes))
+            for label, blend in islice(BLENDS.items(), None if "fusion" in system else 1):
+                reranked = f"{name} {label}{suffix}"
+                _refuse_taken(reranked, systems)
+                systems[reranked] = {**system, "blend": {**blend, **shared}}
+    starter = StarterSystems(
+        systems,
+        RRF_V1 if len(runs) > 1 else names[0],
+        (_describe_question(asked),) if len(runs) > 1 else (),
+        lacks_question=len(runs) > 1 and not asked,
+    )
     return starter if engine is None else _keep_expressible(starter, engine)
 
 
@@ -128,66 +163,15 @@ def _refuse_taken(name: str, systems: dict[str, SystemKeys]) -> None:
         raise ConfigError(f"{name!r} names both a list and a system made of the lists: rename it")
 
 
-def _fusions(runs: Sequence[Run]) -> Iterator[tuple[str, SystemKeys]]:
-    """Name and keys of each fusion."""
-    first, *others = RRF_CONSTANTS
-    yield f"rrf k={first}", {"method": "rrf", "k": first}
-    for k in others:
-        yield f"rrf k={k}", {"method": "rrf", "k": k}
-    for run in runs:
-        weights = {other.name: DOUBLE_WEIGHT if other is run else 1 for other in runs}
-        yield f"rrf {run.name} x{DOUBLE_WEIGHT}", {"method": "rrf", "k": first, "weights": weights}
-    convex = {"method": "weighted_score", "missing": "zero"}
-    yield "convex min-max", {**convex, "normalize": "min_max"}
-    floors = {run.name: score_floor(run) for run in runs}
-    if None not in floors.values():
-        theoretical = {"method": "theoretical_min_max", "lo": floors}
-        yield "convex theoretical", {**convex, "normalize": theoretical}
-    yield "z-score", {"method": "weighted_score", "missing": "min", "normalize": "z_score"}
-    yield from ((name, {"method": name}) for name in fusions.list_file_methods())
-
-
-def score_floor(run: Run) -> float | None:
-    """The least score that a source can give, by its values; None = they do not tell.
-
-    0 where no score is negative, as of BM25; −1 where all lie in [−1, 1], as cosines do.
-    """
-    low, high = float(run.scores.min(initial=0.0)), float(run.scores.max(initial=0.0))
-    if low >= 0:
-        return 0.0
-    return -1.0 if low >= -1 and high <= 1 else None
-
-
-def _fusion_notes(runs: Sequence[Run], systems: dict[str, SystemKeys]) -> Iterator[str]:
-    """What the names of the fusions stand for, and why one of them is missing."""
-    yield (
-        f"x{DOUBLE_WEIGHT}: RRF with k={RRF_CONSTANTS[0]} in which that list counts "
-        "twice. convex: mean of scaled scores, equal weights, 0 for a list that "
-        "did not return the document. z-score: likewise, with the list's least score instead of 0."
+def _describe_question(asked: Sequence[str]) -> str:
+    """Which lists have the role ``question``, or how one gets it."""
+    if asked:
+        verb = "has" if len(asked) == 1 else "have"
+        return f"{join_names(asked)} {verb} the role {QUESTION}: {RRF_V2} counts it ×2."
+    return (
+        f"{RRF_V2} is left out: no list has the role {QUESTION}. Give it to the list that was "
+        f"asked with the user's own question: --role NAME={QUESTION}."
     )
-    if theoretical := systems.get("convex theoretical"):
-        floors = theoretical["fusion"]["normalize"]["lo"]
-        listed = ", ".join(f"{name} {floor:g}" for name, floor in floors.items())
-        yield f"convex theoretical takes as the least possible score: {listed}."
-        return
-    unknown = [run for run in runs if score_floor(run) is None]
-    ranges = (f"{r.name} has {r.scores.min():.4g} to {r.scores.max():.4g}" for r in unknown)
-    yield (
-        "convex theoretical is left out: it needs scores of at least 0 or in [-1, 1], and "
-        f"{' and '.join(ranges)}."
-    )
-
-
-def _rerank_blend(reranker: Run) -> SystemKeys:
-    """The first documents by rerank score and fused rank, as deep as the list goes."""
-    return {
-        "method": "linear",
-        "reranker": reranker.name,
-        "depth": _rerank_depth(reranker),
-        "beta": RERANK_WEIGHT,
-        "retrieval": "reciprocal_rank",
-        "missing": "below",
-    }
 
 
 def _rerank_depth(reranker: Run) -> int:
@@ -216,7 +200,7 @@ def _keep_expressible(starter: StarterSystems, engine: str) -> StarterSystems:
     baseline = starter.baseline if starter.baseline in kept else fused[0]
     count = len(starter.systems) - len(kept)
     note = f"{dialect.title} cannot express {count} of {len(starter.systems)} starter systems."
-    return StarterSystems(kept, baseline, (note, *starter.notes))
+    return replace(starter, systems=kept, baseline=baseline, choices=(note, *starter.choices))
 
 
 def _is_expressible(dialect: type[Dialect], name: str, keys: SystemKeys) -> bool:

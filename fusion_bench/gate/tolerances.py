@@ -103,8 +103,8 @@ class CheckSpread:
 def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Iterator[CheckSpread]:
     """How far the guarded system lies from other fusions on each check of the policy.
 
-    If the experiment has few other fusions, or all of them change few queries, those of
-    :func:`_vary_fusion` stand beside them.
+    Fusions that lose too much do not count, see :func:`is_near`. If few are left, or all of them
+    change few queries, those of :func:`_vary_fusion` stand beside them.
 
     Args:
         inputs: The experiment, and where its data is.
@@ -118,7 +118,7 @@ def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Ite
         fusions = _compare_fusions(inputs, task, guarded, others)
         variants: dict[str, list[Check]] = {}
         for place, check in enumerate(own):
-            known = {name: each[place] for name, each in fusions.items()}
+            known = {name: each[place] for name, each in fusions.items() if is_near(each[place])}
             spread = find_spread(check, known)
             if spread is None:
                 variants = variants or _compare_fusions(
@@ -127,6 +127,14 @@ def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Ite
                 known |= {name: each[place] for name, each in variants.items()}
                 spread = find_spread(check, known, is_enough=True)
             yield spread or CheckSpread(check, "", 0.0)
+
+
+def is_near(check: Check) -> bool:
+    """Return whether the other fusion loses no more than its own errors allow.
+
+    Another one, such as raw scores of two scales beside z-scores, is no change that a gate passes.
+    """
+    return float(check.difference.mean()) <= ERRORS * standard_error(check)
 
 
 def find_spread(

@@ -15,7 +15,7 @@ from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
-from fusion_bench.data.run import Run
+from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
@@ -294,6 +294,27 @@ class Dataset(TableView):
             except AlignmentError as error:
                 raise AlignmentError(f"{self.name}, trial {number}: {error}") from None
         return replace(first, later=tuple(later), repeat_counts=self.repeat_counts)
+
+    def with_roles(self, given: Mapping[str, str | Collection[str]] | None = None) -> Dataset:
+        """Return the dataset with the roles that a call, or the name of a run, gives its runs.
+
+        Args:
+            given: Role or roles by the name of a run; see :func:`assign_roles`, also for errors.
+        """
+        runs = assign_roles(self.runs, given)
+        changed = {name: run for name, run in runs.items() if run is not self.runs[name]}
+        if not changed:
+            return self
+        specs = {
+            name: self.spec.runs[name].model_copy(update={"roles": tuple(sorted(run.roles))})
+            for name, run in changed.items()
+        }
+        return replace(
+            self,
+            runs=runs,
+            spec=self.spec.model_copy(update={"runs": {**self.spec.runs, **specs}}),
+            later_repeats=tuple(repeat.with_roles(given) for repeat in self.later_repeats),
+        )
 
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""

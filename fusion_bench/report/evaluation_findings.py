@@ -16,6 +16,7 @@ from fusion_bench.evaluation.recommendation import (
     choose_action,
     find_hidden_difference,
     find_preference,
+    preferred_system,
 )
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
@@ -26,6 +27,7 @@ from fusion_bench.evaluation.report_records import (
 )
 from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system_words import describe_config
 from fusion_bench.measures.aliases import head_measure
 from fusion_bench.report.answer_texts import (
     JUDGE_FIRST,
@@ -111,8 +113,9 @@ def _advise(collection: Collection) -> str:
 
 
 def decision_finding(report: Report, collection: Collection) -> Finding:
-    """The answer, with what counts beside it: queries to which nothing is relevant."""
+    """The answer, what the system does, and how many queries have no relevant document."""
     finding = _decide(report, collection)
+    finding = replace(finding, details=(*describe_use(collection), *finding.details))
     count, means = collection.queries_without_relevant, collection.means_of_others
     if not means:
         return finding
@@ -126,6 +129,14 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
         f"{they} 0 for every system. Over the others {collection.primary_measure} is {listed}."
     )
     return replace(finding, details=(*finding.details, text))
+
+
+def describe_use(collection: Collection) -> tuple[str, ...]:
+    """What the system to use does, in one sentence; nothing if it is not known."""
+    if collection.obstacles:
+        return ()
+    name = preferred_system(collection)
+    return describe_config(name, collection.system(name).config)
 
 
 def _decide(report: Report, collection: Collection) -> Finding:

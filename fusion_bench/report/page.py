@@ -334,7 +334,7 @@ def join_decisions(title: str, decisions: list[Finding]) -> Finding:
     if len(decisions) == 1:
         return decisions[0]
     tones = {finding.tone for finding in decisions}
-    lines = tuple(line for each in decisions for line in (each.text, *each.details))
+    lines = tuple(dict.fromkeys(line for each in decisions for line in (each.text, *each.details)))
     tone: Tone = tones.pop() if len(tones) == 1 else "plain"
     return Finding(f"{title} on {len(decisions)} collections:", tone, "decision", lines)
 

@@ -77,7 +77,7 @@ MIN_WIDTH = 4
 #: Of what speaks against an answer so much is shown; the rest is counted.
 MAX_WARNINGS = 3
 #: Rows of a table, those that count the rest included.
-MAX_ROWS = 11
+MAX_ROWS = 10
 #: Rows of a table below a grid, and warnings of such a page.
 MAX_HEAD_ROWS, MAX_GRID_WARNINGS = 4, 2
 #: Keys of findings that a brief page shows beside the warnings.

@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.tuning_texts import advise_next_look, shown_condition
-from fusion_bench.util.formatting import format_loss_share
+from fusion_bench.util.formatting import format_loss_share, format_number
 
 Kind: TypeAlias = Literal[
     "use tuned", "use untuned", "keep default", "judge first", "declare groups"
@@ -72,12 +72,16 @@ def recommend(
     if untuned is not None:
         return _recommend_untuned(report, untuned)
     kind, sentence = ADVICE.get(report.verdict, ("keep default", ""))
-    point, front = find_better_effort(report), report.front
-    is_open = kind in {"use tuned", "keep default"}
-    if is_open and point is not None and front is not None and not front.is_contradicted:
-        first = "Use the tuned parameters" if kind == "use tuned" else "Keep the default"
-        name = front.point_name(point)
-        sentence = f"{first}, and try {name} (front.yaml) if its cost is acceptable: it gains more."
+    if (name := advised_effort(report)) is not None:
+        effort = f"{name} (front.yaml) if its cost is acceptable"
+        sentence = f"Use the tuned parameters, and try {effort}: it gains more."
+        if kind != "use tuned":
+            sentence = f"Use {effort}: it is better than the default, and tuning gains less."
+    elif is_better_by_less(report):
+        sentence = (
+            "Use the tuned parameters (tuned.yaml) only if the change costs nothing: they gain "
+            f"less than {format_number(report.min_gain)}."
+        )
     elif report.verdict == "keep" and report.is_default_chosen:
         sentence = (
             "Keep the default. More trials, other parameters, or another run or reranker may gain "
@@ -98,15 +102,17 @@ def recommend(
 def _recommend_untuned(
     report: records.TuningReport, untuned: PreferredSystem
 ) -> records.Recommendation:
-    claim = "no system is shown to be better on the held-out queries"
+    is_list = len(untuned.config.get("runs", ())) == 1
+    use = f"{untuned.name} alone" if is_list else untuned.name
+    needs = "fusion" if is_list else "tuning"
     reason = f"; of {untuned.alternatives} such it is preferred, because {untuned.reason}"
     condition = shown_condition("ship", report.unjudged)
     return records.Recommendation(
         kind="use untuned",
         name=untuned.name,
-        sentence=f"Use {untuned.name} instead of {report.system}: it needs no tuning, and "
-        f"{claim}{condition}{reason * bool(untuned.reason)}."
-        f"{format_loss_share(untuned.name, untuned.loss_share)}",
+        sentence=f"Use {use} instead of {report.system}: it does as well, and needs no {needs}. No "
+        f"system is shown to be better on the held-out queries{condition}"
+        f"{reason * bool(untuned.reason)}.{format_loss_share(untuned.name, untuned.loss_share)}",
         config=untuned.config,
         loss_share=untuned.loss_share,
     )
@@ -121,6 +127,20 @@ def _advise_more_queries(report: records.TuningReport) -> str:
     return (
         "Keep the default, unless the change costs nothing; the gain is probably about that small."
     )
+
+
+def is_better_by_less(report: records.TuningReport) -> bool:
+    """Return whether the tuned system is shown to be better, but by less than the least gain."""
+    return report.verdict == "keep" and (report.held_out.low or 0) > 0
+
+
+def advised_effort(report: records.TuningReport) -> str | None:
+    """Return the reranker or depth that is shown to gain more than tuning; None = none is."""
+    point, front = find_better_effort(report), report.front
+    is_open = ADVICE.get(report.verdict, ("keep default",))[0] in {"use tuned", "keep default"}
+    if not is_open or point is None or front is None or front.is_contradicted:
+        return None
+    return front.point_name(point)
 
 
 def find_better_effort(report: records.TuningReport) -> records.ParetoPoint | None:

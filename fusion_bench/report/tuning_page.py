@@ -12,15 +12,22 @@ from fusion_bench.checks.query_warnings import CHOSEN_GROUPING
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.config.query_types import CLASS_KEYS
+from fusion_bench.experiment.system_words import describe_config
 from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import describe_best_group, unseen_losses
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
-from fusion_bench.report.tuning_advice import find_better_effort
+from fusion_bench.report.tuning_advice import (
+    advised_effort,
+    find_better_effort,
+    is_better_by_less,
+)
+from fusion_bench.report.tuning_changes import describe_changes
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
     describe_claim,
+    describe_held_out,
     describe_look,
     describe_verdict,
     format_gain,
@@ -74,7 +81,9 @@ def _find_warnings(report: records.TuningReport) -> list[DataWarning]:
 
 
 def _evidence(report: records.TuningReport) -> Iterator[Finding]:
-    yield Finding(describe_verdict(report), _verdict_tone(report), "verdict")
+    yield Finding(
+        describe_verdict(report), _verdict_tone(report), "verdict", tuple(_list_details(report))
+    )
     if report.first_group:
         text = describe_best_group(report.first_group, len(report.floor) + 2)
         yield Finding(text, key="best group")
@@ -110,6 +119,15 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         tone = TONES.get(thresholds.verdict, "plain")
         text = _describe_thresholds(thresholds, report)
         yield Finding(text, tone, "thresholds")
+
+
+def _list_details(report: records.TuningReport) -> Iterator[str]:
+    """What the system to use does, what the search changed, and the held-out values."""
+    yield from describe_config(report.advice.name, report.advice.config)
+    if not report.is_default_chosen:
+        changes = describe_changes(report)
+        yield f"Tuned: {changes}." if changes else "Tuned: no parameter changed."
+        yield describe_held_out(report)
 
 
 def _describe_grouping(report: records.TuningReport) -> str:
@@ -295,6 +313,11 @@ def _tuning_in_words(report: records.TuningReport) -> str:
     if advice.kind == "use untuned":
         return f"Use {advice.name} instead of {system}: it needs no tuning, and nothing beats it"
     if advice.kind == "keep default":
+        least = format_number(report.min_gain)
+        if advised_effort(report) is not None:
+            return f"Change the reranker or its depth in {system}: it is shown to gain"
+        if is_better_by_less(report):
+            return f"Tuned or not, {system} is about as good: the gain is less than {least}"
         return f"Keep the default {system}: no gain is shown on held-out queries"
     gain = f"{report.measure} {format_number(report.held_out.difference, signed=True)}"
     condition = shown_condition(report.verdict, report.unjudged)

@@ -19,6 +19,7 @@ Format history:
     10  ``shrunken`` is a number
     11  ``recommendation``, ``verdict_against_default`` instead of ``verdict``; ``loss_share`` of
         gains; neither ``shrunken`` nor ``split_choice``: every query decides at most once
+    12  ``other_means``
 """
 
 from __future__ import annotations
@@ -531,7 +532,7 @@ class ThresholdReport(ScoredList):
 
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 11
+FORMAT_VERSION = 12
 
 
 class ChosenTrial(ReportRecord):
@@ -593,6 +594,8 @@ class TuningReport(TableView, ReportRecord):
         tune: Tuned − default on the queries that it was chosen on: too good by construction.
         nested: The same by nested cross-validation; None = not asked for. It estimates.
         held_out: The same on the held-out queries: this decides.
+        other_means: Held-out means of the default and of the tuned system by another measure, which
+            decides nothing.
         level: One-sided level of the verdicts; intervals cover 1 − 2 · this.
         verdict_against_default: What that allows to be said of tuned and default; nothing else of
             the experiment counts in it.
@@ -644,6 +647,7 @@ class TuningReport(TableView, ReportRecord):
     tune: Gain
     nested: Gain | None
     held_out: Gain
+    other_means: dict[str, tuple[float, float]] = Field(default_factory=dict)
     level: float = 0.025
     verdict_against_default: TuningVerdict
     recommendation: Recommendation | None = None

@@ -10,6 +10,7 @@ from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.util.formatting import (
     format_change,
+    format_coverage,
     format_difference,
     format_loss_share,
     format_number,
@@ -186,6 +187,21 @@ def describe_verdict(report: records.TuningReport) -> str:
             needed = f"about {needed}"
         text += f" Showing that gain takes {needed} held-out queries (80 % power)."
     return text
+
+
+def describe_held_out(report: records.TuningReport) -> str:
+    """Return the held-out values before and after, and why intervals have an unusual level."""
+    means = {report.measure: (report.held_out.default, report.held_out.tuned)}
+    values = ", ".join(
+        f"{measure} {format_number(default)} → {format_number(tuned)}"
+        for measure, (default, tuned) in (means | report.other_means).items()
+    )
+    coverage, reason = format_coverage(report.alpha), ""
+    if report.alpha != report.settings.get("alpha", report.alpha):
+        number = 1 if report.look is None else report.look.number or 1
+        nth = "the first of several looks" if number == 1 else f"look {number}"
+        reason = f" The interval is of {coverage}, because this is {nth} at these queries."
+    return f"Held out: {values}.{reason}"
 
 
 def describe_claim(verdict: str, gain: records.Gain, min_gain: float) -> str:

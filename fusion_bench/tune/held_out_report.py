@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +33,7 @@ from fusion_bench.evaluation.recommendation import prefer_least
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
+from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.report.tuning_advice import PreferredSystem, recommend
@@ -365,6 +366,9 @@ class HeldOutReport(HeldOutGains):
             "nested": cross
             and evaluation.measure_gain(cross.values, self.default, cross.fold >= 0),
             "held_out": held_out,
+            "other_means": {
+                measure.name: self._measure_means(measure) for measure in self._objective.others
+            },
             "level": evaluation.verdict_level,
             "verdict_against_default": verdict,
             "needed": needed,
@@ -375,6 +379,13 @@ class HeldOutReport(HeldOutGains):
                 for fitted, gain in zip(self.thresholds, others, strict=True)
             ),
         }
+
+    def _measure_means(self, measure: Measure) -> tuple[float, float]:
+        """Held-out means of the default and of the chosen trial by another measure."""
+        params = [self._objective.default_params, self.outcome.chosen.params]
+        values = replace(self._objective, measure=measure).evaluate_params(params)
+        default, tuned = values[:, self._held_out].mean(axis=1).tolist()
+        return default, tuned
 
     @cached_property
     def _table(self) -> dict[str, UntunedSystem]:

@@ -225,6 +225,7 @@ class TuningObjective:
         measure: What is maximized.
         parameters: The D dimensions of the space, each after those that it depends on.
         contents: Fingerprint of the dataset that all of these come from.
+        others: Measures that the report gives beside it.
     """
 
     system: System
@@ -232,6 +233,7 @@ class TuningObjective:
     measure: Measure
     parameters: tuple[Parameter, ...]
     contents: Fingerprint = field(kw_only=True)
+    others: tuple[Measure, ...] = field(default=(), kw_only=True)
 
     def __repr__(self) -> str:
         """The system, the measure, and how many queries and parameters."""
@@ -487,6 +489,7 @@ def create_objective(
         measure,
         parameters,
         contents=dataset.contents,
+        others=tuple(other for other in task.measures if other != measure)[:1],
     )
 
 

@@ -29,6 +29,18 @@ def test_verdict_parameters_and_comparison_agree_with_the_report() -> None:
     assert len(repr(found).splitlines()) <= 3
 
 
+def test_the_second_measure_is_that_of_the_held_out_queries() -> None:
+    found = tuned()
+    systems = [found.objective.system, found.system]
+    runs = found.objective.runs
+    held_out = set(found.report.held_out_queries)
+    kept = [i for i, query in enumerate(runs.queries) if query in held_out]
+    means = [s.values[0][kept].mean() for s in fb.evaluate_systems(systems, runs, "RR@10")]
+    assert found.report.other_means == {"RR@10": pytest.approx(tuple(means))}
+    assert f"RR@10 {means[0]:.4f} → {means[1]:.4f}" in found.explanation
+    assert f"Tuned: k 60 → {found.parameters['fusion.k']}" in found.explanation
+
+
 @pytest.mark.parametrize("kind", ["use tuned", "use untuned", "keep default", "judge first"])
 def test_parameters_that_are_not_recommended_say_so(kind: str) -> None:
     advice = tuned().recommendation.model_copy(update={"kind": kind, "sentence": "Do this."})

@@ -322,7 +322,7 @@ CASES = [
     Case(
         "no question",
         replaced(DATASET, "question, ", ""),
-        (f"{FUSION}", "'question'", "declare the role", "or use rrf"),
+        (f"{FUSION}", "'question'", "'roles: [question]'", "or use rrf"),
     ),
     Case(
         "negative weight", fusion("{method: rrf, weights: {a: -1}}"), (f"{FUSION}.weights.a", "-1")

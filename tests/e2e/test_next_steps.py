@@ -117,5 +117,6 @@ def test_try_after_compare_reads_and_measures_the_same(
     files = ("--qrels", "judged.csv", "a.csv", "b.csv")
     (command,) = run_next(capsys, "compare", *files, *options)
     assert command == ["try", "--qrels", "judged.csv", "a=a.csv", "b=b.csv", *options]
-    (save,) = run_next(capsys, *command, "--no-plots")
+    save, role = run_next(capsys, *command, "--no-plots")
     assert save == [*command, "--save", "mine"]
+    assert role == [*command, "--role", "a=question"]

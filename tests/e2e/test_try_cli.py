@@ -38,11 +38,17 @@ def systems_of(report: object) -> dict[str, dict[str, object]]:
 def test_rerankers_are_in_the_table_and_in_the_next_command(folder: Path, capsys: Capture) -> None:
     assert main(["try", *LISTS, *RERANK, "--plots", "-v"]) == 0
     out, err = capsys.readouterr()
-    assert err == ""
+    assert err.startswith("note: rrf v2 is left out: no list has the role question.")
     lines = [line for line in out.splitlines() if line]
-    for name in ("a", "b + r", "rrf k=60", "rrf k=10 + r", "convex theoretical", "z-score + r"):
+    for name in ("a", "b replace", "rrf v1", "raw scores bands", "min-max", "z-score linear 0.7"):
         assert any(line.lstrip("★ ").startswith(f"{name}  ") for line in lines), name
-    assert next_commands(out) == [["try", *LISTS, *RERANK, "--save", "mine"]]
+    given = ["try", *LISTS, *RERANK]
+    asked = [*given, "--role", "a=question"]
+    assert next_commands(out) == [[*given, "--save", "mine"], asked]
+    assert main(["try", *asked[1:], "--no-plots"]) == 0
+    out, err = capsys.readouterr()
+    assert err == "note: a has the role question: rrf v2 counts it ×2.\n"
+    assert next_commands(out) == [[*asked, "--save", "mine"]]
     assert len(list((folder / "reports/try").glob("*.png"))) == 1
 
 
@@ -51,8 +57,8 @@ def test_a_short_summary_in_markdown(capsys: Capture) -> None:
     assert main(["try", *LISTS, "--no-plots", "--markdown", "-", "--save", "mine"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) <= 40
-    assert "rrf k=60" in lines[2]
-    assert any(line.startswith(("| **rrf k=60**", "| **★ rrf k=60**")) for line in lines)
+    assert "rrf v1" in lines[2]
+    assert any(line.startswith(("| **rrf v1**", "| **★ rrf v1**")) for line in lines)
 
 
 @pytest.mark.usefixtures("folder")
@@ -60,17 +66,17 @@ def test_json_has_the_report_and_what_was_guessed(capsys: Capture) -> None:
     found = run_json(capsys, *LISTS, *RERANK, "--measure", "RR@10")
     assert isinstance(found["notes"], list)
     assert any("unit, guessed" in note for note in found["notes"])
-    assert len(systems_of(found["report"])) == 18
+    assert len(systems_of(found["report"])) == 24
 
 
 @pytest.mark.usefixtures("folder")
 def test_systems_that_an_engine_cannot_express_are_left_out_and_counted(capsys: Capture) -> None:
     found = run_json(capsys, *LISTS, *RERANK, "--engine", "elasticsearch")
     kept = systems_of(found["report"])
-    assert {"a", "b", "rrf k=60", "rrf a x2", "convex min-max"} <= set(kept)
-    assert not any("+ r" in name or "z-score" in name for name in kept)
+    assert {"a", "b", "rrf v1", "min-max"} <= set(kept)
+    assert not any("replace" in name or "z-score" in name for name in kept)
     assert isinstance(found["notes"], list)
-    assert f"{18 - len(kept)} of 18" in found["notes"][0]
+    assert f"{24 - len(kept)} of 24" in found["notes"][0]
     assert main(["try", *LISTS, "--engine", "azure", "--no-plots"]) == 2
     assert "rrf" in capsys.readouterr().err
 
@@ -105,6 +111,36 @@ def test_saved_files_run_as_they_are(
     assert main(["gate", "experiment.yaml"]) == 0
 
 
+def test_a_question_is_saved_and_rrf_v2_runs_at_once(folder: Path, capsys: Capture) -> None:
+    (folder / "dataset.yaml").unlink()
+    lists = ["--qrels", "qrels.txt", "a=a.trec", "question=b.trec"]
+    tried = run_json(capsys, *lists, "--save", "mine")
+    assert "rrf v2" in systems_of(tried["report"])
+    saved = yaml.safe_load((folder / "mine/dataset.yaml").read_text(encoding="utf-8"))
+    assert saved["runs"]["question"]["roles"] == ["question"]
+    experiment = yaml.safe_load((folder / "mine/experiment.yaml").read_text(encoding="utf-8"))
+    assert experiment["systems"]["rrf v2"]["fusion"]["bonus"] == {1: 0.05, 3: 0.02}
+    assert experiment["gate"]["checks"] == {"nDCG@10": {"max_drop": "auto"}}
+    assert main(["eval", "mine", "--no-plots", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["collections"][0]["systems"]
+    expected = tried["report"]["collections"][0]["systems"]  # type: ignore[index]
+    assert [row["measures"] for row in rows] == [row["measures"] for row in expected]
+    run_json(capsys, *LISTS, "--role", "b=question,semantic", "--save", "other")
+    saved = yaml.safe_load((folder / "other/dataset.yaml").read_text(encoding="utf-8"))
+    assert saved["runs"]["b"]["roles"] == ["question", "semantic"]
+
+
+def test_a_role_beside_a_dataset_is_not_saved(folder: Path, capsys: Capture) -> None:
+    run_json(capsys, *LISTS, "--save", "mine")
+    role = ("--dataset", "mine", "--role", "b=question")
+    assert "rrf v2" in systems_of(run_json(capsys, *role)["report"])
+    assert main(["try", *role, "--save", "again"]) == 2
+    message = capsys.readouterr().err
+    assert "mine/dataset.yaml gives b other roles" in message
+    assert "write 'roles: [question]' beside b there" in message
+    assert not (folder / "again").exists()
+
+
 def test_a_datasets_lists_are_tried_where_they_are(folder: Path, capsys: Capture) -> None:
     tried = run_json(capsys, *LISTS, *RERANK, "--save", "mine")
     again = run_json(capsys, "--dataset", "mine", "--save", "again")
@@ -125,10 +161,7 @@ def test_without_judgments_the_experiment_is_written(folder: Path, capsys: Captu
     assert "--save" in capsys.readouterr().err
     assert main(["try", "--dataset", "mine", "--save", "again"]) == 0
     assert "fusion-bench judge mine" in capsys.readouterr().out
-    assert (
-        "convex min-max"
-        in yaml.safe_load((folder / "again/experiment.yaml").read_text())["systems"]
-    )
+    assert "min-max" in yaml.safe_load((folder / "again/experiment.yaml").read_text())["systems"]
     assert main(["lint", "again"]) == 0
 
 

@@ -12,7 +12,13 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.checks import Check
-from fusion_bench.gate.tolerances import CheckSpread, find_spread, measure_spreads, standard_error
+from fusion_bench.gate.tolerances import (
+    CheckSpread,
+    find_spread,
+    is_near,
+    measure_spreads,
+    standard_error,
+)
 from fusion_bench.stats.inference import infer_family
 from fusion_bench.util.digests import digest_json
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline, run_lines
@@ -75,6 +81,18 @@ def test_the_largest_error_of_three_fusions_counts() -> None:
     assert find_spread(check, {"identical": contest(np.zeros(100))}, is_enough=True) is None
 
 
+@pytest.mark.parametrize(
+    ("loss", "near"), [(0.0, True), (0.02, True), (0.03, False), (0.2, False), (-0.2, True)]
+)
+def test_a_fusion_that_loses_more_than_its_errors_allow_does_not_count(
+    loss: float, near: bool
+) -> None:
+    values = noise(1)
+    check = contest(values - values.mean() + loss)
+    assert standard_error(check) == pytest.approx(0.01, rel=0.2)
+    assert is_near(check) == near
+
+
 def test_a_stated_drop_below_it_names_the_queries_that_would_do() -> None:
     spread = CheckSpread(contest(noise(1), m=0.01), "x", 0.01)
     assert names_in_order(
@@ -124,6 +142,7 @@ def test_auto_is_the_default_and_a_change_to_it_needs_an_update(root: Path) -> N
 
 
 def test_what_auto_stands_for_is_a_change_of_the_policy(root: Path) -> None:
+    edit(root, EXPERIMENT, "live: {runs: [a]}", "live: {runs: [b]}")
     state_auto(root)
     renew_baseline(root)
     before = stored(root).drops_of("mine")

@@ -10,7 +10,15 @@ import pytest
 import fusion_bench
 from fusion_bench.cli import main
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.report.glossary import TERMS, find_terms
+from fusion_bench.methods.blend import blends
+from fusion_bench.methods.fuse import fusions
+from fusion_bench.report.glossary import (
+    METHODS,
+    TERMS,
+    WORDS,
+    find_terms,
+    list_used,
+)
 
 Capture = pytest.CaptureFixture[str]
 
@@ -27,6 +35,10 @@ Capture = pytest.CaptureFixture[str]
         ("Adjusted  P", "p"),
         ("significant", "p"),
         ("unjudged decide", "judge first"),
+        ("replace", "replace"),
+        ("RRF v2", "rrf_v2"),
+        ("rrf", "rrf"),
+        ("bands", "position_aware"),
     ],
 )
 def test_a_word_is_found_by_its_other_spellings(typed: str, name: str) -> None:
@@ -38,6 +50,20 @@ def test_no_name_stands_twice_and_legs_are_sources() -> None:
     assert len(names) == len({*names})
     assert all(term in find_terms(term.name) for term in TERMS)
     assert find_files("leg") == set()
+
+
+def test_every_method_and_blend_has_two_sentences_of_at_most_thirty_words() -> None:
+    assert {term.name for term in METHODS} == {*fusions.load_built_in(), *blends.load_built_in()}
+    for term in METHODS:
+        sentences = re.findall(r"[^.]+(?:\.\d+[^.]*)*\.(?: |$)", term.meaning)
+        assert len(sentences) == 2, (term.name, sentences)
+        assert "".join(sentences) == term.meaning
+        assert max(len(sentence.split()) for sentence in sentences) <= 30, term.name
+
+
+def test_a_page_explains_the_methods_that_its_systems_use() -> None:
+    found = list_used("fusion: {method: rrf_v2}\nblend: {method: replace}")
+    assert {term.name for term in found} - {term.name for term in WORDS} == {"rrf_v2", "replace"}
 
 
 @pytest.mark.parametrize("typed", ["colour", "", "@10"])
@@ -120,6 +146,6 @@ def test_a_word_names_things_of_its_meaning_alone(word: str, places: tuple[str, 
 
 def test_the_page_of_terms_is_that_of_the_command() -> None:
     page = (PAGE.parent / "glossary.md").read_text("utf-8")
-    others = {term.name: f" ({', '.join(term.others)})" if term.others else "" for term in TERMS}
-    terms = [f"**{term.name}**{others[term.name]}: {term.meaning}" for term in TERMS]
+    others = {term.name: f" ({', '.join(term.others)})" if term.others else "" for term in WORDS}
+    terms = [f"**{term.name}**{others[term.name]}: {term.meaning}" for term in WORDS]
     assert page == "\n\n".join(["# Glossary", *terms]) + "\n"

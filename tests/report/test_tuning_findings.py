@@ -5,11 +5,12 @@ from typing import Any
 import pytest
 
 from fusion_bench.report.markdown import render_page
+from fusion_bench.report.tuning_advice import PreferredSystem
 from fusion_bench.report.tuning_page import build_page, tuning_findings
 from fusion_bench.report.tuning_records import Look
 from fusion_bench.report.tuning_texts import advise_next_look, format_level
-from tests.report.tuning_cases import front, front_with_points, record
-from tests.report.tuning_finding_cases import BM25, FEWEST, LOOK, chosen
+from tests.report.tuning_cases import front, front_with_points, gain, record
+from tests.report.tuning_finding_cases import BM25, CASES, FEWEST, LOOK, chosen
 
 
 def test_what_a_run_chose_and_its_verdict_first() -> None:
@@ -72,3 +73,57 @@ def test_the_recommendation_and_the_verdict_have_names_of_their_own() -> None:
     assert data["recommendation"]["kind"] == "use untuned"
     assert data["recommendation"]["config"] == {"runs": ["bm25"]}
     assert "verdict" not in data
+
+
+BY_LESS = {"verdict": "keep", "held_out": gain(0.003, 0.001, 0.0045)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "advice", "title"),
+    [
+        (BY_LESS, "only if the change costs nothing", "about as good"),
+        (CASES["a deeper depth is better"], "Use depth 60 (front.yaml)", "Change the reranker"),
+        ({"untuned": BM25}, "Use bm25 alone instead of today: it does as well", "Use bm25"),
+    ],
+)
+def test_a_default_that_is_shown_to_be_worse_is_not_kept(
+    changed: dict[str, Any], advice: str, title: str
+) -> None:
+    report = record(**changed)
+    page = build_page(report)
+    assert advice in report.advice.sentence
+    assert title in page.answer
+    for text in (report.advice.sentence, page.answer):
+        assert "keep the default" not in text.lower()
+
+
+def test_a_list_needs_no_fusion_and_a_system_no_tuning() -> None:
+    fused = PreferredSystem("plain", {"runs": ["a", "b"], "fusion": {"method": "rrf"}})
+    sentences = [record(untuned=untuned).advice.sentence for untuned in (BM25, fused)]
+    assert ["and needs no fusion" in each for each in sentences] == [True, False]
+    assert "Use plain instead of today: it does as well, and needs no tuning." in sentences[1]
+
+
+@pytest.mark.parametrize(
+    ("number", "level", "reason"),
+    [
+        (1, 0.02, "The interval is of 96 %, because this is the first of several looks at these"),
+        (2, 0.0025, "The interval is of 99.5 %, because this is look 2 at these queries."),
+        (1, 0.025, ""),
+    ],
+)
+def test_the_held_out_values_in_both_measures(number: int, level: float, reason: str) -> None:
+    look = LOOK.model_copy(update={"number": number, "level": level})
+    report = record(other_means={"RR@10": (0.25, 0.5)}, look=look, level=level)
+    details = tuning_findings(report)[0].details
+    assert details[0] == "today tuned: RRF (k 60) of dense and bm25."
+    assert details[1].startswith("Tuned: k 60 → ")
+    values, _, rest = details[2].partition("0.5000.")
+    assert values == "Held out: nDCG@10 0.5000 → 0.5300, RR@10 0.2500 → "
+    assert rest.strip().startswith(reason)
+    assert bool(rest) == bool(reason)
+
+
+def test_a_default_that_was_chosen_has_no_changes() -> None:
+    report = record(**chosen(trial=0), verdict="keep")
+    assert tuning_findings(report)[0].details == ("today: RRF (k 60) of dense and bm25.",)

@@ -131,7 +131,27 @@ READING: Final = ("run_columns", "order", "ids", "encoding", "requests", "drop_o
 FILES: Final = (*READING, "qrels_columns", "grades", "on_duplicate")
 
 
-class ListOptions(Options):
+class RoleOptions(Options):
+    """The roles of lists that no YAML describes.
+
+    Attributes:
+        role: Role of a list, such as dense=question for the one that was asked with the user's own
+            question; several with commas; repeatable.
+    """
+
+    role: Annotated[Sequence[str], Option(metavar="NAME=ROLE")] = ()
+
+    def parse_roles(self) -> dict[str, list[str]]:
+        """Return the roles by the name of a list.
+
+        Raises:
+            typer.BadParameter: A name or a role is missing, or a name has two values.
+        """
+        pairs = _parse_pairs(self.role, "--role", "NAME=ROLE")
+        return {name: roles.split(",") for name, roles in pairs.items()}
+
+
+class ListOptions(RoleOptions):
     """Options that name the files beside a user's own ranked lists.
 
     Attributes:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from fusion_bench.cli.application.commands import ExperimentOptions, NamedExperimentOptions
 from fusion_bench.config.plugins import plugin_words
+from fusion_bench.data.run import QUESTION
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.experiment.system import System
 from fusion_bench.report.page import NextStep
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from fusion_bench.evaluation.compared_reports import CollectionComparison
     from fusion_bench.evaluation.report_file import Report
     from fusion_bench.evaluation.report_records import Collection
+    from fusion_bench.evaluation.starter_systems import StarterSystems
     from fusion_bench.experiment.experiment import Experiment
     from fusion_bench.explain.diagnosis import Diagnosis
     from fusion_bench.explain.explanation import Explanation
@@ -213,13 +215,16 @@ def next_judgments(
     return NextStep(command, "judge these first, as unjudged documents decide")
 
 
-def after_try(report: Report, words: Sequence[object], saved: Path | None) -> Iterator[NextStep]:
-    """Go on with what was saved, or the same command with ``--save``.
+def after_try(
+    report: Report, words: Sequence[object], saved: Path | None, starter: StarterSystems
+) -> Iterator[NextStep]:
+    """Go on with what was saved, or repeat the command with ``--save`` or ``--role``.
 
     Args:
         report: What was found.
         words: The command.
         saved: The folder that it wrote; None = none.
+        starter: The systems that it compared.
     """
     from fusion_bench.experiment.experiment import EXPERIMENT_FILE
 
@@ -227,6 +232,10 @@ def after_try(report: Report, words: Sequence[object], saved: Path | None) -> It
         yield NextStep(
             format_command(*words, "--save", "mine"), "write the files for eval, tune and gate"
         )
+        if starter.lacks_question:
+            command = format_command(*words, "--role", f"{next(iter(starter.systems))}={QUESTION}")
+            purpose = "add RRF v2; name the list that was asked with the user's own question"
+            yield NextStep(command, purpose)
         return
     experiment, system = saved / EXPERIMENT_FILE, preferred_system(report.collections[0])
     yield NextStep(format_command("eval", experiment), "every measure and every warning")

@@ -6,7 +6,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -28,6 +28,8 @@ from fusion_bench.methods.fuse._base import (
     fusions,
 )
 
+#: How a file gives a list the role that ``rrf_v2`` needs; a call writes it in another way.
+GIVE_ROLE: Final = "write 'roles: [question]' beside a list in dataset.yaml"
 #: k of reciprocal rank fusion, where nothing else is said.
 DEFAULT_K = 60
 RankConstant = Annotated[float, Field(ge=0, le=1000)]
@@ -289,7 +291,7 @@ class RRFv2(RankTermFusion):
             in_use = ", ".join(sorted({role for names in used for role in names})) or "none"
             raise ConfigError(
                 "rrf_v2 needs a source of role 'question' that weighs more than 0 (roles in use: "
-                f"{in_use}): declare the role in dataset.yaml, or use rrf"
+                f"{in_use}): {GIVE_ROLE}, or use rrf"
             )
         return weights
 

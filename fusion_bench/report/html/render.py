@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 from fusion_bench.config.yaml_files import format_yaml
 from fusion_bench.report.data_warnings import sort_by_severity
-from fusion_bench.report.glossary import TERMS
+from fusion_bench.report.glossary import list_used
 from fusion_bench.report.page import (
     LINT,
     MAX_COLUMNS,
@@ -172,10 +172,12 @@ def render_html(page: Page, data: Mapping[str, Any] | None = None) -> str:
             has no views.
     """
     script, style = page_script(), page_style()
+    parts = (part for section in page.sections for part in section.parts)
+    blocks = (format_yaml(part.data) for part in parts if isinstance(part, YamlBlock))
     return _template().render(
         page=page,
         what_to_do=WHAT_TO_DO,
-        terms=TERMS,
+        terms=list_used("".join(blocks)),
         packed="" if data is None else pack_json(data),
         script=script.text,
         style=style.text,
