@@ -89,7 +89,7 @@ class ServedCampaign:
 
 
 def find_referee(place: str) -> Referee | ServedCampaign:
-    """Who answers for a campaign.
+    """Find the referee of a campaign, here or behind an address.
 
     Args:
         place: Its folder, or the address of a served one.

@@ -115,7 +115,7 @@ class CampaignState:
 
     @property
     def overrides(self) -> tuple[CampaignEvent, ...]:
-        """Who looked at held-out queries while it was open."""
+        """The events of people who looked at held-out queries while it was open."""
         return self._of_kind("override")
 
     @property
@@ -150,7 +150,7 @@ class CampaignState:
         return next((ask for ask in self.asks if (ask.config, ask.lists) == wanted), None)
 
     def describe(self, phases: Sequence[PhasePower] = ()) -> CampaignStatus:
-        """As a record."""
+        """The campaign's state as a record."""
         return CampaignStatus(
             campaign=self.campaign,
             experiment=self.plan.experiment,

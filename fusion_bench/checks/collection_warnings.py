@@ -119,7 +119,7 @@ def find_warnings(
 
 
 def _prefix_warnings(start: str, warnings: Iterable[DataWarning]) -> Iterator[DataWarning]:
-    """The same warnings, each text behind ``start``."""
+    """Put ``start`` before the text of each warning."""
     return (each.model_copy(update={"text": f"{start}{each.text}"}) for each in warnings)
 
 

@@ -135,7 +135,7 @@ def describe_dataset(dataset: Dataset) -> dict[str, object]:
 
 
 def _describe_judge(dataset: Dataset, name: str) -> dict[str, object]:
-    """Who a further judge is, and how much was judged."""
+    """Name, kind and family of a further judge, and how much was judged."""
     judge, grades = dataset.spec.judges[name], load_judge(dataset, name)
     who = {"name": name, "kind": judge.kind, "family": judge.family, "sample": judge.sample}
     return {**who, "queries": len(grades), "judgments": len(grades.grades)}

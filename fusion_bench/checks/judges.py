@@ -77,7 +77,7 @@ TAKE_OTHERS = (
 def find_judge_warnings(
     judge: JudgeInfo | None, lists: Iterable[ListFamily]
 ) -> Iterator[DataWarning]:
-    """Who gave the grades, how far people agree, and which lists come from the same family.
+    """Warnings on the judges: their kind, their agreement, and lists of the same model family.
 
     Args:
         judge: The machine judge; None = people.

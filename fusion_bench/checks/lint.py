@@ -253,7 +253,7 @@ def read_dataset_facts(
 def read_fitting_facts(
     experiment: Experiment, source: Source, folders: Collection[Path], dataset: str | None = None
 ) -> tuple[DatasetFacts, ...]:
-    """The same, of datasets that the systems fit; nothing where the experiment's own is not there.
+    """Read the facts of datasets that the systems fit; none if the experiment's own is missing.
 
     Raises:
         ConfigError: A dataset that was asked for is not there, or a system does not fit it.

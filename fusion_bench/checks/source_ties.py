@@ -46,7 +46,7 @@ def _sample_ranges(
     given: FloatArray,
     seed: int,
 ) -> Iterator[TieSensitivity]:
-    """Of each system the range over random settlements of the ties inside its lists.
+    """Range of each system's values over random settlements of the ties inside its lists.
 
     Least and greatest values are over the given order and the reversed one too.
 

@@ -287,7 +287,7 @@ class UnjudgedDifference:
 
     @property
     def record(self) -> UnjudgedResult:
-        """As report files hold it."""
+        """The record that report files hold."""
         judged = self.judged_only
         return UnjudgedResult(
             candidate_share=self.candidate_share,

@@ -127,7 +127,7 @@ class PlaceOptions(base.BriefOptions):
     campaign: CampaignPlace
 
     def find(self) -> Referee | ServedCampaign:
-        """Who answers for it.
+        """Find the referee of the campaign.
 
         Raises:
             DataError: There is none.

@@ -116,7 +116,7 @@ def compare_contrasts(
 
 
 def drop_answer(comparison: Comparison) -> Comparison:
-    """The same of a measure on which no verdict rests."""
+    """Drop the answer of a measure on which no verdict rests."""
     return comparison.model_copy(update={"answer": None})
 
 
@@ -523,7 +523,7 @@ THEN: Final = "\0then"
 
 
 def add_comparisons(change: ReportChange, old: Report, new: Report) -> ReportChange:
-    """The same change, with a paired comparison of every system that both reports have.
+    """Add a paired comparison of every system that both reports have.
 
     Values are compared where both reports have the same queries, groups and judgments. All of these
     comparisons are one family, with the inference settings of the new report.

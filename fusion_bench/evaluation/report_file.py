@@ -185,7 +185,7 @@ class Report(TableView, ExperimentRecord):
         return self._lazy.is_available
 
     def with_lazy_details(self, compute: Callable[[Report], ReportDetails]) -> Report:
-        """The same report, which can compute its details."""
+        """Let the report compute its details when they are asked for."""
         report = self.model_copy()
         report._lazy = LazyDetails(compute)
         return report

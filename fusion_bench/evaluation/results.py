@@ -144,7 +144,7 @@ def _list_rerank_blends(config: Config | None) -> list[Config]:
 
 
 def _list_parts(config: Config | None) -> Iterator[Config]:
-    """As :meth:`System.list_parts`, of the configuration that a report has."""
+    """List the parts of a system's configuration in a report."""
     if config is not None:
         yield config
         for stage in (config.get("stages") or {}).values():
@@ -187,7 +187,7 @@ def _tie_fields(ties: TieSensitivity, m: int) -> dict[str, Any]:
 
 
 def _list_slices(task: EvaluationSet) -> Iterator[tuple[str, str | None, BoolArray]]:
-    """Of each field with several values: its name, each value, and (Q,) the queries that have it.
+    """List each field with several values: name, value, and (Q,) the queries that have it.
 
     A value of None = the queries without one.
     """

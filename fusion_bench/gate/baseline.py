@@ -48,7 +48,7 @@ class StoredUnjudged(StoredRecord):
     _bounds: dict[str, QueryBounds] = PrivateAttr(default_factory=dict)
 
     def with_bounds(self, bounds: dict[str, QueryBounds]) -> StoredUnjudged:
-        """The same that knows, by measure, what unjudged documents could make of its values."""
+        """Add, by measure, what unjudged documents could make of the values."""
         self._bounds = bounds
         return self
 
@@ -71,7 +71,7 @@ class StoredUnjudged(StoredRecord):
         return not self.judged_only
 
     def read_evidence(self, measure: str) -> UnjudgedEvidence:
-        """Of one measure, in the stored order of the queries."""
+        """Read the evidence on one measure, in the stored order of the queries."""
         share, filled = np.array(self.share), self.filled.get(measure)
         return UnjudgedEvidence(
             share,
@@ -551,7 +551,7 @@ class Baseline(StoredRecord):
         return data
 
     def with_checksum(self) -> Baseline:
-        """The same with its checksum."""
+        """Add the checksum."""
         data = self.stored_data
         del data["checksum"]
         return self.model_copy(update={"checksum": digest_json(data)})

@@ -232,7 +232,7 @@ class CheckedCandidate(StoredRecord):
 
     @property
     def digest(self) -> str:
-        """Of all that it holds."""
+        """The digest of the whole line."""
         return digest_line(self.model_dump_json())
 
     @property

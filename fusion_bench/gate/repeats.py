@@ -55,7 +55,7 @@ class CheckRepeats:
         )
 
     def select_queries(self, keep: BoolArray) -> CheckRepeats:
-        """The same on the queries where ``keep``, shape (Q,), is true."""
+        """Keep the queries where ``keep``, shape (Q,), is true."""
         return replace(
             self,
             baseline=None if self.baseline is None else self.baseline[:, keep],

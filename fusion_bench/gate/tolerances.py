@@ -209,7 +209,7 @@ def _compare_fusions(
 
 
 def standard_error(check: Check) -> float:
-    """Of the mean difference, by group; 0 with one group, of which no spread is known."""
+    """Standard error of the mean difference, by group; 0 with one group."""
     difference, codes = check.difference, check.groups
     residuals = np.bincount(codes, difference - difference.mean()).astype(np.float64)
     return float(np.nan_to_num(mean_error(residuals, len(difference))))

@@ -394,7 +394,7 @@ def _describe_changes(
 def _keep_known_measures(
     inputs: GateInputs, previous: Baseline, collections: Sequence[EvaluationSet]
 ) -> tuple[GateInputs, list[EvaluationSet]]:
-    """The same without the measures that the previous baseline has no values of."""
+    """Keep the measures of which the previous baseline has values."""
     stored = previous.by_collection
     policy, measures = inputs.policy, inputs.policy.measures
     known = {

@@ -156,7 +156,7 @@ class CheckOutcome(StoredRecord):
 
     @property
     def display_name(self) -> str:
-        """The same with the measure's usual name beside it, as tables have it."""
+        """The check's name with the measure's usual name beside it, for tables."""
         measure = display_measure(self.measure)
         return check_name(self.collection, self.slice, measure, self.reference)
 
@@ -213,7 +213,7 @@ class CheckResult(CheckOutcome):
     trials: CheckRepeatsResult | None = None
 
     def withhold_pass(self) -> CheckResult:
-        """The same where nothing may pass."""
+        """Make a pass inconclusive, where nothing may pass."""
         if self.status != "pass":
             return self
         return self.model_copy(update={"status": "inconclusive", "is_withheld": True})

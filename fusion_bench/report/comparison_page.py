@@ -189,7 +189,7 @@ def _build_table(item: CollectionComparison, rows: Sequence[Comparison], title: 
 
 
 def _judged_notes(item: CollectionComparison) -> Iterator[str]:
-    """Of which measures the bounds are not known, and what is judged of the baseline."""
+    """Notes on measures with unknown bounds, and on what is judged of the baseline."""
     yield from data_warnings.note_unknown_ends(
         pair for each in item.bounds.values() for pair in each.items()
     )

@@ -82,7 +82,7 @@ def _format_latency(key: str, ledger: Ledger) -> str:
 
 
 def _find_amount(key: str, ledger: Ledger) -> float | None:
-    """Of 1,000 queries; NaN where it is of none."""
+    """The amount per 1,000 queries; NaN without queries."""
     queries, amount = ledger.get("queries_answered") or 0, ledger.get(key)
     if amount is None:
         return None

@@ -99,7 +99,7 @@ class Column(Generic[R]):
     legend: str = ""
 
     def of(self, find: Callable[[S], R | None]) -> Column[S]:
-        """The same column for other records: with what is found of each; blank where nothing is."""
+        """Turn the column into one of other records: find the value of each, or leave it blank."""
 
         def cell(record: S) -> str:
             part = find(record)
@@ -151,19 +151,19 @@ class Table:
         return tuple(f"{each.header} = {each.legend}" for each in self.columns if each.legend)
 
     def without_optional_columns(self) -> Table:
-        """The same table with its required columns only."""
+        """Keep the required columns only."""
         return self.select_columns(lambda i: not self.columns[i].is_optional)
 
     def without_empty_columns(self) -> Table:
-        """The same table without the columns that have no text in any row."""
+        """Drop the columns that have no text in any row."""
         return self.without_columns_of({""})
 
     def without_columns_of(self, nothing: Set[str]) -> Table:
-        """The same table without the columns that have only these texts."""
+        """Drop the columns that have only these texts."""
         return self.select_columns(lambda i: any(row.cells[i] not in nothing for row in self.rows))
 
     def select_columns(self, is_selected: Callable[[int], bool]) -> Table:
-        """The same table with the columns whose index is selected."""
+        """Keep the columns whose index is selected."""
         kept = [i for i in range(len(self.columns)) if is_selected(i)]
         rows = (replace(row, cells=tuple(row.cells[i] for i in kept)) for row in self.rows)
         return replace(self, columns=tuple(self.columns[i] for i in kept), rows=tuple(rows))
@@ -212,7 +212,7 @@ class Table:
         return replace(self, rows=tuple(rows))
 
     def transpose(self) -> Table:
-        """The same table with its rows as columns, headed by the first cell of each row."""
+        """Turn rows into columns, headed by the first cell of each row."""
         first, *others = self.columns
         heads: Iterable[Column[Any]] = (Column(row.cells[0]) for row in self.rows)
         rows = (
@@ -294,7 +294,7 @@ def format_cell(value: object) -> str:
 
 
 def columns_of(columns: Iterable[Column[R]], find: Callable[[S], R | None]) -> list[Column[S]]:
-    """The same columns for other records; see :meth:`Column.of`."""
+    """Turn columns into columns of other records; see :meth:`Column.of`."""
     return [column.of(find) for column in columns]
 
 

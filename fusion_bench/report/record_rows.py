@@ -54,7 +54,7 @@ def record_rows(record: BaseModel) -> Rows:
 
 
 def _tuple_rows(record: BaseModel) -> Rows:
-    """Of each field that holds records; empty fields are left out."""
+    """Rows of each field that holds records; empty fields are left out."""
     values = {name: getattr(record, name) for name in type(record).model_fields}
     return {
         name: [flatten(each.model_dump(mode="json")) for each in value]

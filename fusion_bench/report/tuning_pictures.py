@@ -113,7 +113,7 @@ def _describe_held_out(report: records.TuningReport) -> str:
 
 
 def _describe_fit(report: records.TuningReport) -> str:
-    """Of the first list whose thresholds were fitted."""
+    """Describe the first list whose thresholds were fitted."""
     thresholds = next(iter(report.thresholds), None)
     if thresholds is None or not thresholds.calibration:
         return ""

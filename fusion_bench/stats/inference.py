@@ -393,7 +393,7 @@ class RowInference:
         )
 
     def one_sided(self, alpha: float) -> tuple[float, float]:
-        """Of the row's own one-sided 1 − ``alpha`` lower bound: c, and what repeats add.
+        """Critical value c of the row's one-sided 1 − ``alpha`` lower bound, and what repeats add.
 
         Without draws c is Student's.
         """

@@ -214,12 +214,12 @@ class MeanEstimate:
     repeat_variance: float = 0.0
 
     def clip(self, least: float, most: float) -> MeanEstimate:
-        """The same with an interval that stays where values can be; NaN stays NaN."""
+        """Clip the interval to where values can be; NaN stays NaN."""
         low, high = (min(max(end, least), most) for end in (self.low, self.high))
         return replace(self, low=low, high=high)
 
     def clip_difference(self, *, is_bounded: bool) -> MeanEstimate:
-        """The same of a difference of values, which lies within ±1 if values lie from 0 to 1."""
+        """Clip the interval of a difference, which lies within ±1 if values lie from 0 to 1."""
         return self.clip(-1.0, 1.0) if is_bounded else self
 
     @property

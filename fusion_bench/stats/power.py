@@ -212,7 +212,7 @@ def upper_tail(critical: float, freedom: float) -> float:
 
 
 def two_sided_p(mean: float, error: float, freedom: float) -> float:
-    """Of Student's t test that the mean is 0; 1 where it is 0, or has no error."""
+    """Two-sided p of Student's t test that the mean is 0; 1 if the mean is 0 or has no error."""
     if mean == 0 or math.isnan(error):
         return 1.0
     return min(1.0, 2 * upper_tail(abs(mean) / error if error > 0 else math.inf, freedom))
@@ -289,7 +289,7 @@ class Spread:
 
     @property
     def standard_error(self) -> float | None:
-        """Of the mean difference over the queries at hand; None without queries."""
+        """Standard error of the mean difference over the queries at hand; None without queries."""
         if self.queries is None:
             return None
         return self.sd * math.sqrt(self.design_effect / self.queries)

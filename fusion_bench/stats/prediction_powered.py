@@ -152,7 +152,7 @@ class PoweredMean:
     machine: MeanEstimate
 
     def clip(self, least: float, most: float) -> PoweredMean:
-        """The same with estimate and intervals that stay where means can be."""
+        """Clip the estimate and the intervals to where means can be."""
         mean, low, high = (min(max(each, least), most) for each in (self.mean, self.low, self.high))
         people, machine = self.people.clip(least, most), self.machine.clip(least, most)
         return replace(self, mean=mean, low=low, high=high, people=people, machine=machine)
@@ -355,7 +355,7 @@ def _find_halving(estimate: PoweredMean, alpha: float, factor: float = 1.0) -> i
 
 
 def _half_width(estimate: PoweredMean, size: int, alpha: float, factor: float = 1.0) -> float:
-    """Of an interval with ``size`` queries of people; for ``factor`` see ``_find_halving``."""
+    """Half width of an interval with ``size`` queries of people; see ``_find_halving``."""
     at_hand, total = estimate.people.queries, estimate.machine.queries
     groups = max(3.0, estimate.people.groups * size / at_hand)
     sample = factor * estimate.sample_variance * _spread(size, total) / _spread(at_hand, total)

@@ -332,7 +332,7 @@ class RetrievalSwampsRerank(Rule):
 
 
 def _build_retrieval_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
-    """Of two documents the reranker prefers the second as much as it can, and the first wins."""
+    """Build two documents: the first wins, though the reranker prefers the second most."""
     retrieval, rerank = list_weights(blend)
     first = float((retrieval[1] + rerank[1]) / retrieval[0]) + 0.1
     is_sum = isinstance(subject.system.fusion, WeightedSum)

@@ -49,7 +49,7 @@ def _check_switches(subject: lint_rule.Subject) -> Iterator[lint_rule.Problem]:
 def _build_switch_witness(
     subject: lint_rule.Subject, run: str, *, is_on: bool
 ) -> lint_rule.Witness:
-    """The same list comes out without the condition, or without the run."""
+    """Build a query whose list stays equal without the condition, or without the run."""
     system, names = lint_rule.without_blend(subject.system), subject.system.runs
     other = system
     if not is_on:

@@ -85,7 +85,7 @@ class CollectedLists:
         return self.ranks.observe(system.name)
 
     def without_views(self) -> CollectedLists:
-        """The same without what was derived from the runs while systems were measured."""
+        """Drop what was derived from the runs while systems were measured."""
         return replace(self, runs=replace(self.runs))
 
 

@@ -230,7 +230,7 @@ class RelevantRanks(PlainTable):
             make_readonly(array)
 
     def keep_queries(self, keep: BoolArray) -> RelevantRanks:
-        """The same for the queries where ``keep``, shape (Q,), is true."""
+        """Keep the queries where ``keep``, shape (Q,), is true."""
         if keep.all():
             return self
         rows = np.flatnonzero(keep[self.query])

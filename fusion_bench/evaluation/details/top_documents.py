@@ -123,7 +123,7 @@ class ShownDocuments(PlainTable):
         make_arrays_readonly(self)
 
     def keep_queries(self, keep: BoolArray) -> ShownDocuments:
-        """The same for the queries where ``keep``, shape (Q,), is true."""
+        """Keep the queries where ``keep``, shape (Q,), is true."""
         return self if keep.all() else self._take(np.flatnonzero(keep[self.query]))
 
     def _take(self, rows: IntArray) -> ShownDocuments:

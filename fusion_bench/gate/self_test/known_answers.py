@@ -186,7 +186,7 @@ def _replace_values(check: Check, difference: FloatArray, keys: tuple[str, ...])
 
 
 def list_members(keys: tuple[str, ...]) -> list[IntArray]:
-    """Of each group the indices of its queries."""
+    """Indices of the queries of each group."""
     codes, names = number_by_appearance(keys)
     return [np.flatnonzero(codes == code) for code in range(len(names))]
 
