@@ -53,6 +53,7 @@ CALLS = {
     "queries sample": (0, "queries sample searches.txt --n 3 --out drawn.jsonl"),
     "rerank": (0, "rerank --dataset mine --system rrf --provider noop --out reranked.jsonl"),
     "retrieve bm25": (0, "retrieve bm25 --dataset mine --out bm25.trec"),
+    "threshold": (0, f"threshold {EXPERIMENT} --mask --false-answers 0.6 --out thresholds"),
     "try": (0, f"try --qrels {QRELS} {RUN} {OTHER}"),
     "tune": (0, f"tune {EXPERIMENT} --out tuning"),
     "tune -v": (0, f"tune {EXPERIMENT} -v --out tuned"),
