@@ -506,6 +506,7 @@ RECORDS: Final = {
     "gate": "fusion_bench.gate.result:GateVerdict",
     "baseline": "fusion_bench.gate.baseline:Baseline",
     "diagnosis": "fusion_bench.explain.diagnosis:Diagnosis",
+    "threshold": "fusion_bench.evaluation.thresholds:ThresholdReport",
     "lint": "fusion_bench.checks.lint:LintReport",
     "export": "fusion_bench.evaluation.export_records:ExportReport",
     "campaign-status": "fusion_bench.campaign.records:CampaignStatus",
