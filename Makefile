@@ -1,7 +1,7 @@
 # Every target sets up what it needs in .venv; nothing has to be installed by hand but python3,
 # python3-venv, make and git.
 .DEFAULT_GOAL := help
-.PHONY: help eval tune gate self-test dataset bench live scaling leaderboard hybrid engines verdict-pages simulations methods pictures schemas constraints docs test test-browser check lint layers types tests torture coverage format clean
+.PHONY: help everyday eval tune gate self-test dataset bench live scaling leaderboard hybrid engines verdict-pages simulations methods pictures schemas constraints docs test test-browser check lint layers types tests torture coverage format clean
 
 PYTHON ?= python3
 VENV := .venv
@@ -81,7 +81,8 @@ docs: $(VENV)/.dev ## Build the documentation into docs/_build/html
 schemas: $(VENV)/.run ## Renew fusion_bench/schemas from the records' models
 	$(BIN)/fusion-bench dataset schema --out fusion_bench/schemas --force
 
-test: check ## Set up and run everything that CI runs, but the browser
+test: $(VENV)/.dev ## Set up and run everything that CI runs, but the browser
+	@$(MAKE) --no-print-directory --jobs 2 types lint layers docs tests
 	@echo "Left out: tests/browser. Run 'make test-browser', which needs Debian's chromium."
 
 test-browser: $(VENV)/.browser ## Test the report page and the console in Debian's chromium
@@ -89,8 +90,8 @@ test-browser: $(VENV)/.browser ## Test the report page and the console in Debian
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile tests/browser
 
 # mypy uses one core for a minute or two, so that it runs beside the others.
-check: $(VENV)/.dev ## Lint, layers, types, docs, tests: what CI runs
-	@$(MAKE) --no-print-directory --jobs 2 types lint layers docs tests
+check: $(VENV)/.dev ## Lint, layers, types and the everyday tests: a few minutes, before each commit
+	@$(MAKE) --no-print-directory --jobs 2 types lint layers everyday
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
@@ -106,6 +107,9 @@ types: $(VENV)/.dev
 
 tests: $(VENV)/.dev
 	$(BIN)/pytest -n $(WORKERS) --dist loadfile
+
+everyday: $(VENV)/.dev ## Run the tests that are not marked slow, with fewer examples each
+	HYPOTHESIS_PROFILE=everyday $(BIN)/pytest -n $(WORKERS) --dist loadfile -m "not slow"
 
 torture: $(VENV)/.dev ## Kill, mutate and let writes fail for MINUTES (default: 60)
 	$(BIN)/python -m tests.attacks.torture --minutes $(MINUTES)

@@ -38,6 +38,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # A busy machine is no fault of the code: no test fails by the clock. Each run has new examples;
 # `HYPOTHESIS_PROFILE=thorough make tests` tries many of them at once.
 settings.register_profile("house", deadline=None, max_examples=40)
+settings.register_profile("everyday", deadline=None, max_examples=10)
 settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
