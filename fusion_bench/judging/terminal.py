@@ -43,6 +43,8 @@ SEQUENCE: Final = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z~]|O[A-Za-z])?")
 BEGINNING: Final = re.compile(r"\x1b(?:\[[0-9;?]*|O)?")
 #: Seconds to wait for the rest, so that Escape alone is known as such.
 SEQUENCE_SECONDS: Final = 0.1
+#: The longest that Ctrl-C waits, in seconds.
+SIGNAL_SECONDS: Final = 1.0
 #: Bytes that are read at once: the sequence of a key, or what was pasted.
 MOST_BYTES: Final = 1024
 
@@ -75,6 +77,9 @@ class Keyboard:
 
     def _read_more(self) -> bool:
         """Wait for bytes; False = no more will come."""
+        # A signal just before a call that blocks is handled only when this call returns.
+        while not select.select([self._descriptor], [], [], SIGNAL_SECONDS)[0]:
+            pass
         data = os.read(self._descriptor, MOST_BYTES)
         self._pending += self._decoder.decode(data)
         return bool(data)
