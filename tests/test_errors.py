@@ -21,7 +21,7 @@ def test_a_name_nearly_right_is_suggested() -> None:
     error = UnknownNameError("run", "bm52", ["dense", "bm25"], where="a.yaml: systems.x")
     assert isinstance(error, ConfigError)
     assert str(error) == (
-        "a.yaml: systems.x: unknown run 'bm52'; did you mean 'bm25'? (known: bm25, dense)"
+        "a.yaml: systems.x: unknown run 'bm52'; did you mean 'bm25'? (known: dense, bm25)"
     )
 
 

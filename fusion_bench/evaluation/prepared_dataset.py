@@ -83,6 +83,11 @@ class EvaluationSet:
         return fit_system(system, self.training.repeats[repeat])
 
     @property
+    def shown_queries(self) -> tuple[str, ...]:
+        """Ids of the queries whose values a report of this dataset shows."""
+        return (*self.runs.queries, *(self.tuning.queries if self.tuning else ()))
+
+    @property
     def groups(self) -> IntArray:
         """(Q,): codes of the groups."""
         return self.runs.group_codes
@@ -142,17 +147,16 @@ def prepare_dataset(
     source: Source,
     dataset: Dataset,
     *,
-    shown: Collection[str] | None = None,
+    is_shown: bool = True,
 ) -> EvaluationSet:
     """Align a dataset with every repeat of its lists, and select its queries.
-
-    The ledger beside the dataset gets the queries whose values the caller is about to show.
 
     Args:
         experiment: What is compared, on which split and queries.
         source: Where it was read from.
         dataset: With every list that the systems use.
-        shown: Ids of these queries; None = all that are selected.
+        is_shown: Whether the ledger beside the dataset gets the selected queries; False = the
+            caller shows no values, or records them once nothing is left that can fail.
 
     Raises:
         UnknownNameError: No such split, field or value.
@@ -177,10 +181,7 @@ def prepare_dataset(
     is_trained = any(map(needs_fitting, experiment.systems.values()))
     tunes = TUNE_ON in dataset.splits and split not in {TUNE_ON, None}
     tuning = _selected(aligned, dataset, TUNE_ON) if tunes else None
-    if shown is None:
-        shown = (*selected.queries, *(tuning.queries if tuning else ()))
-    record_shown(dataset.folder, dataset.qrels, shown)
-    return EvaluationSet(
+    task = EvaluationSet(
         experiment=experiment,
         dataset=dataset,
         runs=selected,
@@ -189,6 +190,9 @@ def prepare_dataset(
         measures=experiment.parse_measures(dataset.spec.binary_relevance, source),
         training=aligned if is_trained else selected,
     )
+    if is_shown:
+        record_shown(dataset.folder, dataset.qrels, task.shown_queries)
+    return task
 
 
 def _refuse_mixture(where: str, records: Mapping[str, Query], queries: Sequence[str]) -> None:

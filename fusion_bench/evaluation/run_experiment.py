@@ -39,6 +39,7 @@ from fusion_bench.experiment.experiment import Experiment, find_datasets, read_d
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
+from fusion_bench.io.looks import record_shown
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.files import name_experiment, show_path
 from fusion_bench.util.formatting import Progress, ignore_progress
@@ -137,17 +138,20 @@ def run_on_datasets(
         allowed: Obstacles that do not stop the comparison.
     """
     collections = []
+    shown = []
     distributions: dict[str, str] = {}
     for dataset in datasets:
         progress(f"{dataset.name}: aligning", 0, 1)
-        task = replace(prepare_dataset(experiment, source, dataset), samples_ties=samples_ties)
+        task = prepare_dataset(experiment, source, dataset, is_shown=False)
+        task = replace(task, samples_ties=samples_ties)
         refuse_obstacles(dataset.name, task.obstacles, allowed)
         collections.append(_collection(task, progress, details))
         distributions |= measure.list_distributions(task.measures)
+        shown.append((dataset.folder, dataset.qrels, task.shown_queries))
     name = name_experiment(source.path)
     progress("comparing", 0, 1)
     settings = experiment.model_dump(mode="json", exclude={"systems", "gate"})
-    return Report(
+    report = Report(
         name=name,
         settings={
             **settings,
@@ -156,6 +160,9 @@ def run_on_datasets(
         provenance=report_provenance(experiment, source),
         collections=results.add_comparisons(collections, read_inference_settings(settings, name)),
     )
+    for each in shown:  # last: a refused experiment shows no value
+        record_shown(*each)
+    return report
 
 
 def _collection(

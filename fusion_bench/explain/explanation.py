@@ -28,10 +28,12 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.json_objects import query_excerpt
+from fusion_bench.io.looks import record_shown
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.fuse import ScoreTerms, name_term
 from fusion_bench.ranking import plain_systems
 from fusion_bench.ranking.system_ranking import SystemRanking, fused_list, rank_candidates
+from fusion_bench.util.formatting import pluralize
 
 
 @dataclass(frozen=True)
@@ -197,6 +199,20 @@ class Explanation:
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""
         return next((trace for trace in self.traces if trace.document == document), None)
+
+    def require_trace(self, document: str) -> ScoreTrace:
+        """The trace of a document.
+
+        Raises:
+            ConfigError: No source returned the document.
+        """
+        trace = self.find_trace(document)
+        if trace is None:
+            raise ConfigError(
+                f"no source in use returned document {document!r} for query {self.query!r} "
+                f"({pluralize(len(self.traces), 'candidate')})"
+            )
+        return trace
 
 
 TIERS = {
@@ -438,6 +454,8 @@ def explain_query(
     dataset: str | None = None,
     folders: Collection[Path],
     trial: int = 1,
+    document: str | None = None,
+    against: str | None = None,
 ) -> Explanation:
     """Explain a query of any split under one system of an experiment.
 
@@ -449,6 +467,8 @@ def explain_query(
         dataset: As the experiment names it; by default its only one, or its first.
         folders: Where named datasets live.
         trial: Which file of each list that has several.
+        document: A document that some source must have returned; None = any.
+        against: Another one, likewise.
 
     Raises:
         FusionBenchError: The experiment or its data breaks a rule, or a name is unknown.
@@ -469,21 +489,24 @@ def explain_query(
         else None,  # what is trained needs judgments
     )
     loaded = select_repeat(every, trial)
-    task = prepare_dataset(alone, source, loaded, shown=[query])
+    task = prepare_dataset(alone, source, loaded, is_shown=False)
     if query not in task.runs.queries:
         raise ConfigError(
             f"{source.path}: dataset {loaded.name!r}: {_unknown_query_message(query, task.runs)}: "
             "name another experiment"
         )
     explanation = explain_ranking(task.fit_system(chosen), task.runs, query)
-    text = query_excerpt(loaded.queries.get(query))
-    return replace(
+    for name in filter(None, (document, against)):
+        explanation.require_trace(name)
+    explanation = replace(
         explanation,
-        query_text=text,
+        query_text=query_excerpt(loaded.queries.get(query)),
         documents=loaded.documents,
         trial=describe_selection(every, trial),
         data_warnings=tuple(find_task_warnings(task, [chosen]) if loaded.is_judged else ()),
     )
+    record_shown(loaded.folder, loaded.qrels, [query])  # last: a refused command shows no value
+    return explanation
 
 
 def _select_system(experiment: Experiment, name: str | None) -> System:

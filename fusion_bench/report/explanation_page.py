@@ -7,7 +7,6 @@ from dataclasses import asdict, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from fusion_bench.errors import ConfigError
 from fusion_bench.explain.explanation import (
     BlendTrace,
     Explanation,
@@ -63,15 +62,8 @@ def select_traces(
     traces = explanation.traces
     if document is None:
         return [trace for trace in traces if trace.rank is not None][:top]
-    selected = []
-    for name in (document,) if against is None else (document, against):
-        trace = explanation.find_trace(name)
-        if trace is None:
-            raise ConfigError(
-                f"no source in use returned document {name!r} for query {explanation.query!r} "
-                f"({pluralize(len(traces), 'candidate')})"
-            )
-        selected.append(trace)
+    names = (document,) if against is None else (document, against)
+    selected = [explanation.require_trace(name) for name in names]
     position = traces.index(selected[0])
     if against is None and position:
         selected.append(traces[position - 1])

@@ -35,7 +35,7 @@ def test_a_gate_passes_after_an_update_and_fails_on_a_worse_list(
     assert len(repr(verdict).splitlines()) == 1
     assert set(verdict.to_pandas()["status"]) == {"regressed"}
     assert "regressed" in verdict._repr_html_()
-    with pytest.raises(FusionBenchError, match="say why"):
+    with pytest.raises(FusionBenchError, match="explain why"):
         fb.gate(EXPERIMENT, update=" ")
 
 

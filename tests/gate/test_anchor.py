@@ -147,6 +147,6 @@ def test_an_older_format_names_the_command_that_renews_it(
 
 
 def test_a_reason_is_needed(root: Path) -> None:
-    with pytest.raises(ConfigError, match="say why"):
+    with pytest.raises(ConfigError, match="explain why"):
         renew_baseline(root, " ", anchor=True)
     assert main(["gate", EXPERIMENT, "--anchor"]) == 2

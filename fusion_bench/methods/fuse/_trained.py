@@ -48,8 +48,8 @@ class FittedFusion(TermFusion):
         for name in runs.sources:
             if name not in self.sources:
                 raise AlignmentError(
-                    f"{self.method}: it was not fitted on source {name!r} "
-                    f"({', '.join(self.sources)}): fit it on these sources"
+                    f"{self.method}: it was fitted on {', '.join(self.sources)}, and not on source "
+                    f"{name!r}: fit it on all sources that you fuse"
                 )
         return self.compute_terms(runs)
 

@@ -94,7 +94,7 @@ def make_session(
     data.setdefault("min_gain", experiment.min_gain)
     tuning = parse_model(TuneSettings, data, "tune")
     whole = experiment.model_copy(update=dict(ALL_JUDGED))
-    task = prepare_dataset(whole, source, dataset, shown=())
+    task = prepare_dataset(whole, source, dataset, is_shown=False)
     runs = task.runs.repeats[0]
     split = split_queries(
         runs, dataset.queries, split_seed=tuning.split_seed, held_out=tuning.held_out

@@ -219,7 +219,15 @@ class Tools:
         """
         parsed, source, folders = self.project.open_experiment(experiment, candidate=candidate)
         self.progress("ranking", 0, 1)
-        explanation = explain_query(parsed, source, query, system=system, folders=folders)
+        explanation = explain_query(
+            parsed,
+            source,
+            query,
+            system=system,
+            folders=folders,
+            document=document,
+            against=against,
+        )
         records, page = explain_documents(explanation, document, against=against, top=top)
         return {"documents": records}, page
 

@@ -115,7 +115,7 @@ def test_queries_with_and_without_what_may_be_known(tmp_path: Path) -> None:
         ("{}", r"a query .*found: nothing"),
         ('{"id": ""}', "a query needs"),
         ('{"id": null}', "a query needs"),
-        ('{"id": "q1"}', "query 'q1' stands"),
+        ('{"id": "q1"}', "query 'q1' appears twice"),
         ('{"id": ["q"]}', "id must be"),
         ('{"id": "q", "group": ["g"]}', "group must be"),
         ('{"id": "q", "type": false}', "type must be"),
