@@ -43,6 +43,27 @@ settings.register_profile("thorough", deadline=None, max_examples=1_000)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "house"))
 
 
+#: Folders and files of tests that start processes, servers or databases, read large data, or take
+#: seconds: ``make test`` runs them, ``make check`` leaves them out.
+SLOW = (
+    *("attacks/", "benchmarks/", "parity/", "skill/", "engines/local/", "engines/pull/"),
+    *("gate/self_test/", "judging/judge/terminal/", "serving/mcp/"),
+    *("campaign/test_attacks/", "campaign/test_masking.py", "campaign/test_shown_queries.py"),
+    *("contract/test_output_options.py", "docs/test_from_zero.py", "docs/test_printed_blocks.py"),
+    *("engines/export/test_round_trip.py", "gate/test_action.py", "test_benchmarks.py"),
+    *("io/formats/test_readers_agree.py", "models/rerank/test_command.py", "test_pytest_plugin.py"),
+    *("tune/test_distribution.py", "tune/test_shared_study.py"),
+)
+TESTS = Path(__file__).parent
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the tests of :data:`SLOW`."""
+    for item in items:
+        if item.path.relative_to(TESTS).as_posix().startswith(SLOW):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--renew-golden", action="store_true", help="write the golden pages anew")
 

@@ -57,8 +57,9 @@ FOLDERS = {
     ): f"pull python --queries asked.jsonl --set legs.a.function={functions.__name__}:ids",
     ("dataset schema", "--out"): "dataset schema",
     ("skill", "--out"): "skill",
-    ("try", "--out"): f"try --qrels {QRELS} {RUN} {OTHER}",
-    ("try", "--save"): f"try --qrels {QRELS} {RUN} {OTHER} --no-plots",
+    ("threshold", "--out"): f"threshold {EXPERIMENT} --mask --false-answers 0.5",
+    ("try", "--out"): f"try --qrels {QRELS} {RUN} {OTHER} --role a=question",
+    ("try", "--save"): f"try --qrels {QRELS} {RUN} {OTHER} --role a=question --no-plots",
     ("tune", "--out"): f"tune {EXPERIMENT} --system plain --trials 2 --folds 0 --no-plots",
 }
 #: Options whose folder needs what this project lacks; the tests of these commands try them.

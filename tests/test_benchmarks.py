@@ -236,6 +236,7 @@ STUDIES = (
     "scaling",
     "studies.self_test",
     "sweep",
+    "studies.thresholds",
     "studies.tuning",
     "studies.types",
 )

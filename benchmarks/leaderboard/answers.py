@@ -155,12 +155,12 @@ def _state_counts(
     """On how many effects a row is better and worse, with the interval of the latter share."""
     sides = count_effects(rows, clusters)
     better, worse = sides.count(1), sides.count(-1)
-    effects = kind if len(sides) == len(rows) else f"effects, which are {len(rows)} {kind},"
+    effects = kind if len(sides) == len(rows) else f"effects ({len(rows)} {kind})"
     text = f"better on {better} of {len(sides)} {effects} and worse on {worse}"
     if not rows:
         return text
     low, high = clopper_pearson(worse, len(sides))
-    return f"{text} (95 % interval: {low:.0%} to {high:.0%} of such collections)"
+    return f"{text} (95 % interval: {low:.0%} to {high:.0%})"
 
 
 def count_effects(rows: Mapping[str, Comparison], clusters: Clusters) -> list[int]:

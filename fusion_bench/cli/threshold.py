@@ -18,8 +18,8 @@ class ThresholdOptions(base.ExperimentOptions, base.BriefOptions):
         signal: Calibrate this signal alone, on all queries: "rerank top".
         false_answers: Share of the unanswerable queries that may be answered.
         min_kept: Say "cannot carry a threshold" of a signal that keeps less of the answerable ones.
-        mask: Take the relevant documents of half of the queries away, if none is known to have no
-            answer.
+        mask: Take the relevant documents of half of the queries away, if you know no query without
+            an answer.
     """
 
     systems: base.Systems = ()

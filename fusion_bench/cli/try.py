@@ -72,7 +72,7 @@ def command(options: TryOptions) -> None:
     Compares each list alone, RRF v1 and v2, weighted scores (raw, min-max), z-scores and the
     fusions of --plugin, all against RRF v1. With a reranker, also its order alone and its blends
     with each fusion: linear .7 and bands 75/60/40. RRF v2 needs a list with the role question: one
-    named question, query or original, or that of --role. Nothing is tuned.
+    named question, query or original, or the list of --role. Nothing is tuned.
 
     Examples:
         fusion-bench try --qrels judged.csv bm25=a.jsonl dense=b.jsonl

@@ -35,7 +35,7 @@ from fusion_bench.io.dataset_config import NO_SETTINGS, QRELS, FileSettings
 from fusion_bench.io.held_out import refuse_copy
 from fusion_bench.io.json_objects import load_known_queries
 from fusion_bench.io.load_records import load_stated_qrels, load_stated_run
-from fusion_bench.io.looks import record_shown
+from fusion_bench.io.looks import LEDGER_NAME, read_ledger, record_shown
 from fusion_bench.io.outputs import DATASET_FILE
 from fusion_bench.io.provenance import meta_path, read_meta
 from fusion_bench.util import files
@@ -449,12 +449,15 @@ def save_starter(
 
     Raises:
         ConfigError: Something would be overwritten.
+        DataError: The folder has a malformed ledger.
         FusionBenchError: The folder cannot be written to.
     """
+    if saved_by is TRY:  # others show no values
+        read_ledger(folder / LEDGER_NAME)  # a malformed one is refused before anything is written
     name, runs, spaces = done.dataset.name, done.dataset.runs, done.dataset.spaces
     experiment = _experiment_text(done, saved_by.command)
     written = _save_files(given, name, runs, spaces, experiment, folder, saved_by)
-    if saved_by is TRY:  # others show no values
+    if saved_by is TRY:
         record_shown(folder, done.dataset.qrels, done.report.collections[0].queries)
     return written
 

@@ -17,10 +17,10 @@ from fusion_bench.config.models import (
     Rank,
     StrictModel,
     UniqueNames,
-    describe_gone,
 )
 from fusion_bench.config.parameters import Kind, Parameter, Value
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey, check_field_name
+from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import ConfigError
 from fusion_bench.measures.aliases import MeasureName, resolve_alias

@@ -28,10 +28,10 @@ from fusion_bench.config.models import (
     Rank,
     StrictModel,
     UniqueNames,
-    describe_gone,
     make_config_error,
 )
 from fusion_bench.config.registry import MethodRegistry
+from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError

@@ -95,11 +95,11 @@ def _describe_fusion(fusion: Fusion, runs: Sequence[str]) -> str:
         normalizer = shorten(fusion.normalize)
         title = f"mean of {SCORES.get(normalizer, f'{normalizer} scores')}"
         words.append(MISSING[fusion.missing])
-    stated = fusion.model_dump(exclude_defaults=True)
+    stated = fusion.model_dump(exclude_defaults=True)  # of a plugin, its origin too
     numbers += [
         f"{name.replace('_', ' ')} {_format_by_name(getattr(fusion, name))}"
         for name in stated
-        if name not in known
+        if name not in known and name in type(fusion).model_fields
     ]
     weights = getattr(fusion, "weights", {}) or {}
     words[:0] = [f"{name} ×{shorten(weight)}" for name, weight in weights.items() if weight != 1]

@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, SerializeAsAny, model_validator
 
-from fusion_bench.config.models import StrictModel, describe_gone, parse_model
+from fusion_bench.config.models import StrictModel, parse_model
+from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.overrides import merge_mappings, set_options

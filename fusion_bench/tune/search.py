@@ -36,8 +36,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias, get_
 
 import numpy as np
 
-from fusion_bench.config.models import describe_gone
 from fusion_bench.config.parameters import Parameter, Params, Value
+from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.errors import ConfigError, DataError, MissingExtraError
 from fusion_bench.experiment.settings import GONE_SAMPLER, SamplerName, SearchSettings

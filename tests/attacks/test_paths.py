@@ -52,11 +52,11 @@ PLACES = (
     "dataset check ?",
     f"fuse {RUN} datasets/mine/b.trec --out ?.trec",
     "power --from ?",
-    "schema --out ?",
+    "dataset schema --out ?",
     f"try --qrels {QRELS} {RUN} ? --no-plots",
     "rerank --dataset ? --system a --provider noop",
     "rerank --dataset mine --system a --config ?",
-    "classify ? --out p.jsonl",
+    "dataset classify ? --out p.jsonl",
     "retrieve bm25 --dataset ?",
     "retrieve bm25 --dataset mine --documents ?",
 )

@@ -29,7 +29,7 @@ QUERIES = 60
 #: Commands that show values or grades of all judged queries.
 SHOWING = {
     *("dataset unjudged", "diagnose", "eval", "eval -v", "export", "gate", "grades estimate"),
-    *("grades sample", "judge", "try", "tune", "tune -v"),
+    *("grades sample", "judge", "threshold", "try", "tune", "tune -v"),
 }
 #: Python function → a call that shows values of all judged queries.
 FUNCTIONS: dict[str, Callable[[], Any]] = {

@@ -76,7 +76,9 @@ def test_no_file_of_a_folder_is_replaced_that_no_command_wrote(
         outcome = run_here((*named, *place, *more), root)
         return outcome.code, outcome.err
 
-    assert run("first") == (0, ""), words
+    code, error = run("first")
+    assert code == 0, (words, error)
+    assert all(line.startswith("note: ") for line in error.splitlines()), error
     written = [
         path.relative_to(root / "first")
         for path in sorted((root / "first").rglob("*"))

@@ -70,9 +70,9 @@ def test_the_overview_lists_every_command(capsys: Capture) -> None:
         (["compare", "--qrels", QRELS, A, B, "--binary-relevance", "0"], ""),
         (
             ["evl"],
-            "unknown command 'evl'; did you mean 'eval'? (known: campaign, classify, compare,",
+            "unknown command 'evl'; did you mean 'eval'? (known: try, eval, tune, gate, compare,",
         ),
-        (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: campaign, classify,"),
+        (["\x1b[31mevl"], "unknown command '\\x1b[31mevl' (known: try, eval,"),
         (["dataset", "shwo"], "No such command 'shwo'. Did you mean 'show'? (see "),
         (["eval", "--splt", "dev"], "No such option: --splt (Possible options: "),
         (["dataset", "show"], "Missing argument 'NAME' (see fusion-bench "),
@@ -97,7 +97,7 @@ def test_a_misused_command_is_exit_code_2_and_says_what_was_meant(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "heading"), [([], "Compare, tune, guard:"), (["dataset"], "Commands:")]
+    ("arguments", "heading"), [([], "Choose, tune, guard:"), (["dataset"], "Commands:")]
 )
 def test_without_a_command_help_is_shown(
     arguments: list[str], heading: str, capsys: Capture

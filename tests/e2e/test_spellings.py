@@ -10,7 +10,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.cli.application.app import COMMAND_GROUPS, RENAMED, SYNONYMS
-from fusion_bench.config.models import GONE, describe_gone
+from fusion_bench.config.removed_names import GONE, describe_gone
 from fusion_bench.experiment.system import System
 from fusion_bench.models.rerank_config import RerankConfig
 from tests import tiny

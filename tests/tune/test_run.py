@@ -12,7 +12,7 @@ import optuna
 import pytest
 
 from fusion_bench.cli import main
-from fusion_bench.config.models import describe_gone
+from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.tune import tuning_run
 from fusion_bench.tune.search import SearchResult, run_search
 from fusion_bench.util.digests import add_line_digest, strip_line_digest

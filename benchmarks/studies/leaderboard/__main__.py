@@ -49,7 +49,7 @@ and the pages 2 more.
 
 [leaderboard.csv](leaderboard.csv) has every row of every collection: mean nDCG@10, its standard
 error by query and by group, and Judged@10. The rows of kind `headline 1` to `4` have the
-differences behind the answers; their errors by group are those of the intervals.
+differences behind the answers; the intervals use their errors by group.
 """
 #: How a reader makes such a page.
 RUN = """\

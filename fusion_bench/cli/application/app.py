@@ -15,8 +15,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from fusion_bench.cli.application.exit_codes import CommandInterruptedError, describe_exit_codes
-from fusion_bench.config.models import GONE, describe_gone
 from fusion_bench.config.plugins import load_reference, read_entry_points
+from fusion_bench.config.removed_names import GONE, describe_gone
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.util.formatting import is_decimal
 

@@ -63,12 +63,12 @@ def test_there_are_at_least_two_thousand_queries_in_three_splits() -> None:
     assert len(lines("queries.jsonl.gz")) == len(queries()) >= 2000
 
 
-def test_nothing_but_computed_files_of_ten_megabytes_is_committed() -> None:
+def test_nothing_but_computed_files_of_ten_megabytes_and_the_ledger_is_committed() -> None:
     assert sum((ROOT / name).stat().st_size for name in COMPUTED) < 10_000_000
     assert {key for query in queries().values() for key in query} == {"id", "group", "split"}
     files = {p.relative_to(ROOT) for p in ROOT.rglob("*") if p.is_file()}
     outside = {str(p) for p in files if p.parts[0] not in {"rebuild", ".fusion_bench_cache"}}
-    assert outside == {"dataset.yaml", "README.md", *COMPUTED}
+    assert outside == {"dataset.yaml", "README.md", "looks.jsonl", *COMPUTED}
 
 
 @pytest.mark.parametrize("name", COMPUTED)

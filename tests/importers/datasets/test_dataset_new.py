@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
 from fusion_bench.cli import main
@@ -132,7 +133,7 @@ def test_files_are_asked_for(
     lists = ["a=nowhere.trec", files[3], files[4], ""]
     answers = iter([*lists, files[6] if judged else "", files[8], ""])
     monkeypatch.setattr(dataset, "_is_terminal", lambda: True)
-    monkeypatch.setattr(dataset, "_ask", lambda _: next(answers))
+    monkeypatch.setattr(typer, "prompt", lambda *_, **__: next(answers))
     assert main(files[:3]) == 0
     assert "nowhere.trec: no" in capsys.readouterr().err
     assert Path("datasets/mine/runs/a.trec").exists()

@@ -16,6 +16,7 @@ import pytest
 
 from fusion_bench.cli import serve
 from fusion_bench.errors import ConfigError
+from fusion_bench.io.looks import read_looks
 from fusion_bench.serving.console.session import ConsoleSession
 from fusion_bench.util.local_requests import MOST_BYTES
 from fusion_bench.util.loopback import Access, open_socket
@@ -125,11 +126,11 @@ def test_the_endpoints_answer(client: Client, session: ConsoleSession) -> None:
 def test_looks_and_taken_names_need_a_confirmation(client: Client, session: ConsoleSession) -> None:
     ledger = session.dataset_file.parent / "looks.jsonl"
     assert client.post("/api/verdict", {"setting": SETTING}).status == 409
-    assert not ledger.exists()
+    assert read_looks(ledger) == []
     verdict = client.post("/api/verdict", {"setting": SETTING, "confirm": True})
     assert verdict.status == 200
     assert verdict.json["look_number"] == 1
-    assert ledger.exists()
+    assert [look.system for look in read_looks(ledger)] == ["boosted"]
     (session.source.path.parent / "taken.yaml").write_text("x", encoding="utf-8")
     body = {"setting": SETTING, "name": "taken"}
     assert client.post("/api/save", body).status == 409
