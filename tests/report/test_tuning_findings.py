@@ -119,7 +119,7 @@ def test_the_held_out_values_in_both_measures(number: int, level: float, reason:
     assert details[0] == "today tuned: RRF (k 60) of dense and bm25."
     assert details[1].startswith("Tuned: k 60 → ")
     values, _, rest = details[2].partition("0.5000.")
-    assert values == "Held out: nDCG@10 0.5000 → 0.5300, RR@10 0.2500 → "
+    assert values == "Held out: nDCG@10 0.5000 → 0.5300, MRR@10 0.2500 → "
     assert rest.strip().startswith(reason)
     assert bool(rest) == bool(reason)
 
