@@ -90,6 +90,7 @@ function measureColumn(collection, measure, i) {
     bars: true,
     minor: i > 1,
     extra: i > 1,
+    wide: i === 1,
   };
 }
 
@@ -169,7 +170,7 @@ function verdictOf(system, isFirst) {
 /** The classes of a column's cells. */
 export function cellClass(column) {
   const kinds = [
-    !column.text && "number-cell", column.minor && "minor", column.extra && "extra",
+    !column.text && "number-cell", column.minor && "minor", column.extra && "extra", column.wide && "wide",
     column.bars && "bars",
   ];
   return kinds.filter(Boolean).join(" ") || null;
