@@ -8,7 +8,6 @@ worlds have normal signals. ``--write`` renews docs/studies/thresholds.csv.
 from __future__ import annotations
 
 import argparse
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,11 +16,11 @@ from typing import Final
 import numpy as np
 
 from benchmarks.collections import load_collection
+from benchmarks.table import encode_csv
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.data.query_splits import hash_position
 from fusion_bench.experiment.system import System
-from fusion_bench.ranking.query_signals import compute_signals, mask_relevant
+from fusion_bench.ranking.query_signals import compute_signals, mask_half
 from fusion_bench.stats.intervals import clopper_pearson
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
@@ -73,14 +72,7 @@ def load_world(name: str) -> World:
     """A real collection, masked, with the signals of RRF, convex fusion and reranked RRF."""
     collection = load_collection(name)
     lists, reranker = REAL.get(name, (collection.runs.sources, "reranker"))
-    runs = collection.runs
-    owner = np.repeat(np.arange(len(runs.queries)), np.diff(runs.ideal_offsets))
-    has_answer = np.bincount(
-        owner[runs.ideal_grades >= runs.binary_relevance], minlength=len(runs.queries)
-    )
-    runs = runs.subset(has_answer > 0)
-    masked = np.array([hash_position(group, "mask") < 0.5 for group in runs.groups])
-    runs = mask_relevant(runs, masked)
+    runs, answerable = mask_half(collection.runs)
     blend = {"method": "replace", "reranker": reranker, "depth": 50, "missing": "below"}
     systems = [
         System("rrf", lists, "rrf"),
@@ -93,7 +85,7 @@ def load_world(name: str) -> World:
             known = order_nan_last(values)
             if not any(np.array_equal(known, each) for each in signals.values()):
                 signals[f"{signal} of {system.name}"] = known
-    return World(name, signals, ~masked, number_by_appearance(runs.groups)[0])
+    return World(name, signals, answerable, number_by_appearance(runs.groups)[0])
 
 
 def make_worlds() -> Iterator[World]:
@@ -260,10 +252,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for row in rows:
         print("; ".join(f"{key} {value}" for key, value in row.items() if value))
     if options.write:
-        with PAGE.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.DictWriter(file, [*rows[0]], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        cells = [[str(cell) for cell in row.values()] for row in rows]
+        PAGE.write_text(encode_csv([[*rows[0]], *cells]), encoding="utf-8")
     limited = [row for row in rows if row["low"]]
     return int(any(float(f"{row['low']}") > float(f"{row['limit']}".split()[0]) for row in limited))
 

@@ -31,8 +31,9 @@ from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.io.dataset import load_dataset
+from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.ranking.final_lists import list_parts
-from fusion_bench.ranking.query_signals import LIST_TOP, compute_signals, mask_relevant
+from fusion_bench.ranking.query_signals import LIST_TOP, compute_signals, mask_half
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
     MIN_KEPT,
@@ -44,6 +45,7 @@ from fusion_bench.stats.thresholds import (
     judge_signal,
     measure_separation,
     measure_share,
+    order_nan_last,
 )
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
@@ -52,8 +54,8 @@ from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
 #: First results that are looked at for an answer.
 TOP: Final = 10
-#: Hashed with the ids of queries and groups: which are masked, which calibrate, which choose.
-MASK, CALIBRATE, CHOOSE = "mask", "calibrate", "choose"
+#: Hashed with the ids of queries and groups: which calibrate, which choose.
+CALIBRATE, CHOOSE = "calibrate", "choose"
 #: Points of a curve.
 CURVE_POINTS: Final = 101
 
@@ -311,17 +313,10 @@ def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
         DataError: Too few have none, or one that is declared so has a relevant document.
     """
     runs, name = task.runs.repeats[0], task.dataset.name
-    relevance = task.dataset.spec.binary_relevance
-    count = len(runs.queries)
-    owner = np.repeat(np.arange(count), np.diff(runs.ideal_offsets))
-    answerable = np.bincount(owner[runs.ideal_grades >= relevance], minlength=count) > 0
-    qrels = task.dataset.qrels
-    judged = {*(qrels.queries[row] for row in np.flatnonzero(np.diff(qrels.offsets)))}
     if settings.mask:
-        runs, answerable = runs.subset(answerable), np.ones(int(answerable.sum()), dtype=bool)
-        masked = np.array([hash_position(group, MASK) < 0.5 for group in runs.groups])
-        runs, answerable = mask_relevant(runs, masked), ~masked
+        runs, answerable = mask_half(runs)
     else:
+        answerable = ~no_relevant(runs, runs.binary_relevance)
         declared = np.array([value == "false" for value in runs.values_of("answerable")])
         if (declared & answerable).any():
             query = runs.queries[int(np.argmax(declared & answerable))]
@@ -330,6 +325,8 @@ def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
                 "document: correct one of the two"
             )
         if task.dataset.spec.without_relevant == "unanswerable":
+            qrels = task.dataset.qrels
+            judged = {*(qrels.queries[row] for row in np.flatnonzero(np.diff(qrels.offsets)))}
             declared |= ~answerable & [query in judged for query in runs.queries]
         if not declared.any():
             raise ConfigError(
@@ -440,7 +437,7 @@ def _trace_curve(values: FloatArray, answerable: BoolArray) -> tuple[tuple[float
     """Shares of unanswerable and of answerable queries above each of some thresholds."""
     unanswerable, others = values[~answerable], values[answerable]
     shares = np.linspace(0, 1, CURVE_POINTS)
-    ordered = np.sort(np.where(np.isnan(unanswerable), -np.inf, unanswerable))[::-1]
+    ordered = np.sort(order_nan_last(unanswerable))[::-1]
     cuts = ordered[np.minimum((shares * len(ordered)).astype(int), len(ordered) - 1)]
     points = {(float((unanswerable > cut).mean()), float((others > cut).mean())) for cut in cuts}
     return tuple(sorted(points | {(1.0, 1.0)}))

@@ -15,7 +15,9 @@ import numpy as np
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.query_splits import hash_position
 from fusion_bench.experiment.system import System
+from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.methods.blend.formulas import RerankBlend
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import fused_list
@@ -26,6 +28,8 @@ RERANK_TOP: Final = "rerank top"
 AGREEMENT: Final = "agreement"
 #: Prefix of the greatest raw score of a list: ``top:bm25``.
 LIST_TOP: Final = "top:"
+#: Hashed with the ids of groups: which queries are masked.
+MASK: Final = "mask"
 #: Two lists agree on documents among so many first ones.
 AGREEMENT_DEPTH: Final = 10
 
@@ -112,6 +116,19 @@ def scores_follow_ranks(ranks: IntArray, scores: FloatArray) -> bool:
     order = order[ranks[order] > 0]
     same_rank = np.diff(ranks[order]) == 0
     return bool(same_rank.any() and (np.diff(scores[order])[same_rank] == 0).all())
+
+
+def mask_half(runs: AlignedRuns) -> tuple[AlignedRuns, BoolArray]:
+    """Queries with a relevant document, half of which lose theirs; and (Q,): which keep them.
+
+    The hash of its group decides, so that no query and no group is on both sides.
+
+    Args:
+        runs: Aligned runs; of several repeats the first.
+    """
+    known = runs.subset(~no_relevant(runs, runs.binary_relevance))
+    masked = np.array([hash_position(group, MASK) < 0.5 for group in known.groups])
+    return mask_relevant(known, masked), ~masked
 
 
 def mask_relevant(runs: AlignedRuns, masked: BoolArray) -> AlignedRuns:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
     ShareRecord,
@@ -23,6 +24,9 @@ from fusion_bench.report.page import (
     make_table,
 )
 from fusion_bench.util.formatting import pluralize
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Drawing
 
 #: Said wherever a mask made the unanswerable queries.
 MASKED = "masked: easier than life, no near misses were added"
@@ -153,12 +157,11 @@ def _build_section(collection: ThresholdCollection, limit: str, plot_format: str
     unanswerable = (
         f"{collection.unanswerable:,} without{' (masked)' if collection.is_masked else ''}"
     )
-    draw: Callable[..., object] = partial(_draw, collection)
     figure = Figure(
         file=f"threshold-{make_safe_name(collection.name)}.{plot_format}",
         title="Answered queries against false answers",
         caption="Each curve is a signal. Right is more false answers, up is more answers kept.",
-        draw=draw,  # type: ignore[arg-type]
+        draw=partial(_draw, collection),
     )
     return Section(
         title=f"{collection.name} {collection.version}: "
@@ -171,7 +174,7 @@ def _is_usable(signal: SignalResult) -> bool:
     return signal.usability == "usable"
 
 
-def _draw(collection: ThresholdCollection) -> object:
+def _draw(collection: ThresholdCollection) -> Drawing:
     from fusion_bench.report.plots.studies import draw_threshold_curves  # late: Matplotlib
 
     return draw_threshold_curves(collection)

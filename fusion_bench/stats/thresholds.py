@@ -160,15 +160,10 @@ def measure_separation(
         seed: Of the permutations.
     """
     values = order_nan_last(signal)
-    a, u = np.sort(values[answerable]), np.sort(values[~answerable])
-    below = np.searchsorted(u, values[answerable]), np.searchsorted(u, values[answerable], "right")
-    above = (
-        np.searchsorted(a, values[~answerable]),
-        np.searchsorted(a, values[~answerable], "right"),
-    )
+    a, u = values[answerable], values[~answerable]
     placements = np.empty(len(values))
-    placements[answerable] = (below[0] + below[1]) / (2 * len(u))
-    placements[~answerable] = 1 - (above[0] + above[1]) / (2 * len(a))
+    placements[answerable] = _share_below(a, u)
+    placements[~answerable] = 1 - _share_below(u, a)
     auc = float(placements[answerable].mean())
     codes, names = number_by_appearance(keys)
     sums, variance = [], 0.0
@@ -199,10 +194,7 @@ def _permutation_p(values: FloatArray, answerable: BoolArray, codes: IntArray, s
         seed: Of the permutations.
     """
     unit = number_by_appearance((2 * codes + answerable).tolist())[0]
-    ordered = np.sort(values)
-    midranks = (
-        np.searchsorted(ordered, values) + np.searchsorted(ordered, values, "right") + 1
-    ) / 2
+    midranks = _share_below(values, values) * len(values) + 0.5
     sums, sizes = np.bincount(unit, midranks), np.bincount(unit)
     is_answerable = np.zeros(len(sizes), dtype=bool)
     is_answerable[unit[answerable]] = True
