@@ -22,9 +22,9 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset import Dataset, load_judge
 from fusion_bench.io.dataset_config import documents_of
-from fusion_bench.io.load_records import load_judge, load_qrels
+from fusion_bench.io.load_records import load_qrels
 from fusion_bench.judging.judge_files import check_judge, list_unnamed_files
 from fusion_bench.judging.llm_judge import JudgeModel
 from fusion_bench.judging.pools import JudgedSystems, Pair, build_pool
