@@ -23,9 +23,9 @@ from fusion_bench.report.tuning_advice import (
     find_better_effort,
     is_better_by_less,
 )
-from fusion_bench.report.tuning_changes import describe_changes
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
+    describe_changes,
     describe_claim,
     describe_held_out,
     describe_look,
