@@ -167,7 +167,9 @@ class MinMaxOverRRF(Rule):
         depths = [subject.depth_of(name) or blend.depth for name in subject.sources]
         if not retrieval[0] or min([blend.depth, *depths]) < 2:
             return
-        first, second = _two_scores(subject)
+        sums = subject.list_scores([dict.fromkeys(subject.sources, rank) for rank in (1, 2)])
+        scores = subject.system.fusion.display_scores(np.array(sums) / subject.divisor)
+        first, second = scores.tolist()
         if first <= second:  # a bonus that grows with the rank, or a clamp
             return
         message = (
@@ -175,13 +177,6 @@ class MinMaxOverRRF(Rule):
             f"are: {first:.4f} and {second:.4f} (ranks 1 and 2 in every list) become 1 and 0"
         )
         yield Problem(message, ("blend", "retrieval"), lambda: _build_scale_witness(subject, blend))
-
-
-def _two_scores(subject: Subject) -> tuple[float, float]:
-    """The fused scores of documents that every list ranks first and second."""
-    sums = subject.list_scores([dict.fromkeys(subject.sources, rank) for rank in (1, 2)])
-    first, second = subject.system.fusion.display_scores(np.array(sums) / subject.divisor).tolist()
-    return first, second
 
 
 def _build_scale_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
