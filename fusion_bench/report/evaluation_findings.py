@@ -28,7 +28,7 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.system_words import describe_config
-from fusion_bench.measures.aliases import head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     JUDGE_FIRST,
     answer_findings,
@@ -440,7 +440,7 @@ def sign_findings(collection: Collection) -> Iterator[Finding]:
             names.append(row.name)
     if names:
         count = pluralize(len(names), "system")
-        measures = " and ".join(map(head_measure, collection.measures[:2]))
+        measures = " and ".join(map(display_measure, collection.measures[:2]))
         text = f"{measures} differ in sign for {count}: {list_names(names)}."
         yield Finding(text, key="signs")
 

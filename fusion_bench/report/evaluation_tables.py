@@ -26,7 +26,7 @@ from fusion_bench.evaluation.report_records import (
     TieResult,
 )
 from fusion_bench.measures._base import is_bounded
-from fusion_bench.measures.aliases import display_measure, head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     COUNTS,
     DIFFERENCE,
@@ -125,7 +125,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
 
     means: tuple[Column[MeasureResult], ...] = (
         *([repeats] if any(row.trials for row in rows) else ()),
-        Column(head_measure(measure), lambda item: format_number(item.mean)),
+        Column(display_measure(measure), lambda item: format_number(item.mean)),
         replace(interval_column(alpha), cell=_format_mean_interval, is_optional=True),
     )
     differences = (
@@ -157,7 +157,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
 
 
 def _mean_column(measure: str) -> Column[SystemResult]:
-    return Column(head_measure(measure), lambda row: format_number(row.measures[measure].mean))
+    return Column(display_measure(measure), lambda row: format_number(row.measures[measure].mean))
 
 
 #: A ranked list of more systems has a grid above it, if a reranker is blended into two or more.
@@ -193,7 +193,7 @@ def grid_table(collection: Collection) -> Table | None:
 
     names = {blend: _name_blend(blend, plain, fusions.values()) for blend in blends}
     columns: list[Column[Mapping[str, SystemResult]]] = [
-        Column(" / ".join(map(head_measure, measures)), name, is_text=True, is_name=True),
+        Column(" / ".join(map(display_measure, measures)), name, is_text=True, is_name=True),
         *make_columns(names, cell),
     ]
     title = f"{' / '.join(map(display_measure, measures))} by fusion and blend"

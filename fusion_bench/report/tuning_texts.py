@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import DIGITS
-from fusion_bench.measures.aliases import head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.util.formatting import (
@@ -194,7 +194,7 @@ def describe_held_out(report: records.TuningReport) -> str:
     """Return the held-out values before and after, and why intervals have an unusual level."""
     means = {report.measure: (report.held_out.default, report.held_out.tuned)}
     values = ", ".join(
-        f"{head_measure(measure)} {format_number(default)} → {format_number(tuned)}"
+        f"{display_measure(measure)} {format_number(default)} → {format_number(tuned)}"
         for measure, (default, tuned) in (means | report.other_means).items()
     )
     coverage, reason = format_coverage(report.alpha), ""
