@@ -177,8 +177,9 @@ def describe_verdict(report: records.TuningReport) -> str:
     text = (
         f"{first}Verdict against the default: {name_verdict(report.verdict)}. The tuned system "
         f"{claim} the default {report.system} on held-out queries of {report.dataset}{condition}: "
-        f"{report.measure} {format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
-        f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
+        f"{display_measure(report.measure)} {format_number(gain.default)} → "
+        f"{format_number(gain.tuned)}, {change} ({format_gain(gain, report.alpha)}). "
+        f"The least gain is {format_number(report.min_gain)}."
     )
     if report.verdict in {"ship", "groups decide"}:
         text += format_loss_share("The tuned system", gain.loss_share)
@@ -227,14 +228,14 @@ def _describe_default_choice(report: records.TuningReport) -> str:
     if report.verdict != "too few tuning queries":
         return (
             f"{label} The search ({trials}) chose the default {report.system} itself on "
-            f"{report.dataset}, so there is no gain to test: {report.measure} stays {value} on "
-            "held-out queries."
+            f"{report.dataset}, so there is no gain to test: {display_measure(report.measure)} "
+            f"stays {value} on held-out queries."
         )
     best = max(trial.value for trial in report.completed_trials if trial.value is not None)
     gain = format_number(best - report.tune.default, signed=True)
     return (
         f"{label} {report.better_trials:,} of {trials} looked better than the default "
         f"{report.system} on the {report.tune.queries:,} tuning queries of {report.dataset} (the "
-        f"best by {gain} {report.measure}), too little for so few queries: the default was "
-        "chosen, and no change is tested."
+        f"best by {gain} {display_measure(report.measure)}), too little for so few queries: the "
+        "default was chosen, and no change is tested."
     )
