@@ -12,7 +12,7 @@ from fusion_bench.errors import ConfigError, DataError, UnknownKeyError, Unknown
 from fusion_bench.evaluation.compared_reports import add_comparisons
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
-from fusion_bench.measures.aliases import head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, format_number, make_frame, pluralize
 
@@ -211,7 +211,7 @@ class Comparisons(ResultView):
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
         shown = map(self._describe_means, dict.fromkeys((self.best, self.baseline)))
-        measures = " and ".join(map(head_measure, self.collection.measures[:2]))
+        measures = " and ".join(map(display_measure, self.collection.measures[:2]))
         title = f"Comparisons of {compared} on {queries} by {measures}: {', '.join(shown)}"
         lines = [title, self._decision]
         if self.warnings:

@@ -13,6 +13,7 @@ from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.experiment.system_words import describe_config
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import describe_best_group, unseen_losses
@@ -316,7 +317,10 @@ def _tuning_in_words(report: records.TuningReport) -> str:
         if is_better_by_less(report):
             return f"Tuned or not, {system} is about as good: the gain is less than {least}"
         return f"Keep the default {system}: no gain is shown on held-out queries"
-    gain = f"{report.measure} {format_number(report.held_out.difference, signed=True)}"
+    gain = (
+        f"{display_measure(report.measure)} "
+        f"{format_number(report.held_out.difference, signed=True)}"
+    )
     condition = shown_condition(report.verdict, report.unjudged)
     return f"Use the tuned {system}: {gain} on held-out queries{condition}"
 
@@ -356,7 +360,7 @@ def build_page(
     verdict, *findings = tuning_findings(report)
     gains, *tables = tuning_tables(report)
     results = Section(
-        summary=f"{report.dataset}: {report.measure}; {_count_trials(report)}; "
+        summary=f"{report.dataset}: {display_measure(report.measure)}; {_count_trials(report)}; "
         f"split: {report.split}",
         findings=tuple(findings),
         parts=(gains, *figures[:1], *tables, *figures[1:]),

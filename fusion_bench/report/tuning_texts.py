@@ -9,7 +9,7 @@ from typing import Any, Final
 from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import DIGITS
 from fusion_bench.experiment.system_words import list_by_rank, shorten
-from fusion_bench.measures.aliases import head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.util.formatting import (
@@ -180,8 +180,9 @@ def describe_verdict(report: records.TuningReport) -> str:
     text = (
         f"{first}Verdict against the default: {name_verdict(report.verdict)}. The tuned system "
         f"{claim} the default {report.system} on held-out queries of {report.dataset}{condition}: "
-        f"{report.measure} {format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
-        f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
+        f"{display_measure(report.measure)} {format_number(gain.default)} → "
+        f"{format_number(gain.tuned)}, {change} ({format_gain(gain, report.alpha)}). "
+        f"The least gain is {format_number(report.min_gain)}."
     )
     if report.verdict in {"ship", "groups decide"}:
         text += format_loss_share("The tuned system", gain.loss_share)
@@ -197,7 +198,7 @@ def describe_held_out(report: records.TuningReport) -> str:
     """Return the held-out values before and after, and why intervals have an unusual level."""
     means = {report.measure: (report.held_out.default, report.held_out.tuned)}
     values = ", ".join(
-        f"{head_measure(measure)} {format_number(default)} → {format_number(tuned)}"
+        f"{display_measure(measure)} {format_number(default)} → {format_number(tuned)}"
         for measure, (default, tuned) in (means | report.other_means).items()
     )
     coverage, reason = format_coverage(report.alpha), ""
@@ -230,16 +231,16 @@ def _describe_default_choice(report: records.TuningReport) -> str:
     if report.verdict != "too few tuning queries":
         return (
             f"{label} The search ({trials}) chose the default {report.system} itself on "
-            f"{report.dataset}, so there is no gain to test: {report.measure} stays {value} on "
-            "held-out queries."
+            f"{report.dataset}, so there is no gain to test: {display_measure(report.measure)} "
+            f"stays {value} on held-out queries."
         )
     best = max(trial.value for trial in report.completed_trials if trial.value is not None)
     gain = format_number(best - report.tune.default, signed=True)
     return (
         f"{label} {report.better_trials:,} of {trials} looked better than the default "
         f"{report.system} on the {report.tune.queries:,} tuning queries of {report.dataset} (the "
-        f"best by {gain} {report.measure}), too little for so few queries: the default was "
-        "chosen, and no change is tested."
+        f"best by {gain} {display_measure(report.measure)}), too little for so few queries: the "
+        "default was chosen, and no change is tested."
     )
 
 

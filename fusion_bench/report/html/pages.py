@@ -534,7 +534,7 @@ def picture_texts(report: Report, collection: Collection) -> dict[str, Sequence[
         collection: Whose baseline and measure are named.
     """
     coverage = format_coverage(report.alpha)
-    primary, baseline = collection.primary_measure, collection.baseline
+    primary, baseline = display_measure(collection.primary_measure), collection.baseline
     together = (
         "All intervals hold together: one or more of them miss the true difference in about "
         f"{100 * report.alpha:g} % of all runs, or fewer."
@@ -577,7 +577,7 @@ def change_texts(collection: Collection, alpha: float, *, is_tested: bool) -> di
         alpha: 1 − coverage of the intervals.
         is_tested: Whether differences have intervals.
     """
-    primary, coverage = collection.primary_measure, format_coverage(alpha)
+    primary, coverage = display_measure(collection.primary_measure), format_coverage(alpha)
     interval = (
         f"Its {coverage} interval is paired by query; all intervals hold together for the systems "
         "that both reports have. One that crosses 0 does not show that nothing changed."
