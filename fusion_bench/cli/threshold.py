@@ -67,6 +67,6 @@ def command(options: ThresholdOptions) -> None:
             dataset=options.dataset,
             progress=progress,
         )
-        page = build_threshold_page(report)
+        page = build_threshold_page(report, None if options.json else "png")
         written = write_record("threshold", report, page, folder, draw_figures(page))
     print_result(report, page, options, written)

@@ -90,6 +90,11 @@ class GateInputs:
         return self.experiment.gate
 
     @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures: those of the policy, or the experiment's first if it has none."""
+        return self.policy.measures or self.experiment.measures[:1]
+
+    @property
     def candidate(self) -> System:
         """The gated system.
 
@@ -153,7 +158,7 @@ class GateInputs:
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
         task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
         measures = []
-        for name in self.policy.measures:
+        for name in self.measures:
             where = self.source.where(locate_check(self.source, name))
             relevance = spec.binary_relevance
             measures.append(parse_measure(name, binary_relevance=relevance, where=where))
@@ -161,7 +166,9 @@ class GateInputs:
 
     def _check_slices(self, dataset: Dataset) -> None:
         """Refuse slices by a field that the queries do not have."""
-        names = {s for measure in self.policy.checks for s in self.policy.slices_of(measure) if s}
+        names = {
+            s for measure in self.policy.tolerances for s in self.policy.slices_of(measure) if s
+        }
         for field in sorted({split_slice(name)[0] for name in names}.difference(COMPARED_FIELDS)):
             where = f"{self.source.where(('gate', 'slices'))}: {dataset.name}"
             check_field(field, dataset.queries.values(), where)
@@ -199,6 +206,8 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     dataset = task.dataset
     spec, digests, unjudged = dataset.spec, _merge_repeats(dataset), None
     values: dict[str, Any] = {}
+    policy = task.experiment.gate
+    answered = {} if policy is None or policy.answered is None else {ANSWERED: {}}
     if system is not None:
         used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
@@ -226,7 +235,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         query_type=task.experiment.query_type,
         where=dict(task.experiment.where),
         queries=task.runs.queries,
-        definitions={m.name: m.model_dump(mode="json") for m in task.measures},
+        definitions={m.name: m.model_dump(mode="json") for m in task.measures} | answered,
         values={},
         unjudged=unjudged,
         groups=dataset.found_groups,
@@ -359,11 +368,18 @@ def find_unreachable_limits(
 def _store_values(task: EvaluationSet, system: System) -> dict[str, dict[str, tuple[Any, ...]]]:
     """The values that a baseline stores: their means over repeats, and those of each repeat."""
     [scores] = evaluate_systems([system], task.runs, task.measures, training=task.training)
-    names = [measure.name for measure in task.measures]
-    repeats = np.swapaxes(scores.repeats, 0, 1).tolist() if len(scores.repeats) > 1 else ()
+    names, arrays = [measure.name for measure in task.measures], scores.repeats
+    policy = task.experiment.gate
+    if policy is not None and policy.answered is not None and system.abstain is not None:
+        names.append(ANSWERED)
+        bits = [answered_queries(*each) for each in fit_repeats(system, task.runs, task.training)]
+        arrays = np.concatenate((arrays, np.array(bits, dtype=np.float64)[:, None]), axis=1)
+    repeats = np.swapaxes(arrays, 0, 1)
+    means = mean_of_repeats(arrays).tolist()
+    several = zip(names, repeats.tolist(), strict=True) if len(arrays) > 1 else ()
     return {
-        "values": dict(zip(names, map(tuple, scores.values.tolist()), strict=True)),
-        "trials": {n: tuple(map(tuple, rows)) for n, rows in zip(names, repeats, strict=False)},
+        "values": dict(zip(names, map(tuple, means), strict=True)),
+        "trials": {n: tuple(map(tuple, rows)) for n, rows in several},
     }
 
 
