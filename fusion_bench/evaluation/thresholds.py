@@ -29,11 +29,12 @@ from fusion_bench.evaluation.prepared_dataset import (
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
+from fusion_bench.experiment.abstain import LIST_TOP
 from fusion_bench.experiment.experiment import Experiment, find_datasets
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.ranking.final_lists import rank_queries
-from fusion_bench.ranking.query_signals import LIST_TOP, compute_signals, mask_half
+from fusion_bench.ranking.query_signals import compute_signals, mask_half
 from fusion_bench.stats.inference import PairedRow, infer_family
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,

@@ -24,7 +24,13 @@ from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
-from fusion_bench.experiment.settings import AUTO, GatePolicy, locate_check, split_slice
+from fusion_bench.experiment.settings import (
+    ANSWERED,
+    AUTO,
+    GatePolicy,
+    locate_check,
+    split_slice,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
@@ -33,6 +39,7 @@ from fusion_bench.gate.baseline import (
     PolicyChange,
     StoredUnjudged,
 )
+from fusion_bench.gate.checks import list_tolerances
 from fusion_bench.gate.comparability import compare_policies
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
@@ -41,8 +48,12 @@ from fusion_bench.io.fingerprints import query_digests
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.io.looks import LEDGER_NAME, read_looks
 from fusion_bench.measures import parse_measure
+from fusion_bench.measures._base import is_bounded
+from fusion_bench.ranking.plain_systems import fit_repeats
+from fusion_bench.ranking.query_signals import answered_queries
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 
@@ -151,7 +162,7 @@ class GateInputs:
         groups = stored.groups if stored else None if committed is None else {}
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(spec.run_roles, spec.rerank, self.source)
-        cache = _open_own_cache(path) or False
+        cache = open_own_cache(path) or False
         dataset = load_lists(path, systems, self.progress, cache=cache, groups=groups)
         self._check_slices(dataset)
         fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
@@ -174,7 +185,7 @@ class GateInputs:
             check_field(field, dataset.queries.values(), where)
 
 
-def _open_own_cache(dataset: Path) -> Cache | None:
+def open_own_cache(dataset: Path) -> Cache | None:
     """The cache of a dataset, if git says that it did not come with the repository; else None.
 
     What is stored there stands for the lists, whoever wrote it.
@@ -244,6 +255,12 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     return description.model_copy(update=values)
 
 
+def find_path(task: EvaluationSet, inputs: GateInputs) -> Path:
+    """The ``dataset.yaml`` of a collection."""
+    paths = dict(find_datasets(inputs.experiment, inputs.source, inputs.folders)).values()
+    return next(path for path in paths if read_spec(path)[0].name == task.dataset.name)
+
+
 def find_stopping_obstacles(task: EvaluationSet, inputs: GateInputs) -> list[Obstacle]:
     """What is wrong with the ids or the scores of the candidate's lists, and is not allowed."""
     used = inputs.candidate.list_keys
@@ -295,7 +312,7 @@ def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
     for _, path in paths:
         qrels = read_spec(path)[0].qrels
         if qrels is not None and qrels.kind == "machine":
-            cache = _open_own_cache(path) or False
+            cache = open_own_cache(path) or False
             dataset = load_lists(path, (inputs.candidate,), inputs.progress, cache=cache)
             start = f"{dataset.name}: " if len(paths) > 1 else ""
             for warning in find_dataset_warnings(dataset, [inputs.candidate]):
@@ -308,8 +325,7 @@ def warn_of_looks(task: EvaluationSet, inputs: GateInputs) -> Iterator[DataWarni
     Raises:
         DataError: The ledger of looks is malformed.
     """
-    paths = dict(find_datasets(inputs.experiment, inputs.source, inputs.folders))
-    folder = next(p.parent for p in paths.values() if read_spec(p)[0].name == task.dataset.name)
+    folder = find_path(task, inputs).parent
     tune = inputs.experiment.tune
     stated = None if tune is None else tune.looks.file
     path = folder / LEDGER_NAME if stated is None else inputs.source.path.parent / stated
@@ -342,17 +358,15 @@ def find_unreachable_limits(
     """
     for task in collections:
         record = baseline.by_collection[task.dataset.name]
-        values, sealed = record.value_arrays(), baseline.drops_of(record.collection)
-        # The policy's measures begin with those of the checks.
-        for (key, tolerance), measure in zip(
-            inputs.policy.checks.items(), task.measures, strict=False
-        ):
-            if not measure.is_bounded or measure.name not in values:
+        values = record.value_arrays(task.runs.queries)
+        sealed = baseline.drops_of(record.collection)
+        for key, tolerance, name, counted in list_tolerances(inputs.policy, task):
+            if not is_bounded(name) or name not in values or not counted.any():
                 continue
-            mean = exact_mean(values[measure.name])
+            mean = exact_mean(values[name][counted])
             limits = tolerance.stated_limits
             if tolerance.max_drop == AUTO:
-                limits["max_drop"] = sealed.get((None, measure.name), 0.0)
+                limits["max_drop"] = sealed.get((None, name), 0.0)
             for field, limit in limits.items():
                 if 0 < mean <= limit + NOISE:
                     where = inputs.source.where((*locate_check(inputs.source, key), field))
@@ -360,7 +374,7 @@ def find_unreachable_limits(
                     remedy = "state a smaller one, or gate more queries" if is_auto else "give less"
                     yield (
                         f"{where}: {'auto, which is ' * is_auto}{limit:g}, checks nothing: "
-                        f"{measure.name} of {record.collection} is {mean:.4f} in the baseline, and "
+                        f"{name} of {record.collection} is {mean:.4f} in the baseline, and "
                         f"cannot fall by more: {remedy}"
                     )
 

@@ -16,18 +16,20 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.query_splits import hash_position
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.experiment.abstain import (
+    AGREEMENT,
+    FUSED_MARGIN,
+    FUSED_TOP,
+    LIST_TOP,
+    RERANK_TOP,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.methods.blend.formulas import RerankBlend
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import fused_list
 
-FUSED_TOP: Final = "fused top"
-FUSED_MARGIN: Final = "fused margin"
-RERANK_TOP: Final = "rerank top"
-AGREEMENT: Final = "agreement"
-#: Prefix of the greatest raw score of a list: ``top:bm25``.
-LIST_TOP: Final = "top:"
 #: Hashed with the ids of groups: which queries are masked.
 MASK: Final = "mask"
 #: Two lists agree on documents among so many first ones.
@@ -78,6 +80,40 @@ def compute_signals(system: System, runs: AlignedRuns) -> dict[str, FloatArray]:
             )
             signals.setdefault(RERANK_TOP, np.full(count, np.nan))[index] = top
     return signals
+
+
+def signal_of(system: System, runs: AlignedRuns, name: str) -> FloatArray:
+    """One signal of a system, of shape (Q,).
+
+    Args:
+        system: Fitted, where it has trained parts.
+        runs: All sources of the dataset.
+        name: The signal.
+
+    Raises:
+        UnknownNameError: The system has no such signal on these lists.
+    """
+    signals = compute_signals(system, runs)
+    if name not in signals:
+        raise UnknownNameError("signal", name, signals, where=f"system {system.name!r}: abstain")
+    return signals[name]
+
+
+def answered_queries(system: System, runs: AlignedRuns) -> BoolArray:
+    """(Q,): the queries that a system answers; all of them if it never abstains.
+
+    Args:
+        system: Fitted, where it has trained parts.
+        runs: All sources of the dataset.
+
+    Raises:
+        ConfigError: Its threshold is not known yet.
+        UnknownNameError: It has no such signal on these lists.
+    """
+    if system.abstain is None:
+        return np.ones(len(runs.queries), dtype=bool)
+    threshold = system.abstain.find_threshold(system.name)
+    return signal_of(system, runs, system.abstain.signal) > threshold  # NaN is not
 
 
 def _greatest_by_query(values: FloatArray, query: IntArray, count: int) -> FloatArray:

@@ -12,7 +12,7 @@ from fusion_bench.evaluation.thresholds import (
     ThresholdCollection,
     ThresholdReport,
 )
-from fusion_bench.ranking.query_signals import FUSED_TOP, LIST_TOP
+from fusion_bench.experiment.abstain import FUSED_TOP, LIST_TOP
 from fusion_bench.report.page import (
     Column,
     Figure,
