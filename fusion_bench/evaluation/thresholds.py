@@ -7,8 +7,9 @@ Format history:
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
@@ -16,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.config.yaml_files import Source
+from fusion_bench.config.yaml_files import Source, format_compact_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.query_splits import hash_position, hashed_split
@@ -29,8 +30,8 @@ from fusion_bench.evaluation.prepared_dataset import (
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
-from fusion_bench.experiment.abstain import LIST_TOP
-from fusion_bench.experiment.experiment import Experiment, find_datasets
+from fusion_bench.experiment.abstain import LIST_TOP, Abstain
+from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.ranking.final_lists import list_parts
@@ -48,8 +49,8 @@ from fusion_bench.stats.thresholds import (
     measure_share,
     order_nan_last,
 )
-from fusion_bench.util.files import name_experiment
-from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
+from fusion_bench.util.files import name_experiment, resolve_path
+from fusion_bench.util.formatting import Progress, ignore_progress, list_names, pluralize
 
 #: A signal of the user's own: aligned runs → one number per query.
 SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
@@ -179,15 +180,17 @@ class ThresholdSettings:
     """What is asked of a threshold.
 
     Attributes:
-        false_answers: Share of the unanswerable queries that may be answered.
+        false_answers: Share of the unanswerable queries that may be answered; None = that of the
+            system's ``abstain``, or a tenth.
         min_kept: A signal that keeps less of the answerable queries cannot carry a threshold.
         mask: Make unanswerable queries of half of the answerable ones.
-        signal: Only this signal: then all queries calibrate its threshold.
+        signal: Only this signal: then all queries calibrate its threshold; None = that of the
+            system's ``abstain``, or every signal.
         functions: Signals of the user's own, by name.
         seed: Of the draws.
     """
 
-    false_answers: float = FALSE_ANSWERS
+    false_answers: float | None = None
     min_kept: float = MIN_KEPT
     mask: bool = False
     signal: str | None = None
@@ -197,8 +200,13 @@ class ThresholdSettings:
     def __post_init__(self) -> None:
         for name in ("false_answers", "min_kept"):
             value = getattr(self, name)
-            if not 0 < value < 1:
+            if value is not None and not 0 < value < 1:
                 raise ConfigError(f"{name}: must be above 0 and below 1, not {value}")
+
+    @property
+    def limit(self) -> float:
+        """Share of the unanswerable queries that may be answered."""
+        return FALSE_ANSWERS if self.false_answers is None else self.false_answers
 
 
 def measure_thresholds(
@@ -229,6 +237,7 @@ def measure_thresholds(
     if systems:
         kept = {name: chosen.systems[name] for name in systems}
         chosen = chosen.model_copy(update={"systems": kept})
+    chosen, settings = _follow_abstain(chosen, settings)
     collections = []
     used = chosen.systems.values()
     for _, path in find_datasets(chosen, source, folders):
@@ -243,10 +252,105 @@ def measure_thresholds(
         collections.append(_measure_dataset(task, settings, progress))
     return ThresholdReport(
         name=name_experiment(source.path),
-        settings={key: getattr(settings, key) for key in ("false_answers", "min_kept", "seed")},
+        settings={
+            "false_answers": settings.limit,
+            "min_kept": settings.min_kept,
+            "seed": settings.seed,
+        },
         provenance=report_provenance(experiment, source),
         collections=tuple(collections),
     )
+
+
+def _follow_abstain(
+    experiment: Experiment, settings: ThresholdSettings
+) -> tuple[Experiment, ThresholdSettings]:
+    """The experiment and the settings with the one system that states its signal, if there is one.
+
+    Raises:
+        ConfigError: Several systems state a signal, or the share of false answers is another one.
+    """
+    stated = {
+        name: system.abstain
+        for name, system in experiment.systems.items()
+        if system.abstain is not None and system.abstain.false_answers is not None
+    }
+    if settings.signal is not None or not stated:
+        return experiment, settings
+    if len(stated) > 1:
+        raise ConfigError(
+            f"systems {list_names([*stated])} have 'abstain' with 'false_answers': choose one with "
+            "--system"
+        )
+    [(name, abstain)] = stated.items()
+    if settings.false_answers not in {None, abstain.false_answers}:
+        raise ConfigError(
+            f"--false-answers: system {name!r} has abstain.false_answers "
+            f"{abstain.false_answers:g}, given {settings.false_answers:g}: leave the option out"
+        )
+    systems = {name: experiment.systems[name]}
+    stated_settings = {"false_answers": abstain.false_answers, "signal": abstain.signal}
+    return (
+        experiment.model_copy(update={"systems": systems}),
+        replace(settings, **stated_settings),
+    )
+
+
+def format_threshold_experiment(
+    report: ThresholdReport,
+    experiment: Experiment,
+    source: Source,
+    *,
+    file: Path,
+    folders: Collection[Path],
+) -> str:
+    """The experiment as YAML, with the promised threshold as ``abstain`` of its system.
+
+    Args:
+        report: Of the experiment.
+        experiment: The experiment.
+        source: Where it was read from.
+        file: Where the YAML is written to: paths of datasets start there.
+        folders: Where named datasets live.
+
+    Raises:
+        ConfigError: No threshold is promised, or several are.
+    """
+    chosen = [each.chosen for each in report.collections if each.chosen is not None]
+    problem = ""
+    if len(report.collections) > 1:
+        problem = "each dataset has a threshold of its own: choose one with --dataset"
+    elif report.collections[0].is_masked:
+        problem = (
+            "the unanswerable queries are masked, which are easier than real ones: mark real ones "
+            "in queries.jsonl, and leave out --mask"
+        )
+    elif not chosen:
+        problem = report.collections[0].reason
+    elif chosen[0].threshold is None:
+        problem = f"{chosen[0].signal}: any value is above the threshold: choose another signal"
+    if problem:
+        raise ConfigError(f"--save: no threshold to save: {problem}")
+    abstain = Abstain(
+        signal=chosen[0].signal,
+        above=chosen[0].threshold,
+        promised_false_answers=report.settings["false_answers"],
+        calibrated_on=chosen[0].calibrated_on,
+    )
+    systems, name = source.data["systems"], chosen[0].system
+    changed = {**systems, name: {**systems[name], "abstain": abstain.model_dump()}}
+    places = [
+        relocate_dataset(given, path, file.parent)
+        for given, path in find_datasets(experiment, source, folders)
+    ]
+    datasets = {"datasets": places} if experiment.dataset is None else {"dataset": places[0]}
+    data = {**source.data, **datasets, "systems": changed}
+    tune = experiment.tune
+    if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
+        ledger = resolve_path(source.path.parent / tune.looks.file)
+        place = os.path.relpath(ledger, resolve_path(file.parent))
+        data["tune"] = {**data["tune"], "looks": {**data["tune"]["looks"], "file": place}}
+    return format_compact_yaml(data)
 
 
 class _Queries(NamedTuple):
@@ -346,13 +450,13 @@ def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
         first.setdefault(runs.groups[row], row)
     calibrates = np.zeros(len(answerable), dtype=bool)
     calibrates[[*first.values()]] = True
-    needed = count_needed(settings.false_answers)
+    needed = count_needed(settings.limit)
     if len(first) < needed or not answerable.any():
         unit = "groups of queries" if len(set(runs.groups)) < len(runs.groups) else "queries"
         raise DataError(
             f"{name}: {len(first):,} {unit} without an answer and "
             f"{pluralize(int(answerable.sum()), 'query')} with one are too few: a threshold for "
-            f"{settings.false_answers:.0%} false answers needs {needed} without an answer"
+            f"{settings.limit:.0%} false answers needs {needed} without an answer"
         )
     return _Queries(runs, answerable, calibrates)
 
@@ -390,7 +494,7 @@ def _describe_signals(
     adjusted = adjust_holm([each.p for each in separations.values()])
     results = []
     for ((system, signal), values), p in zip(signals.items(), adjusted, strict=True):
-        threshold = find_threshold(values[queries.calibrates], settings.false_answers)
+        threshold = find_threshold(values[queries.calibrates], settings.limit)
         kept, answered = _measure_kept(values, threshold, queries, settings.seed)
         found = has_answer.get(system, np.ones(len(values), dtype=bool))
         rows = np.flatnonzero(answerable & answered)
@@ -409,7 +513,7 @@ def _describe_signals(
                 found=_record(
                     measure_share(found[rows], [runs.groups[q] for q in rows], seed=settings.seed)
                 ),
-                usability=judge_signal(p, kept, settings.false_answers, settings.min_kept),
+                usability=judge_signal(p, kept, settings.limit, settings.min_kept),
                 curve=_trace_curve(values, answerable),
             )
         )
@@ -459,7 +563,7 @@ def _choose_signal(
     split = hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
     sizes = [int((queries.calibrates & half).sum()) for half in (split.tune, split.held_out)]
     has_both = all((queries.answerable & half).any() for half in (split.tune, split.held_out))
-    needed = count_needed(settings.false_answers)
+    needed = count_needed(settings.limit)
     if min(sizes) < needed or not has_both:
         return None, (
             f"to choose a signal takes half of the queries, and {min(sizes)} without an answer are "
@@ -468,7 +572,7 @@ def _choose_signal(
     best: tuple[float, tuple[str, str]] = (-1.0, next(iter(signals)))
     for key, values in signals.items():
         calibrating = values[queries.calibrates & split.tune]
-        threshold = find_threshold(calibrating, settings.false_answers)
+        threshold = find_threshold(calibrating, settings.limit)
         kept = float((values[queries.answerable & split.tune] > threshold).mean())
         best = max(best, (kept, key), key=lambda each: each[0])
     key = best[1]
@@ -486,7 +590,7 @@ def _calibrate(
 ) -> ChosenSignal:
     """A signal with the threshold that some of the queries give it."""
     calibrating = queries.calibrates & half
-    threshold = find_threshold(values[calibrating], settings.false_answers)
+    threshold = find_threshold(values[calibrating], settings.limit)
     part = queries.subset(half)
     kept, _ = _measure_kept(values[half], threshold, part, settings.seed)
     ids = sorted(queries.runs.queries[row] for row in np.flatnonzero(calibrating))
