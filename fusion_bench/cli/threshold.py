@@ -82,7 +82,7 @@ def command(options: ThresholdOptions) -> None:
             text = format_threshold_experiment(
                 report, parsed, source, file=options.save, folders=folders
             )
-        page = build_threshold_page(report)
+        page = build_threshold_page(report, None if options.json else "png")
         written = write_record("threshold", report, page, folder, draw_figures(page))
         if options.save is not None:
             written.append(write_output(options.save, text.encode(), option="--save"))

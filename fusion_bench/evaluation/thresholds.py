@@ -20,7 +20,7 @@ from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.yaml_files import Source, format_compact_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.data.query_splits import hash_position, hashed_split
+from fusion_bench.data.query_splits import QuerySplit, hash_position, hashed_split
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
@@ -34,8 +34,9 @@ from fusion_bench.experiment.abstain import LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures.rankings import no_relevant
-from fusion_bench.ranking.final_lists import list_parts
+from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.query_signals import compute_signals, mask_half
+from fusion_bench.stats.inference import PairedRow, infer_family
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
     MIN_KEPT,
@@ -58,24 +59,13 @@ SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray
 TOP: Final = 10
 #: Hashed with the ids of queries and groups: which calibrate, which choose.
 CALIBRATE, CHOOSE = "calibrate", "choose"
+#: Why nothing can be said of false answers, and what to write.
+NO_UNANSWERABLE: Final = (
+    'no query is known to have no answer: write "answerable": false for such queries in '
+    "queries.jsonl, or 'without_relevant: unanswerable' in dataset.yaml"
+)
 #: Points of a curve.
 CURVE_POINTS: Final = 101
-
-
-class ShareRecord(ReportRecord):
-    """A share of queries with its 95 % interval.
-
-    Attributes:
-        share: The share; null without queries.
-        low: Lower end.
-        high: Upper end.
-        queries: How many queries there are.
-    """
-
-    share: OptionalFloat
-    low: float
-    high: float
-    queries: int
 
 
 class SignalResult(ReportRecord):
@@ -104,8 +94,8 @@ class SignalResult(ReportRecord):
     p: float
     threshold: float | None
     false_answers: float
-    kept: ShareRecord
-    found: ShareRecord
+    kept: Share
+    found: Share
     usability: Usability
     curve: tuple[tuple[float, float], ...] = Field(repr=False)
 
@@ -114,6 +104,26 @@ class SignalResult(ReportRecord):
         """Its name with its system; systems share those of lists."""
         is_shared = not self.system or self.signal.startswith(LIST_TOP)
         return self.signal if is_shared else f"{self.signal} of {self.system}"
+
+
+class SignalComparison(ReportRecord):
+    """The chosen signal against the second best: the same answerable queries, each at its own τ.
+
+    Attributes:
+        system: The system of the second best.
+        signal: The second best signal on the queries that chose.
+        difference: Share of the queries that the chosen signal keeps, minus that of the other.
+        low: Lower end of its 95 % interval; null = the two differ on too few queries.
+        high: Upper end.
+        p: Two-sided.
+    """
+
+    system: str
+    signal: str
+    difference: float
+    low: OptionalFloat
+    high: OptionalFloat
+    p: float
 
 
 class ChosenSignal(ReportRecord):
@@ -128,6 +138,7 @@ class ChosenSignal(ReportRecord):
         calibrating: Unanswerable queries that τ is from, one a group.
         calibrated_on: SHA-256 of their ids.
         kept: Share of the answerable queries, of the half that did not choose, that are answered.
+        against: Compared with the second best; null = there is no other.
     """
 
     system: str
@@ -136,7 +147,8 @@ class ChosenSignal(ReportRecord):
     threshold: float | None
     calibrating: int
     calibrated_on: str
-    kept: ShareRecord
+    kept: Share
+    against: SignalComparison | None = None
 
 
 class ThresholdCollection(CollectionFacts):
@@ -353,7 +365,7 @@ def format_threshold_experiment(
     return format_compact_yaml(data)
 
 
-class _Queries(NamedTuple):
+class ThresholdQueries(NamedTuple):
     """The queries of a threshold: those with an answer and those without.
 
     Attributes:
@@ -366,15 +378,12 @@ class _Queries(NamedTuple):
     answerable: BoolArray
     calibrates: BoolArray
 
-    def subset(self, keep: BoolArray) -> _Queries:
-        """Only some of the queries."""
-        return _Queries(self.runs.subset(keep), self.answerable[keep], self.calibrates[keep])
-
 
 def _measure_dataset(
     task: EvaluationSet, settings: ThresholdSettings, progress: Progress
 ) -> ThresholdCollection:
-    queries = _find_queries(task, settings)
+    queries = find_queries(task, mask=settings.mask)
+    _require_enough(queries, task.dataset.name, settings.limit)
     signals: dict[tuple[str, str], FloatArray] = {}
     has_answer: dict[str, BoolArray] = {}
     for done, (name, system) in enumerate(task.experiment.systems.items()):
@@ -384,7 +393,8 @@ def _measure_dataset(
             if not any(np.array_equal(values, each, equal_nan=True) for each in signals.values()):
                 signals[name, signal] = values  # systems share the signals of their lists
         positions = np.zeros(len(queries.answerable), dtype=bool)
-        for index, view, places in list_parts(fitted, queries.runs):
+        for index, ranking in rank_queries(fitted, queries.runs):
+            view, places = ranking.runs, ranking.positions
             is_hit = (places > 0) & (places <= TOP) & view.judged
             is_hit &= view.grades >= view.binary_relevance
             positions[index[view.query_index[is_hit]]] = True
@@ -410,15 +420,18 @@ def _measure_dataset(
     )
 
 
-def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
-    """The queries with and without an answer.
+def find_queries(task: EvaluationSet, *, mask: bool = False) -> ThresholdQueries:
+    """The queries that have an answer, and those that are known to have none, if there are such.
+
+    Args:
+        task: With every query of the lists, judged or not.
+        mask: Make unanswerable queries of half of the answerable ones.
 
     Raises:
-        ConfigError: No query is declared to have no answer.
-        DataError: Too few have none, or one that is declared so has a relevant document.
+        DataError: A query that is declared to have no answer has a relevant document.
     """
     runs, name = task.runs.repeats[0], task.dataset.name
-    if settings.mask:
+    if mask:
         runs, answerable = mask_half(runs)
     else:
         answerable = ~no_relevant(runs, runs.binary_relevance)
@@ -433,13 +446,6 @@ def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
             qrels = task.dataset.qrels
             judged = {*(qrels.queries[row] for row in np.flatnonzero(np.diff(qrels.offsets)))}
             declared |= ~answerable & [query in judged for query in runs.queries]
-        if not declared.any():
-            raise ConfigError(
-                f'{name}: no query is known to have no answer: write "answerable": false for '
-                "such queries in queries.jsonl, or 'without_relevant: unanswerable' in "
-                "dataset.yaml, or try --mask, which takes the relevant documents of half of the "
-                "queries away"
-            )
         keep = declared | answerable
         runs, answerable = runs.subset(keep), answerable[keep]
     first: dict[str, int] = {}
@@ -450,15 +456,30 @@ def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
         first.setdefault(runs.groups[row], row)
     calibrates = np.zeros(len(answerable), dtype=bool)
     calibrates[[*first.values()]] = True
-    needed = count_needed(settings.limit)
-    if len(first) < needed or not answerable.any():
-        unit = "groups of queries" if len(set(runs.groups)) < len(runs.groups) else "queries"
-        raise DataError(
-            f"{name}: {len(first):,} {unit} without an answer and "
-            f"{pluralize(int(answerable.sum()), 'query')} with one are too few: a threshold for "
-            f"{settings.limit:.0%} false answers needs {needed} without an answer"
+    return ThresholdQueries(runs, answerable, calibrates)
+
+
+def _require_enough(queries: ThresholdQueries, name: str, false_answers: float) -> None:
+    """Refuse too few queries for a threshold.
+
+    Raises:
+        ConfigError: No query is known to have no answer.
+        DataError: Too few have none, or none has one.
+    """
+    if queries.answerable.all():
+        raise ConfigError(
+            f"{name}: {NO_UNANSWERABLE}, or try --mask, which takes the relevant documents of half "
+            "of the queries away"
         )
-    return _Queries(runs, answerable, calibrates)
+    needed, units = count_needed(false_answers), int(queries.calibrates.sum())
+    answerable, groups = int(queries.answerable.sum()), queries.runs.groups
+    if units < needed or not answerable:
+        unit = "groups of queries" if len(set(groups)) < len(groups) else "queries"
+        raise DataError(
+            f"{name}: {units:,} {unit} without an answer and {pluralize(answerable, 'query')} with "
+            f"one are too few: a threshold for {false_answers:.0%} false answers needs {needed} "
+            "without an answer"
+        )
 
 
 def _call_signal(name: str, function: SignalFunction, runs: AlignedRuns) -> FloatArray:
@@ -482,7 +503,7 @@ def _call_signal(name: str, function: SignalFunction, runs: AlignedRuns) -> Floa
 def _describe_signals(
     signals: Mapping[tuple[str, str], FloatArray],
     has_answer: Mapping[str, BoolArray],
-    queries: _Queries,
+    queries: ThresholdQueries,
     settings: ThresholdSettings,
 ) -> tuple[SignalResult, ...]:
     """Each signal, with the threshold that all unanswerable queries give."""
@@ -495,7 +516,9 @@ def _describe_signals(
     results = []
     for ((system, signal), values), p in zip(signals.items(), adjusted, strict=True):
         threshold = find_threshold(values[queries.calibrates], settings.limit)
-        kept, answered = _measure_kept(values, threshold, queries, settings.seed)
+        answered = values > threshold  # NaN is not
+        keys = [runs.groups[q] for q in np.flatnonzero(answerable)]
+        kept = measure_share(answered[answerable], keys, seed=settings.seed)
         found = has_answer.get(system, np.ones(len(values), dtype=bool))
         rows = np.flatnonzero(answerable & answered)
         separation = separations[system, signal]
@@ -509,29 +532,15 @@ def _describe_signals(
                 p=p,
                 threshold=_finite(threshold),
                 false_answers=float(answered[~answerable].mean()),
-                kept=_record(kept),
-                found=_record(
-                    measure_share(found[rows], [runs.groups[q] for q in rows], seed=settings.seed)
+                kept=kept,
+                found=measure_share(
+                    found[rows], [runs.groups[q] for q in rows], seed=settings.seed
                 ),
                 usability=judge_signal(p, kept, settings.limit, settings.min_kept),
                 curve=_trace_curve(values, answerable),
             )
         )
     return tuple(results)
-
-
-def _measure_kept(
-    values: FloatArray, threshold: float, queries: _Queries, seed: int
-) -> tuple[Share, BoolArray]:
-    """The share of answerable queries that are answered, and (Q,): which queries are."""
-    answered = values > threshold  # NaN is not
-    rows = np.flatnonzero(queries.answerable)
-    keys = [queries.runs.groups[row] for row in rows]
-    return measure_share(answered[rows], keys, seed=seed), answered
-
-
-def _record(share: Share) -> ShareRecord:
-    return ShareRecord(share=share.share, low=share.low, high=share.high, queries=share.queries)
 
 
 def _finite(threshold: float) -> float | None:
@@ -548,8 +557,27 @@ def _trace_curve(values: FloatArray, answerable: BoolArray) -> tuple[tuple[float
     return tuple(sorted(points | {(1.0, 1.0)}))
 
 
+def split_to_choose(queries: ThresholdQueries) -> QuerySplit:
+    """The half of the queries that chooses a signal, and the half that calibrates it."""
+    kinds = [str(each) for each in queries.answerable]
+    return hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
+
+
+def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:
+    """SHA-256 of the ids of the unanswerable queries that calibrate a threshold.
+
+    Args:
+        queries: The queries.
+        part: Shape (Q,): those that take part.
+    """
+    ids = sorted(queries.runs.queries[q] for q in np.flatnonzero(queries.calibrates & part))
+    return hashlib.sha256("\n".join(ids).encode()).hexdigest()
+
+
 def _choose_signal(
-    signals: Mapping[tuple[str, str], FloatArray], queries: _Queries, settings: ThresholdSettings
+    signals: Mapping[tuple[str, str], FloatArray],
+    queries: ThresholdQueries,
+    settings: ThresholdSettings,
 ) -> tuple[ChosenSignal | None, str]:
     """The signal whose threshold is promised; or none, and why.
 
@@ -557,49 +585,82 @@ def _choose_signal(
     of the queries is chosen, and calibrated on the other half.
     """
     if len(signals) == 1:
-        key, everything = next(iter(signals)), np.ones(len(queries.answerable), dtype=bool)
-        return _calibrate(key, signals[key], queries, everything, settings, is_stated=True), ""
-    kinds = [str(each) for each in queries.answerable]
-    split = hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
-    sizes = [int((queries.calibrates & half).sum()) for half in (split.tune, split.held_out)]
-    has_both = all((queries.answerable & half).any() for half in (split.tune, split.held_out))
-    needed = count_needed(settings.limit)
-    if min(sizes) < needed or not has_both:
-        return None, (
-            f"to choose a signal takes half of the queries, and {min(sizes)} without an answer are "
-            f"left where {needed} are needed: name the signal with --system and --signal"
-        )
-    best: tuple[float, tuple[str, str]] = (-1.0, next(iter(signals)))
-    for key, values in signals.items():
-        calibrating = values[queries.calibrates & split.tune]
-        threshold = find_threshold(calibrating, settings.limit)
-        kept = float((values[queries.answerable & split.tune] > threshold).mean())
-        best = max(best, (kept, key), key=lambda each: each[0])
-    key = best[1]
-    return _calibrate(key, signals[key], queries, split.held_out, settings, is_stated=False), ""
+        everything = np.ones(len(queries.answerable), dtype=bool)
+        return choose_signal(signals, queries, (everything, everything), settings), ""
+    split = split_to_choose(queries)
+    reason = find_shortage(queries, (split.tune, split.held_out), settings.limit)
+    if reason:
+        return None, f"{reason}: name the signal with --system and --signal"
+    return choose_signal(signals, queries, (split.tune, split.held_out), settings), ""
 
 
-def _calibrate(
-    key: tuple[str, str],
-    values: FloatArray,
-    queries: _Queries,
-    half: BoolArray,
-    settings: ThresholdSettings,
-    *,
-    is_stated: bool,
-) -> ChosenSignal:
-    """A signal with the threshold that some of the queries give it."""
-    calibrating = queries.calibrates & half
-    threshold = find_threshold(values[calibrating], settings.limit)
-    part = queries.subset(half)
-    kept, _ = _measure_kept(values[half], threshold, part, settings.seed)
-    ids = sorted(queries.runs.queries[row] for row in np.flatnonzero(calibrating))
-    return ChosenSignal(
-        system=key[0],
-        signal=key[1],
-        is_stated=is_stated,
-        threshold=_finite(threshold),
-        calibrating=len(ids),
-        calibrated_on=hashlib.sha256("\n".join(ids).encode()).hexdigest(),
-        kept=_record(kept),
+def find_shortage(
+    queries: ThresholdQueries, parts: Sequence[BoolArray], false_answers: float
+) -> str:
+    """Why a signal cannot be chosen on one part and calibrated on the other; empty if it can."""
+    least = min(int((queries.calibrates & part).sum()) for part in parts)
+    needed = count_needed(false_answers)
+    if least >= needed and all((queries.answerable & part).any() for part in parts):
+        return ""
+    return (
+        f"to choose a signal takes half of the queries, and {least} without an answer are left "
+        f"where {needed} are needed"
     )
+
+
+def choose_signal(
+    signals: Mapping[tuple[str, str], FloatArray],
+    queries: ThresholdQueries,
+    parts: tuple[BoolArray, BoolArray],
+    settings: ThresholdSettings,
+) -> ChosenSignal:
+    """The signal that keeps most on one part of the queries, with the threshold of the other part.
+
+    Args:
+        signals: By system and name, each of shape (Q,); one alone is not chosen.
+        queries: The queries.
+        parts: Shape (Q,) each: those that choose, and those that calibrate.
+        settings: What is asked of the threshold.
+    """
+    chooses, calibrates = parts
+    kept = {
+        key: float(_answer(values, queries, chooses, settings)[queries.answerable & chooses].mean())
+        for key, values in signals.items()
+    }
+    best, *others = sorted(signals, key=lambda key: -kept[key])  # earlier declared ones first
+    answered = _answer(signals[best], queries, calibrates, settings)
+    rows = np.flatnonzero(queries.answerable & calibrates)
+    keys = tuple(queries.runs.groups[row] for row in rows)
+    against = None
+    if others:
+        second = _answer(signals[others[0]], queries, calibrates, settings)
+        flips = answered[rows].astype(np.float64) - second[rows]
+        row = infer_family([PairedRow(flips, keys)], seed=settings.seed, limit=1.0)[0]
+        ends = (row.low, row.high) if row.has_interval else (None, None)
+        against = SignalComparison(
+            system=others[0][0],
+            signal=others[0][1],
+            difference=row.mean,
+            low=ends[0],
+            high=ends[1],
+            p=row.p,
+        )
+    calibrating = queries.calibrates & calibrates
+    return ChosenSignal(
+        system=best[0],
+        signal=best[1],
+        is_stated=not others,
+        threshold=_finite(find_threshold(signals[best][calibrating], settings.limit)),
+        calibrating=int(calibrating.sum()),
+        calibrated_on=digest_queries(queries, calibrates),
+        kept=measure_share(answered[rows], keys, seed=settings.seed),
+        against=against,
+    )
+
+
+def _answer(
+    values: FloatArray, queries: ThresholdQueries, part: BoolArray, settings: ThresholdSettings
+) -> BoolArray:
+    """(Q,): the queries above the threshold that a part of the queries gives a signal."""
+    threshold = find_threshold(values[queries.calibrates & part], settings.limit)
+    return np.asarray(values > threshold)  # NaN is not

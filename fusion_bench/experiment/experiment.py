@@ -394,7 +394,7 @@ def read_experiment(
 
 def _list_limits(policy: GatePolicy, source: Source) -> Iterator[tuple[Location, str, float]]:
     """Path, measure and value of each tolerance and of each guard's loss."""
-    for name, tolerance in policy.checks.items():
+    for name, tolerance in policy.tolerances.items():
         for key, limit in tolerance.stated_limits.items():
             yield (*locate_check(source, name), key), name, limit
     for i, guard in enumerate(policy.guards):

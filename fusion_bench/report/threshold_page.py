@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
-    ShareRecord,
+    SignalComparison,
     SignalResult,
     ThresholdCollection,
     ThresholdReport,
@@ -23,7 +23,9 @@ from fusion_bench.report.page import (
     make_safe_name,
     make_table,
 )
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.stats.thresholds import Share
+from fusion_bench.util.formatting import format_number, pluralize
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -32,12 +34,12 @@ if TYPE_CHECKING:
 MASKED = "masked: easier than life, no near misses were added"
 
 
-def build_threshold_page(report: ThresholdReport, plot_format: str = "png") -> Page:
+def build_threshold_page(report: ThresholdReport, plot_format: str | None = "png") -> Page:
     """Which signals can carry a threshold, the promised threshold, and each signal's figures.
 
     Args:
         report: What was measured.
-        plot_format: Of the picture.
+        plot_format: Of the picture; None = no picture.
     """
     limit = format_share(float(report.settings["false_answers"]))
     headline = join_decisions("Thresholds", [_decide(each, limit) for each in report.collections])
@@ -57,7 +59,7 @@ def format_share(share: float | None) -> str:
     return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
-def _format_kept(kept: ShareRecord) -> str:
+def _format_kept(kept: Share) -> str:
     """A share with its interval: ``56 % [53, 59]``."""
     return f"{format_share(kept.share)} [{100 * kept.low:.0f}, {100 * kept.high:.0f}]"
 
@@ -129,6 +131,23 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
         f"{_format_kept(chosen.kept)} of the answerable ones "
         f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
     )
+    if chosen.against is not None:
+        yield _compare_with_second(chosen.against)
+
+
+def _compare_with_second(against: SignalComparison) -> str:
+    """How much more the chosen signal keeps than the second best."""
+    owner = f" of {against.system}" if against.system else ""
+    interval, shown = "too few queries differ for an interval", "not shown"
+    if against.low is not None and against.high is not None:
+        interval = f"[{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
+    if against.p <= ALPHA:
+        shown = "shown"
+    return (
+        f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
+        f"signal keeps {100 * against.difference:+.0f} % {interval}: {shown} "
+        f"(p {format_number(against.p)})."
+    )
 
 
 def _format_threshold(signal: SignalResult) -> str:
@@ -145,7 +164,7 @@ COLUMNS: tuple[Column[SignalResult], ...] = (
 )
 
 
-def _build_section(collection: ThresholdCollection, limit: str, plot_format: str) -> Section:
+def _build_section(collection: ThresholdCollection, limit: str, plot_format: str | None) -> Section:
     ranked = sorted(collection.signals, key=lambda each: -(each.kept.share or 0.0))
     notes = [
         f"kept = answerable queries that are answered if at most {limit} of the unanswerable ones "
@@ -166,7 +185,7 @@ def _build_section(collection: ThresholdCollection, limit: str, plot_format: str
     return Section(
         title=f"{collection.name} {collection.version}: "
         f"{pluralize(collection.answerable, 'query')} with an answer, {unanswerable}",
-        parts=(table, figure),
+        parts=(table, *([figure] if plot_format else [])),
     )
 
 
