@@ -7,8 +7,9 @@ Format history:
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
@@ -16,7 +17,7 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.config.yaml_files import Source
+from fusion_bench.config.yaml_files import Source, format_compact_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
 from fusion_bench.data.query_splits import QuerySplit, hash_position, hashed_split
@@ -29,8 +30,8 @@ from fusion_bench.evaluation.prepared_dataset import (
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
-from fusion_bench.experiment.abstain import LIST_TOP
-from fusion_bench.experiment.experiment import Experiment, find_datasets
+from fusion_bench.experiment.abstain import LIST_TOP, Abstain
+from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.ranking.final_lists import rank_queries
@@ -49,8 +50,8 @@ from fusion_bench.stats.thresholds import (
     measure_share,
     order_nan_last,
 )
-from fusion_bench.util.files import name_experiment
-from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
+from fusion_bench.util.files import name_experiment, resolve_path
+from fusion_bench.util.formatting import Progress, ignore_progress, list_names, pluralize
 
 #: A signal of the user's own: aligned runs → one number per query.
 SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
@@ -191,15 +192,17 @@ class ThresholdSettings:
     """What is asked of a threshold.
 
     Attributes:
-        false_answers: Share of the unanswerable queries that may be answered.
+        false_answers: Share of the unanswerable queries that may be answered; None = that of the
+            system's ``abstain``, or a tenth.
         min_kept: A signal that keeps less of the answerable queries cannot carry a threshold.
         mask: Make unanswerable queries of half of the answerable ones.
-        signal: Only this signal: then all queries calibrate its threshold.
+        signal: Only this signal: then all queries calibrate its threshold; None = that of the
+            system's ``abstain``, or every signal.
         functions: Signals of the user's own, by name.
         seed: Of the draws.
     """
 
-    false_answers: float = FALSE_ANSWERS
+    false_answers: float | None = None
     min_kept: float = MIN_KEPT
     mask: bool = False
     signal: str | None = None
@@ -209,8 +212,13 @@ class ThresholdSettings:
     def __post_init__(self) -> None:
         for name in ("false_answers", "min_kept"):
             value = getattr(self, name)
-            if not 0 < value < 1:
+            if value is not None and not 0 < value < 1:
                 raise ConfigError(f"{name}: must be above 0 and below 1, not {value}")
+
+    @property
+    def limit(self) -> float:
+        """Share of the unanswerable queries that may be answered."""
+        return FALSE_ANSWERS if self.false_answers is None else self.false_answers
 
 
 def measure_thresholds(
@@ -241,6 +249,7 @@ def measure_thresholds(
     if systems:
         kept = {name: chosen.systems[name] for name in systems}
         chosen = chosen.model_copy(update={"systems": kept})
+    chosen, settings = _follow_abstain(chosen, settings)
     collections = []
     used = chosen.systems.values()
     for _, path in find_datasets(chosen, source, folders):
@@ -255,10 +264,105 @@ def measure_thresholds(
         collections.append(_measure_dataset(task, settings, progress))
     return ThresholdReport(
         name=name_experiment(source.path),
-        settings={key: getattr(settings, key) for key in ("false_answers", "min_kept", "seed")},
+        settings={
+            "false_answers": settings.limit,
+            "min_kept": settings.min_kept,
+            "seed": settings.seed,
+        },
         provenance=report_provenance(experiment, source),
         collections=tuple(collections),
     )
+
+
+def _follow_abstain(
+    experiment: Experiment, settings: ThresholdSettings
+) -> tuple[Experiment, ThresholdSettings]:
+    """The experiment and the settings with the one system that states its signal, if there is one.
+
+    Raises:
+        ConfigError: Several systems state a signal, or the share of false answers is another one.
+    """
+    stated = {
+        name: system.abstain
+        for name, system in experiment.systems.items()
+        if system.abstain is not None and system.abstain.false_answers is not None
+    }
+    if settings.signal is not None or not stated:
+        return experiment, settings
+    if len(stated) > 1:
+        raise ConfigError(
+            f"systems {list_names([*stated])} have 'abstain' with 'false_answers': choose one with "
+            "--system"
+        )
+    [(name, abstain)] = stated.items()
+    if settings.false_answers not in {None, abstain.false_answers}:
+        raise ConfigError(
+            f"--false-answers: system {name!r} has abstain.false_answers "
+            f"{abstain.false_answers:g}, given {settings.false_answers:g}: leave the option out"
+        )
+    systems = {name: experiment.systems[name]}
+    stated_settings = {"false_answers": abstain.false_answers, "signal": abstain.signal}
+    return (
+        experiment.model_copy(update={"systems": systems}),
+        replace(settings, **stated_settings),
+    )
+
+
+def format_threshold_experiment(
+    report: ThresholdReport,
+    experiment: Experiment,
+    source: Source,
+    *,
+    file: Path,
+    folders: Collection[Path],
+) -> str:
+    """The experiment as YAML, with the promised threshold as ``abstain`` of its system.
+
+    Args:
+        report: Of the experiment.
+        experiment: The experiment.
+        source: Where it was read from.
+        file: Where the YAML is written to: paths of datasets start there.
+        folders: Where named datasets live.
+
+    Raises:
+        ConfigError: No threshold is promised, or several are.
+    """
+    chosen = [each.chosen for each in report.collections if each.chosen is not None]
+    problem = ""
+    if len(report.collections) > 1:
+        problem = "each dataset has a threshold of its own: choose one with --dataset"
+    elif report.collections[0].is_masked:
+        problem = (
+            "the unanswerable queries are masked, which are easier than real ones: mark real ones "
+            "in queries.jsonl, and leave out --mask"
+        )
+    elif not chosen:
+        problem = report.collections[0].reason
+    elif chosen[0].threshold is None:
+        problem = f"{chosen[0].signal}: any value is above the threshold: choose another signal"
+    if problem:
+        raise ConfigError(f"--save: no threshold to save: {problem}")
+    abstain = Abstain(
+        signal=chosen[0].signal,
+        above=chosen[0].threshold,
+        promised_false_answers=report.settings["false_answers"],
+        calibrated_on=chosen[0].calibrated_on,
+    )
+    systems, name = source.data["systems"], chosen[0].system
+    changed = {**systems, name: {**systems[name], "abstain": abstain.model_dump()}}
+    places = [
+        relocate_dataset(given, path, file.parent)
+        for given, path in find_datasets(experiment, source, folders)
+    ]
+    datasets = {"datasets": places} if experiment.dataset is None else {"dataset": places[0]}
+    data = {**source.data, **datasets, "systems": changed}
+    tune = experiment.tune
+    if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
+        ledger = resolve_path(source.path.parent / tune.looks.file)
+        place = os.path.relpath(ledger, resolve_path(file.parent))
+        data["tune"] = {**data["tune"], "looks": {**data["tune"]["looks"], "file": place}}
+    return format_compact_yaml(data)
 
 
 class ThresholdQueries(NamedTuple):
@@ -279,7 +383,7 @@ def _measure_dataset(
     task: EvaluationSet, settings: ThresholdSettings, progress: Progress
 ) -> ThresholdCollection:
     queries = find_queries(task, mask=settings.mask)
-    _require_enough(queries, task.dataset.name, settings.false_answers)
+    _require_enough(queries, task.dataset.name, settings.limit)
     signals: dict[tuple[str, str], FloatArray] = {}
     has_answer: dict[str, BoolArray] = {}
     for done, (name, system) in enumerate(task.experiment.systems.items()):
@@ -411,7 +515,7 @@ def _describe_signals(
     adjusted = adjust_holm([each.p for each in separations.values()])
     results = []
     for ((system, signal), values), p in zip(signals.items(), adjusted, strict=True):
-        threshold = find_threshold(values[queries.calibrates], settings.false_answers)
+        threshold = find_threshold(values[queries.calibrates], settings.limit)
         answered = values > threshold  # NaN is not
         keys = [runs.groups[q] for q in np.flatnonzero(answerable)]
         kept = measure_share(answered[answerable], keys, seed=settings.seed)
@@ -432,7 +536,7 @@ def _describe_signals(
                 found=measure_share(
                     found[rows], [runs.groups[q] for q in rows], seed=settings.seed
                 ),
-                usability=judge_signal(p, kept, settings.false_answers, settings.min_kept),
+                usability=judge_signal(p, kept, settings.limit, settings.min_kept),
                 curve=_trace_curve(values, answerable),
             )
         )
@@ -484,7 +588,7 @@ def _choose_signal(
         everything = np.ones(len(queries.answerable), dtype=bool)
         return choose_signal(signals, queries, (everything, everything), settings), ""
     split = split_to_choose(queries)
-    reason = find_shortage(queries, (split.tune, split.held_out), settings.false_answers)
+    reason = find_shortage(queries, (split.tune, split.held_out), settings.limit)
     if reason:
         return None, f"{reason}: name the signal with --system and --signal"
     return choose_signal(signals, queries, (split.tune, split.held_out), settings), ""
@@ -546,7 +650,7 @@ def choose_signal(
         system=best[0],
         signal=best[1],
         is_stated=not others,
-        threshold=_finite(find_threshold(signals[best][calibrating], settings.false_answers)),
+        threshold=_finite(find_threshold(signals[best][calibrating], settings.limit)),
         calibrating=int(calibrating.sum()),
         calibrated_on=digest_queries(queries, calibrates),
         kept=measure_share(answered[rows], keys, seed=settings.seed),
@@ -558,5 +662,5 @@ def _answer(
     values: FloatArray, queries: ThresholdQueries, part: BoolArray, settings: ThresholdSettings
 ) -> BoolArray:
     """(Q,): the queries above the threshold that a part of the queries gives a signal."""
-    threshold = find_threshold(values[queries.calibrates & part], settings.false_answers)
+    threshold = find_threshold(values[queries.calibrates & part], settings.limit)
     return np.asarray(values > threshold)  # NaN is not

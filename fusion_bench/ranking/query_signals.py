@@ -6,7 +6,8 @@ the query has no such number, and is never answered.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -114,6 +115,49 @@ def answered_queries(system: System, runs: AlignedRuns) -> BoolArray:
         return np.ones(len(runs.queries), dtype=bool)
     threshold = system.abstain.find_threshold(system.name)
     return signal_of(system, runs, system.abstain.signal) > threshold  # NaN is not
+
+
+@dataclass(frozen=True)
+class AnswerDecision:
+    """Whether a system answers a query, and the signal that decides.
+
+    Attributes:
+        answered: Whether the signal is above the threshold.
+        signal: Its name.
+        value: Its value; None = the query has none, and is not answered.
+        above: The threshold.
+    """
+
+    answered: bool
+    signal: str
+    value: float | None
+    above: float
+
+    def __str__(self) -> str:
+        """The decision as a sentence without its end."""
+        if self.value is None:
+            return f"not answered: the query has no {self.signal}"
+        verb, is_above = ("answered", "is") if self.answered else ("not answered", "is not")
+        return f"{verb}: {self.signal} {self.value:.6g} {is_above} above {self.above:.6g}"
+
+
+def decide_answer(system: System, values: FloatArray | None, query: int = 0) -> AnswerDecision:
+    """Whether a system that abstains answers one query.
+
+    Args:
+        system: Its ``abstain`` has a threshold.
+        values: Shape (Q,): its signal; None = no query has it.
+        query: Index of the query.
+
+    Raises:
+        ConfigError: Its threshold is not known yet.
+    """
+    if system.abstain is None:
+        raise TypeError(f"system {system.name!r} does not abstain")
+    above = system.abstain.find_threshold(system.name)
+    value = math.nan if values is None else float(values[query])
+    shown = None if math.isnan(value) else value
+    return AnswerDecision(value > above, system.abstain.signal, shown, above)
 
 
 def _greatest_by_query(values: FloatArray, query: IntArray, count: int) -> FloatArray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,7 +12,12 @@ from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import load_lists
 from fusion_bench.evaluation.run_experiment import report_provenance
-from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
+from fusion_bench.experiment.experiment import (
+    Experiment,
+    find_datasets,
+    read_distinct_specs,
+    relocate_dataset,
+)
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.answer_texts import name_verdict
@@ -72,24 +76,6 @@ CAVEAT = (
     "eval takes all queries, those it was tuned on as well: the comparison on held-out queries is "
     "in tuning.md."
 )
-
-
-def relocate_dataset(name: str, file: Path, folder: Path) -> str:
-    """Rewrite a dataset's name or path for an experiment in another folder.
-
-    Args:
-        name: A dataset's name, or a path.
-        file: The ``dataset.yaml`` that it stands for.
-        folder: The other folder.
-
-    Returns:
-        A name as it is; instead of a relative path the path from the other folder.
-    """
-    given = Path(name)
-    is_name = len(given.parts) == 1 and given.suffix not in {".yaml", ".yml"}
-    if is_name or given.is_absolute():
-        return name
-    return os.path.relpath(resolve_path(file), resolve_path(folder))
 
 
 def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:
