@@ -30,7 +30,7 @@ from fusion_bench.evaluation.prepared_dataset import (
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
-from fusion_bench.experiment.abstain import LIST_TOP, Abstain
+from fusion_bench.experiment.abstain import ANY, LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures.rankings import no_relevant
@@ -301,7 +301,8 @@ def _follow_abstain(
             f"{abstain.false_answers:g}, given {settings.false_answers:g}: leave the option out"
         )
     systems = {name: experiment.systems[name]}
-    stated_settings = {"false_answers": abstain.false_answers, "signal": abstain.signal}
+    signal = abstain.signal if abstain.signal != ANY else None
+    stated_settings = {"false_answers": abstain.false_answers, "signal": signal}
     return (
         experiment.model_copy(update={"systems": systems}),
         replace(settings, **stated_settings),
@@ -561,6 +562,24 @@ def split_to_choose(queries: ThresholdQueries) -> QuerySplit:
     """The half of the queries that chooses a signal, and the half that calibrates it."""
     kinds = [str(each) for each in queries.answerable]
     return hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
+
+
+def hold_out_queries(
+    queries: ThresholdQueries, held_out: Collection[str], *, split_seed: str, share: float
+) -> BoolArray:
+    """(Q,): the queries that a tuning run holds out, those without an answer by hash.
+
+    Args:
+        queries: The queries.
+        held_out: Ids of the answerable ones; one of another kind goes with those of its group.
+        split_seed: Of the hash.
+        share: That is held out.
+    """
+    runs = queries.runs
+    pairs = [*zip(runs.queries, runs.groups, queries.answerable.tolist(), strict=True)]
+    sides = {group: query in held_out for query, group, is_answerable in pairs if is_answerable}
+    places = (sides.get(group, hash_position(group, split_seed) < share) for group in runs.groups)
+    return np.array([*places], dtype=bool)
 
 
 def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -21,6 +22,8 @@ AGREEMENT: Final = "agreement"
 #: Prefix of the greatest raw score of a list: ``top:bm25``.
 LIST_TOP: Final = "top:"
 
+#: In place of a signal: whichever keeps the most answerable queries.
+ANY: Final = "any"
 #: A share above 0 and below 1.
 OpenShare = Annotated[float, Field(gt=0, lt=1)]
 
@@ -29,7 +32,9 @@ class Abstain(StrictModel):
     """A query is answered if its signal is above a threshold; NaN and empty lists never are.
 
     Attributes:
-        signal: The signal; ``docs/thresholds.md`` lists them.
+        signal: The signal; ``docs/thresholds.md`` lists them. With ``false_answers`` it may be
+            ``any``, or several names, of which one is chosen.
+        among: The names of several signals; ``signal`` is then ``any``.
         above: The threshold.
         false_answers: In place of ``above``: the share of unanswerable queries that may be
             answered, which ``fusion-bench threshold --save`` turns into ``above``.
@@ -38,16 +43,26 @@ class Abstain(StrictModel):
     """
 
     signal: str
+    among: tuple[str, ...] = ()
     above: float | None = None
     false_answers: OpenShare | None = None
     promised_false_answers: OpenShare | None = None
     calibrated_on: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_names(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
+        if isinstance(data, Mapping) and isinstance(data.get("signal"), list | tuple):
+            return {**data, "signal": ANY, "among": data["signal"]}
+        return data
 
     @model_validator(mode="after")
     def _check_threshold(self) -> Abstain:
         if (self.above is None) == (self.false_answers is None):
             given = "neither is given" if self.above is None else "both are given"
             raise ValueError(f"one of 'above' and 'false_answers' is needed: {given}")
+        if self.above is not None and self.signal == ANY:
+            raise ValueError("'above' is a threshold on one signal: name it")
         for name in ("promised_false_answers", "calibrated_on"):
             if self.above is None and getattr(self, name) is not None:
                 raise ValueError(f"'{name}' belongs to 'above': remove it")
@@ -56,7 +71,17 @@ class Abstain(StrictModel):
     @model_serializer(mode="wrap")
     def _omit_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         data: dict[str, Any] = serialize(self)
-        return {key: value for key, value in data.items() if value is not None}
+        return {key: value for key, value in data.items() if value not in (None, ())}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The signals that it names; empty = any."""
+        return self.among if self.signal == ANY else (self.signal,)
+
+    @property
+    def limit(self) -> float | None:
+        """The share of false answers that a threshold is found for; None = not stated."""
+        return self.false_answers or self.promised_false_answers
 
     def find_threshold(self, system: str) -> float:
         """The threshold.

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
+    ChosenSignal,
     SignalComparison,
     SignalResult,
     ThresholdCollection,
@@ -119,23 +120,34 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
     if chosen is None:
         yield f"No threshold is promised: {collection.reason}."
         return
-    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
     how = "you named it" if chosen.is_stated else "chosen on the other half of the queries"
     unit = (
         "query" if collection.units == collection.answerable + collection.unanswerable else "group"
     )
+    yield describe_promise(chosen, limit, f"{how}; {pluralize(chosen.calibrating, unit)}")
+    if chosen.against is not None:
+        yield compare_with_second(chosen.against)
+
+
+def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
+    """The threshold, what it promises, and what it keeps.
+
+    Args:
+        chosen: The signal.
+        limit: Share of the unanswerable queries that may be answered.
+        origin: How the signal was chosen, and which queries set the threshold.
+    """
+    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
     owner = f" of {chosen.system}" if chosen.system else ""
-    yield (
+    return (
         f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
         f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
-        f"{_format_kept(chosen.kept)} of the answerable ones "
-        f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
+        f"{_format_kept(chosen.kept)} of the answerable ones ({origin} without an answer set the "
+        "threshold)."
     )
-    if chosen.against is not None:
-        yield _compare_with_second(chosen.against)
 
 
-def _compare_with_second(against: SignalComparison) -> str:
+def compare_with_second(against: SignalComparison) -> str:
     """How much more the chosen signal keeps than the second best."""
     owner = f" of {against.system}" if against.system else ""
     interval, shown = "too few queries differ for an interval", "not shown"
