@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -33,8 +32,8 @@ class Abstain(StrictModel):
 
     Attributes:
         signal: The signal; ``docs/thresholds.md`` lists them. With ``false_answers`` it may be
-            ``any``, or several names, of which one is chosen.
-        among: The names of several signals; ``signal`` is then ``any``.
+            ``any``: then one is chosen.
+        among: With ``any`` the signals that one is chosen of; empty = all of the system's.
         above: The threshold.
         false_answers: In place of ``above``: the share of unanswerable queries that may be
             answered, which ``fusion-bench threshold --save`` turns into ``above``.
@@ -49,13 +48,6 @@ class Abstain(StrictModel):
     promised_false_answers: OpenShare | None = None
     calibrated_on: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 
-    @model_validator(mode="before")
-    @classmethod
-    def _read_names(cls, data: Any) -> Any:  # noqa: ANN401 - anything may stand in YAML
-        if isinstance(data, Mapping) and isinstance(data.get("signal"), list | tuple):
-            return {**data, "signal": ANY, "among": data["signal"]}
-        return data
-
     @model_validator(mode="after")
     def _check_threshold(self) -> Abstain:
         if (self.above is None) == (self.false_answers is None):
@@ -63,6 +55,8 @@ class Abstain(StrictModel):
             raise ValueError(f"one of 'above' and 'false_answers' is needed: {given}")
         if self.above is not None and self.signal == ANY:
             raise ValueError("'above' is a threshold on one signal: name it")
+        if self.among and self.signal != ANY:
+            raise ValueError("'among' belongs to 'signal: any': remove it")
         for name in ("promised_false_answers", "calibrated_on"):
             if self.above is None and getattr(self, name) is not None:
                 raise ValueError(f"'{name}' belongs to 'above': remove it")

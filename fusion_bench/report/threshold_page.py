@@ -150,14 +150,13 @@ def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
 def compare_with_second(against: SignalComparison) -> str:
     """How much more the chosen signal keeps than the second best."""
     owner = f" of {against.system}" if against.system else ""
-    interval, shown = "too few queries differ for an interval", "not shown"
+    interval = ""
     if against.low is not None and against.high is not None:
-        interval = f"[{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
-    if against.p <= ALPHA:
-        shown = "shown"
+        interval = f" [{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
+    is_shown = "a difference is shown" if against.p <= ALPHA else "no difference is shown"
     return (
         f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
-        f"signal keeps {100 * against.difference:+.0f} % {interval}: {shown} "
+        f"signal keeps {100 * against.difference:+.0f} %{interval}: {is_shown} "
         f"(p {format_number(against.p)})."
     )
 
