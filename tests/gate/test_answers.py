@@ -1,16 +1,20 @@
 """The checks of what a system answers: a limit of false answers, a drop of answered queries."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fusion_bench.api.threshold import threshold
 from fusion_bench.cli import main
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.system import System
 from fusion_bench.gate.self_test.known_answers import run_self_test
 from fusion_bench.gate.verdict import decide_false_answers
 from fusion_bench.stats.thresholds import allowed_answers
+from tests.docs.printed import ROOT, parse_console, run_command
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.threshold_project import make_project
 from tests.tiny import edit
@@ -239,3 +243,21 @@ def test_what_a_policy_may_ask(root: Path, gate: str, complaint: str) -> None:
     path.write_text(f"{path.read_text('utf-8')}{gate}\n", "utf-8")
     with pytest.raises(ConfigError, match=complaint):
         gate_inputs(root)
+
+
+def test_the_page_on_thresholds_ends_with_a_gate_that_passes(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = (ROOT / "docs/thresholds.md").read_text("utf-8")
+    section = page.partition("## Hold the limit in a gate\n")[2]
+    blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
+    assert [language for language, _ in blocks] == ["console", "yaml", "console", "yaml"]
+    monkeypatch.chdir(root)
+    saved, update = (parse_console(text) for language, text in blocks if language == "console")
+    assert [run_command(*pair) for pair in saved] == [0]
+    edit(root, "experiments/careful.yaml", "split: dev\n", blocks[1][1])
+    assert [run_command(*pair) for pair in update] == [0, 0]
+    abstain = yaml.safe_load(blocks[3][1])["abstain"]
+    assert System(
+        "x", ["a"], blend={"method": "replace", "reranker": "rr"}, abstain=abstain
+    ).abstain
