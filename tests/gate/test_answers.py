@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.gate.self_test.known_answers import run_self_test
 from fusion_bench.gate.verdict import decide_false_answers
 from fusion_bench.stats.thresholds import allowed_answers
-from tests.docs.printed import ROOT, parse_console, run_command
+from tests.docs.printed import ROOT, parse_console
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline
 from tests.threshold_project import make_project
 from tests.tiny import edit
@@ -246,17 +247,19 @@ def test_what_a_policy_may_ask(root: Path, gate: str, complaint: str) -> None:
 
 
 def test_the_page_on_thresholds_ends_with_a_gate_that_passes(
-    root: Path, monkeypatch: pytest.MonkeyPatch
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = (ROOT / "docs/thresholds.md").read_text("utf-8")
     section = page.partition("## Hold the limit in a gate\n")[2]
     blocks = re.findall(r"```(\w+)\n(.*?)```", section, re.DOTALL)
     assert [language for language, _ in blocks] == ["console", "yaml", "console", "yaml"]
     monkeypatch.chdir(root)
-    saved, update = (parse_console(text) for language, text in blocks if language == "console")
-    assert [run_command(*pair) for pair in saved] == [0]
-    edit(root, "experiments/careful.yaml", "split: dev\n", blocks[1][1])
-    assert [run_command(*pair) for pair in update] == [0, 0]
+    commands = [parse_console(text) for language, text in blocks if language == "console"]
+    for place, (command, shown) in enumerate([*commands[0], *commands[1]]):
+        if place == 1:
+            edit(root, "experiments/careful.yaml", "split: dev\n", blocks[1][1])
+        assert main(shlex.split(command)[1:]) == 0
+        assert shown.strip() in capsys.readouterr().out
     abstain = yaml.safe_load(blocks[3][1])["abstain"]
     assert System(
         "x", ["a"], blend={"method": "replace", "reranker": "rr"}, abstain=abstain
