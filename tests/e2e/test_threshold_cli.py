@@ -150,3 +150,54 @@ def test_explain_prints_whether_the_query_is_answered(capsys: Capture) -> None:
     line = f"answered: rerank top {decision['value']:.6g} is above {saved['above']:.6g}"
     assert f"{line} " in text
     assert f"not {line}" not in text
+
+
+def test_eval_prints_the_share_of_answered_queries(project: Path, capsys: Capture) -> None:
+    abstain = save()["systems"]["reranked"]["abstain"]
+    capsys.readouterr()
+    assert main(["eval", "experiments/careful.yaml", "--verbose", "--allow-suspect"]) == 0
+    text = capsys.readouterr().out
+    record = json.loads((project / "reports/careful/report.json").read_text("utf-8"))
+    [collection] = record["collections"]
+    plain, reranked = (
+        next(row for row in collection["systems"] if row["name"] == name)
+        for name in ("plain", "reranked")
+    )
+    assert plain["abstain"] is None
+    result = reranked["abstain"]
+    assert (result["signal"], result["above"]) == ("rerank top", abstain["above"])
+    assert (result["answered"]["queries"], result["false_answers"]["queries"]) == (90, 90)
+    assert result["is_calibrated_here"]
+    assert result["answered"]["share"] > 0.8 > 0.1 > result["false_answers"]["share"]
+    assert "false answers" in text
+    assert "the threshold was set on these queries" in " ".join(text.split())
+    # The measures are those of the whole lists, over the judged queries.
+    assert main(["eval", EXPERIMENT, "--allow-suspect"]) == 0
+    before = json.loads((project / "reports/mine/report.json").read_text("utf-8"))
+    assert [row["measures"] for row in collection["systems"]] == [
+        row["measures"] for row in before["collections"][0]["systems"]
+    ]
+
+
+def test_eval_has_no_share_of_false_answers_without_such_queries(project: Path) -> None:
+    queries = project / "datasets/mine/queries.jsonl"
+    queries.write_text(queries.read_text("utf-8").replace(', "answerable": false', ""), "utf-8")
+    text = Path(EXPERIMENT).read_text("utf-8").replace("b]}", 'b], abstain: {signal: "top:a", X}}')
+    Path(EXPERIMENT).write_text(text.replace("X", "above: 2.5"), encoding="utf-8")
+    assert main(["eval", EXPERIMENT, "--allow-suspect"]) == 0
+    record = json.loads((project / "reports/mine/report.json").read_text("utf-8"))
+    result = record["collections"][0]["systems"][0]["abstain"]
+    scores = [
+        max(float(line.split()[4]) for line in rows)
+        for rows in by_query(project / "datasets/mine/a.trec", answerable=90).values()
+    ]
+    assert result["answered"]["share"] == sum(score > 2.5 for score in scores) / 90
+    assert (result["false_answers"]["share"], result["false_answers"]["queries"]) == (None, 0)
+
+
+def by_query(path: Path, *, answerable: int) -> dict[str, list[str]]:
+    """The rows of a list for the queries that have an answer."""
+    rows: dict[str, list[str]] = {f"q{n}": [] for n in range(answerable)}
+    for line in path.read_text("utf-8").splitlines():
+        rows.get(line.split()[0], []).append(line)
+    return rows
