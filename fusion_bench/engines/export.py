@@ -38,7 +38,6 @@ from fusion_bench.io.dataset_config import find_dataset
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, Trainable
 from fusion_bench.ranking.final_lists import rank_queries
-from fusion_bench.ranking.query_signals import signal_of
 from fusion_bench.ranking.system_ranking import name_system_in_errors
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
@@ -402,12 +401,12 @@ def _carry_threshold(
     if not dialect.minimum_score:
         reason = f"{dialect.title} has no minimum of the fused score"
     elif signal != FUSED_TOP or not isinstance(nearest.blend, NoBlend):
-        reason = f"{dialect.minimum_score.partition(' ')[0]} knows its final score, not {signal}"
+        reason = f"{dialect.minimum_score.partition(' ')[0]} compares the final score, not {signal}"
     elif data.load is None:
         reason = "no dataset shows by what factor the engine's scores differ"
     else:
         factor = _find_factor(system, nearest, data.load((system, nearest)))
-        reason = "the engine's best scores are no multiple of fused top"
+        reason = "the engine's fused scores are no multiple of ours"
     if factor is None:
         return nearest, (
             f"abstain: {reason}: compare {signal} with {above:g} in the application, and answer "
@@ -424,19 +423,20 @@ def _carry_threshold(
 
 
 def _find_factor(system: System, nearest: System, datasets: Iterable[Dataset]) -> float | None:
-    """By what the best fused scores of a system are multiplied; None = by no one factor."""
-    ratios: list[float] = []
+    """By what the engine multiplies every fused score; None = by no one factor."""
+    columns = []
     for dataset in datasets:
         runs = dataset.with_every_query().aligned(system.base_runs)
-        ours, theirs = (signal_of(each, runs, FUSED_TOP) for each in (system, nearest))
-        known = ~np.isnan(ours)
-        if (known & (ours == 0)).any() or np.isnan(theirs[known]).any():
+        before, after = (rank_lists(each, runs, TOP) for each in (system, nearest))
+        if not np.array_equal(before.keys, after.keys):
             return None
-        ratios += (theirs[known] / ours[known]).tolist()
-    if not ratios or min(ratios) <= 0:
+        columns.append((before.scores[1], after.scores[1]))
+    ours, theirs = (np.concatenate(each) for each in zip(*columns, strict=True))
+    if not ours.any():
         return None
-    factor = float(np.median(ratios))
-    return factor if np.allclose(ratios, factor, rtol=SAME_FACTOR, atol=0) else None
+    factor = float(np.median(theirs[ours != 0] / ours[ours != 0]))
+    is_one = factor > 0 and np.allclose(theirs, factor * ours, rtol=SAME_FACTOR, atol=NEAR_ZERO)
+    return factor if is_one else None
 
 
 #: End of a file's name → what begins a comment in it.

@@ -14,7 +14,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, add_unjudged_queries
 from fusion_bench.evaluation.report_records import AbstainResult
 from fusion_bench.measures.rankings import no_relevant
-from fusion_bench.ranking.query_signals import answered_queries, mask_half
+from fusion_bench.ranking.query_signals import mask_half, signal_of
 from fusion_bench.stats.thresholds import measure_share
 
 #: Hashed with the ids of queries and groups: which calibrate, which choose.
@@ -96,6 +96,10 @@ def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:
     return hashlib.sha256("\n".join(ids).encode()).hexdigest()
 
 
+def _share(counted: BoolArray) -> float | None:
+    return float(counted.mean()) if len(counted) else None
+
+
 def measure_abstentions(task: EvaluationSet) -> dict[str, AbstainResult]:
     """The shares of queries that each system with a threshold answers, by its name.
 
@@ -120,7 +124,11 @@ def measure_abstentions(task: EvaluationSet) -> dict[str, AbstainResult]:
         digests.add(digest_queries(queries, split_to_choose(queries).held_out))
     results = {}
     for name, (system, abstain) in systems.items():
-        answered = answered_queries(task.fit_system(system), queries.runs)
+        values = signal_of(task.fit_system(system), queries.runs, abstain.signal)
+        above = abstain.find_threshold(name)
+        answered = values > above  # NaN is not
+        different, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+        is_common = values == different[counts.argmax()] if len(different) else values > above
         answerable, unanswerable = (
             measure_share(
                 answered[kind],
@@ -131,9 +139,12 @@ def measure_abstentions(task: EvaluationSet) -> dict[str, AbstainResult]:
         )
         results[name] = AbstainResult(
             signal=abstain.signal,
-            above=abstain.find_threshold(name),
+            above=above,
             answered=answerable,
             false_answers=unanswerable,
             is_calibrated_here=abstain.calibrated_on in digests,
+            values=len(different),
+            answerable_at_one=_share(is_common[queries.answerable]),
+            unanswerable_at_one=_share(is_common[~queries.answerable]),
         )
     return results

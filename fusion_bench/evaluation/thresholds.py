@@ -27,6 +27,7 @@ from fusion_bench.evaluation.answered_queries import (
     find_queries,
     split_to_choose,
 )
+from fusion_bench.evaluation.crag import system_evidence
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
     collection_facts,
@@ -61,6 +62,8 @@ from fusion_bench.util.formatting import Progress, ignore_progress, list_names, 
 SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
 #: First results that are looked at for an answer.
 TOP: Final = 10
+#: Best rerank score of the top of the final list on the unit scale, if there is ``crag``.
+CRAG_SCORE: Final = "crag score"
 #: Points of a curve.
 CURVE_POINTS: Final = 101
 
@@ -333,6 +336,8 @@ def format_threshold_experiment(
         )
     elif not chosen:
         problem = report.collections[0].reason
+    elif chosen[0].signal == CRAG_SCORE:
+        problem = "the CRAG score belongs to 'crag': write the 'upper' that is printed"
     elif chosen[0].threshold is None:
         problem = f"{chosen[0].signal}: any value is above the threshold: choose another signal"
     if problem:
@@ -372,6 +377,10 @@ def _measure_dataset(
         for signal, values in compute_signals(fitted, queries.runs).items():
             if not any(np.array_equal(values, each, equal_nan=True) for each in signals.values()):
                 signals[name, signal] = values  # systems share the signals of their lists
+        crag = task.experiment.crag
+        evidence = None if crag is None else system_evidence(fitted, queries.runs, crag)
+        if evidence is not None:
+            signals[name, CRAG_SCORE] = evidence.scores
         positions = np.zeros(len(queries.answerable), dtype=bool)
         for index, ranking in rank_queries(fitted, queries.runs):
             view, places = ranking.runs, ranking.positions

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
+    CRAG_SCORE,
     SignalComparison,
     SignalResult,
     ThresholdCollection,
@@ -121,6 +123,9 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
         f"{describe_share(chosen.kept)} of the answerable ones "
         f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
     )
+    if chosen.signal == CRAG_SCORE and chosen.threshold is not None:
+        upper = (math.floor(chosen.threshold * 1e6) + 1) / 1e6  # at or above it is 'correct'
+        yield f"Write crag: {{upper: {upper:.6f}}}: then these queries are 'correct' as rarely."
     if chosen.against is not None:
         yield _compare_with_second(chosen.against)
 
