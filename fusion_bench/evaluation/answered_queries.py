@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -83,6 +84,24 @@ def split_to_choose(queries: ThresholdQueries) -> QuerySplit:
     """The half of the queries that chooses a signal, and the half that calibrates it."""
     kinds = [str(each) for each in queries.answerable]
     return hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
+
+
+def hold_out_queries(
+    queries: ThresholdQueries, held_out: Collection[str], *, split_seed: str, share: float
+) -> BoolArray:
+    """(Q,): the queries that a tuning run holds out, those without an answer by hash.
+
+    Args:
+        queries: The queries.
+        held_out: Ids of the answerable ones; one of another kind goes with those of its group.
+        split_seed: Of the hash.
+        share: That is held out.
+    """
+    runs = queries.runs
+    pairs = [*zip(runs.queries, runs.groups, queries.answerable.tolist(), strict=True)]
+    sides = {group: query in held_out for query, group, is_answerable in pairs if is_answerable}
+    places = (sides.get(group, hash_position(group, split_seed) < share) for group in runs.groups)
+    return np.array([*places], dtype=bool)
 
 
 def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:

@@ -36,7 +36,7 @@ from fusion_bench.evaluation.prepared_dataset import (
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
-from fusion_bench.experiment.abstain import LIST_TOP, Abstain
+from fusion_bench.experiment.abstain import ANY, LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.ranking.final_lists import rank_queries
@@ -301,7 +301,8 @@ def _follow_abstain(
             f"{abstain.false_answers:g}, given {settings.false_answers:g}: leave the option out"
         )
     systems = {name: experiment.systems[name]}
-    settings = replace(settings, false_answers=abstain.false_answers, signal=abstain.signal)
+    signal = None if abstain.signal == ANY else abstain.signal
+    settings = replace(settings, false_answers=abstain.false_answers, signal=signal)
     return experiment.model_copy(update={"systems": systems}), settings
 
 

@@ -293,11 +293,12 @@ class System(StrictModel):
                 raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
-        if self.abstain is not None and self.abstain.signal not in self.signals:
-            raise ValueError(
-                f"abstain.signal: the system has no signal {self.abstain.signal!r} (known: "
-                f"{', '.join(self.signals)})"
-            )
+        for name in () if self.abstain is None else self.abstain.names:
+            if name not in self.signals:
+                known = ", ".join(self.signals)
+                raise ValueError(
+                    f"abstain.signal: the system has no signal {name!r} (known: {known})"
+                )
         return self
 
     def __repr__(self) -> str:

@@ -30,7 +30,7 @@ from fusion_bench.config.plugins import plugin_words
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.report_file import ROUNDING, check_column
-from fusion_bench.experiment.settings import GatePolicy
+from fusion_bench.experiment.settings import ANSWERED, GatePolicy
 from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine, StoredUnjudged
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.intervals import exact_mean
@@ -76,7 +76,8 @@ def _check_collection(record: CollectionBaseline) -> Iterator[str]:
     yield from _check_columns("values", record.values, len(queries))
     yield from _check_repeats(record)
     if record.unjudged is not None:
-        yield from _check_unjudged(record.unjudged, record.values.keys(), len(queries))
+        measures = record.values.keys() - {ANSWERED}
+        yield from _check_unjudged(record.unjudged, measures, len(queries))
 
 
 def _check_repeats(record: CollectionBaseline) -> Iterator[str]:
@@ -128,8 +129,8 @@ def _check_newest_update(baseline: Baseline) -> Iterator[str]:
         yield "config: not the configuration of the newest update in the history"
     for record in baseline.collections:
         means = newest.means.get(record.collection, {})
-        for name, column in record.values.items():
-            mean = means.get(name)
+        for name in sorted(record.values.keys() - {ANSWERED}):
+            column, mean = record.values[name], means.get(name)
             if not column or mean is None or abs(exact_mean(np.array(column)) - mean) > ROUNDING:
                 yield (
                     f"collections: {record.collection}: values.{name}: their mean is not that of "

@@ -217,8 +217,9 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     dataset = task.dataset
     spec, digests, unjudged = dataset.spec, _merge_repeats(dataset), None
     values: dict[str, Any] = {}
-    policy = task.experiment.gate
-    answered = {} if policy is None or policy.answered is None else {ANSWERED: {}}
+    definitions = {m.name: m.model_dump(mode="json") for m in task.measures}
+    if _checks_answered(task):
+        definitions[ANSWERED] = {}
     if system is not None:
         used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
@@ -246,7 +247,7 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         query_type=task.experiment.query_type,
         where=dict(task.experiment.where),
         queries=task.runs.queries,
-        definitions={m.name: m.model_dump(mode="json") for m in task.measures} | answered,
+        definitions=definitions,
         values={},
         unjudged=unjudged,
         groups=dataset.found_groups,
@@ -383,8 +384,7 @@ def _store_values(task: EvaluationSet, system: System) -> dict[str, dict[str, tu
     """The values that a baseline stores: their means over repeats, and those of each repeat."""
     [scores] = evaluate_systems([system], task.runs, task.measures, training=task.training)
     names, arrays = [measure.name for measure in task.measures], scores.repeats
-    policy = task.experiment.gate
-    if policy is not None and policy.answered is not None and system.abstain is not None:
+    if _checks_answered(task):
         names.append(ANSWERED)
         bits = [answered_queries(*each) for each in fit_repeats(system, task.runs, task.training)]
         arrays = np.concatenate((arrays, np.array(bits, dtype=np.float64)[:, None]), axis=1)
@@ -395,6 +395,11 @@ def _store_values(task: EvaluationSet, system: System) -> dict[str, dict[str, tu
         "values": dict(zip(names, map(tuple, means), strict=True)),
         "trials": {n: tuple(map(tuple, rows)) for n, rows in several},
     }
+
+
+def _checks_answered(task: EvaluationSet) -> bool:
+    """Whether the gate checks which answerable queries are answered."""
+    return task.experiment.gate is not None and task.experiment.gate.answered is not None
 
 
 def _store_unjudged(task: EvaluationSet, system: System) -> StoredUnjudged | None:

@@ -18,6 +18,7 @@ from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import (
     CheckOutcome,
     CheckResult,
+    FalseAnswersResult,
     GoldenResult,
     GuardResult,
 )
@@ -64,9 +65,26 @@ CHECK_COLUMNS: tuple[Column[CheckResult], ...] = (
 )
 
 
+#: Of the table of false answers.
+ANSWER_COLUMNS: tuple[Column[FalseAnswersResult], ...] = (
+    Column("check", lambda each: each.name, is_text=True),
+    Column("status", lambda each: each.status, is_text=True),
+    Column("answered", lambda each: f"{each.answered} of {each.queries}"),
+    Column("share", lambda each: format_percent(each.share)),
+    Column("lower limit", lambda each: format_percent(each.low), is_optional=True),
+    Column("upper limit", lambda each: format_percent(each.high)),
+    Column("max", lambda each: format_percent(each.max)),
+)
+
+
 def check_tone(check: CheckOutcome) -> Tone:
     """The tone of a check, whatever the policy does with its status."""
-    if check.error is not None or check.status in {"inconclusive", "unjudged decide"}:
+    return "inconclusive" if check.error is not None else status_tone(check)
+
+
+def status_tone(check: CheckOutcome | FalseAnswersResult) -> Tone:
+    """The tone of a status."""
+    if check.status in {"inconclusive", "unjudged decide"}:
         return "inconclusive"
     return "failed" if check.status == "regressed" else "passed"
 
@@ -270,6 +288,15 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         table = make_table("Checks", CHECK_COLUMNS, checks, notes=notes, tone=check_tone)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table, *_judged_tables(verdict.checks)), key="checks")
+    if verdict.false_answers:
+        note = (
+            f"Limits: one-sided, {100 - 100 * ALPHA / verdict.runs:.4g} % each (Clopper–Pearson), "
+            "with one query of each group."
+        )
+        rows = verdict.false_answers
+        title = "Answered unanswerable queries"
+        table = make_table(title, ANSWER_COLUMNS, rows, notes=(note,), tone=status_tone)
+        yield Section(parts=(table,), key="false answers")
     findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
@@ -377,6 +404,8 @@ def _describe_checks(verdict: GateVerdict) -> Iterator[Finding]:
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
             yield Finding(f"{check.name}: {warning}", "warning", key="power")
+    for each in verdict.unshown_answers:
+        yield Finding(each.statement, status_tone(each), key="false answers")
     units = [check.groups for check in verdict.checks if check.changed and check.error is None]
     unseen = unseen_losses(min(units)) if units else None
     if unseen is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
     CRAG_SCORE,
+    ChosenSignal,
     SignalComparison,
     SignalResult,
     ThresholdCollection,
@@ -111,36 +112,46 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
     if chosen is None:
         yield f"No threshold is promised: {collection.reason}."
         return
-    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
     how = "you named it" if chosen.is_stated else "chosen on the other half of the queries"
     unit = (
         "query" if collection.units == collection.answerable + collection.unanswerable else "group"
     )
-    owner = f" of {chosen.system}" if chosen.system else ""
-    yield (
-        f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
-        f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
-        f"{describe_share(chosen.kept)} of the answerable ones "
-        f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
-    )
+    yield describe_promise(chosen, limit, f"{how}; {pluralize(chosen.calibrating, unit)}")
     if chosen.signal == CRAG_SCORE and chosen.threshold is not None:
         upper = (math.floor(chosen.threshold * 1e6) + 1) / 1e6  # at or above it is 'correct'
         yield f"Write crag: {{upper: {upper:.6f}}}: then these queries are 'correct' as rarely."
     if chosen.against is not None:
-        yield _compare_with_second(chosen.against)
+        yield compare_with_second(chosen.against)
 
 
-def _compare_with_second(against: SignalComparison) -> str:
+def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
+    """The threshold, what it promises, and what it keeps.
+
+    Args:
+        chosen: The signal.
+        limit: Share of the unanswerable queries that may be answered.
+        origin: How the signal was chosen, and which queries set the threshold.
+    """
+    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
+    owner = f" of {chosen.system}" if chosen.system else ""
+    return (
+        f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
+        f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
+        f"{describe_share(chosen.kept)} of the answerable ones ({origin} without an answer set the "
+        "threshold)."
+    )
+
+
+def compare_with_second(against: SignalComparison) -> str:
     """How much more the chosen signal keeps than the second best."""
     owner = f" of {against.system}" if against.system else ""
-    interval, shown = "too few queries differ for an interval", "not shown"
+    interval = ""
     if against.low is not None and against.high is not None:
-        interval = f"[{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
-    if against.p <= ALPHA:
-        shown = "shown"
+        interval = f" [{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
+    is_shown = "a difference is shown" if against.p <= ALPHA else "no difference is shown"
     return (
         f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
-        f"signal keeps {100 * against.difference:+.0f} % {interval}: {shown} "
+        f"signal keeps {100 * against.difference:+.0f} %{interval}: {is_shown} "
         f"(p {format_number(against.p)})."
     )
 

@@ -15,9 +15,10 @@ from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.experiment.system_words import describe_config
 from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.answer_texts import describe_best_group, unseen_losses
+from fusion_bench.report.answer_texts import describe_best_group, format_share, unseen_losses
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
+from fusion_bench.report.threshold_page import compare_with_second, describe_promise
 from fusion_bench.report.tuning_advice import (
     advised_effort,
     find_better_effort,
@@ -119,6 +120,19 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         tone = TONES.get(thresholds.verdict, "plain")
         text = _describe_thresholds(thresholds, report)
         yield Finding(text, tone, "thresholds")
+    if report.abstain is not None:
+        yield _describe_abstain(report.abstain)
+
+
+def _describe_abstain(tuned: records.TunedThreshold) -> Finding:
+    """The threshold of the tuned system, or why it has none."""
+    if tuned.chosen is None:
+        return Finding(f"No threshold is promised: {tuned.reason}.", "warning", "abstain")
+    how = "you named the signal" if tuned.chosen.is_stated else "chosen on the tuning queries"
+    origin = f"{how}; {pluralize(tuned.chosen.calibrating, 'held-out query')}"
+    text = describe_promise(tuned.chosen, format_share(tuned.false_answers), origin)
+    against = tuned.chosen.against
+    return Finding(text, key="abstain", details=(compare_with_second(against),) if against else ())
 
 
 def _list_details(report: records.TuningReport) -> Iterator[str]:

@@ -12,6 +12,7 @@ from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import load_lists
 from fusion_bench.evaluation.run_experiment import report_provenance
+from fusion_bench.experiment.abstain import Abstain
 from fusion_bench.experiment.experiment import (
     Experiment,
     find_datasets,
@@ -24,6 +25,7 @@ from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
+from fusion_bench.tune.abstain import fit_threshold
 from fusion_bench.tune.distribution import find_database_file, open_workers, show_address
 from fusion_bench.tune.gains import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
@@ -108,6 +110,15 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         **experiment.model_dump(mode="json", include={"crag"}, exclude_none=True),
         "systems": {report.system: default.resolved_config, name: report.choice.config},
     }
+    if report.abstain is not None and report.abstain.chosen is not None:
+        chosen = report.abstain.chosen
+        abstain = Abstain(
+            signal=chosen.signal,
+            above=chosen.threshold,
+            promised_false_answers=report.abstain.false_answers,
+            calibrated_on=chosen.calibrated_on,
+        )
+        data["systems"][name] = {**report.choice.config, "abstain": abstain.model_dump()}
     if report.advice.kind == "use untuned" and report.advice.name not in data["systems"]:
         data["systems"][report.advice.name] = report.advice.config
     if report.per_type is not None:
@@ -249,4 +260,6 @@ def _tune_dataset(
                 allowed=options.allowed,
             ),
         )
-        return run.run(name_experiment(source.path), report_provenance(experiment, source))
+        report = run.run(name_experiment(source.path), report_provenance(experiment, source))
+    abstain = fit_threshold(experiment, source, tuning, file, report)
+    return report.model_copy(update={"abstain": abstain})
