@@ -79,6 +79,7 @@ class Dialect(ABC):
         precision: In which the engine compares scores.
         ignores: What the engine accepts and ignores, or cannot do: one sentence each.
         searches_by_role: Whether the roles of the lists decide how each one's search is written.
+        minimum_score: The setting that drops documents by their fused score; empty = there is none.
     """
 
     name: ClassVar[str]
@@ -94,6 +95,7 @@ class Dialect(ABC):
     precision: ClassVar[Literal["float32", "float64"]] = "float32"
     ignores: ClassVar[tuple[str, ...]] = ()
     searches_by_role: ClassVar[bool] = False
+    minimum_score: ClassVar[str] = ""
 
     @classmethod
     @cache
