@@ -356,7 +356,8 @@ def format_threshold_experiment(
         for given, path in find_datasets(experiment, source, folders)
     ]
     data: dict[str, Any] = {**source.data, "systems": changed}
-    data |= {"datasets": places} if experiment.dataset is None else {"dataset": places[0]}
+    is_one = experiment.dataset is not None
+    data["dataset" if is_one else "datasets"] = places[0] if is_one else places
     tune = experiment.tune
     if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
         ledger = resolve_path(source.path.parent / tune.looks.file)
