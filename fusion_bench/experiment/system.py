@@ -35,6 +35,7 @@ from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.io.dataset_config import Family
 from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -164,7 +165,7 @@ def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Mis
 
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"by_intent", "dialect", "family", "stages", "types"})
+OMITTED = frozenset({"by_intent", "collapse", "dialect", "family", "stages", "types"})
 
 
 class System(StrictModel):
@@ -183,6 +184,7 @@ class System(StrictModel):
             have ``{by_query_type: {local: 0.3, hybrid: 0.5}}``, which becomes this.
         by_intent: The same by intent; queries of another intent, or of none, use ``default``.
         types: Which types count: ``given`` (None too), ``predicted``, or ``hybrid`` for all.
+        collapse: How the chunks of a document are collapsed; None = results are as listed.
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
         family: Family of a model that works in it beside its lists, such as ``gpt``.
@@ -200,6 +202,7 @@ class System(StrictModel):
     by_query_type: dict[str, PerTypeConfig] | None = None
     by_intent: dict[str, PerTypeConfig] | None = None
     types: Types | None = None
+    collapse: Collapse | None = None
     min_relevance: float | None = None
     top_k: Rank | None = None
     family: Family | None = None
