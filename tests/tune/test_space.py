@@ -397,3 +397,81 @@ def test_a_path_of_all_queries_is_refused() -> None:
 def test_only_one_kind_of_classes_is_tuned() -> None:
     with pytest.raises(ValueError, match=r"by_query_type .*by_intent"):
         TuneSettings(system="s", by_query_type=True, by_intent=True)
+
+
+def collapsed(**keys: object) -> System:
+    return system(collapse={"by": {"split": "#"}, **keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "blend", "expected"),
+    [
+        (
+            {"score": "sum"},
+            "none",
+            {"place": ("fused", "each list"), "score": ("sum", "max", "rrf"), "k": ()},
+        ),
+        ({"keep": 2}, BLEND, {"place": ("fused", "each list", "reranked"), "keep": ()}),
+        (
+            {"score": "max", "place": "each list", "by": "id"},
+            "none",
+            {"score": ("max", "rrf"), "k": ()},
+        ),
+    ],
+)
+def test_how_chunks_are_collapsed_can_be_tuned(
+    keys: dict[str, Any], blend: object, expected: dict[str, tuple[str, ...]]
+) -> None:
+    default = system(blend=blend, collapse={"by": {"split": "#"}, **keys})
+    declared = [one for one in declared_parameters(default) if one.path.startswith("collapse")]
+    choices = {one.path.removeprefix("collapse."): one.choices for one in declared}
+    assert choices == expected
+    for one in declared:
+        value = read_parameter(default, one.path, {})
+        assert one.contains(value), one.path
+    assert paths(declared_parameters(system())) == [
+        "fusion.k",
+        "fusion.weights.good",
+        "fusion.weights.bad",
+    ]
+
+
+def test_a_tuned_collapse_is_set_in_its_place() -> None:
+    default = collapsed(score="rrf", k=20)
+    ranges = {
+        "collapse.score": {"choices": ["rrf", "max"]},
+        "collapse.place": {"choices": ["fused", "each list"]},
+        "collapse.k": {"low": 1, "high": 99, "int": True},
+    }
+    given = problem(default, ranges)
+    assert given.default_params == {
+        "collapse.score": "rrf",
+        "collapse.place": "fused",
+        "collapse.k": 20,
+    }
+    roles = {"good": frozenset[str](), "bad": frozenset[str]()}
+    ranked = apply_parameters(default, {"collapse.k": 7, "collapse.place": "each list"}, roles)
+    assert ranked.collapse is not None
+    assert (ranked.collapse.k, ranked.collapse.place) == (7, "each list")
+    # The constant belongs to the score that is replaced.
+    greatest = apply_parameters(default, {"collapse.score": "max"}, roles)
+    assert greatest.collapse is not None
+    assert (greatest.collapse.score, greatest.collapse.k) == ("max", 60)
+
+
+@pytest.mark.parametrize(
+    ("default", "path", "message"),
+    [
+        (collapsed(score="max"), "collapse.k", "score: rrf"),
+        (collapsed(keep=1), "collapse.score", "exactly one of keep and score"),
+        (collapsed(score="max", place="each list", by="id"), "collapse.place", "each list"),
+        (system(), "collapse.place", "collapse.place"),
+    ],
+)
+def test_a_path_that_the_collapse_has_not_is_refused(
+    default: System, path: str, message: str
+) -> None:
+    choices = {"collapse.score": ["max", "rrf"], "collapse.place": ["fused", "each list"]}
+    given = {"choices": choices[path]} if path in choices else {"low": 1, "high": 9, "int": True}
+    with pytest.raises(ConfigError, match=message):
+        build_search_space(default, {path: ParameterRange(**given)}, {})
