@@ -421,6 +421,7 @@ def load_aligned(
             vocabulary=_restore_ids(arrays),
             rerankers=tuple(run.name for run in lists),
             ties=ties,
+            complete=complete,
             **arrays,
         )
     made = align(qrels[0], tables, rerankers=lists, queries=queries, ties=ties, complete=complete)
