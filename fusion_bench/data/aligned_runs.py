@@ -126,6 +126,8 @@ def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> 
 QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "records")
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
+#: Takes the name of a field of documents, and that of a column of lists; each may be None.
+ParentFinder: TypeAlias = Callable[[str | None, str | None], Mapping[str, str]]
 
 
 def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
@@ -184,6 +186,8 @@ class AlignedRuns(TableView):
         repeat_counts: How many files each of these lists has: ``runs/NAME``, ``rerank/NAME``.
         complete: Whether a document that the judgments do not list is judged 0.
         parents: Rule → the code of the parent of each id of the vocabulary, -1 = none, (V,).
+        find_parents: Returns the parents of ids by the name of a field of documents, and of a
+            column of lists; None = nothing is known of either.
         chunks: (N,): code of the chunk that stands for each candidate; None = candidates are as
             the lists name them.
         cache: Values derived from these arrays, computed once.
@@ -219,6 +223,7 @@ class AlignedRuns(TableView):
     repeat_counts: Mapping[str, int] = field(default_factory=dict, repr=False)
     complete: bool = False
     parents: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
+    find_parents: ParentFinder | None = field(default=None, repr=False)
     chunks: IntArray | None = field(default=None, repr=False)
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -16,11 +15,8 @@ from fusion_bench.data.grouped_rows import (
     to_offsets,
     unite_vocabularies,
 )
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, positions, sum_terms
+from fusion_bench.data.ordering import BoolArray, ChunkScore, IntArray, merge_scores, positions
 from fusion_bench.errors import AlignmentError
-
-#: The score of a document: of its best chunk, of all of them, of the first, or by their ranks.
-ParentScore: TypeAlias = Literal["max", "sum", "first", "rrf"]
 
 
 def add_parents(
@@ -75,7 +71,7 @@ def keep_best_chunks(runs: AlignedRuns, parents: IntArray, count: int) -> Aligne
 
 
 def merge_chunks(
-    runs: AlignedRuns, parents: IntArray, active: int, score: ParentScore, k: float
+    runs: AlignedRuns, parents: IntArray, active: int, score: ChunkScore, k: float
 ) -> AlignedRuns:
     """The runs with one candidate for all chunks of a parent.
 
@@ -102,7 +98,7 @@ def merge_chunks(
             raise _negative_error(runs, s, int(rows[np.argmax(values < 0)]))
         merged, best = owner[rows[starts]], np.zeros(len(keys), dtype=np.int64)
         best[merged] = given[rows[starts]]
-        scores[s, merged] = _merge_scores(values, given[rows], starts, score, k)
+        scores[s, merged] = merge_scores(values, given[rows], starts, score, k)
         order = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
         ranks[s] = positions(order, offsets, tie_order=best)
     nearest = np.where(runs.ranks > 0, runs.ranks, np.iinfo(np.int64).max)
@@ -137,30 +133,6 @@ def _group_chunks(owner: IntArray, ranks: IntArray) -> tuple[IntArray, IntArray]
     rows = np.flatnonzero(ranks)
     rows = rows[np.lexsort((ranks[rows], owner[rows]))]
     return rows, np.flatnonzero(np.diff(owner[rows], prepend=-1))
-
-
-def _merge_scores(
-    scores: FloatArray, ranks: IntArray, starts: IntArray, score: ParentScore, k: float
-) -> FloatArray:
-    """(G,): the score of each parent.
-
-    Args:
-        scores: Shape (n,), of chunks by parent, best first.
-        ranks: Shape (n,).
-        starts: Shape (G,): where each parent begins.
-        score: What makes one score of several.
-        k: Of reciprocal ranks.
-    """
-    if score == "first" or not len(starts):
-        return scores[starts]
-    if score == "max":
-        return np.asarray(np.maximum.reduceat(scores, starts))
-    terms = scores if score == "sum" else 1 / (k + ranks)
-    sizes, merged = np.diff(starts, append=len(scores)), np.empty(len(starts))
-    for size in np.unique(sizes).tolist():
-        some = np.flatnonzero(sizes == size)
-        merged[some] = sum_terms(terms[starts[some] + np.arange(size)[:, None]])
-    return merged
 
 
 def _negative_error(runs: AlignedRuns, source: int, row: int) -> AlignmentError:

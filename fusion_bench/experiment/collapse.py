@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from fusion_bench.config.models import Rank, StrictModel
-from fusion_bench.data.chunk_parents import ParentScore
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.methods.fuse.rrf import DEFAULT_K, RankConstant
 
 Name: TypeAlias = Annotated[str, Field(min_length=1)]
@@ -71,7 +71,7 @@ class Collapse(StrictModel):
     by: Literal["parent", "id"] | ParentRule
     place: Place = "fused"
     keep: Rank | None = None
-    score: ParentScore | None = None
+    score: ChunkScore | None = None
     k: RankConstant = DEFAULT_K
     orphans: Literal["error", "own"] = "error"
 
@@ -82,6 +82,13 @@ class Collapse(StrictModel):
             return self.by
         parts = (f"{key}: {value!r}" for key, value in self.by.model_dump().items())
         return f"{{{', '.join(parts)}}}"
+
+    @property
+    def names(self) -> tuple[str | None, str | None]:
+        """The field of documents and the column of lists that may name parents."""
+        if isinstance(self.by, ParentRule):
+            return self.by.field, self.by.column
+        return (self.by, self.by) if self.by == "parent" else (None, None)
 
     @model_validator(mode="after")
     def _check_rule(self) -> Collapse:

@@ -6,7 +6,7 @@ stage. So every place is a collapse of lists before a fusion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from fusion_bench.experiment.collapse import Collapse, ParentRule
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse.weighted_score import WeightedScore
+from fusion_bench.ranking.system_ranking import name_system_in_errors
 
 #: Collapsed lists that a view remembers.
 COLLAPSED_KEPT = 8
@@ -30,38 +31,33 @@ class CollapsedList(WeightedScore):
     ties: ClassVar[Ties | None] = "first_seen"
 
 
-def add_system_parents(
-    runs: AlignedRuns,
-    systems: Iterable[System],
-    find_parents: Callable[[Collapse], Mapping[str, str]] | None = None,
-) -> AlignedRuns:
-    """Give the chunks of the runs the parents that systems ask for.
-
-    Args:
-        runs: Aligned runs.
-        systems: Any systems.
-        find_parents: Returns the parents of ids for a rule that is no part of the id; None = there
-            are no such rules.
+def add_system_parents(runs: AlignedRuns, systems: Iterable[System]) -> AlignedRuns:
+    """Give the ids of the runs the parents that systems ask for.
 
     Raises:
-        ConfigError: A rule that nothing is known for.
+        ConfigError: There are no such parents; names the system.
+        DataError: A file that should have them breaks a rule.
     """
     for system in systems:
         for _, part in system.list_parts():
-            collapse = part.collapse
-            if collapse is None or collapse.rule in runs.parents:
-                continue
-            if isinstance(collapse.by, ParentRule) and collapse.by.split is not None:
-                parent_of = collapse.by.split_id
-            elif find_parents is None:
-                raise ConfigError(
-                    f"system {part.name!r}: collapse: by: {collapse.rule} needs a dataset or lists "
-                    "with parents: write by: {split: '#'} if ids hold the parents"
-                )
-            else:
-                parent_of = find_parents(collapse).get
-            runs = add_parents(runs, collapse.rule, parent_of)
+            if part.collapse is not None and part.collapse.rule not in runs.parents:
+                with name_system_in_errors(part):
+                    runs = _add_parents(runs, part.collapse)
     return runs
+
+
+@cached_by_view(key=lambda collapse: collapse.rule)
+def _add_parents(runs: AlignedRuns, collapse: Collapse) -> AlignedRuns:
+    if isinstance(collapse.by, ParentRule) and collapse.by.split is not None:
+        return add_parents(runs, collapse.rule, collapse.by.split_id)
+    if collapse.by == "id":
+        return add_parents(runs, collapse.rule, str)
+    if runs.find_parents is None:
+        raise ConfigError(
+            f"collapse: by {collapse.rule} needs a dataset whose documents or lists name parents: "
+            "write by: {split: '#'} if ids hold them"
+        )
+    return add_parents(runs, collapse.rule, runs.find_parents(*collapse.names).get)
 
 
 def unfold_collapse(system: System) -> System:
@@ -145,10 +141,7 @@ def _require_parents(runs: AlignedRuns, collapse: Collapse) -> IntArray:
 
     Raises:
         AlignmentError: One has none, and is not its own.
-        ConfigError: The runs have no parents under this rule.
     """
-    if collapse.rule not in runs.parents:
-        raise ConfigError(f"collapse: the lists were aligned without parents by {collapse.rule}")
     parents = runs.parents[collapse.rule][runs.documents]
     missing = np.flatnonzero(parents < 0)
     if len(missing) and collapse.orphans == "error":

@@ -23,7 +23,11 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.fuse import CrossFitted, Fusion, Trainable
 from fusion_bench.methods.normalize import Normalizer
-from fusion_bench.ranking.collapse import collapse_sources, unfold_collapse
+from fusion_bench.ranking.collapse import (
+    add_system_parents,
+    collapse_sources,
+    unfold_collapse,
+)
 from fusion_bench.ranking.system_ranking import (
     list_scores,
     name_system_in_errors,
@@ -212,6 +216,7 @@ def plain_systems(
         system: Any system.
         runs: All sources of the dataset.
     """
+    runs = add_system_parents(runs, [system])
     for index, of_class, part in _split_by_class(unfold_collapse(system), runs):
         staged = runs_with_stages(of_class, part)
         for inner, plain, view in split_by_switches(of_class, staged):
@@ -337,7 +342,7 @@ def fit_system(system: System, runs: AlignedRuns) -> System:
     """
     if not needs_fitting(system):
         return system
-    system = unfold_collapse(system)
+    system, runs = unfold_collapse(system), add_system_parents(runs, [system])
     _refuse_training_on_trained(system)
     if system.stages is not None:
         stages = {}

@@ -149,7 +149,7 @@ def aligned(
         spaces={"r": case.space},  # type: ignore[dict-item]
     )
     rule = System("s", ["x"], collapse={"by": "parent", "keep": 1})
-    return add_system_parents(runs, [rule], lambda _: dict(parent_of))
+    return add_system_parents(replace(runs, find_parents=lambda *_: dict(parent_of)), [rule])
 
 
 def fast(system: System, runs: AlignedRuns) -> dict[str, list[tuple[str, float]]]:
