@@ -126,6 +126,8 @@ def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> 
 QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "records")
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
+#: Takes the name of a field of documents, and that of a column of lists; each may be None.
+ParentFinder: TypeAlias = Callable[[str | None, str | None], Mapping[str, str]]
 
 
 def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
@@ -182,6 +184,12 @@ class AlignedRuns(TableView):
         later: The same queries with the second, third, … file of each list that has so many; all
             above is of the first. Empty = every list has one file.
         repeat_counts: How many files each of these lists has: ``runs/NAME``, ``rerank/NAME``.
+        complete: Whether a document that the judgments do not list is judged 0.
+        parents: Rule → the code of the parent of each id of the vocabulary, -1 = none, (V,).
+        find_parents: Returns the parents of ids by the name of a field of documents, and of a
+            column of lists; None = nothing is known of either.
+        chunks: (N,): code of the chunk that stands for each candidate; None = candidates are as
+            the lists name them.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -213,6 +221,10 @@ class AlignedRuns(TableView):
     qrels: Qrels | None = field(default=None, repr=False)
     later: tuple[AlignedRuns, ...] = field(default=(), repr=False)
     repeat_counts: Mapping[str, int] = field(default_factory=dict, repr=False)
+    complete: bool = False
+    parents: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
+    find_parents: ParentFinder | None = field(default=None, repr=False)
+    chunks: IntArray | None = field(default=None, repr=False)
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -383,6 +395,7 @@ class AlignedRuns(TableView):
             scores=scores,
             grades=self.grades[kept],
             judged=self.judged[kept],
+            chunks=None if self.chunks is None else self.chunks[kept],
             rerank=_take_columns(self.rerank, range(len(self.rerank)), kept),
             rerank_ranks=_take_columns(self.rerank_ranks, range(len(self.rerank)), kept),
         )
@@ -429,6 +442,7 @@ class AlignedRuns(TableView):
     def _take_candidates(self, rows: slice | IntArray) -> dict[str, Any]:
         """The arrays of these candidates only; a slice copies nothing."""
         return {
+            "chunks": None if self.chunks is None else self.chunks[rows],
             **{name: getattr(self, name)[rows] for name in ("documents", "grades", "judged")},
             **{
                 name: getattr(self, name)[:, rows]

@@ -30,6 +30,7 @@ from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.looks import record_shown
 from fusion_bench.measures import Measure
+from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.stats.comparison import JudgmentKind
 from fusion_bench.util.formatting import Progress, pluralize
@@ -166,6 +167,7 @@ def prepare_dataset(
         name for system in experiment.systems.values() for name in system.base_runs
     )
     aligned = dataset.align_repeats(list(used), ties=experiment.ties)
+    aligned = add_system_parents(aligned, experiment.systems.values())
     split = experiment.split
     if split is None and JUDGE_ON in dataset.splits:
         split = JUDGE_ON

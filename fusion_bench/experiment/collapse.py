@@ -8,11 +8,10 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, mod
 
 from fusion_bench.config.models import Rank, StrictModel
 from fusion_bench.config.parameters import Parameter, choice, integer
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.methods.fuse.rrf import DEFAULT_K, RankConstant
 
 Name: TypeAlias = Annotated[str, Field(min_length=1)]
-#: The score of a document: of its best chunk, of all of them, of the first, or by their ranks.
-ParentScore: TypeAlias = Literal["max", "sum", "first", "rrf"]
 #: Where the chunks are collapsed: each list before the fusion, the fused or the final list.
 Place: TypeAlias = Literal["each list", "fused", "reranked"]
 
@@ -31,6 +30,12 @@ class ParentRule(StrictModel):
     column: Name | None = None
     split: Name | None = None
     part: int = 0
+
+    def split_id(self, name: str) -> str | None:
+        """Return the part of an id that is its parent's; None if the id has no such part."""
+        parts = name.split(self.split or None)
+        inside = len(parts) > 1 and -len(parts) <= self.part < len(parts)
+        return parts[self.part] or None if inside else None
 
     def check_choice(self) -> None:
         """Refuse two places at once, or none.
@@ -67,9 +72,24 @@ class Collapse(StrictModel):
     by: Literal["parent", "id"] | ParentRule
     place: Place = "fused"
     keep: Rank | None = None
-    score: ParentScore | None = None
+    score: ChunkScore | None = None
     k: RankConstant = DEFAULT_K
     orphans: Literal["error", "own"] = "error"
+
+    @property
+    def rule(self) -> str:
+        """Where parents are found, as YAML writes it."""
+        if isinstance(self.by, str):
+            return self.by
+        parts = (f"{key}: {value!r}" for key, value in self.by.model_dump().items())
+        return f"{{{', '.join(parts)}}}"
+
+    @property
+    def names(self) -> tuple[str | None, str | None]:
+        """The field of documents and the column of lists that may name parents."""
+        if isinstance(self.by, ParentRule):
+            return self.by.field, self.by.column
+        return (self.by, self.by) if self.by == "parent" else (None, None)
 
     @model_validator(mode="after")
     def _check_rule(self) -> Collapse:

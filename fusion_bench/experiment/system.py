@@ -39,7 +39,7 @@ from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.io.dataset_config import Family
 from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.methods.fuse import Fusion, fusions
+from fusion_bench.methods.fuse import Fusion, Trainable, fusions
 from fusion_bench.methods.fuse.rrf import RRF
 
 
@@ -281,6 +281,30 @@ class System(StrictModel):
                 raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
+        return self
+
+    @model_validator(mode="after")
+    def _check_collapse(self) -> System:
+        for name, stage in (self.stages or {}).items():
+            if stage.collapse is not None and stage.collapse.score is not None:
+                raise ValueError(
+                    f"stage {name!r} returns documents, and the lists hold chunks: write keep in "
+                    "place of score, or collapse the system around the stage"
+                )
+        if self.collapse is None or self.collapse.place == "each list":
+            return self
+        parts = [self, *(self.class_configs or {}).values()]
+        if any(isinstance(part.fusion, Trainable) for part in parts) and not self.collapse.keep:
+            raise ValueError(
+                "a trained fusion learns from judged documents, and it would see chunks: write "
+                "place: each list in collapse"
+            )
+        readings = {getattr(part.blend, "retrieval", None) for part in parts}
+        if self.collapse.place == "fused" and "fused_max_possible" in readings:
+            raise ValueError(
+                "retrieval: fused_max_possible has no value after a collapse: write retrieval: "
+                "fused_min_max, or place: each list in collapse"
+            )
         return self
 
     def __repr__(self) -> str:

@@ -27,6 +27,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import (
     SystemRanking,
@@ -156,6 +157,7 @@ def make_final_lists(system: System, runs: AlignedRuns) -> FinalLists:
         ConfigError: As above.
     """
     names = (*system.runs, *sorted(system.reranker_names))
+    runs = add_system_parents(runs, [system])
     parts = [_ranked_rows(ranking, index, names) for index, ranking in rank_queries(system, runs)]
     query, documents, scores, ranks, source_scores = (
         np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)

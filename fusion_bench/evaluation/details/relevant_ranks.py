@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import query_of_rows, unite_vocabularies
+from fusion_bench.data.grouped_rows import find_keys, query_of_rows, unite_vocabularies
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -103,16 +103,6 @@ def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> Rel
         grades=qrels.grades[kept],
         rows=np.where(at >= 0, rows[at] if len(rows) else -1, -1),
     )
-
-
-def find_keys(known: IntArray, keys: IntArray) -> IntArray:
-    """Where each key stands among the distinct known ones; -1 = nowhere."""
-    if not len(known):
-        return np.full(len(keys), -1)
-    order = np.argsort(known)
-    at = np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)
-    rows = order[at]
-    return np.where(known[rows] == keys, rows, -1)
 
 
 def take_relevant(values: NDArray[T], relevant: RelevantDocuments) -> NDArray[T]:

@@ -1,0 +1,160 @@
+"""The documents that chunks belong to, and chunks merged into them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.grouped_rows import (
+    encode_ids,
+    find_keys,
+    query_of_rows,
+    to_offsets,
+    unite_vocabularies,
+)
+from fusion_bench.data.ordering import BoolArray, ChunkScore, IntArray, merge_scores, positions
+from fusion_bench.errors import AlignmentError
+
+
+def add_parents(
+    runs: AlignedRuns, rule: str, parent_of: Callable[[str], str | None]
+) -> AlignedRuns:
+    """Give the ids of the runs their parents under a rule; the vocabulary gets the parents' ids.
+
+    Args:
+        runs: Aligned runs, with every repeat.
+        rule: Tells the parents from those of other rules.
+        parent_of: Returns the parent of an id; None = it has none.
+    """
+    if rule in runs.parents:
+        return runs
+    names = [parent_of(name) for name in runs.vocabulary]
+    column = encode_ids([name for name in names if name])
+    vocabulary, (old, new) = unite_vocabularies([runs.vocabulary, column.vocabulary])
+    parents = {}
+    for known, codes in runs.parents.items():
+        parents[known] = np.full(len(vocabulary), -1)
+        parents[known][old] = np.where(codes < 0, -1, old[codes])
+    parents[rule] = np.full(len(vocabulary), -1)
+    parents[rule][old[[bool(name) for name in names]]] = new[column.codes]
+    return replace(
+        runs,
+        vocabulary=vocabulary,
+        documents=old[runs.documents],
+        parents=parents,
+        later=tuple(add_parents(each, rule, parent_of) for each in runs.later),
+    )
+
+
+def keep_best_chunks(runs: AlignedRuns, parents: IntArray, count: int) -> AlignedRuns:
+    """The runs with so many chunks of each parent in each list, the best ones; ranks count anew.
+
+    Args:
+        runs: N chunks.
+        parents: Shape (N,): the code of each one's parent.
+        count: How many are kept.
+    """
+    owner = np.unique(_group_keys(runs, parents), return_inverse=True)[1]
+    ranks, scores = np.zeros_like(runs.ranks), np.full_like(runs.scores, np.nan)
+    for s, given in enumerate(runs.ranks):
+        rows, starts = _group_chunks(owner, given)
+        sizes = np.diff(starts, append=len(rows))
+        kept = rows[np.arange(len(rows)) - np.repeat(starts, sizes) < count]
+        scores[s, kept] = runs.scores[s, kept]
+        ranks[s] = positions(
+            np.where(np.isnan(scores[s]), np.nan, 0), runs.offsets, tie_order=given
+        )
+    return replace(runs, ranks=ranks, scores=scores).restrict(runs.sources)
+
+
+def merge_chunks(
+    runs: AlignedRuns, parents: IntArray, active: int, score: ChunkScore, k: float
+) -> AlignedRuns:
+    """The runs with one candidate for all chunks of a parent.
+
+    Args:
+        runs: N chunks.
+        parents: Shape (N,): the code of each one's parent.
+        active: How many of the first sources choose the chunk with the rerank score.
+        score: What makes one score of a list's scores.
+        k: Of reciprocal ranks.
+
+    Raises:
+        AlignmentError: A negative score that would be summed up.
+    """
+    keys, owner = np.unique(_group_keys(runs, parents), return_inverse=True)
+    query, code = np.divmod(keys, len(runs.vocabulary) + 1)
+    documents = len(runs.vocabulary) - code
+    offsets = to_offsets(np.bincount(query, minlength=len(runs.queries)))
+    ranks = np.zeros((len(runs.sources), len(keys)), dtype=np.int64)
+    scores = np.full(ranks.shape, np.nan)
+    for s, given in enumerate(runs.ranks):
+        rows, starts = _group_chunks(owner, given)
+        values = runs.scores[s, rows]
+        if score == "sum" and (values < 0).any():
+            raise _negative_error(runs, s, int(rows[np.argmax(values < 0)]))
+        merged, best = owner[rows[starts]], np.zeros(len(keys), dtype=np.int64)
+        best[merged] = given[rows[starts]]
+        scores[s, merged] = merge_scores(values, given[rows], starts, score, k)
+        order = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
+        ranks[s] = positions(order, offsets, tie_order=best)
+    nearest = np.where(runs.ranks > 0, runs.ranks, np.iinfo(np.int64).max)
+    # The sort is stable: of equal ranks the first stored, as the tie rule has it.
+    chosen = np.lexsort((nearest[:active].min(axis=0), owner))
+    chosen = chosen[np.flatnonzero(np.diff(owner[chosen], prepend=-1))]
+    grades, judged = _find_grades(runs, query, documents)
+    merged_runs = replace(
+        runs,
+        offsets=offsets,
+        documents=documents,
+        ranks=ranks,
+        scores=scores,
+        grades=grades,
+        judged=judged,
+        rerank=runs.rerank[:, chosen],
+        rerank_ranks=runs.rerank_ranks[:, chosen],
+        chunks=runs.documents[chosen],
+        ties="trec",
+    )
+    return merged_runs.restrict(runs.sources, ties=runs.ties)
+
+
+def _group_keys(runs: AlignedRuns, parents: IntArray) -> IntArray:
+    """(N,): a number for each query and parent, in the order of the ``trec`` rule."""
+    size = len(runs.vocabulary)
+    return runs.query_index * (size + 1) + (size - parents)
+
+
+def _group_chunks(owner: IntArray, ranks: IntArray) -> tuple[IntArray, IntArray]:
+    """The rows of a list by parent, best first, and where each parent begins among them."""
+    rows = np.flatnonzero(ranks)
+    rows = rows[np.lexsort((ranks[rows], owner[rows]))]
+    return rows, np.flatnonzero(np.diff(owner[rows], prepend=-1))
+
+
+def _negative_error(runs: AlignedRuns, source: int, row: int) -> AlignmentError:
+    return AlignmentError(
+        f"list {runs.sources[source]!r} gives chunk {runs.vocabulary[int(runs.documents[row])]!r} "
+        f"of query {runs.queries[int(runs.query_index[row])]!r} the score "
+        f"{runs.scores[source, row]:g}, and score: sum needs scores from 0 up: write score: max"
+    )
+
+
+def _find_grades(
+    runs: AlignedRuns, query: IntArray, documents: IntArray
+) -> tuple[IntArray, BoolArray]:
+    """The grade of each document, 0 where it is unjudged, and whether it is judged; (G,) each."""
+    grades, judged = np.zeros(len(query), dtype=np.int64), np.full(len(query), runs.complete)
+    qrels = runs.qrels
+    if qrels is None or not len(qrels.grades):
+        return grades, judged
+    vocabulary, (known, codes) = unite_vocabularies([runs.vocabulary, qrels.vocabulary])
+    index = {name: q for q, name in enumerate(runs.queries)}
+    owner = np.array([index.get(name, -1) for name in qrels.queries], dtype=np.int64)
+    keys = owner[query_of_rows(qrels.offsets)] * len(vocabulary) + codes[qrels.documents]
+    at = find_keys(keys, query * len(vocabulary) + known[documents])
+    grades[at >= 0], judged[at >= 0] = qrels.grades[at[at >= 0]], True
+    return grades, judged
