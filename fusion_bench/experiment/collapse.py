@@ -119,6 +119,6 @@ class Collapse(StrictModel):
         place = choice("place", *dict.fromkeys((self.place, *places)))
         if self.keep is not None:
             return place, integer("keep", 1, max(5, self.keep))
-        score = choice("score", *dict.fromkeys((self.score, "max", "rrf")))
+        score = choice("score", *dict.fromkeys((self.score, "max", "sum", "rrf")))
         k = integer("k", 1, 1000, log=True).add_condition("score", "rrf")
         return (score, k) if self.by == "id" else (place, score, k)
