@@ -29,6 +29,7 @@ from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
 from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.call_limits import summarize_events
 from fusion_bench.models.rerank_config import RerankSettings
+from fusion_bench.ranking.collapse import unfold_collapse
 from fusion_bench.ranking.plain_systems import choose_class, fit_system, needs_fitting
 from fusion_bench.schema.search_records import SearchQuery
 from fusion_bench.serving.live.configuration import (
@@ -298,7 +299,8 @@ class Pipeline:
         documents: tuple[LiveDocument, ...] = ()
         plain = system
         if runs is not None:
-            plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
+            unfolded, runs = unfold_collapse(system), scoring.add_given_scores(runs)
+            plain, scored = await scoring.score_system(unfolded, runs)
             documents = rank_documents(plain, scored, hits)
         failures = (f"source {name}: {why}" for name, why in failed.items())
         key, chosen = system.class_key, choose_class(system, asked)

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias, get_args
 
@@ -209,8 +210,9 @@ class ListRules:
         }
 
     def options_of(self, name: str) -> ReadOptions:
-        """Return the options of a list; a document that it names twice keeps its best rank."""
-        return replace(self.options.get(name, ReadOptions()), on_duplicate="best_rank")
+        """Return the options of a list; by default a document named twice keeps its best rank."""
+        options = self.options.get(name, ReadOptions())
+        return options if options.collapse else replace(options, on_duplicate="best_rank")
 
 
 def align_lists(
@@ -236,6 +238,7 @@ def align_lists(
     if not filled:
         return None
     aligned = align_all_queries(filled, queries={query.id: query}, ties=rules.ties, spaces=spaces)
+    aligned = replace(aligned, find_parents=partial(find_parents, lists))
     for name in names:
         if name not in aligned.sources:
             size = len(aligned.documents)
@@ -304,6 +307,32 @@ def candidate_ids(runs: AlignedRuns) -> list[str]:
     """(N,): the id of each candidate."""
     known = list(runs.vocabulary)
     return [known[code] for code in runs.documents.tolist()]
+
+
+def chunk_ids(runs: AlignedRuns) -> list[str]:
+    """(N,): the id of the chunk that stands for each candidate; its own if nothing is collapsed."""
+    return candidate_ids(runs if runs.chunks is None else replace(runs, documents=runs.chunks))
+
+
+def find_parents(
+    lists: Mapping[str, Sequence[QueryHit]], field: str | None, column: str | None
+) -> dict[str, str]:
+    """Find the parents of chunks in the metadata of the hits, under the name of a field or column.
+
+    Raises:
+        DataError: A chunk has two parents.
+    """
+    found: dict[str, str] = {}
+    for name, hits in lists.items():
+        for hit in hits:
+            for key in {field, column} - {None}:
+                parent = hit.metadata.get(str(key))
+                if parent is not None and found.setdefault(hit.id, str(parent)) != str(parent):
+                    raise DataError(
+                        f"list {name!r}: chunk {hit.id!r} has the parents {found[hit.id]!r} and "
+                        f"{str(parent)!r}: give one"
+                    )
+    return found
 
 
 log = logging.getLogger("fusion_bench.serving.live")
