@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.alignment import TOP
 from fusion_bench.data.grouped_rows import (
     encode_ids,
     find_keys,
@@ -40,13 +41,39 @@ def add_parents(
         parents[known][old] = np.where(codes < 0, -1, old[codes])
     parents[rule] = np.full(len(vocabulary), -1)
     parents[rule][old[[bool(name) for name in names]]] = new[column.codes]
-    return replace(
+    recoded = replace(
         runs,
         vocabulary=vocabulary,
         documents=old[runs.documents],
         parents=parents,
         later=tuple(add_parents(each, rule, parent_of) for each in runs.later),
     )
+    return _count_common_parents(recoded, rule)
+
+
+def judged_codes(runs: AlignedRuns) -> IntArray:
+    """Codes of the documents that are judged for any query."""
+    if runs.qrels is None:
+        return np.zeros(0, dtype=np.int64)
+    _, (known, codes) = unite_vocabularies([runs.vocabulary, runs.qrels.vocabulary])
+    return np.flatnonzero(np.isin(known, codes[runs.qrels.documents]))
+
+
+def _count_common_parents(runs: AlignedRuns, rule: str) -> AlignedRuns:
+    """Count common documents by parent where the judgments name no chunk, but parents."""
+    judged, parents = judged_codes(runs), runs.parents[rule][runs.documents]
+    is_judged = np.isin(parents, judged)
+    if not is_judged.any() or np.isin(runs.documents, judged).any():
+        return runs
+    places = np.vstack([runs.ranks, runs.rerank_ranks])
+    members = np.zeros((len(places) + 1, len(runs.vocabulary) + 1), dtype=np.int64)
+    for member, row in zip(members, places, strict=False):
+        member[parents[row > 0]] = 1
+    members[-1, judged] = 1
+    members = members[:, :-1]  # chunks without a parent
+    is_top = (places > 0) & (places <= TOP)
+    top = np.column_stack([is_top.sum(axis=1), (is_top & is_judged).sum(axis=1)])
+    return replace(runs, common_documents=members @ members.T, top_documents=top)
 
 
 def keep_best_chunks(runs: AlignedRuns, parents: IntArray, count: int) -> AlignedRuns:
