@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, ChunkLists
 from fusion_bench.data.alignment import TOP
 from fusion_bench.data.grouped_rows import (
     encode_ids,
@@ -76,14 +76,9 @@ def _count_common_parents(runs: AlignedRuns, rule: str) -> AlignedRuns:
     return replace(runs, common_documents=members @ members.T, top_documents=top)
 
 
-def keep_best_chunks(runs: AlignedRuns, parents: IntArray, count: int) -> AlignedRuns:
-    """The runs with so many chunks of each parent in each list, the best ones; ranks count anew.
-
-    Args:
-        runs: N chunks.
-        parents: Shape (N,): the code of each one's parent.
-        count: How many are kept.
-    """
+def keep_best_chunks(lists: ChunkLists, count: int) -> AlignedRuns:
+    """The lists with so many chunks of each parent, the best ones; ranks count anew."""
+    runs, parents = lists.runs, lists.parents
     owner = np.unique(_group_keys(runs, parents), return_inverse=True)[1]
     ranks, scores = np.zeros_like(runs.ranks), np.full_like(runs.scores, np.nan)
     for s, given in enumerate(runs.ranks):
@@ -94,24 +89,21 @@ def keep_best_chunks(runs: AlignedRuns, parents: IntArray, count: int) -> Aligne
         ranks[s] = positions(
             np.where(np.isnan(scores[s]), np.nan, 0), runs.offsets, tie_order=given
         )
-    return replace(runs, ranks=ranks, scores=scores).restrict(runs.sources)
+    return replace(runs, ranks=ranks, scores=scores, origin=lists).restrict(runs.sources)
 
 
-def merge_chunks(
-    runs: AlignedRuns, parents: IntArray, active: int, score: ChunkScore, k: float
-) -> AlignedRuns:
-    """The runs with one candidate for all chunks of a parent.
+def merge_chunks(lists: ChunkLists, score: ChunkScore, k: float) -> AlignedRuns:
+    """The lists with one candidate for all chunks of a parent.
 
     Args:
-        runs: N chunks.
-        parents: Shape (N,): the code of each one's parent.
-        active: How many of the first sources choose the chunk with the rerank score.
+        lists: The chunks.
         score: What makes one score of a list's scores.
         k: Of reciprocal ranks.
 
     Raises:
         AlignmentError: A negative score that would be summed up.
     """
+    runs, parents = lists.runs, lists.parents
     keys, owner = np.unique(_group_keys(runs, parents), return_inverse=True)
     query, code = np.divmod(keys, len(runs.vocabulary) + 1)
     documents = len(runs.vocabulary) - code
@@ -126,11 +118,10 @@ def merge_chunks(
         merged, best = owner[rows[starts]], np.zeros(len(keys), dtype=np.int64)
         best[merged] = given[rows[starts]]
         scores[s, merged] = merge_scores(values, given[rows], starts, score, k)
-        order = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
-        ranks[s] = positions(order, offsets, tie_order=best)
-    nearest = np.where(runs.ranks > 0, runs.ranks, np.iinfo(np.int64).max)
-    # The sort is stable: of equal ranks the first stored, as the tie rule has it.
-    chosen = np.lexsort((nearest[:active].min(axis=0), owner))
+        decisive = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
+        ranks[s] = positions(decisive, offsets, tie_order=best)
+    order = lists.order_chunks(slice(None))
+    chosen = order[np.argsort(owner[order], kind="stable")]
     chosen = chosen[np.flatnonzero(np.diff(owner[chosen], prepend=-1))]
     grades, judged = _find_grades(runs, query, documents)
     merged_runs = replace(
@@ -144,6 +135,7 @@ def merge_chunks(
         rerank=runs.rerank[:, chosen],
         rerank_ranks=runs.rerank_ranks[:, chosen],
         chunks=runs.documents[chosen],
+        origin=lists,
         ties="trec",
     )
     return merged_runs.restrict(runs.sources, ties=runs.ties)
