@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, Final, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -145,6 +145,26 @@ def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
     return np.lexsort((rank, first, query))
 
 
+class ChunkLists(NamedTuple):
+    """Lists of chunks before they are collapsed.
+
+    Attributes:
+        runs: Of N chunks.
+        parents: Shape (N,): the code of each one's parent.
+        active: How many of the first sources choose the chunk that stands for its document.
+    """
+
+    runs: AlignedRuns
+    parents: IntArray
+    active: int
+
+    def order_chunks(self, rows: slice) -> IntArray:
+        """Places of chunks by their best rank in any active list; ties stay in storage order."""
+        ranks = self.runs.ranks[: self.active, rows]
+        nearest = np.where(ranks > 0, ranks, np.iinfo(np.int64).max).min(axis=0)
+        return np.argsort(nearest, kind="stable")
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class AlignedRuns(TableView):
     """S sources and R rerank lists over the N candidates of Q judged queries.
@@ -190,6 +210,7 @@ class AlignedRuns(TableView):
             column of lists; None = nothing is known of either.
         chunks: (N,): code of the chunk that stands for each candidate; None = candidates are as
             the lists name them.
+        origin: The lists of chunks that were collapsed; None = none were.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -225,6 +246,7 @@ class AlignedRuns(TableView):
     parents: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
     find_parents: ParentFinder | None = field(default=None, repr=False)
     chunks: IntArray | None = field(default=None, repr=False)
+    origin: ChunkLists | None = field(default=None, repr=False)
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:

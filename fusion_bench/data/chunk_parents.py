@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.aligned_runs import AlignedRuns, ChunkLists
+from fusion_bench.data.alignment import TOP
 from fusion_bench.data.grouped_rows import (
     encode_ids,
     find_keys,
@@ -40,23 +41,44 @@ def add_parents(
         parents[known][old] = np.where(codes < 0, -1, old[codes])
     parents[rule] = np.full(len(vocabulary), -1)
     parents[rule][old[[bool(name) for name in names]]] = new[column.codes]
-    return replace(
+    recoded = replace(
         runs,
         vocabulary=vocabulary,
         documents=old[runs.documents],
         parents=parents,
         later=tuple(add_parents(each, rule, parent_of) for each in runs.later),
     )
+    return _count_common_parents(recoded, rule)
 
 
-def keep_best_chunks(runs: AlignedRuns, parents: IntArray, count: int) -> AlignedRuns:
-    """The runs with so many chunks of each parent in each list, the best ones; ranks count anew.
+def judged_codes(runs: AlignedRuns) -> IntArray:
+    """Codes of the documents that are judged for any query."""
+    if runs.qrels is None:
+        return np.zeros(0, dtype=np.int64)
+    _, (known, codes) = unite_vocabularies([runs.vocabulary, runs.qrels.vocabulary])
+    return np.flatnonzero(np.isin(known, codes[runs.qrels.documents]))
 
-    Args:
-        runs: N chunks.
-        parents: Shape (N,): the code of each one's parent.
-        count: How many are kept.
-    """
+
+def _count_common_parents(runs: AlignedRuns, rule: str) -> AlignedRuns:
+    """Count common documents by parent where the judgments name no chunk, but parents."""
+    judged, parents = judged_codes(runs), runs.parents[rule][runs.documents]
+    is_judged = np.isin(parents, judged)
+    if not is_judged.any() or np.isin(runs.documents, judged).any():
+        return runs
+    places = np.vstack([runs.ranks, runs.rerank_ranks])
+    members = np.zeros((len(places) + 1, len(runs.vocabulary) + 1), dtype=np.int64)
+    for member, row in zip(members, places, strict=False):
+        member[parents[row > 0]] = 1
+    members[-1, judged] = 1
+    members = members[:, :-1]  # chunks without a parent
+    is_top = (places > 0) & (places <= TOP)
+    top = np.column_stack([is_top.sum(axis=1), (is_top & is_judged).sum(axis=1)])
+    return replace(runs, common_documents=members @ members.T, top_documents=top)
+
+
+def keep_best_chunks(lists: ChunkLists, count: int) -> AlignedRuns:
+    """The lists with so many chunks of each parent, the best ones; ranks count anew."""
+    runs, parents = lists.runs, lists.parents
     owner = np.unique(_group_keys(runs, parents), return_inverse=True)[1]
     ranks, scores = np.zeros_like(runs.ranks), np.full_like(runs.scores, np.nan)
     for s, given in enumerate(runs.ranks):
@@ -67,24 +89,21 @@ def keep_best_chunks(runs: AlignedRuns, parents: IntArray, count: int) -> Aligne
         ranks[s] = positions(
             np.where(np.isnan(scores[s]), np.nan, 0), runs.offsets, tie_order=given
         )
-    return replace(runs, ranks=ranks, scores=scores).restrict(runs.sources)
+    return replace(runs, ranks=ranks, scores=scores, origin=lists).restrict(runs.sources)
 
 
-def merge_chunks(
-    runs: AlignedRuns, parents: IntArray, active: int, score: ChunkScore, k: float
-) -> AlignedRuns:
-    """The runs with one candidate for all chunks of a parent.
+def merge_chunks(lists: ChunkLists, score: ChunkScore, k: float) -> AlignedRuns:
+    """The lists with one candidate for all chunks of a parent.
 
     Args:
-        runs: N chunks.
-        parents: Shape (N,): the code of each one's parent.
-        active: How many of the first sources choose the chunk with the rerank score.
+        lists: The chunks.
         score: What makes one score of a list's scores.
         k: Of reciprocal ranks.
 
     Raises:
         AlignmentError: A negative score that would be summed up.
     """
+    runs, parents = lists.runs, lists.parents
     keys, owner = np.unique(_group_keys(runs, parents), return_inverse=True)
     query, code = np.divmod(keys, len(runs.vocabulary) + 1)
     documents = len(runs.vocabulary) - code
@@ -99,11 +118,10 @@ def merge_chunks(
         merged, best = owner[rows[starts]], np.zeros(len(keys), dtype=np.int64)
         best[merged] = given[rows[starts]]
         scores[s, merged] = merge_scores(values, given[rows], starts, score, k)
-        order = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
-        ranks[s] = positions(order, offsets, tie_order=best)
-    nearest = np.where(runs.ranks > 0, runs.ranks, np.iinfo(np.int64).max)
-    # The sort is stable: of equal ranks the first stored, as the tie rule has it.
-    chosen = np.lexsort((nearest[:active].min(axis=0), owner))
+        decisive = np.where(best > 0, 0.0, np.nan) if score == "first" else scores[s]
+        ranks[s] = positions(decisive, offsets, tie_order=best)
+    order = lists.order_chunks(slice(None))
+    chosen = order[np.argsort(owner[order], kind="stable")]
     chosen = chosen[np.flatnonzero(np.diff(owner[chosen], prepend=-1))]
     grades, judged = _find_grades(runs, query, documents)
     merged_runs = replace(
@@ -117,6 +135,7 @@ def merge_chunks(
         rerank=runs.rerank[:, chosen],
         rerank_ranks=runs.rerank_ranks[:, chosen],
         chunks=runs.documents[chosen],
+        origin=lists,
         ties="trec",
     )
     return merged_runs.restrict(runs.sources, ties=runs.ties)

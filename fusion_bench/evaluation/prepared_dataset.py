@@ -14,7 +14,7 @@ from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
-from fusion_bench.checks.obstacles import find_obstacles
+from fusion_bench.checks.obstacles import find_obstacles, find_other_kinds
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates, Obstacle
 from fusion_bench.checks.unjudged import judgment_kind
@@ -111,7 +111,9 @@ class EvaluationSet:
     @cached_property
     def obstacles(self) -> tuple[Obstacle, ...]:
         """What stops an answer: ids that do not meet, lists that a check finds false."""
-        return find_obstacles(self.dataset, self.list_infos)
+        systems = self.experiment.systems.values()
+        others = find_other_kinds(systems, self.runs)
+        return (*others, *find_obstacles(self.dataset, self.list_infos))
 
     @property
     def tuning_split(self) -> str | None:

@@ -5,7 +5,7 @@ A stage is a system of its own under a name; ``runs`` of the system around it ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
@@ -137,6 +137,15 @@ def _resolve_stages(
         is_mapping = isinstance(named, Mapping)
         stages[stage] = {key: named[key] for key in named if key != "name"} if is_mapping else named
     return {**spec, "stages": stages}
+
+
+def collapse_alike(system: System, others: Iterable[System]) -> System:
+    """Collapse each list of a system as the first other system that reads one of them does."""
+    for other in others:
+        if other.collapse is not None and not set(system.runs).isdisjoint(other.base_runs):
+            collapse = other.collapse.model_copy(update={"place": "each list"})
+            return system.model_copy(update={"collapse": collapse})
+    return system
 
 
 Misfits: TypeAlias = Iterator[tuple[Location, Exception]]
@@ -293,7 +302,7 @@ class System(StrictModel):
                 )
         if self.collapse is None or self.collapse.place == "each list":
             return self
-        parts = [self, *(self.class_configs or {}).values()]
+        parts: list[System | PerTypeConfig] = [self, *(self.class_configs or {}).values()]
         if any(isinstance(part.fusion, Trainable) for part in parts) and not self.collapse.keep:
             raise ValueError(
                 "a trained fusion learns from judged documents, and it would see chunks: write "

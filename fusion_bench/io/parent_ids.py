@@ -6,9 +6,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from fusion_bench.data.document_rows import is_blank
-from fusion_bench.data.grouped_rows import encode_ids
+from fusion_bench.data.grouped_rows import CategoricalIds, encode_ids
 from fusion_bench.data.id_rules import apply_rule
 from fusion_bench.errors import ConfigError, DataError, FusionBenchError
 from fusion_bench.io.json_objects import read_objects, require_text
@@ -71,7 +72,10 @@ def _read_column(file: FileRequest, column: str) -> Iterable[tuple[str, str]]:
     """Yield the id of each row of a list, and its value in a column."""
     columns = {**file.layout.columns, "document": column}
     asked = replace(file, layout=replace(file.layout, columns=columns))
-    ids, parents = (encode_ids(table.documents) for table in read_together([file, asked]))
+    ids, parents = (
+        encode_ids(cast("CategoricalIds", table.documents))
+        for table in read_together([file, asked])
+    )
     names = [*ids.vocabulary]
     if file.read_options is not None and file.read_options.ids is not None:
         names = list(apply_rule(file.read_options.ids, names))

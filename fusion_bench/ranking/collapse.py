@@ -6,12 +6,13 @@ stage. So every place is a collapse of lists before a fusion.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from fusion_bench.data.aligned_runs import AlignedRuns, Ties, cached_by_view
+from fusion_bench.data.aligned_runs import AlignedRuns, ChunkLists, Ties, cached_by_view
 from fusion_bench.data.chunk_parents import add_parents, keep_best_chunks, merge_chunks
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import AlignmentError, ConfigError
@@ -128,12 +129,63 @@ def _collapse_lists(
     ties: Ties,
 ) -> AlignedRuns:
     view = runs.restrict(sources, ties=ties)
-    parents = _require_parents(view, collapse)
+    lists = ChunkLists(view, _require_parents(view, collapse), active)
     if collapse.keep is not None:
-        return keep_best_chunks(view, parents, collapse.keep)
+        return keep_best_chunks(lists, collapse.keep)
     if collapse.score is None:
         raise TypeError("a collapse has keep or score")
-    return merge_chunks(view, parents, active, collapse.score, collapse.k)
+    return merge_chunks(lists, collapse.score, collapse.k)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """One chunk of a document, in the lists that were collapsed.
+
+    Attributes:
+        id: Its id.
+        ranks: List → its rank there, of the lists that returned it.
+        scores: List → its score there.
+    """
+
+    id: str
+    ranks: Mapping[str, int]
+    scores: Mapping[str, float]
+
+
+def list_chunks(view: AlignedRuns, query: str) -> dict[str, tuple[Chunk, ...]]:
+    """Map each document of a query to its chunks, the one that stands for it first.
+
+    Args:
+        view: Collapsed lists, as :func:`~fusion_bench.ranking.plain_systems.plain_systems` has
+            them; where chunks are kept, each chunk is mapped to all chunks of its document.
+        query: Id of the query.
+
+    Returns:
+        An empty dictionary where nothing is collapsed.
+    """
+    if view.origin is None:
+        return {}
+    runs, parents, _ = view.origin
+    q = runs.queries.index(query)
+    rows = slice(int(runs.offsets[q]), int(runs.offsets[q + 1]))
+    groups: dict[int, list[Chunk]] = {}
+    for row in (view.origin.order_chunks(rows) + rows.start).tolist():
+        returned = {
+            name: (int(rank), float(score))
+            for name, rank, score in zip(
+                runs.sources, runs.ranks[:, row], runs.scores[:, row], strict=True
+            )
+            if rank > 0
+        }
+        chunk = Chunk(
+            runs.vocabulary[int(runs.documents[row])],
+            {name: rank for name, (rank, _) in returned.items()},
+            {name: score for name, (_, score) in returned.items()},
+        )
+        groups.setdefault(int(parents[row]), []).append(chunk)
+    if view.chunks is not None:
+        return {runs.vocabulary[code]: tuple(chunks) for code, chunks in groups.items()}
+    return {chunk.id: tuple(chunks) for chunks in groups.values() for chunk in chunks}
 
 
 def _require_parents(runs: AlignedRuns, collapse: Collapse) -> IntArray:

@@ -122,6 +122,8 @@ def slow(
     if rule["place"] == "fused":
         inner = {key: system[key] for key in ("fusion", "depth") if key in system}
     listed = {d: oracle.Entry(i, x) for i, (d, x) in enumerate(rank(inner, sources, rerank), 1)}
+    if is_lowered(case, rule) and rule.get("score") == "max":
+        rule = {**rule, "score": "first"}  # the scores that the order goes by fall along the ranks
     alone = oracle.Source("list", frozenset(), {query: collapse_list(listed, rule, parent_of)})
     outer = {"fusion": {"method": "weighted_score"}, "top_k": system.get("top_k")}
     if rule["place"] == "fused":

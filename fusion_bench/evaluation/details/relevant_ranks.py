@@ -13,7 +13,12 @@ from numpy.typing import NDArray
 
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import find_keys, query_of_rows, unite_vocabularies
+from fusion_bench.data.grouped_rows import (
+    encode_ids,
+    find_keys,
+    query_of_rows,
+    unite_vocabularies,
+)
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.util.formatting import Columns, TableView, pluralize
@@ -161,11 +166,13 @@ class RankCollector:
 
     def __post_init__(self, runs: AlignedRuns) -> None:
         self._queries, self._codes = len(runs.queries), len(runs.vocabulary)
-        returned = np.flatnonzero(self.relevant.rows >= 0)
-        codes = runs.documents[self.relevant.rows[returned]]
-        keys = self._pair_keys(self.relevant.query[returned], codes)
+        named = encode_ids(self.relevant.documents)
+        _, (of_runs, of_named) = unite_vocabularies([runs.vocabulary, named.vocabulary])
+        codes = find_keys(of_runs, of_named)[named.codes]
+        known = np.flatnonzero(codes >= 0)
+        keys = self._pair_keys(self.relevant.query[known], codes[known])
         order = np.argsort(keys)
-        self._keys, self._order = keys[order], returned[order]
+        self._keys, self._order = keys[order], known[order]
 
     def _pair_keys(self, query: IntArray, documents: IntArray) -> IntArray:
         return query * self._codes + documents
