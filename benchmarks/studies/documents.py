@@ -43,6 +43,8 @@ PAGE: Final = Path(__file__).parents[2] / "docs" / "studies" / "documents.md"
 MEASURE: Final = "nDCG@10"
 #: Words of a passage, and passages of a list.
 WORDS, DEPTH = 100, 200
+#: Queries with ``--toy``.
+TOY: Final = 200
 FUSIONS: Final[Mapping[str, Any]] = {
     "RRF, k = 60": "rrf",
     "convex, weights 0.5": {"method": "weighted_score", "normalize": "min_max", "missing": "zero"},
@@ -179,11 +181,17 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table, or renew the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="renew docs/studies/documents.md")
-    parser.add_argument("--toy", action="store_true", help="the built-in collection alone")
+    parser.add_argument(
+        "--toy", action="store_true", help="some queries of the built-in collection"
+    )
     parser.add_argument("--cache", type=Path, help="folder that keeps the vectors")
     options = parser.parse_args(arguments)
     cases = [load_techniques()]
-    if not options.toy:
+    if options.toy:
+        [case] = cases
+        few = np.arange(len(case.runs.queries)) < TOY
+        cases = [replace(case, runs=case.runs.subset(few))]
+    else:
         folder = Path(os.environ[PARITY_DATA]) / "nfcorpus"
         cases.insert(0, load_passages(folder, options.cache))
     rows: Rows = [HEADER, *(row for case in cases for row in compare_places(case))]
