@@ -77,7 +77,7 @@ def test_chunks_are_fused_before_an_engine_collapses_them() -> None:
     assert translation.system.collapse is not None
     assert translation.system.collapse.place == "fused"
     assert translation.reasons == (
-        "collapse.place: fused instead of each list, for chunks are fused first",
+        "collapse.place: fused instead of each list, because the engine fuses chunks",
     )
 
 

@@ -185,7 +185,7 @@ class Draft:
         if given.place in places:
             return given
         self.lose(
-            f"collapse.place: {places[0]} instead of {given.place}, for chunks are fused first"
+            f"collapse.place: {places[0]} instead of {given.place}, because the engine fuses chunks"
             if given.place == "each list"
             else f"collapse.place: {places[0]} instead of {given.place}"
         )

@@ -253,7 +253,7 @@ class Milvus(EngineDialect):
     )
     lists = (2, 1000)
     no_weights = "RRFRanker has none; they are left out"
-    collapse_rule = "group_by_field keeps the best chunk in each search, before the fusion"
+    collapse_rule = "group_by_field keeps one chunk of a document in each search"
     score_methods: ClassVar[Mapping[str, str]] = {"none": "weighted"}
 
     @classmethod
@@ -384,7 +384,7 @@ class Qdrant(EngineDialect):
     )
     lists = (2, 1000)
     score_methods: ClassVar[Mapping[str, str]] = {"dbsf": "dbsf"}
-    collapse_rule = "query/groups asks again without what it has, and fuses the rest anew"
+    collapse_rule = "groups come from several requests, and each one fuses anew"
 
     @classmethod
     def convert_ranks(cls, draft: Draft, ranks: ReciprocalRankSum) -> Mapping[str, Any]:

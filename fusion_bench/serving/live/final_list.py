@@ -96,6 +96,11 @@ class LiveDocument(QueryHit):
     parent: str | None = None
     chunks: tuple[LiveChunk, ...] = ()
 
+    @property
+    def best_chunk(self) -> str:
+        """The id of its best chunk, which a reranker reads; its own where it is not collapsed."""
+        return self.chunks[0].id if self.chunks else self.id
+
 
 @dataclass(frozen=True)
 class LiveResult:
@@ -204,7 +209,7 @@ class LiveResult:
                 content=SearchResultContent(text=document.text or ""),
                 highlights=(),
                 sources=SearchResultSources(
-                    chunk_id=ChunkId(next((each.id for each in document.chunks), document.id)),
+                    chunk_id=ChunkId(document.best_chunk),
                     entity_ids=(),
                     relation_ids=(),
                 ),
@@ -430,7 +435,7 @@ def judge_documents(
         where the scores of the rerank list mean something within a query only.
     """
     scores = [
-        math.nan if each.rerank_score is None or each.id in unread else each.rerank_score
+        math.nan if each.rerank_score is None or each.best_chunk in unread else each.rerank_score
         for each in documents
     ]
     space = spaces.get(system.blend.reranker_name or "")

@@ -10,7 +10,7 @@ import fusion_bench as fb
 from fusion_bench.errors import AlignmentError, DataError
 from fusion_bench.schema.record_fields import QueryType
 from fusion_bench.schema.search_records import SearchFilters, SearchOptions, SearchQuery
-from tests.serving.live.test_pipeline import REPLACE, RUNS, Numbers, search
+from tests.serving.live.test_pipeline import REPLACE, RUNS, Numbers, Unread, search
 
 SPLIT = {"by": {"split": "#"}}
 #: Two lists; the texts are what ``Numbers`` scores them by.
@@ -97,6 +97,15 @@ def test_the_reranker_reads_the_best_chunk_or_all(
     assert list(result.ranked) == order
     assert [each.rerank_score for each in result.documents] == [score for _, score in order]
     assert result.documents[0].chunks[0].text == str(order[0][1])
+
+
+def test_a_chunk_whose_score_was_not_read_says_nothing_to_crag() -> None:
+    keys = system({"score": "max"}, blend=REPLACE)
+    read = search(keys, LISTS, rerankers={"r": Numbers()}, crag={}).crag
+    unread = search(keys, LISTS, rerankers={"r": Unread(2)}, crag={}).crag  # of c, the best
+    assert read is not None
+    assert unread is not None
+    assert (read.confidence, unread.confidence) == (0.6, 0.4)
 
 
 def test_a_reranker_that_fails_leaves_the_collapsed_order() -> None:
