@@ -293,7 +293,7 @@ def _list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[s
         is_error = check.error is not None or check.status in verdict.blocking
         if is_error or check.status not in ACCEPTED:
             level = "error" if is_error else "warning"
-            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
+            text = f"{check.display_name}: {check.stated_status}: {describe_check(check, verdict)}"
             yield level, ("gate", "checks", keys[i % len(keys)]), text
     collections = len(verdict.guards) // max(1, len(policy.guards))
     for i, guard in enumerate(verdict.guards):

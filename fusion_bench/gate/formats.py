@@ -336,4 +336,4 @@ def _means_table(previous: BaselineUpdate, update: BaselineUpdate) -> Table:
 def _describe_loss(loss: QueryLoss) -> str:
     name = quote_text(f"query {loss.query}", loss.text)
     old, new = format_number(loss.old_value), format_number(loss.new_value)
-    return f"{loss.collection}, {name}: {loss.measure} {old} → {new}"
+    return f"{loss.collection}, {name}: {display_measure(loss.measure)} {old} → {new}"

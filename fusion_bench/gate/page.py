@@ -21,6 +21,7 @@ from fusion_bench.gate.verdict import (
     GoldenResult,
     GuardResult,
 )
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import data_warnings
 from fusion_bench.report.answer_texts import DIFFERENCE, name_verdict, unseen_losses
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
@@ -137,7 +138,8 @@ def describe_query_check(check: GuardResult | GoldenResult) -> str:
     if isinstance(check, GuardResult):
         text = (
             f"{pluralize(check.violations, 'query')} ({100 * check.share:.2f} %) lost more than "
-            f"{check.max_loss:g} in {check.measure}, allowed {100 * check.max_share:g} %"
+            f"{check.max_loss:g} in {display_measure(check.measure)}, allowed "
+            f"{100 * check.max_share:g} %"
         )
     else:
         rank = "not in the list" if check.rank is None else f"at rank {check.rank}"
@@ -246,7 +248,7 @@ def _describe_effects(verdict: GateVerdict) -> Iterator[str]:
                 after - before, before, wins=wins, losses=check.losses, queries=check.queries
             )
             means = f"{format_number(before)} → {format_number(after)}"
-            yield f"{check.name}: {means}, {effect}"
+            yield f"{check.display_name}: {means}, {effect}"
 
 
 def _build_provenance(verdict: GateVerdict) -> Section | None:
@@ -373,10 +375,13 @@ def _describe_checks(verdict: GateVerdict) -> Iterator[Finding]:
     for check in verdict.checks:
         is_unsure = check.status not in {"unchanged", "pass"} or check.has_few_changes
         if check.error is not None or is_unsure:
-            text = f"{check.name}: {name_verdict(check.status)}: {describe_check(check, verdict)}"
+            text = (
+                f"{check.display_name}: {name_verdict(check.status)}: "
+                f"{describe_check(check, verdict)}"
+            )
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
-            yield Finding(f"{check.name}: {warning}", "warning", key="power")
+            yield Finding(f"{check.display_name}: {warning}", "warning", key="power")
     units = [check.groups for check in verdict.checks if check.changed and check.error is None]
     unseen = unseen_losses(min(units)) if units else None
     if unseen is not None:
@@ -397,7 +402,7 @@ def _describe_loss(query: QueryRegression) -> Finding:
         more = pluralize(unmoved, "more relevant document")
         details.append(f"{more}: same rank, or in neither list")
     name = quote_text(f"query {query.query}", query.text)
-    text = f"{query.collection}, {name}: {query.measure} {before} → {after}"
+    text = f"{query.collection}, {name}: {display_measure(query.measure)} {before} → {after}"
     if query.trial is not None:
         text += f" (mean over trials; ranks of trial {query.trial})"
     return Finding(text, details=tuple(details))

@@ -156,7 +156,7 @@ class CheckOutcome(StoredRecord):
 
     @property
     def display_name(self) -> str:
-        """The check's name with the measure's usual name beside it, for tables."""
+        """The check's name for people, with ``MRR`` for ``RR``."""
         measure = display_measure(self.measure)
         return check_name(self.collection, self.slice, measure, self.reference)
 
