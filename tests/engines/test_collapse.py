@@ -17,7 +17,9 @@ REPLACE = {"method": "replace", "reranker": "ce", "depth": 20, "tail": "drop"}
 
 def translate(engine: str, collapse: Mapping[str, Any], **settings: object) -> Translation:
     keys = {"fusion": {"method": "rrf", "k": 59}, "depth": 50, "top_k": 10, **settings}
-    system = System("s", ["bm25", "dense"], collapse=collapse, **keys)
+    system = System.model_validate(
+        {"name": "s", "runs": ["bm25", "dense"], "collapse": collapse, **keys}
+    )
     return ENGINES[engine].translate(system, ROLES)
 
 

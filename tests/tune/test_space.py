@@ -474,9 +474,11 @@ def test_a_path_that_the_collapse_has_not_is_refused(
     default: System, path: str, message: str
 ) -> None:
     choices = {"collapse.score": ["max", "rrf"], "collapse.place": ["fused", "each list"]}
-    given = {"choices": choices[path]} if path in choices else {"low": 1, "high": 9, "int": True}
+    given = ParameterRange(low=1, high=9, int=True)
+    if path in choices:
+        given = ParameterRange(choices=tuple(choices[path]))
     with pytest.raises(ConfigError, match=message):
-        build_search_space(default, {path: ParameterRange(**given)}, ROLES)
+        build_search_space(default, {path: given}, ROLES)
 
 
 def test_trials_that_collapse_differ_by_their_place_and_score() -> None:
