@@ -284,8 +284,11 @@ def rank_documents(
     scores, fused_scores, rerank_scores = (column.tolist() for column in columns)
     ids, best, extras = candidate_ids(view), chunk_ids(view), _merge_extras(lists)
     hits = _source_hits(plain, view)
-    parents = {} if system.collapse is None else _name_parents(view, system.collapse)
-    chunks = {} if system.collapse is None else _list_chunks(runs, parents, extras)
+    collapse = system.collapse
+    if collapse is not None and collapse.by == "id":  # rows were merged as they were read
+        collapse, best = None, ids
+    parents = {} if collapse is None else _name_parents(view, collapse)
+    chunks = {} if collapse is None else _list_chunks(runs, parents, extras)
     if isinstance(plain.fusion, CollapsedList) and system.stages:  # the list is one of chunks
         stage = system.stages[system.runs[0]]
         of_chunk = _describe_chunks(stage, runs)
@@ -306,7 +309,7 @@ def rank_documents(
             metadata=extras[best[row]][1],
             parent=parents.get(ids[row], ids[row]) if parents and view.chunks is None else None,
             chunks=()
-            if view.chunks is None
+            if collapse is None or view.chunks is None
             else tuple(sorted(chunks[ids[row]], key=lambda each: each.id != best[row])),
         )
         for row in rows[np.argsort(ranking.positions[rows])].tolist()

@@ -294,7 +294,8 @@ class Pipeline:
         sources = self._config.choose_sources(lists or {}, switched_off)
         strict, spaces = self._config.settings.strict, self._tools.spaces
         hits, failed = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
-        runs = align_lists(asked, hits, system.base_runs, rules, spaces)
+        merged = rules.merge_rows(system)
+        runs = align_lists(asked, hits, system.base_runs, merged, spaces)
         scoring = QueryScoring(self._tools, asked, hits, started)
         documents: tuple[LiveDocument, ...] = ()
         plain = system

@@ -20,6 +20,7 @@ from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Condition, Query, ScoreSpace, Switch, meets_condition
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, did_you_mean
+from fusion_bench.experiment.system import System
 from fusion_bench.ranking.final_lists import align_all_queries
 from fusion_bench.schema.record_fields import SINGLE_STRATEGIES
 from fusion_bench.util.calls import await_contained, call_function
@@ -208,6 +209,17 @@ class ListRules:
             for name, condition in self.conditions.items()
             if not meets_condition(query, condition)
         }
+
+    def merge_rows(self, system: System) -> ListRules:
+        """The rules under which a system that collapses by id merges the rows of one id."""
+        options = dict(self.options)
+        for _, part in system.list_parts():
+            if (collapse := part.collapse) is None or collapse.by != "id":
+                continue
+            for name in part.base_runs:
+                given = options.get(name, ReadOptions())
+                options[name] = replace(given, collapse=collapse.score, collapse_k=collapse.k)
+        return replace(self, options=options)
 
     def options_of(self, name: str) -> ReadOptions:
         """Return the options of a list; by default a document named twice keeps its best rank."""

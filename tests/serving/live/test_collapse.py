@@ -128,6 +128,20 @@ def test_a_chunk_without_a_parent_or_with_two_is_refused() -> None:
         search(keys, twice)
 
 
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ({"score": "sum"}, [("a", 5.0), ("b", 2.5)]),
+        ({"score": "max"}, [("a", 3.0), ("b", 2.5)]),
+    ],
+)
+def test_rows_of_one_id_are_merged(how: dict[str, Any], expected: list[tuple[str, float]]) -> None:
+    keys = system({"by": "id", "place": "each list", **how})
+    found = search(keys, {"bm25": [("a", 3.0), ("b", 2.5), ("a", 2.0)], "dense": []})
+    assert [(each.id, each.sources[0].score) for each in found.documents] == expected
+    assert {each.chunks for each in found.documents} == {()}
+
+
 def test_the_search_record_names_the_best_chunk() -> None:
     options = SearchOptions(limit=10)
     query = SearchQuery(
