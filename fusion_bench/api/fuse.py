@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -376,6 +376,7 @@ def fuse_experiment(
         ties=experiment.ties,
         spaces=loaded.spaces,
     )
+    runs = replace(runs, find_parents=loaded.find_parents)
     kept = runs if split is None else _queries_of_split(runs, loaded, split)
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))

@@ -13,13 +13,9 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import rows_of
+from fusion_bench.data.grouped_rows import find_keys, rows_of
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, tie_group_starts
-from fusion_bench.evaluation.details.relevant_ranks import (
-    RelevantDocuments,
-    find_keys,
-    take_relevant,
-)
+from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments, take_relevant
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems

@@ -25,6 +25,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.query_types import FieldConditions
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.id_rules import apply_rule
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.data.read_options import (
     GradeOptions,
@@ -400,6 +401,8 @@ class ListSpec(FileSpec):
         family: The model family behind it, such as ``gpt``; None = none, or not known.
         requests: A file of the queries that its answers are to, in their order, where they name
             none.
+        collapse: The score of a document that the list names several times for a query, from the
+            rows of its chunks.
     """
 
     refined: str | None = None
@@ -414,6 +417,16 @@ class ListSpec(FileSpec):
     order: Order | None = None
     drop_own_id: bool = False
     ids: IdRule | None = None
+    collapse: ChunkScore | None = None
+    collapse_k: Annotated[float, Field(ge=0, le=1000)] | None = None
+
+    @model_validator(mode="after")
+    def _check_collapse(self) -> ListSpec:
+        if self.collapse is not None and self.on_duplicate != "error":
+            raise ValueError("collapse and on_duplicate exclude each other: keep one")
+        if self.collapse_k is not None and self.collapse != "rrf":
+            raise ValueError("collapse_k is read only with collapse: rrf: leave collapse_k out")
+        return self
 
     @property
     def read_options(self) -> ReadOptions:

@@ -11,7 +11,7 @@ import hashlib
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -25,6 +25,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
 from fusion_bench.judging.options import OrderName
+from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.final_lists import align_all_queries, list_parts
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.util.formatting import list_names, pluralize
@@ -124,6 +125,8 @@ def _align_for_judging(
         spaces=dataset.spaces,
     )
     systems = dict(judged.systems)
+    runs = replace(runs, find_parents=dataset.find_parents)
+    runs = add_system_parents(runs, systems.values())
     if any(map(needs_fitting, systems.values())):
         known = dataset.aligned(list(dataset.runs), ties=ties)
         systems = {n: fit_system(each, known) for n, each in systems.items()}

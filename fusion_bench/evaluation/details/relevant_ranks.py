@@ -14,7 +14,12 @@ from numpy.typing import NDArray
 
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import query_of_rows, unite_vocabularies
+from fusion_bench.data.grouped_rows import (
+    encode_ids,
+    find_keys,
+    query_of_rows,
+    unite_vocabularies,
+)
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
@@ -110,16 +115,6 @@ def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> Rel
     )
 
 
-def find_keys(known: IntArray, keys: IntArray) -> IntArray:
-    """Where each key stands among the distinct known ones; -1 = nowhere."""
-    if not len(known):
-        return np.full(len(keys), -1)
-    order = np.argsort(known)
-    at = np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)
-    rows = order[at]
-    return np.where(known[rows] == keys, rows, -1)
-
-
 def take_relevant(values: NDArray[T], relevant: RelevantDocuments) -> NDArray[T]:
     """(M,): the values of the relevant documents among (N,); 0 or False where no list has it."""
     taken = np.zeros(len(relevant.rows), dtype=values.dtype)
@@ -176,11 +171,13 @@ class RankCollector:
 
     def __post_init__(self, runs: AlignedRuns) -> None:
         self._queries, self._codes = len(runs.queries), len(runs.vocabulary)
-        returned = np.flatnonzero(self.relevant.rows >= 0)
-        codes = runs.documents[self.relevant.rows[returned]]
-        keys = self._pair_keys(self.relevant.query[returned], codes)
+        named = encode_ids(self.relevant.documents)
+        _, (of_runs, of_named) = unite_vocabularies([runs.vocabulary, named.vocabulary])
+        codes = find_keys(of_runs, of_named)[named.codes]
+        known = np.flatnonzero(codes >= 0)
+        keys = self._pair_keys(self.relevant.query[known], codes[known])
         order = np.argsort(keys)
-        self._keys, self._order = keys[order], returned[order]
+        self._keys, self._order = keys[order], known[order]
 
     def _pair_keys(self, query: IntArray, documents: IntArray) -> IntArray:
         return query * self._codes + documents
