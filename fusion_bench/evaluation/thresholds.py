@@ -356,7 +356,8 @@ def format_threshold_experiment(
         for given, path in find_datasets(experiment, source, folders)
     ]
     data: dict[str, Any] = {**source.data, "systems": changed}
-    data |= {"datasets": places} if experiment.dataset is None else {"dataset": places[0]}
+    key = "datasets" if experiment.dataset is None else "dataset"
+    data[key] = places if experiment.dataset is None else places[0]
     tune = experiment.tune
     if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
         ledger = resolve_path(source.path.parent / tune.looks.file)
