@@ -84,6 +84,7 @@ class Dialect(ABC):
         collapses_window: Whether a request collapses no more chunks than its window has.
         collapse_rule: What the engine does with the chunks of a document instead.
         searches_by_role: Whether the roles of the lists decide how each one's search is written.
+        minimum_score: The setting that drops documents by their fused score; empty = there is none.
     """
 
     name: ClassVar[str]
@@ -103,6 +104,7 @@ class Dialect(ABC):
     collapses_window: ClassVar[bool] = True
     collapse_rule: ClassVar[str] = ""
     searches_by_role: ClassVar[bool] = False
+    minimum_score: ClassVar[str] = ""
 
     @classmethod
     @cache

@@ -325,6 +325,14 @@ class Dataset(TableView):
             later_repeats=tuple(repeat.with_roles(given) for repeat in self.later_repeats),
         )
 
+    def with_every_query(self) -> Dataset:
+        """The dataset with every query of its queries file and its lists, judged or not."""
+        lists = (*self.runs.values(), *self.rerankers.values())
+        answered = {query for run in lists for query in run.queries}
+        qrels, runs = self.qrels.add_queries(answered | {*self.queries}), [*self.runs.values()]
+        queries = join_groups(self.spec.grouping, self.declared, runs, qrels, self.name)
+        return replace(self, qrels=qrels, queries=queries)
+
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""
         return table, next((key for known, key in self.keys if known is table), None)

@@ -158,6 +158,7 @@ def _check_writable(dialect: type[Dialect], system: System) -> None:
         system.class_field or "by_query_type": system.class_key is not None,
         "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
         "stages": bool(system.stages),
+        "abstain": system.abstain is not None and not dialect.minimum_score,
     }
     if unwritten := [key for key, is_set in extras.items() if is_set]:
         raise ConfigError(
@@ -337,6 +338,7 @@ class EngineDialect(Dialect):
                     f"system {system.name!r}: depth: all lists have one window here: set one number"
                 )
             values["window"] = next(iter(windows.values()))
+        values["min_score"] = system.abstain and system.abstain.above
         values["top_k"] = system.top_k or sum(windows.values())
         values["sources"] = [
             {"name": name, "weight": weights[name], "window": windows[name], "n": n}

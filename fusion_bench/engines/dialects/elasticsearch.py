@@ -140,6 +140,7 @@ BODY = {
     "retrievers": SEARCHES,
     "rank_window_size": Slot("window"),
     "rank_constant": Maybe("rank_constant"),
+    "min_score": Maybe("min_score"),
 }
 RETRIEVER = {Slot("method"): BODY}
 RERANKER = {
@@ -194,6 +195,7 @@ class Elasticsearch(SearchDialect):
         "rrf": "Weights of rrf need version 9.2.",
         "l2_norm": "l2_norm needs version 8.19 or 9.1.",
     }
+    minimum_score = "min_score of the retriever (version 9.1)"
     lists = (2, 1000)
     lists_rule = "a retriever fuses two or more lists"
     score_methods = dict.fromkeys(NORMALIZERS, "linear")

@@ -251,6 +251,7 @@ class OpenSearch(SearchDialect):
                 REQUEST: {
                     "query": {"hybrid": HYBRID},
                     "size": Slot("hits"),
+                    "min_score": Maybe("min_score"),
                     "ext": Maybe("reranker", {"rerank": {"query_context": {"query_text": QUERY}}}),
                 },
             }
@@ -267,6 +268,7 @@ class OpenSearch(SearchDialect):
             "Weights of the score ranker need 3.1; ranks over all shards need 3.5."
         )
     }
+    minimum_score = "min_score (of the fused score since version 3.5)"
     lists = (2, MOST_SOURCES)
     lists_rule = f"a hybrid query has 2 to {MOST_SOURCES} queries"
     score_methods = dict.fromkeys(SCALES, "normalization-processor")

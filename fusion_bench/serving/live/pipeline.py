@@ -315,8 +315,8 @@ class Pipeline:
         return LiveResult(
             documents=documents,
             answered=decision is None or decision.answered,
-            signal=decision and decision.signal,
-            signal_value=decision and decision.value,
+            signal=None if decision is None else decision.signal,
+            signal_value=None if decision is None else decision.value,
             provider=scoring.provider,
             degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),
