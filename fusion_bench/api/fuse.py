@@ -21,7 +21,7 @@ from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, FileSettings, read_spec
 from fusion_bench.io.load_records import load_stated_run
@@ -364,6 +364,7 @@ def fuse_experiment(
             file,
             runs=chosen.base_runs,
             rerankers=chosen.reranker_names,
+            merged=merge_rules([chosen]),
             every_query=False if needs_fitting(chosen) else None,  # what is trained needs judgments
         ),
         trial,

@@ -54,7 +54,7 @@ def find_other_kinds(systems: Iterable[System], runs: AlignedRuns) -> Iterator[O
         systems: Of an experiment.
         runs: Their lists, with the parents that any of them asks for.
     """
-    judged = judged_codes(runs)
+    judged, found = judged_codes(runs), dict[str, list[System]]()
     for system in systems if runs.parents and len(judged) else ():
         rows = (runs.ranks[runs.rows(system.base_runs)] > 0).any(axis=0)
         chunks = runs.documents[rows]
@@ -62,17 +62,21 @@ def find_other_kinds(systems: Iterable[System], runs: AlignedRuns) -> Iterator[O
         kinds = {"chunks": chunks, "documents": runs.parents[rule][chunks]}
         is_merged = system.collapse is not None and system.collapse.score is not None
         returned, other = ("documents", "chunks") if is_merged else ("chunks", "documents")
-        if np.isin(kinds[returned], judged).any() or not np.isin(kinds[other], judged).any():
-            continue
-        remedy = "Write 'keep: 1' in place of 'score' in its 'collapse'."
-        if not is_merged:
-            remedy = f"Write 'collapse: {{by: {rule}, score: max}}' in it."
+        if not np.isin(kinds[returned], judged).any() and np.isin(kinds[other], judged).any():
+            found.setdefault(returned, []).append(system)
+    remedies = {
+        "documents": "Write 'keep: 1' in place of 'score' in 'collapse'.",
+        "chunks": f"Write 'collapse: {{by: {next(iter(runs.parents), '')}, score: max}}' there.",
+    }
+    for returned, some in found.items():
+        other = "chunks" if returned == "documents" else "documents"
+        names = ", ".join(system.name for system in some)
         yield Obstacle(
             kind="unmatched",
             key="unmatched documents",
-            text=f"System {system.name} returns {returned}, and the judgments name {other}.",
-            remedy=remedy,
-            lists=tuple(f"runs/{name}" for name in system.base_runs),
+            text=f"The judgments name {other}, and these systems return {returned}: {names}.",
+            remedy=remedies[returned],
+            lists=tuple({f"runs/{name}": None for each in some for name in each.base_runs}),
         )
 
 

@@ -25,7 +25,7 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS, Query, check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.looks import record_shown
@@ -142,6 +142,7 @@ def load_lists(
         every_query=False if needs_judgments else None,
         groups=groups,
         refined=refined,
+        merged=merge_rules(systems),
     )
 
 

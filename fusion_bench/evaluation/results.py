@@ -21,7 +21,7 @@ from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet,
 from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.measures import Measure, TieSensitivity, compute_measures
 from fusion_bench.measures._base import is_bounded
-from fusion_bench.ranking.collapse import collapse_sources
+from fusion_bench.ranking.collapse import collapse_pool
 from fusion_bench.ranking.system_scores import UNCACHED, Scores, evaluate_systems
 from fusion_bench.stats import repeat_variance
 from fusion_bench.stats.comparison import Comparison, Direction
@@ -327,13 +327,9 @@ def _perfect_order(task: EvaluationSet) -> FloatArray:
     Of lists with different numbers of files the greatest of the means over so many repeats: no
     system passes that over its own number.
     """
-    pool = _list_alone(task, *task.runs.sources)
-    values = np.stack(
-        [
-            perfect_order_values(collapse_sources(pool, runs)[1], task.measures)
-            for runs in task.runs.repeats
-        ]
-    )
+    systems = task.experiment.systems.values()
+    pools = [collapse_pool(runs, systems) for runs in task.runs.repeats]
+    values = np.stack([perfect_order_values(pool, task.measures) for pool in pools])
     counts = {*task.runs.repeat_counts.values()} or {1}
     best: FloatArray = np.max(
         [repeat_variance.mean_of_repeats(values[:count]) for count in counts], axis=0

@@ -38,6 +38,7 @@ from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
 from fusion_bench.experiment.abstain import ANY, LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
+from fusion_bench.experiment.system import merge_rules
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.query_signals import compute_signals
@@ -259,6 +260,7 @@ def measure_thresholds(
             runs={name for system in used for name in system.base_runs},
             rerankers={name for system in used for name in system.reranker_names},
             every_query=True,
+            merged=merge_rules(used),
         )
         task = prepare_dataset(chosen, source, loaded)
         collections.append(_measure_dataset(task, settings, progress))

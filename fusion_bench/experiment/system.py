@@ -33,6 +33,7 @@ from fusion_bench.config.models import (
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.abstain import (
@@ -157,6 +158,27 @@ def collapse_alike(system: System, others: Iterable[System]) -> System:
             collapse = other.collapse.model_copy(update={"place": "each list"})
             return system.model_copy(update={"collapse": collapse})
     return system
+
+
+def merge_rules(systems: Iterable[System]) -> dict[str, tuple[ChunkScore, float]]:
+    """The score and the k of each list whose rows of one id some system merges.
+
+    Raises:
+        ConfigError: Two systems merge the rows of one list otherwise.
+    """
+    rules: dict[str, tuple[ChunkScore, float]] = {}
+    for system in systems:
+        collapse = system.collapse
+        for name in system.base_runs if collapse is not None and collapse.by == "id" else ():
+            if collapse is None or collapse.score is None:
+                raise TypeError("by: id has a score")
+            if rules.setdefault(name, (collapse.score, collapse.k)) != (collapse.score, collapse.k):
+                raise ConfigError(
+                    f"system {system.name!r}: collapse: by: id merges the rows of list {name!r} by "
+                    f"score: {collapse.score}, and another system by score: {rules[name][0]}: "
+                    "use one score in all systems of the experiment"
+                )
+    return rules
 
 
 Misfits: TypeAlias = Iterator[tuple[Location, Exception]]

@@ -25,7 +25,7 @@ from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, find_task_warnings, prepare_dataset
 from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.experiment import Experiment, find_one_dataset
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.json_objects import query_excerpt
@@ -508,6 +508,7 @@ def explain_query(
         file,
         runs=chosen.base_runs,
         rerankers=chosen.reranker_names,
+        merged=merge_rules([chosen]),
         every_query=False
         if plain_systems.needs_fitting(chosen)
         else None,  # what is trained needs judgments

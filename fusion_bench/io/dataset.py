@@ -15,6 +15,7 @@ from fusion_bench._version import ENGINE
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns, ParentFinder, Ties
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run, assign_roles
@@ -527,6 +528,7 @@ def load_dataset(
     refined: bool = False,
     every_query: bool | None = False,
     groups: Mapping[str, str] | None = None,
+    merged: Mapping[str, tuple[ChunkScore, float]] | None = None,
 ) -> Dataset:
     """Read a dataset, without the queries that open campaigns hold out, and check it.
 
@@ -538,6 +540,7 @@ def load_dataset(
         refined: Read the lists of the refined queries in place of those that have some.
         every_query: Keep queries without judgments, and allow none at all; None = where none are.
         groups: Groups by query that stand for those that a search would find; None = search.
+        merged: The score, and the k of ``rrf``, of documents that a run names several times.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule, or names no judgments.
@@ -545,6 +548,7 @@ def load_dataset(
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
+    spec = spec.merge_rows(merged or {}, source)
     campaigns = find_open_campaigns([path, *spec.list_paths(path.parent)])
     store = cache if isinstance(cache, Cache) else None
     if cache is True:

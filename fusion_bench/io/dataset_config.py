@@ -434,6 +434,10 @@ class ListSpec(FileSpec):
         return ReadOptions(**{each.name: getattr(self, each.name) for each in fields(ReadOptions)})
 
 
+#: What a list says of collapsing that does not.
+NOT_COLLAPSED: Final[Mapping[str, Any]] = {"collapse": None, "collapse_k": None}
+
+
 class RunSpec(ListSpec):
     """One run of a ``dataset.yaml``.
 
@@ -546,6 +550,31 @@ class DatasetSpec(StrictModel):
         judged = () if self.qrels is None else (self.qrels,)
         files = (*judged, *self.runs.values(), *self.rerank.values())
         return tuple(path for file in files for path in expand_path(folder, file.path))
+
+    def merge_rows(
+        self, rules: Mapping[str, tuple[ChunkScore, float]], source: Source
+    ) -> DatasetSpec:
+        """Return what is said of the runs, with the rows of one document merged.
+
+        Args:
+            rules: Run → the score of its documents, and the k of ``rrf``.
+            source: Where the rest is said.
+
+        Raises:
+            ConfigError: A run says otherwise what becomes of its duplicates.
+        """
+        runs = dict(self.runs)
+        for name in runs.keys() & rules.keys():
+            score, k = rules[name]
+            changed = {"collapse": score, "collapse_k": k if score == "rrf" else None}
+            stated = {key: getattr(runs[name], key) for key in changed}
+            if runs[name].on_duplicate != "error" or stated not in (changed, NOT_COLLAPSED):
+                raise ConfigError(
+                    f"{source.where(('runs', name))}: a system merges the rows of a document by "
+                    f"collapse: {{by: id, score: {score}}}: delete on_duplicate and collapse here"
+                )
+            runs[name] = runs[name].model_copy(update=changed)
+        return self.model_copy(update={"runs": runs}) if rules else self
 
     @field_validator("qrels", mode="before")
     @classmethod

@@ -21,7 +21,7 @@ from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_experiment
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
 from fusion_bench.judging.options import OrderName
@@ -99,7 +99,8 @@ def read_judged_systems(
     chosen = {name: experiment.find_system(name) for name in wanted}
     used = dict.fromkeys(name for system in chosen.values() for name in system.base_runs)
     rerankers = {name for system in chosen.values() for name in system.reranker_names}
-    loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None)
+    merged = merge_rules(chosen.values())
+    loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None, merged=merged)
     kept = experiment.model_copy(update={"systems": chosen, "dataset": str(path), "datasets": ()})
     kept.check_datasets(loaded.spec.run_roles, loaded.spec.rerank, source)
     return JudgedSystems(path, loaded, kept, source)

@@ -17,7 +17,7 @@ from fusion_bench.data.chunk_parents import add_parents, keep_best_chunks, merge
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.experiment.collapse import Collapse, ParentRule
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse.weighted_score import WeightedScore
 from fusion_bench.ranking.system_ranking import name_system_in_errors
@@ -41,7 +41,9 @@ def add_system_parents(runs: AlignedRuns, systems: Iterable[System]) -> AlignedR
     """
     for system in systems:
         for _, part in system.list_parts():
-            if part.collapse is not None and part.collapse.rule not in runs.parents:
+            if part.collapse is None or part.collapse.by == "id":
+                continue
+            if part.collapse.rule not in runs.parents:
                 with name_system_in_errors(part):
                     runs = _add_parents(runs, part.collapse)
     return runs
@@ -51,8 +53,6 @@ def add_system_parents(runs: AlignedRuns, systems: Iterable[System]) -> AlignedR
 def _add_parents(runs: AlignedRuns, collapse: Collapse) -> AlignedRuns:
     if isinstance(collapse.by, ParentRule) and collapse.by.split is not None:
         return add_parents(runs, collapse.rule, collapse.by.split_id)
-    if collapse.by == "id":
-        return add_parents(runs, collapse.rule, str)
     if runs.find_parents is None:
         raise ConfigError(
             f"collapse: by {collapse.rule} needs a dataset whose documents or lists name parents: "
@@ -107,6 +107,9 @@ def collapse_sources(system: System, runs: AlignedRuns) -> tuple[System, Aligned
     """
     if system.collapse is None:
         return system, runs
+    plain = system.model_copy(update={"collapse": None})
+    if system.collapse.by == "id":
+        return plain, runs  # rows of one id were merged when the lists were read
     roles = [runs.roles[row] for row in runs.rows(system.runs)]
     is_active = system.fusion.source_weights(system.runs, roles) > 0
     # Sources of weight 0 go last, so that they decide neither a tie nor which chunk is best.
@@ -114,7 +117,14 @@ def collapse_sources(system: System, runs: AlignedRuns) -> tuple[System, Aligned
     sources = (*names[is_active], *names[~is_active])
     ties = system.fusion.ties or runs.ties
     view = _collapse_lists(runs, sources, int(is_active.sum()), system.collapse, ties)
-    return system.model_copy(update={"collapse": None}), view
+    return plain, view
+
+
+def collapse_pool(runs: AlignedRuns, systems: Iterable[System]) -> AlignedRuns:
+    """The candidates of all sources: documents where a system returns these, else the runs."""
+    pool = collapse_alike(System("pool", runs.sources), systems)
+    is_merged = pool.collapse is not None and pool.collapse.score is not None
+    return collapse_sources(pool, runs)[1] if is_merged else runs
 
 
 @cached_by_view(

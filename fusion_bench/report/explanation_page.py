@@ -148,7 +148,7 @@ CHUNK_SCORES: Final = {
 def _chunk_sections(explanation: Explanation, traces: Sequence[ScoreTrace]) -> Iterator[Section]:
     """Which chunk stands for each document, and why; nothing where none are collapsed."""
     collapse = explanation.collapse
-    if collapse is None:
+    if collapse is None or collapse.by == "id":
         return
     texts = []
     for trace in traces:

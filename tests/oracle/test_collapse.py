@@ -123,15 +123,17 @@ def slow(
         inner = {key: system[key] for key in ("fusion", "depth") if key in system}
     listed = {d: oracle.Entry(i, x) for i, (d, x) in enumerate(rank(inner, sources, rerank), 1)}
     if is_lowered(case, rule) and rule.get("score") == "max":
-        rule = {**rule, "score": "first"}  # the scores that the order goes by fall along the ranks
-    alone = oracle.Source("list", frozenset(), {query: collapse_list(listed, rule, parent_of)})
+        rule = {**rule, "score": "first"}
+    merged = collapse_list(listed, rule, parent_of)
+    if is_lowered(case, rule):  # the scores that the order goes by fall along the ranks
+        merged = {d: oracle.Entry(entry.rank, -float(entry.rank)) for d, entry in merged.items()}
+    alone = oracle.Source("list", frozenset(), {query: merged})
     outer = {"fusion": {"method": "weighted_score"}, "top_k": system.get("top_k")}
     if rule["place"] == "fused":
         outer |= {key: system[key] for key in ("blend", "min_relevance") if key in system}
-    ordered = replace(alone, lists={query: alone.lists[query]})
     return oracle.rank(
         outer,
-        [ordered],
+        [alone],
         query,
         rerank=of_parents([listed], "first_seen"),
         space=case.space,

@@ -26,6 +26,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
+from fusion_bench.ranking.collapse import collapse_pool
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: Metadata of a field that another record holds too, and that is written there alone.
@@ -387,6 +388,7 @@ class CollectedLists:
     Attributes:
         name: The dataset.
         runs: Aligned, the Q evaluated queries.
+        pool: The candidates that systems return some of: documents, where chunks are collapsed.
         measures: The primary measure first.
         groups: Shape (Q,): codes of the groups.
         alpha: 1 − coverage of intervals.
@@ -398,6 +400,7 @@ class CollectedLists:
 
     name: str
     runs: AlignedRuns
+    pool: AlignedRuns
     measures: tuple[Measure, ...]
     groups: IntArray
     alpha: float
@@ -415,10 +418,12 @@ class CollectedLists:
             names: Systems to detail.
         """
         dataset, runs = task.dataset, task.runs.repeats[0]
-        relevant = list_relevant(runs, dataset.qrels, 1)
+        pool = collapse_pool(runs, task.experiment.systems.values())
+        relevant = list_relevant(pool, dataset.qrels, 1)
         return cls(
             name=dataset.spec.name,
             runs=runs,
+            pool=pool,
             measures=tuple(task.measures),
             groups=task.groups,
             alpha=task.experiment.alpha,
@@ -434,7 +439,7 @@ class CollectedLists:
 
     def without_views(self) -> CollectedLists:
         """Drop what was derived from the runs while systems were measured."""
-        return replace(self, runs=replace(self.runs))
+        return replace(self, runs=replace(self.runs), pool=replace(self.pool))
 
 
 def _guarded(experiment: Experiment) -> Iterator[str]:
