@@ -28,13 +28,12 @@ from fusion_bench.gate.baseline import (
     PolicyChange,
 )
 from fusion_bench.gate.baseline_files import (
+    CANDIDATES,
     CheckedCandidate,
     append_candidate,
     candidates_path,
     make_candidate,
-    parse_candidates,
     read_baseline,
-    read_candidates,
     update_command,
 )
 from fusion_bench.gate.checks import PairedCollection
@@ -345,7 +344,7 @@ def count_candidate(
         FusionBenchError: The file cannot be written.
     """
     with lock_folder(path.parent):
-        ledger = read_candidates(path)
+        ledger = CANDIDATES.read(path)
         known = {line.digest for line in ledger}
         lost = next((line for line in needed if line.digest not in known), None)
         if lost is not None:
@@ -422,6 +421,7 @@ def _read_base(path: Path, commit: str) -> _BaseCommit:
     except ValidationError:
         baseline = None
     file = candidates_path(path)
-    lines = parse_candidates((read_committed(file, commit) or b"").decode(errors="replace"), file)
+    text = (read_committed(file, commit) or b"").decode(errors="replace")
+    lines = CANDIDATES.parse_text(text, file)
     candidates = tuple(line.place for line in lines)
     return _BaseCommit(commit, data == path.read_bytes(), baseline, candidates)

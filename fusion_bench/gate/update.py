@@ -120,7 +120,7 @@ def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
     return baseline_files.append_candidate(
         path,
         baseline_files.make_candidate(values, new.system),
-        baseline_files.read_candidates(path),
+        baseline_files.CANDIDATES.read(path),
     )
 
 

@@ -24,9 +24,9 @@ from fusion_bench.report.tuning_advice import (
     find_better_effort,
     is_better_by_less,
 )
-from fusion_bench.report.tuning_changes import describe_changes
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
+    describe_changes,
     describe_claim,
     describe_held_out,
     describe_look,
@@ -93,7 +93,9 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         "better effort": _describe_better_effort(report),
         "list trials": _describe_list_repeats(report),
         "look": describe_look(report.look),
-        "unseen losses": _describe_unseen(report),
+        "unseen losses": ""
+        if report.is_default_chosen
+        else unseen_losses(report.held_out.groups) or "",
         "groups": _describe_grouping(report),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
@@ -135,11 +137,6 @@ def _describe_grouping(report: records.TuningReport) -> str:
     """How groups were joined, where the dataset says so; empty = by default."""
     unshipped = " So nothing ships: a held-out query may be a copy of a tuning query."
     return CHOSEN_GROUPING.get(report.grouping, "") + unshipped * (report.grouping == "none")
-
-
-def _describe_unseen(report: records.TuningReport) -> str:
-    """What no rule can see; empty where nothing was tested, or there are units enough."""
-    return "" if report.is_default_chosen else unseen_losses(report.held_out.groups) or ""
 
 
 def _describe_list_repeats(report: records.TuningReport) -> str:
