@@ -38,6 +38,7 @@ from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
 from fusion_bench.experiment.abstain import ANY, LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
+from fusion_bench.experiment.system import merge_rules
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.query_signals import compute_signals
@@ -259,6 +260,7 @@ def measure_thresholds(
             runs={name for system in used for name in system.base_runs},
             rerankers={name for system in used for name in system.reranker_names},
             every_query=True,
+            merged=merge_rules(used),
         )
         task = prepare_dataset(chosen, source, loaded)
         collections.append(_measure_dataset(task, settings, progress))
@@ -356,8 +358,8 @@ def format_threshold_experiment(
         for given, path in find_datasets(experiment, source, folders)
     ]
     data: dict[str, Any] = {**source.data, "systems": changed}
-    is_one = experiment.dataset is not None
-    data["dataset" if is_one else "datasets"] = places[0] if is_one else places
+    key = "datasets" if experiment.dataset is None else "dataset"
+    data[key] = places if experiment.dataset is None else places[0]
     tune = experiment.tune
     if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
         ledger = resolve_path(source.path.parent / tune.looks.file)

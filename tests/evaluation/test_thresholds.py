@@ -162,6 +162,7 @@ def test_the_upper_threshold_of_crag_is_fitted_on_its_own_scale(tmp_path: Path) 
     assert found.chosen is not None
     assert raw.chosen is not None
     assert raw.chosen.threshold is not None
+    assert found.chosen.threshold is not None
     assert found.chosen.threshold == pytest.approx(1 / (1 + np.exp(-raw.chosen.threshold)))
     parsed, source = read_experiment(experiment)
     report = measure_thresholds(

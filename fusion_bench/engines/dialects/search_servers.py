@@ -326,6 +326,7 @@ class Vespa(EngineDialect):
     lists_rule = "two or more features are fused"
     windows: ClassVar[Mapping[str, bool]] = {"cut_to_window": True}
     score_methods: ClassVar[Mapping[str, str]] = {"min_max": "normalize_linear"}
+    collapse_rule = "groups have scores from before the global phase"
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
