@@ -11,7 +11,6 @@ import numpy as np
 
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.report_file import Report, read_report
 from fusion_bench.evaluation.report_records import Collection
@@ -82,17 +81,6 @@ def _list_candidates(collection: Collection) -> list[str]:
     return [name for name in names if name != collection.baseline]
 
 
-def _read_differences(collection: Collection, candidate: str) -> FloatArray:
-    """(Q,): candidate − baseline on the primary measure."""
-    ours, baseline = (
-        np.array(
-            collection.system(name).measures[collection.primary_measure].values, dtype=np.float64
-        )
-        for name in (candidate, collection.baseline)
-    )
-    return paired_difference(ours, baseline)
-
-
 #: True differences of the tables.
 DIFFERENCES = (0.005, 0.01, 0.02, 0.05)
 
@@ -154,7 +142,11 @@ def power(
         level = record.alpha if alpha is None else alpha
         part = _find_collection(record, collection)
         candidate = _find_candidate(part, system)
-        difference = _read_differences(part, candidate)
+        ours, baseline = (
+            np.array(part.system(name).measures[part.primary_measure].values, dtype=np.float64)
+            for name in (candidate, part.baseline)
+        )
+        difference = paired_difference(ours, baseline)
         if not difference.any():
             raise DataError(
                 f"collection {part.name!r}: {candidate!r} and the baseline {part.baseline!r} have "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -344,6 +344,14 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
         return True
     record = task.dataset.queries.get(query)
     return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
+
+
+def add_unjudged_queries(task: EvaluationSet) -> EvaluationSet:
+    """The set on the first repeat, with the queries of its split and fields without judgments."""
+    dataset = task.dataset.with_every_query()
+    runs = dataset.aligned(task.runs.sources, ties=task.experiment.ties)
+    keep = np.array([_is_selected(task, query) for query in runs.queries])
+    return replace(task, dataset=dataset, runs=runs.subset(keep))
 
 
 def find_task_warnings(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from fusion_bench.config.models import Rank, StrictModel
+from fusion_bench.config.parameters import Parameter, choice, integer
 from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.methods.fuse.rrf import DEFAULT_K, RankConstant
 
@@ -107,3 +108,17 @@ class Collapse(StrictModel):
                 "place: each list and score: max"
             )
         return self
+
+    def space(self, *, is_reranked: bool) -> tuple[Parameter, ...]:
+        """What a search varies: the place, and how many chunks are kept or what a document scores.
+
+        Args:
+            is_reranked: Whether the fused list and the final one differ.
+        """
+        places = [name for name in get_args(Place) if is_reranked or name != "reranked"]
+        place = choice("place", *dict.fromkeys((self.place, *places)))
+        if self.keep is not None:
+            return place, integer("keep", 1, max(5, self.keep))
+        score = choice("score", *dict.fromkeys((self.score, "max", "sum", "rrf")))
+        k = integer("k", 1, 1000, log=True).add_condition("score", "rrf")
+        return (score, k) if self.by == "id" else (place, score, k)

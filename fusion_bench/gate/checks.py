@@ -15,11 +15,18 @@ from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.settings import AUTO, GatePolicy, split_slice
+from fusion_bench.experiment.settings import (
+    ANSWERED,
+    AUTO,
+    GatePolicy,
+    Tolerance,
+    split_slice,
+)
 from fusion_bench.gate import verdict
 from fusion_bench.gate.baseline import CollectionBaseline, PairedUnjudged
 from fusion_bench.gate.repeats import CheckRepeats
 from fusion_bench.measures._base import is_bounded
+from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.inference import (
     PairedRow,
@@ -131,20 +138,18 @@ def build_checks(
         reference: What its ``before`` holds. A measure that the anchor lacks is not checked.
     """
     task, before, unjudged = pair.task, pair.before, pair.unjudged
-    # The policy's measures begin with those of the checks.
-    for (key, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
-        name = measure.name
+    for key, tolerance, name, counted in list_tolerances(policy, task):
         if reference == "anchor" and name not in before:
             continue
         repeats = pair.repeats.get(name)
         for slice_name in policy.slices_of(key):
-            keep = _queries_in(task, slice_name)
+            keep = _queries_in(task, slice_name) & counted
             sealed = pair.max_drops.get((slice_name, name), 0.0)
             max_drop = sealed if tolerance.max_drop == AUTO else tolerance.max_drop
             if reference == "anchor":
                 stated = tolerance.max_drop_since_anchor
                 max_drop = 2 * max_drop if stated is None else stated
-            evidence = unjudged if keep.any() else None
+            evidence = unjudged if keep.any() and key != ANSWERED else None
             yield Check(
                 collection=task.dataset.name,
                 slice=slice_name,
@@ -159,6 +164,18 @@ def build_checks(
                 is_auto=tolerance.max_drop == AUTO,
                 repeats=repeats and repeats.select_queries(keep),
             )
+
+
+def list_tolerances(
+    policy: GatePolicy, task: EvaluationSet
+) -> Iterator[tuple[str, Tolerance, str, BoolArray]]:
+    """Key, tolerance, measure and queries, (Q,), of whatever may fall on one collection."""
+    # The policy's measures begin with those of the checks.
+    for (key, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
+        yield key, tolerance, measure.name, np.full(len(task.runs.queries), True)
+    if policy.answered is not None:
+        has_answer = ~no_relevant(task.runs, task.runs.binary_relevance)
+        yield ANSWERED, policy.answered, ANSWERED, has_answer
 
 
 def _queries_in(task: EvaluationSet, slice_name: str | None) -> BoolArray:

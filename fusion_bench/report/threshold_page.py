@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
-    ShareRecord,
+    CRAG_SCORE,
+    ChosenSignal,
+    SignalComparison,
     SignalResult,
     ThresholdCollection,
     ThresholdReport,
 )
-from fusion_bench.ranking.query_signals import FUSED_TOP, LIST_TOP
+from fusion_bench.experiment.abstain import FUSED_TOP, LIST_TOP
+from fusion_bench.report.answer_texts import describe_share, format_share
 from fusion_bench.report.page import (
     Column,
     Figure,
@@ -23,7 +27,8 @@ from fusion_bench.report.page import (
     make_safe_name,
     make_table,
 )
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.util.formatting import format_number, pluralize
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -32,12 +37,12 @@ if TYPE_CHECKING:
 MASKED = "masked: easier than life, no near misses were added"
 
 
-def build_threshold_page(report: ThresholdReport, plot_format: str = "png") -> Page:
+def build_threshold_page(report: ThresholdReport, plot_format: str | None = "png") -> Page:
     """Which signals can carry a threshold, the promised threshold, and each signal's figures.
 
     Args:
         report: What was measured.
-        plot_format: Of the picture.
+        plot_format: Of the picture; None = no picture.
     """
     limit = format_share(float(report.settings["false_answers"]))
     headline = join_decisions("Thresholds", [_decide(each, limit) for each in report.collections])
@@ -48,18 +53,6 @@ def build_threshold_page(report: ThresholdReport, plot_format: str = "png") -> P
     }
     provenance = Section("Provenance", summary=report.provenance.origin, facts=facts)
     return Page(f"Thresholds: {report.name}", tuple(sections), headline, provenance)
-
-
-def format_share(share: float | None) -> str:
-    """A share as a whole percentage; one decimal below 1 %."""
-    if share is None:
-        return "n/a"
-    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
-
-
-def _format_kept(kept: ShareRecord) -> str:
-    """A share with its interval: ``56 % [53, 59]``."""
-    return f"{format_share(kept.share)} [{100 * kept.low:.0f}, {100 * kept.high:.0f}]"
 
 
 def _best(signals: list[SignalResult]) -> SignalResult | None:
@@ -77,18 +70,20 @@ def _decide(collection: ThresholdCollection, limit: str) -> Finding:
     if usable is not None:
         text = (
             f"{usable.label} can carry a threshold on {collection.name}: at {limit} false answers "
-            f"it keeps {_format_kept(usable.kept)} of the answerable queries."
+            f"it keeps {describe_share(usable.kept)} of the answerable queries."
         )
-        lines += [f"{weak[0].label} cannot: it keeps {_format_kept(weak[0].kept)}."] if weak else []
+        lines += (
+            [f"{weak[0].label} cannot: it keeps {describe_share(weak[0].kept)}."] if weak else []
+        )
     elif best.usability == "cannot carry a threshold":
         text = (
             f"No signal can carry a threshold on {collection.name}: at {limit} false answers the "
-            f"best, {best.label}, keeps {_format_kept(best.kept)} of the answerable queries."
+            f"best, {best.label}, keeps {describe_share(best.kept)} of the answerable queries."
         )
     else:
         text = (
             f"No signal is shown to carry a threshold on {collection.name}: at {limit} false "
-            f"answers {best.label} keeps {_format_kept(best.kept)} of the answerable queries."
+            f"answers {best.label} keeps {describe_share(best.kept)} of the answerable queries."
         )
     lines += [*_compare_with_lists(collection, fused), *_promise(collection, limit)]
     if collection.is_masked:
@@ -117,17 +112,47 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
     if chosen is None:
         yield f"No threshold is promised: {collection.reason}."
         return
-    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
     how = "you named it" if chosen.is_stated else "chosen on the other half of the queries"
     unit = (
         "query" if collection.units == collection.answerable + collection.unanswerable else "group"
     )
+    yield describe_promise(chosen, limit, f"{how}; {pluralize(chosen.calibrating, unit)}")
+    if chosen.signal == CRAG_SCORE and chosen.threshold is not None:
+        upper = (math.floor(chosen.threshold * 1e6) + 1) / 1e6  # at or above it is 'correct'
+        yield f"Write crag: {{upper: {upper:.6f}}}: then these queries are 'correct' as rarely."
+    if chosen.against is not None:
+        yield compare_with_second(chosen.against)
+
+
+def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
+    """The threshold, what it promises, and what it keeps.
+
+    Args:
+        chosen: The signal.
+        limit: Share of the unanswerable queries that may be answered.
+        origin: How the signal was chosen, and which queries set the threshold.
+    """
+    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
     owner = f" of {chosen.system}" if chosen.system else ""
-    yield (
+    return (
         f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
         f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
-        f"{_format_kept(chosen.kept)} of the answerable ones "
-        f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
+        f"{describe_share(chosen.kept)} of the answerable ones ({origin} without an answer set the "
+        "threshold)."
+    )
+
+
+def compare_with_second(against: SignalComparison) -> str:
+    """How much more the chosen signal keeps than the second best."""
+    owner = f" of {against.system}" if against.system else ""
+    interval = ""
+    if against.low is not None and against.high is not None:
+        interval = f" [{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
+    is_shown = "a difference is shown" if against.p <= ALPHA else "no difference is shown"
+    return (
+        f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
+        f"signal keeps {100 * against.difference:+.0f} %{interval}: {is_shown} "
+        f"(p {format_number(against.p)})."
     )
 
 
@@ -137,7 +162,7 @@ def _format_threshold(signal: SignalResult) -> str:
 
 COLUMNS: tuple[Column[SignalResult], ...] = (
     Column("signal", lambda each: each.label, is_text=True, is_name=True),
-    Column("kept", lambda each: _format_kept(each.kept)),
+    Column("kept", lambda each: describe_share(each.kept)),
     Column("with an answer", lambda each: format_share(each.found.share), is_optional=True),
     Column("AUC", lambda each: f"{each.auc:.2f} [{each.auc_low:.2f}, {each.auc_high:.2f}]"),
     Column("τ", _format_threshold, is_optional=True),
@@ -145,7 +170,7 @@ COLUMNS: tuple[Column[SignalResult], ...] = (
 )
 
 
-def _build_section(collection: ThresholdCollection, limit: str, plot_format: str) -> Section:
+def _build_section(collection: ThresholdCollection, limit: str, plot_format: str | None) -> Section:
     ranked = sorted(collection.signals, key=lambda each: -(each.kept.share or 0.0))
     notes = [
         f"kept = answerable queries that are answered if at most {limit} of the unanswerable ones "
@@ -166,7 +191,7 @@ def _build_section(collection: ThresholdCollection, limit: str, plot_format: str
     return Section(
         title=f"{collection.name} {collection.version}: "
         f"{pluralize(collection.answerable, 'query')} with an answer, {unanswerable}",
-        parts=(table, figure),
+        parts=(table, *([figure] if plot_format else [])),
     )
 
 

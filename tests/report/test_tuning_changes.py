@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.report.tuning_changes import describe_changes
 from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
+from fusion_bench.report.tuning_texts import describe_changes
 from tests.report.tuning_cases import record
 
 BONUS = {"1": 0.05, "3": 0.02}
@@ -42,6 +42,10 @@ def change(
         ("blend.retrieval", "fused", "reciprocal_rank", "retrieval fused → reciprocal_rank"),
         ("blend.beta", None, 0.25, "beta none → .25"),
         ("blend.depth", 50, 20, "rerank depth 50 → 20"),
+        ("collapse.place", "fused", "each list", "collapse fused → each list"),
+        ("collapse.score", "max", "sum", "document score max → sum"),
+        ("collapse.keep", 1, 3, "chunks kept 1 → 3"),
+        ("stages.first.collapse.k", 60, 1, "first: collapse k 60 → 1"),
         ("fusion.k", 60, 60, ""),
         ("blend.beta", 0.7, None, ""),
     ],
