@@ -133,6 +133,7 @@ def test_a_chunk_without_a_parent_or_with_two_is_refused() -> None:
     [
         ({"score": "sum"}, [("a", 5.0), ("b", 2.5)]),
         ({"score": "max"}, [("a", 3.0), ("b", 2.5)]),
+        ({"score": "rrf", "k": 1}, [("a", 1 / 2 + 1 / 4), ("b", 1 / 3)]),
     ],
 )
 def test_rows_of_one_id_are_merged(how: dict[str, Any], expected: list[tuple[str, float]]) -> None:
