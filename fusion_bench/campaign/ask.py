@@ -25,7 +25,7 @@ from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.values import Pair
 from fusion_bench.tune.gains import student_gain
 
 #: The name of a candidate in messages.
@@ -275,13 +275,11 @@ def _describe_tuning(
     """
     if candidate.tuning is None or baseline.tuning is None:
         return None
-    gain = student_gain(
-        candidate.tuning,
-        baseline.tuning,
-        data.tuning_groups,
+    pair = Pair.from_arrays(
+        *(candidate.tuning, baseline.tuning, data.tuning.groups),
         is_bounded=data.measure.is_bounded,
     )
-    difference = paired_difference(candidate.tuning, baseline.tuning)
+    gain, difference = student_gain(pair), pair.difference
     order = np.argsort(difference, kind="stable")
     changes = tuple(
         records.TuningChange(

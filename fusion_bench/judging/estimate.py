@@ -29,9 +29,9 @@ from fusion_bench.judging.judge_values import (
 )
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats import prediction_powered
-from fusion_bench.stats.comparison import Answer, MeanDifference, paired_difference
+from fusion_bench.stats.comparison import Answer, MeanDifference
 from fusion_bench.stats.inference import MIN_CHANGED
-from fusion_bench.stats.intervals import MeanEstimate
+from fusion_bench.stats.intervals import MeanEstimate, paired_difference
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import (
     Columns,

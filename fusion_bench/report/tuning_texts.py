@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import DIGITS
 from fusion_bench.measures.aliases import head_measure
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
+from fusion_bench.stats.unjudged import UnjudgedResult
 from fusion_bench.util.formatting import (
     format_change,
     format_coverage,

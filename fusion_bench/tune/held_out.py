@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.checks.records import NearDuplicates
-from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
@@ -20,8 +19,9 @@ from fusion_bench.evaluation.crag import require_absolute
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
-from fusion_bench.stats.comparison import Direction
-from fusion_bench.tune.gains import PairedValues, estimate_family, select_repeats
+from fusion_bench.stats.unjudged import Direction, UnjudgedDifference
+from fusion_bench.stats.values import MeasuredValues, Pair
+from fusion_bench.tune.gains import estimate_family
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
 
@@ -117,14 +117,9 @@ class HeldOutEvaluation:
         """
         return self.estimate_family([self.pair_values(tuned, default, repeats, mask)])[0]
 
-    def estimate_family(self, rows: Sequence[PairedValues]) -> list[Gain]:
+    def estimate_family(self, pairs: Sequence[Pair]) -> list[Gain]:
         """Gains that hold together, at the level of the verdicts."""
-        return estimate_family(
-            rows,
-            is_bounded=self.is_bounded,
-            alpha=2 * self.verdict_level,
-            seed=self.tuning.seed,
-        )
+        return estimate_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
 
     def check_feasible(self) -> None:
         """Refuse before the search what could not be evaluated after it.
@@ -144,8 +139,8 @@ class HeldOutEvaluation:
         default: FloatArray,
         repeats: FloatArray | None = None,
         mask: BoolArray | None = None,
-    ) -> PairedValues:
-        """Values on some queries, with their groups.
+    ) -> Pair:
+        """Two systems on some queries, with their groups.
 
         Args:
             tuned: Shape (Q,).
@@ -154,13 +149,17 @@ class HeldOutEvaluation:
             mask: Shape (Q,): which queries; None = the held-out ones.
         """
         mask = self.split.held_out if mask is None else mask
-        return PairedValues(
-            tuned[mask], default[mask], self.list_groups(mask), select_repeats(repeats, mask)
+        pair = Pair(
+            MeasuredValues(tuned, repeats),
+            MeasuredValues(default),
+            self.objective.runs.groups,
+            is_bounded=self.is_bounded,
         )
+        return pair.select_queries(mask)
 
-    def list_groups(self, mask: BoolArray) -> list[str]:
+    def list_groups(self, mask: BoolArray) -> tuple[str, ...]:
         """The group ids of the queries where ``mask``, (Q,), is true."""
-        return [self.objective.runs.groups[q] for q in np.flatnonzero(mask)]
+        return tuple(self.objective.runs.groups[q] for q in np.flatnonzero(mask))
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False

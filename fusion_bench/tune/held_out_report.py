@@ -10,20 +10,14 @@ from typing import Any
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
-from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
+from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.checks.source_ties import find_source_ties
-from fusion_bench.checks.unjudged import (
-    UnjudgedDifference,
-    UnjudgedEvidence,
-    compare_unjudged,
-    judgment_kind,
-    measure_unjudged,
-)
+from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
@@ -37,15 +31,20 @@ from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.report.tuning_advice import PreferredSystem, recommend
-from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.stats.inference import find_rivals, infer_family
+from fusion_bench.stats.unjudged import (
+    QueryBounds,
+    UnjudgedDifference,
+    UnjudgedEvidence,
+    compare_unjudged,
+)
+from fusion_bench.stats.values import Pair
 from fusion_bench.tune import sensitivity, trial_selection
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.gains import (
-    PairedValues,
     UntunedSystem,
     compare_floor,
     estimate_needed,
-    find_best_group,
 )
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
@@ -157,7 +156,10 @@ class HeldOutGains:
             rows.append(evaluation.pair_values(*values, _subtract(*sides)))
         groups = evaluation.list_groups(self._held_out)
         rows += [
-            PairedValues(each.utilities(each.tuned), each.utilities(each.default), groups)
+            Pair.from_arrays(
+                *(each.utilities(each.tuned), each.utilities(each.default), groups),
+                is_bounded=evaluation.is_bounded,
+            )
             for each in self.thresholds
         ]
         gain, *others = evaluation.estimate_family(rows)
@@ -392,7 +394,7 @@ class HeldOutReport(HeldOutGains):
         """The default, the tuned system, and what nobody tuned, by name, on held-out queries."""
         values = (self.default, self.default_by_repeat), (self.tuned, self.tuned_by_repeat)
         sides = [
-            UntunedSystem(name, "system", *each, self.dataset.repeat_lists & system.list_keys)
+            UntunedSystem(*each, self.dataset.repeat_lists & system.list_keys, name=name)
             for (name, system), each in zip(self._sides.items(), values, strict=True)
         ]
         every = [each.select_queries(self._held_out) for each in (*sides, *self.untuned)]
@@ -402,8 +404,8 @@ class HeldOutReport(HeldOutGains):
     def _rivals(self) -> dict[str, frozenset[str]]:
         """Map each system of the table to the systems that are shown to be better."""
         evaluation = self.evaluation
-        return find_best_group(
-            list(self._table.values()),
+        return find_rivals(
+            self._table,
             evaluation.list_groups(self._held_out),
             alpha=2 * evaluation.verdict_level,
             seed=evaluation.tuning.seed,
@@ -430,7 +432,7 @@ class HeldOutReport(HeldOutGains):
         system, base = best[name], self._table[default]
         groups = self.evaluation.list_groups(self._held_out)
         [row] = infer_family(
-            [PairedRow(system.values - base.values, tuple(groups), system.repeats_with(base))],
+            [Pair(system, base, groups)],
             seed=self.evaluation.tuning.seed,
             alpha=2 * self.evaluation.verdict_level,
         )

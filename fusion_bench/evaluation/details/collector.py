@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.details.relevant_ranks import Observer, RankCollector, list_relevant
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.evaluation.report_file import Report
@@ -40,7 +39,6 @@ class CollectedLists:
         name: The dataset.
         runs: Aligned, the Q evaluated queries.
         measures: The primary measure first.
-        groups: Shape (Q,): codes of the groups.
         alpha: 1 − coverage of intervals.
         documents: Texts of the documents; None = the dataset has none.
         wanted: Names of systems to detail beside the best one, the baseline first.
@@ -51,7 +49,6 @@ class CollectedLists:
     name: str
     runs: AlignedRuns
     measures: tuple[Measure, ...]
-    groups: IntArray
     alpha: float
     documents: Path | None
     wanted: tuple[str, ...]
@@ -72,7 +69,6 @@ class CollectedLists:
             name=dataset.spec.name,
             runs=runs,
             measures=tuple(task.measures),
-            groups=task.groups,
             alpha=task.experiment.alpha,
             documents=dataset.documents,
             wanted=(task.experiment.baseline, *_guarded(task.experiment), *names),
