@@ -34,7 +34,7 @@ class MeasuredValues:
 
     Attributes:
         values: Shape (Q,): the means over the repeats of its lists.
-        repeats: Shape (T, Q): the values of each of several repeats; None = there is one.
+        repeats: Shape (T, Q): the values of each repeat; None = there is one.
         lists: The lists that differ between the repeats; see :attr:`Pair.is_paired`.
         unjudged: What unjudged documents could change in a comparison; None = nothing, or not
             known.
@@ -46,6 +46,11 @@ class MeasuredValues:
     lists: frozenset[str] = frozenset()
     unjudged: UnjudgedEvidence | None = None
     bounds: QueryBounds | None = None
+
+    @property
+    def count(self) -> int:
+        """T."""
+        return 1 if self.repeats is None else len(self.repeats)
 
     def select_queries(self, keep: BoolArray | IntArray) -> Self:
         """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
@@ -138,9 +143,7 @@ class Pair:
     @property
     def counts(self) -> tuple[int, int]:
         """Repeats of the candidate and of the baseline."""
-        sides = self.candidate.repeats, self.baseline.repeats
-        first, second = (1 if side is None else len(side) for side in sides)
-        return first, second
+        return self.candidate.count, self.baseline.count
 
     @property
     def is_paired(self) -> bool:
