@@ -149,7 +149,7 @@ def _table_line(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-class _Dumper(yaml.SafeDumper):
+class _Dumper(yaml.CSafeDumper):
     """Quotes text with invisible characters, so that they can be escaped."""
 
 

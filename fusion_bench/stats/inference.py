@@ -50,8 +50,8 @@ MIN_UNITS, MIN_CHANGED = MIN_GROUPS, 10
 ROUNDING: Final = 1e-6
 #: A row has a tail of its own where its quantile is so many times the median of the family.
 LONG_TAIL: Final = 1.2
-#: Units × draws in one block.
-BLOCK: Final = 1 << 21
+#: Units × draws, and rows × draws, in one block.
+BLOCK: Final = 1 << 20
 #: Halvings of the interval that holds a p.
 HALVINGS: Final = 60
 
@@ -267,7 +267,7 @@ def _resample(
     # Pairs are many, and only ask whether t exceeds a value: single precision halves the time.
     precision: type[np.floating[Any]] = np.float64 if pairs is None else np.float32
     squares: NDArray[Any] = (subtract(residuals) ** 2).astype(precision)
-    factor, step = len(sizes) / (len(sizes) - 1), max(1, BLOCK // len(sizes))
+    factor, step = len(sizes) / (len(sizes) - 1), max(1, BLOCK // max(squares.shape))
     for start in range(0, draws, step):
         check_wanted()
         block = counts[start : start + step].T.astype(np.float64)
