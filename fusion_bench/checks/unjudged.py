@@ -1,9 +1,4 @@
-"""Unjudged documents: how many there are, what they could change in a comparison.
-
-Three views of one comparison: the share of unjudged documents in the top 10, the difference over
-judged documents only, and the difference with unjudged documents filled. Where the last two
-contradict an answer, unjudged documents decide it.
-"""
+"""Unjudged documents of a system: how many there are, and its values without and with them."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
 from fusion_bench.stats.unjudged import Direction, UnjudgedDifference
-from fusion_bench.stats.values import MeasuredValues, Pair
+from fusion_bench.stats.values import Pair
 from fusion_bench.tune.gains import estimate_family
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
@@ -99,23 +99,9 @@ class HeldOutEvaluation:
         """One-sided level of the verdicts; intervals have a coverage of 1 − 2 · this."""
         return self.alpha / 2 if self.level is None else self.level
 
-    def measure_gain(
-        self,
-        tuned: FloatArray,
-        default: FloatArray,
-        mask: BoolArray,
-        repeats: FloatArray | None = None,
-    ) -> Gain:
-        """Tuned − default on the queries where ``mask`` is true, a family of its own.
-
-        Args:
-            tuned: Shape (Q,).
-            default: Shape (Q,).
-            mask: Shape (Q,).
-            repeats: Shape (T, Q): their differences on each repeat of the lists; None = there is
-                one.
-        """
-        return self.estimate_family([self.pair_values(tuned, default, repeats, mask)])[0]
+    def measure_gain(self, pair: Pair) -> Gain:
+        """Tuned − default, a family of its own."""
+        return self.estimate_family([pair])[0]
 
     def estimate_family(self, pairs: Sequence[Pair]) -> list[Gain]:
         """Gains that hold together, at the level of the verdicts."""
@@ -134,28 +120,18 @@ class HeldOutEvaluation:
             tuning_folds(self.objective, self.split, self.tuning)
 
     def pair_values(
-        self,
-        tuned: FloatArray,
-        default: FloatArray,
-        repeats: FloatArray | None = None,
-        mask: BoolArray | None = None,
+        self, tuned: FloatArray, default: FloatArray, mask: BoolArray | None = None
     ) -> Pair:
-        """Two systems on some queries, with their groups.
+        """Two systems on some queries, without the repeats of their lists.
 
         Args:
             tuned: Shape (Q,).
             default: Shape (Q,).
-            repeats: Shape (T, Q): their differences on each repeat; None = there is one.
             mask: Shape (Q,): which queries; None = the held-out ones.
         """
-        mask = self.split.held_out if mask is None else mask
-        pair = Pair(
-            MeasuredValues(tuned, repeats),
-            MeasuredValues(default),
-            self.objective.runs.groups,
-            is_bounded=self.is_bounded,
-        )
-        return pair.select_queries(mask)
+        keys = self.objective.runs.groups
+        pair = Pair.from_arrays(tuned, default, keys, is_bounded=self.is_bounded)
+        return pair.select_queries(self.split.held_out if mask is None else mask)
 
     def list_groups(self, mask: BoolArray) -> tuple[str, ...]:
         """The group ids of the queries where ``mask``, (Q,), is true."""
@@ -200,7 +176,7 @@ class HeldOutEvaluation:
             over_global: Held out, by class − the parameters for all, adjusted for its family.
             unjudged: What unjudged documents could change in ``over_global``; None = nothing.
         """
-        gain = self.measure_gain(per_type.values, default, self.split.held_out)
+        gain = self.measure_gain(self.pair_values(per_type.values, default))
         verdict = self.decide_with_unjudged(over_global, per_type.chosen, unjudged)
         return PerTypeResult(
             params={name: dict(params) for name, params in per_type.params.items()},

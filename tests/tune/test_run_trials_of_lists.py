@@ -80,10 +80,11 @@ def test_the_objective_is_the_mean_over_trials(
     # The verdict, and that by type, know the trials; the thresholds of CRAG do not.
     [family] = [rows for rows in families if len(rows) > 2 and rows[0].repeats]
     for row in family[:2]:
-        repeats = row.candidate.repeats
-        assert repeats is not None
-        assert repeats.shape == (2, len(default))
-        assert repeats.mean(axis=0) == pytest.approx(row.difference, abs=1e-12)
+        for side in (row.candidate, row.baseline):
+            assert side.repeats is not None
+            assert side.repeats.shape == (2, len(default))
+            assert side.repeats.mean(axis=0) == pytest.approx(side.values, abs=1e-12)
+        assert row.is_paired
     assert {info["trial"] for info in other["data"]["runs"] if info["name"] == "good"} == {1, 2}
 
 
