@@ -79,7 +79,7 @@ class FusionGate:
             pytest.fail(f"fusion-bench gate: {error}", pytrace=False)
         if verdict.exit_code:
             pytest.fail(format_text(verdict), pytrace=False)
-        if any(check.status not in ACCEPTED for check in verdict.checks):
+        if any(each.status not in ACCEPTED for each in verdict.outcomes):
             warnings.warn(format_text(verdict), GateWarning, stacklevel=2)
         return verdict
 

@@ -15,7 +15,12 @@ systems:
 
 
 def make_project(
-    folder: Path, *, answerable: int = 90, unanswerable: int = 90, groups: bool = False
+    folder: Path,
+    *,
+    answerable: int = 90,
+    unanswerable: int = 90,
+    groups: bool = False,
+    splits: bool = False,
 ) -> Path:
     """Lists ``a`` and ``b`` do not tell the two kinds apart, the reranker does.
 
@@ -24,6 +29,7 @@ def make_project(
         answerable: Queries with a relevant document.
         unanswerable: Queries that are declared to have none; half of them are not judged at all.
         groups: Whether two queries each are a group.
+        splits: Whether half of each kind is in ``dev``, and half in ``test``.
     """
     draw = random.Random(11)
     dataset = folder / "datasets" / "mine"
@@ -37,6 +43,8 @@ def make_project(
         fields: dict[str, object] = {"id": query, "text": f"question {n}"}
         if groups:
             fields["group"] = f"g{n // 2}"
+        if splits:
+            fields["split"] = ("dev", "test")[n // 2 % 2]
         queries.append(fields if has_answer else {**fields, "answerable": False})
         documents = [f"d{n}_{k}" for k in range(12)]
         if has_answer:
@@ -46,7 +54,7 @@ def make_project(
         for name in lists:
             best = draw.gauss(6 if name == "rr" and has_answer else 3, 1)
             scores = [best, *sorted((best - draw.random() * 9 for _ in range(11)), reverse=True)]
-            ranked = documents[::-1] if name == "b" else documents
+            ranked = [*documents[1:4], documents[0], *documents[4:]] if name == "b" else documents
             lists[name] += [
                 f"{query} Q0 {document} {rank} {score:.6f} {name}"
                 for rank, (document, score) in enumerate(zip(ranked, scores, strict=True), 1)

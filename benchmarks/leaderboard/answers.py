@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
+from benchmarks.leaderboard.random_effects import PooledEffect, join_clusters, pool_effects
 from benchmarks.leaderboard.results import CollectionResults, adjust_for_choice
 from benchmarks.leaderboard.rows import (
     ALL_LISTS,
@@ -32,7 +33,6 @@ from fusion_bench.experiment.dialect import dialects
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.stats.comparison_family import FusionVerdict, compare_family, decide_fusion
 from fusion_bench.stats.intervals import clopper_pearson
-from fusion_bench.stats.random_effects import PooledEffect, join_clusters, pool_effects
 from fusion_bench.stats.values import Pair
 
 #: A reranked row counts where the reranker scored at least this share of what it orders.

@@ -170,9 +170,10 @@ def count_usable_of_shuffled(world: World, draws: int) -> dict[str, object]:
     usable = 0
     for column in range(draws):
         adjusted = adjust_holm([float(row[column]) for row in p])
-        shares = (
-            Share(k[column] / SIDE, *clopper_pearson(int(k[column]), SIDE), SIDE) for k in kept
-        )
+        shares = []
+        for count in (int(each[column]) for each in kept):
+            low, high = clopper_pearson(count, SIDE)
+            shares.append(Share(share=count / SIDE, low=low, high=high, queries=SIDE))
         judged = (
             judge_signal(each, share, FALSE_ANSWERS, MIN_KEPT)
             for each, share in zip(adjusted, shares, strict=True)

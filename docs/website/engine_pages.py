@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,7 +18,7 @@ from docs.website.page import (
     format_yaml,
 )
 from docs.website.parameters import format_parameters
-from docs.website.sections import split_sections
+from docs.website.sections import raise_headings, split_sections
 from fusion_bench.experiment.dialect import Dialect, dialects
 from fusion_bench.experiment.method_table import describe_method
 from fusion_bench.experiment.system import System
@@ -27,6 +27,8 @@ from fusion_bench.methods.fuse import Fusion
 ORIGIN = "docs/reference/engines.md"
 #: Of the pages in Sphinx's source folder.
 FOLDER = "reference"
+#: The section of the dialects that follow documents of one shop.
+FOUNDING = "Founding documents"
 RUNS = ("bm25", "dense")
 ROLES = {"bm25": frozenset({"keyword"}), "dense": frozenset({"question", "semantic"})}
 #: Suffix of a written file → what colors its code.
@@ -44,8 +46,27 @@ def engine_paths() -> dict[str, str]:
 def build_engine_pages() -> Iterator[Page]:
     """The page of all engines, and the page of each."""
     intro, sections = split_sections((ROOT / ORIGIN).read_text(encoding="utf-8"))
+    founding, founders = split_sections(raise_headings(sections.pop(FOUNDING)))
+    sections |= founders
     built_in = dialects.load_built_in()
     order = sorted(built_in.values(), key=lambda dialect: [*sections].index(dialect.title))
+    tables = {
+        is_founding: _list_engines(
+            each for each in order if (each.title in founders) == is_founding
+        )
+        for is_founding in (False, True)
+    }
+    contents = format_contents((f"engines/{dialect.name}" for dialect in order), is_hidden=True)
+    parts = [intro, "## Your engine\n", tables[False], f"## {FOUNDING}\n", founding, tables[True]]
+    yield Page(f"{FOLDER}/engines.md", "\n".join([*parts, contents]))
+    for dialect in order:
+        yield Page(
+            f"{FOLDER}/engines/{dialect.name}.md", _build_page(dialect, sections[dialect.title])
+        )
+
+
+def _list_engines(listed: Iterable[type[Dialect]]) -> str:
+    """The table of some engines, each with a link to its page."""
     rows = [
         (
             f"[{dialect.title}](engines/{dialect.name}.md)",
@@ -54,16 +75,9 @@ def build_engine_pages() -> Iterator[Page]:
             dialect.checked,
             ", ".join(f"`{name}`" for name in dialect.fusions().load_built_in()),
         )
-        for dialect in order
+        for dialect in listed
     ]
-    table = format_table(("engine", "dialect", "version", "last check", "methods"), rows)
-    names = (f"engines/{dialect.name}" for dialect in order)
-    contents = format_contents(names, is_hidden=True)
-    yield Page(f"{FOLDER}/engines.md", "\n".join([intro, "## Your engine\n", table, contents]))
-    for dialect in order:
-        yield Page(
-            f"{FOLDER}/engines/{dialect.name}.md", _build_page(dialect, sections[dialect.title])
-        )
+    return format_table(("engine", "dialect", "version", "last check", "methods"), rows)
 
 
 def _build_page(dialect: type[Dialect], section: str) -> str:

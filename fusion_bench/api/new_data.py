@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from fusion_bench.api.inputs import Roles, check_space_names, locate_dataset
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.data.records import ScoreSpace
-from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.connectors._base import build_connector
 from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import PulledDataset, pull_dataset
 from fusion_bench.evaluation.starter import RerankFile, StarterInput

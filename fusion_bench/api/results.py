@@ -12,7 +12,7 @@ from fusion_bench.errors import ConfigError, DataError, UnknownKeyError, Unknown
 from fusion_bench.evaluation.compared_reports import add_comparisons
 from fusion_bench.evaluation.report_file import FILE, Report, read_report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
-from fusion_bench.measures.aliases import head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.util.files import write_atomic
 from fusion_bench.util.formatting import Columns, TableView, format_number, make_frame, pluralize
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from fusion_bench.evaluation.details.report_details import CollectionDetails, ReportDetails
     from fusion_bench.evaluation.report_changes import ReportChange
-    from fusion_bench.gate.result import GateVerdict
-    from fusion_bench.report.tuning_records import TuningReport
 
 
 #: In CSS pixels; the page scrolls inside.
@@ -213,7 +211,7 @@ class Comparisons(ResultView):
         compared = pluralize(len(self.collection.ranked_systems), "system")
         queries = pluralize(len(self.collection.queries), "query")
         shown = map(self._describe_means, dict.fromkeys((self.best, self.baseline)))
-        measures = " and ".join(map(head_measure, self.collection.measures[:2]))
+        measures = " and ".join(map(display_measure, self.collection.measures[:2]))
         title = f"Comparisons of {compared} on {queries} by {measures}: {', '.join(shown)}"
         lines = [title, self._decision]
         if self.warnings:
@@ -275,9 +273,14 @@ def page(result: object, *, before: ReportLike | None = None) -> HtmlPage:
 
     record = getattr(result, "report", result)
     if before is None and isinstance(record, TuningReport):
-        return HtmlPage(f"{record.system} tuned", _tuning_html(record))
+        from fusion_bench.report.tuning_pictures import tuning_html
+
+        return HtmlPage(f"{record.system} tuned", tuning_html(record))
     if before is None and isinstance(record, GateVerdict):
-        return HtmlPage(record.headline, _gate_html(record))
+        from fusion_bench.gate.formats import gate_html
+        from fusion_bench.gate.page import build_gate_page
+
+        return HtmlPage(record.headline, gate_html(record, build_gate_page(record)))
     report = _read_report(result)
     if before is not None:
         return HtmlPage(report.name, _change_html(_read_report(before), report))
@@ -335,19 +338,6 @@ def _change_html(old: Report, new: Report) -> str:
     return change_html(change, old, new, page=build_change_page(change, old, new))
 
 
-def _tuning_html(report: TuningReport) -> str:
-    from fusion_bench.report.tuning_pictures import tuning_html
-
-    return tuning_html(report)
-
-
-def _gate_html(verdict: GateVerdict) -> str:
-    from fusion_bench.gate.formats import gate_html
-    from fusion_bench.gate.page import build_gate_page
-
-    return gate_html(verdict, build_gate_page(verdict))
-
-
 def plot(result: object, kind: str | None = None) -> Drawing:
     """A figure of a comparison or of a tuning run, as the commands draw it.
 
@@ -392,14 +382,6 @@ def _frame_of(rows: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
     """A data frame; a key that a row lacks is missing there."""
     names = dict.fromkeys(name for row in rows for name in row)
     return make_frame({name: [row.get(name) for row in rows] for name in names})
-
-
-def _report_tables(report: Report) -> dict[str, pd.DataFrame]:
-    """``systems``, ``differences``, ``values``, ``lists``, ``lint``, and those of the details."""
-    from fusion_bench.report.record_rows import report_rows
-
-    details = _details_tables(report.details()) if report.has_details else {}
-    return {**{name: _frame_of(rows) for name, rows in report_rows(report).items()}, **details}
 
 
 def _details_tables(details: ReportDetails) -> dict[str, pd.DataFrame]:
@@ -483,7 +465,10 @@ def tables(result: object) -> dict[str, pd.DataFrame]:
     if not isinstance(result, ReportDetails | CollectionDetails | ReportChange):
         record = find_record(result)
     if isinstance(record, Report):
-        return _report_tables(record)
+        from fusion_bench.report.record_rows import report_rows
+
+        details = _details_tables(record.details()) if record.has_details else {}
+        return {**{name: _frame_of(rows) for name, rows in report_rows(record).items()}, **details}
     if isinstance(record, ReportChange):
         return _change_tables(record)
     if isinstance(record, CollectionDetails):

@@ -15,7 +15,7 @@ from fusion_bench.evaluation.thresholds import (
 )
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.io.dataset_config import find_folders
-from fusion_bench.stats.thresholds import FALSE_ANSWERS, MIN_KEPT
+from fusion_bench.stats.thresholds import MIN_KEPT
 
 
 def threshold(
@@ -25,7 +25,7 @@ def threshold(
     systems: Sequence[str] = (),
     signal: str | None = None,
     signals: Mapping[str, SignalFunction] | None = None,
-    false_answers: float = FALSE_ANSWERS,
+    false_answers: float | None = None,
     min_kept: float = MIN_KEPT,
     mask: bool = False,
     folders: Collection[str | os.PathLike[str]] | None = None,
@@ -38,7 +38,8 @@ def threshold(
         systems: Names of the systems; empty = all.
         signal: Only this signal: then all queries calibrate its threshold.
         signals: Your own: name → function of aligned runs that returns one number per query.
-        false_answers: Share of the unanswerable queries that may be answered.
+        false_answers: Share of the unanswerable queries that may be answered; None = that of the
+            system's ``abstain``, or .10.
         min_kept: A signal that keeps less of the answerable queries cannot carry a threshold.
         mask: Take the relevant documents of half of the queries away, if no query is known to have
             no answer.

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from fusion_bench.campaign import frozen_data
+from fusion_bench.campaign.ask import AskJudgment, judge_candidate, pair_held_out
 from fusion_bench.campaign.records import CampaignReport, ClosedAsk
-from fusion_bench.campaign.referee import AskJudgment, judge_candidate, pair_held_out
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.errors import ConfigError
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
@@ -73,40 +72,31 @@ def _describe_asks(
     for count, ask in enumerate(state.asks, 1):
         progress("computing asks", count, len(state.asks))
         number, config = ask.number or 0, dict(ask.config or {})
-        yield _describe_ask(state, data, ask, number, config)
-
-
-def _describe_ask(
-    state: CampaignState,
-    data: frozen_data.FrozenData,
-    ask: CampaignEvent,
-    number: int,
-    config: Mapping[str, Any],
-) -> ClosedAsk:
-    """One ask with its held-out values."""
-    phase, system = state.phases[number], frozen_data.rebuild_system(config)
-    baseline = data.measure_baseline(state.baseline_of(phase))
-    values = data.measure_system(system)
-    judgment = judge_candidate(data, system, values, baseline, rules=state.plan.rules, phase=phase)
-    tuning = None
-    if values.tuning is not None and baseline.tuning is not None:
-        tuning = float((values.tuning - baseline.tuning).mean())
-    is_known = len(values.held_out) and len(baseline.held_out)
-    gain = _measure_gain(data, values, baseline, judgment) if is_known else None
-    answer = state.answers.get(number)
-    return ClosedAsk(
-        number=number,
-        date=ask.date,
-        phase=phase,
-        answer=answer,
-        config=dict(config),
-        lists=ask.lists,
-        tuning_gain=tuning,
-        is_screened=judgment.is_screened,
-        is_contradicted=answer == "ship" and not judgment.ships,
-        gain=gain,
-        log_e_value=judgment.test.log_e_value,
-    )
+        phase, system = state.phases[number], frozen_data.rebuild_system(config)
+        baseline = data.measure_baseline(state.baseline_of(phase))
+        values = data.measure_system(system)
+        judgment = judge_candidate(
+            data, system, values, baseline, rules=state.plan.rules, phase=phase
+        )
+        tuning = None
+        if values.tuning is not None and baseline.tuning is not None:
+            tuning = float((values.tuning - baseline.tuning).mean())
+        is_known = len(values.held_out) and len(baseline.held_out)
+        gain = _measure_gain(data, values, baseline, judgment) if is_known else None
+        answer = state.answers.get(number)
+        yield ClosedAsk(
+            number=number,
+            date=ask.date,
+            phase=phase,
+            answer=answer,
+            config=dict(config),
+            lists=ask.lists,
+            tuning_gain=tuning,
+            is_screened=judgment.is_screened,
+            is_contradicted=answer == "ship" and not judgment.ships,
+            gain=gain,
+            log_e_value=judgment.test.log_e_value,
+        )
 
 
 def _measure_gain(

@@ -175,11 +175,9 @@ def mean_bounds(repeats: Sequence[Sequence[QueryBounds | None]]) -> tuple[QueryB
             continue
         judged = mean_of_repeats([each.judged for each in known])
         ends = [each.ends for each in known if each.ends is not None]
-        mean_ends = _mean_ends(ends) if len(ends) == len(known) else None
+        mean_ends = None
+        if len(ends) == len(known):
+            low, high = map(mean_of_repeats, zip(*ends, strict=True))
+            mean_ends = low, high
         means.append(QueryBounds(judged, mean_ends, known[0].depth))
     return tuple(means)
-
-
-def _mean_ends(ends: Sequence[Ends]) -> Ends:
-    low, high = map(mean_of_repeats, zip(*ends, strict=True))
-    return low, high

@@ -19,8 +19,7 @@ from fusion_bench.data.alignment import align
 from fusion_bench.data.records import format_condition
 from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
-from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.load_records import load_judge
+from fusion_bench.io.dataset import Dataset, load_judge
 from fusion_bench.measures import no_relevant
 from fusion_bench.util.formatting import list_names, pluralize
 

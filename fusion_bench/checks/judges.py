@@ -10,8 +10,7 @@ from fusion_bench.checks.records import MIN_PAIRS, DataWarning, JudgeInfo, ListI
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.load_records import load_judge
+from fusion_bench.io.dataset import Dataset, load_judge
 from fusion_bench.util.formatting import format_interval, format_number, list_names, pluralize
 
 if TYPE_CHECKING:

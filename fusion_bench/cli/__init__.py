@@ -89,10 +89,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except SystemExit:
             raise
         except BaseException as error:  # noqa: BLE001 - exit code 1 means a regression
-            if _is_interrupted(error):
+            # Some libraries put an error of their own in the place of Ctrl-C or too little memory.
+            causes = list(_list_causes(error))
+            if any(isinstance(cause, KeyboardInterrupt) for cause in causes):
                 _fail("interrupted")
                 return ExitCode.INTERRUPTED
-            if _is_out_of_memory(error):
+            if any(
+                isinstance(each, MemoryError) or "std::bad_alloc" in str(each) for each in causes
+            ):
                 _fail("not enough memory: use fewer queries or a machine with more memory")
             elif type(error).__name__ == "NoArgsIsHelpError":  # a group without a command: its help
                 typer.echo(str(error), err=True)
@@ -132,11 +136,6 @@ def _fail(message: str, **facts: object) -> None:
     except OSError:
         echo_error(message, facts=facts)
     _drop_output()
-
-
-def _is_interrupted(error: BaseException) -> bool:
-    """Whether Ctrl-C is behind an error: some libraries put an error of their own in its place."""
-    return any(isinstance(cause, KeyboardInterrupt) for cause in _list_causes(error))
 
 
 def _list_causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -182,14 +181,6 @@ def _check_address_limit() -> None:
         )
 
 
-def _is_out_of_memory(error: BaseException) -> bool:
-    """Whether too little memory is behind an error; libraries in C++ have errors of their own."""
-    return any(
-        isinstance(cause, MemoryError) or "std::bad_alloc" in str(cause)
-        for cause in _list_causes(error)
-    )
-
-
 def _mend_streams() -> None:
     """Replace the standard streams of the process by such as can be closed or full.
 
@@ -197,7 +188,13 @@ def _mend_streams() -> None:
     that they cannot encode: those are replaced.
     """
     for number in (0, 1, 2):  # what is opened next must not become a standard stream
-        _fill_descriptor(number)
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
     sys.stdout = _mend_stream(sys.stdout, sys.__stdout__, _OutputFile, 1)
     sys.stderr = _mend_stream(sys.stderr, sys.__stderr__, _ErrorFile, 2)
 
@@ -215,16 +212,6 @@ def _is_reader_gone(error: BaseException | None) -> bool:
     return (
         isinstance(error, OSError) and error.errno == errno.EPIPE and error.filename == STDOUT_NAME
     )
-
-
-def _fill_descriptor(number: int) -> None:
-    try:
-        os.fstat(number)
-    except OSError:
-        opened = os.open(os.devnull, os.O_RDWR)
-        if opened != number:
-            os.dup2(opened, number)
-            os.close(opened)
 
 
 def _mend_stream(

@@ -151,9 +151,24 @@ def new_command(options: NewOptions) -> None:
 
     check_free(options.folder, COMMAND.option)
     if not options.lists or (options.qrels is None and _is_terminal()):
-        options = _ask_files(options)
+        if not _is_terminal():
+            raise typer.BadParameter(
+                "two lists, NAME=FILE NAME=FILE: needed where nobody can be asked for it"
+            )
+        named = list(options.lists)
+        if not named:
+            echo("Ranked lists, one at a time: NAME=FILE; an empty line ends them.", err=True)
+            while answer := _ask_file("List", takes_name=True):
+                named.append(answer)
+        options = replace(
+            options,
+            lists=tuple(named),
+            qrels=options.qrels or _ask_path("Judgments, qrels (empty: none yet)"),
+            queries=options.queries or _ask_path("Queries, JSON Lines (empty: none)"),
+            documents=options.documents or _ask_path("Documents, JSON Lines (empty: none)"),
+        )
     runs = file_options.parse_named_files(options.lists, "NAME=FILE")
-    rerankers = file_options.parse_rerank_files(options.rerank, "--rerank")
+    rerankers = file_options.parse_rerank_files(options.rerank)
     given = options.call(
         StarterInput,
         runs=runs,
@@ -168,30 +183,6 @@ def new_command(options: NewOptions) -> None:
         print_json(made)
     else:
         _print_dataset(made)
-
-
-def _ask_files(options: NewOptions) -> NewOptions:
-    """With the files that are not named, asked for one after the other.
-
-    Raises:
-        typer.BadParameter: Nobody can be asked.
-    """
-    if not _is_terminal():
-        raise typer.BadParameter(
-            "two lists, NAME=FILE NAME=FILE: needed where nobody can be asked for it"
-        )
-    named = list(options.lists)
-    if not named:
-        echo("Ranked lists, one at a time: NAME=FILE; an empty line ends them.", err=True)
-        while answer := _ask_file("List", takes_name=True):
-            named.append(answer)
-    return replace(
-        options,
-        lists=tuple(named),
-        qrels=options.qrels or _ask_path("Judgments, qrels (empty: none yet)"),
-        queries=options.queries or _ask_path("Queries, JSON Lines (empty: none)"),
-        documents=options.documents or _ask_path("Documents, JSON Lines (empty: none)"),
-    )
 
 
 def _ask_path(what: str) -> Path | None:
@@ -558,7 +549,7 @@ def render_schema(record: str) -> str:
     from importlib import import_module
     from json import dumps
 
-    from fusion_bench.config.record_schemas import build_schema
+    from fusion_bench.config.json_records import build_schema
 
     module, _, name = RECORDS[record].partition(":")
     source: type[BaseModel] | Callable[[], dict[str, Any]] = getattr(import_module(module), name)

@@ -281,25 +281,28 @@ def _print_annotations(verdict: GateVerdict, source: Source, policy: GatePolicy)
 def _list_problems(verdict: GateVerdict, policy: GatePolicy) -> Iterator[tuple[str, Location, str]]:
     """Level, path in the experiment and text of whatever did not pass."""
     from fusion_bench.gate.page import describe_check, describe_query_check
-    from fusion_bench.gate.verdict import ACCEPTED
+    from fusion_bench.gate.verdict import ACCEPTED, FALSE_ANSWERS
 
     for refusal in verdict.refusals:
         yield "error", ("gate",), refusal
     if not verdict.is_reproduced:
         yield "error", ("gate",), verdict.headline
     # The checks of one collection follow each other in the order of the policy.
-    keys = [key for key in policy.checks for _ in policy.slices_of(key)]
+    keys = [key for key in policy.tolerances for _ in policy.slices_of(key)]
     for i, check in enumerate(verdict.checks):
         is_error = check.error is not None or check.status in verdict.blocking
         if is_error or check.status not in ACCEPTED:
             level = "error" if is_error else "warning"
-            text = f"{check.name}: {check.stated_status}: {describe_check(check, verdict)}"
+            text = f"{check.display_name}: {check.stated_status}: {describe_check(check, verdict)}"
             yield level, ("gate", "checks", keys[i % len(keys)]), text
+    for each in verdict.unshown_answers:
+        level = "error" if each.status in verdict.blocking else "warning"
+        yield level, ("gate", "checks", FALSE_ANSWERS), each.statement
     collections = len(verdict.guards) // max(1, len(policy.guards))
-    for i, guard in enumerate(verdict.guards):
-        if not guard.holds:
-            text = f"{guard.collection}: {describe_query_check(guard)}"
-            yield "error", ("gate", "guards", i // collections), text
+    guards = [(i, guard) for i, guard in enumerate(verdict.guards) if not guard.holds]
+    for i, guard in guards:
+        text = f"{guard.collection}: {describe_query_check(guard)}"
+        yield "error", ("gate", "guards", i // collections), text
     for i, golden in enumerate(verdict.golden):
         if not golden.holds:
             yield "error", ("gate", "golden", i), describe_query_check(golden)

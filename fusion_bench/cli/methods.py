@@ -11,7 +11,7 @@ from fusion_bench.config.options import Argument
 from fusion_bench.errors import UnknownNameError
 
 if TYPE_CHECKING:
-    from fusion_bench.engines.engine_settings import ConnectorEntry
+    from fusion_bench.engines.connectors._base import ConnectorEntry
     from fusion_bench.report.page import Table
 
 
@@ -38,8 +38,8 @@ def command(options: MethodsOptions) -> None:
         fusion-bench methods mine --plugin own.py
         fusion-bench methods --json | jq '.fusion[].method'
     """
+    from fusion_bench.engines.connectors._base import list_connectors
     from fusion_bench.engines.dialects import FOUNDING_DOCUMENTS
-    from fusion_bench.engines.engine_settings import list_connectors
     from fusion_bench.experiment.dialect import list_dialects
     from fusion_bench.experiment.method_table import list_aliases, list_methods
     from fusion_bench.report.page import make_record_table
@@ -73,7 +73,7 @@ def command(options: MethodsOptions) -> None:
 
 def build_connector_table(engines: Iterable[ConnectorEntry]) -> Table:
     """A row an engine: its keys and those of a source with their defaults; first what all share."""
-    from fusion_bench.engines.engine_settings import list_shared_keys
+    from fusion_bench.engines.connectors._base import list_shared_keys
     from fusion_bench.report.page import Column, make_table
 
     shared, shared_source = list_shared_keys()

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import fusion_bench.cli.application.commands as base
 from fusion_bench.cli.application.console import print_result
-from fusion_bench.config.options import Folder, Name, Option
+from fusion_bench.config.options import File, Folder, Name, Option
 
 
 class ThresholdOptions(base.ExperimentOptions, base.BriefOptions):
@@ -16,18 +16,21 @@ class ThresholdOptions(base.ExperimentOptions, base.BriefOptions):
         systems: System to look at; repeatable. Default: all.
         dataset: One of several datasets. Default: each of them.
         signal: Calibrate this signal alone, on all queries: "rerank top".
-        false_answers: Share of the unanswerable queries that may be answered.
+        false_answers: Share of the unanswerable queries that may be answered. Default: 0.1, or that
+            of the system's "abstain".
         min_kept: Say "cannot carry a threshold" of a signal that keeps less of the answerable ones.
         mask: Take the relevant documents of half of the queries away, if you know no query without
             an answer.
+        save: Write the experiment with the threshold as "abstain" of its system.
     """
 
     systems: base.Systems = ()
     dataset: Name | None = None
     signal: Annotated[str, Option("--signal", metavar="NAME")] | None = None
-    false_answers: Annotated[float, Option(metavar="SHARE")] = 0.10
+    false_answers: Annotated[float, Option(metavar="SHARE")] | None = None
     min_kept: Annotated[float, Option(metavar="SHARE")] = 0.5
     mask: bool = False
+    save: File | None = None
     out: Folder | None = None
 
 
@@ -44,13 +47,21 @@ def command(options: ThresholdOptions) -> None:
         fusion-bench threshold experiments/mine.yaml --mask --system reranked
         fusion-bench threshold experiments/mine.yaml --system reranked --signal "rerank top"
         fusion-bench threshold experiments/mine.yaml --false-answers 0.05 --json
+        fusion-bench threshold experiments/mine.yaml --save experiments/careful.yaml
     """
-    from fusion_bench.evaluation.thresholds import ThresholdSettings, measure_thresholds
+    from fusion_bench.evaluation.thresholds import (
+        ThresholdSettings,
+        format_threshold_experiment,
+        measure_thresholds,
+    )
+    from fusion_bench.io.outputs import check_output, write_output
     from fusion_bench.report.threshold_page import build_threshold_page
     from fusion_bench.report.write import draw_figures, write_record
 
     with options.open() as (parsed, source, folders, progress):
         folder = base.out_folder(options.out, options.experiment)
+        if options.save is not None:
+            check_output(options.save, option="--save")
         settings = ThresholdSettings(
             false_answers=options.false_answers,
             min_kept=options.min_kept,
@@ -67,6 +78,12 @@ def command(options: ThresholdOptions) -> None:
             dataset=options.dataset,
             progress=progress,
         )
-        page = build_threshold_page(report)
+        if options.save is not None:
+            text = format_threshold_experiment(
+                report, parsed, source, file=options.save, folders=folders
+            )
+        page = build_threshold_page(report, None if options.json else "png")
         written = write_record("threshold", report, page, folder, draw_figures(page))
+        if options.save is not None:
+            written.append(write_output(options.save, text.encode(), option="--save"))
     print_result(report, page, options, written)

@@ -28,7 +28,7 @@ from fusion_bench.measures.aliases import list_renamed
 from fusion_bench.util.files import require_folder, resolve_path
 
 if TYPE_CHECKING:
-    from fusion_bench.evaluation.starter import StarterComparison, StarterInput
+    from fusion_bench.evaluation.starter import StarterComparison
     from fusion_bench.report.page import Page
     from fusion_bench.util.formatting import Progress
 
@@ -97,7 +97,15 @@ def command(options: TryOptions) -> None:
             return
         done = _add_lint(compared)
         progress("writing the report", 1, 1)
-        page = _build_page(done, options)
+        from fusion_bench.report.evaluation_page import build_starter_page
+
+        repeated = ("queries", "rerank", "measure", "binary_relevance", *file_options.FILES)
+        files: list[object] = ["--dataset", options.dataset]
+        if options.dataset is None:
+            files = ["--qrels", options.qrels, *options.lists]
+        words = ["try", *files, *options.words(*repeated, "engine", "role")]
+        steps = tuple(after_try(done.report, words, options.save, done.starter))
+        page = replace(build_starter_page(done.report, done.notes), next_steps=steps)
         written = write_report(
             *(done.report, options.out, options),
             max_figures=1,
@@ -113,9 +121,27 @@ def command(options: TryOptions) -> None:
 
 def _plan_files(options: TryOptions) -> Compare:
     """Compare the lists of files, which are saved with a dataset."""
-    from fusion_bench.evaluation.starter import compare_starter_systems, save_starter
+    from fusion_bench.evaluation.starter import StarterInput, compare_starter_systems, save_starter
 
-    given = _read_options(options)
+    if not options.lists:
+        raise typer.BadParameter("name two lists or more, or a --dataset", param_hint="NAME=FILE")
+    runs = file_options.parse_named_files(options.lists, "NAME=FILE")
+    rerankers = file_options.parse_rerank_files(options.rerank)
+    if options.qrels is None:
+        raise typer.BadParameter(
+            "a judgments file is needed. No judgments yet? 'fusion-bench dataset new DIR "
+            "NAME=FILE NAME=FILE' makes a dataset without any, which 'fusion-bench judge DIR' "
+            "reads",
+            param_hint="--qrels",
+        )
+    given = options.call(
+        StarterInput,
+        *(options.qrels, runs, rerankers),
+        measures=options.measure or DEFAULT_MEASURES,
+        engine=options.engine,
+        roles=options.parse_roles(),
+        settings=options.state_files([*runs, *rerankers]),
+    )
     refuse_inputs([*given.runs.values(), *(each.path for each in given.rerankers.values())])
 
     def compare(progress: Progress) -> tuple[StarterComparison | None, Save]:
@@ -171,23 +197,6 @@ def _print_unjudged(options: TryOptions, save: Save) -> None:
     console.echo(f"Next: {judge}, then {format_command('eval', written[0])}")
 
 
-def _read_options(options: TryOptions) -> StarterInput:
-    from fusion_bench.evaluation.starter import StarterInput
-
-    if not options.lists:
-        raise typer.BadParameter("name two lists or more, or a --dataset", param_hint="NAME=FILE")
-    runs = file_options.parse_named_files(options.lists, "NAME=FILE")
-    rerankers = file_options.parse_rerank_files(options.rerank, "--rerank")
-    return options.call(
-        StarterInput,
-        *(_require_qrels(options.qrels), runs, rerankers),
-        measures=options.measure or DEFAULT_MEASURES,
-        engine=options.engine,
-        roles=options.parse_roles(),
-        settings=options.state_files([*runs, *rerankers]),
-    )
-
-
 def _to_record(done: StarterComparison, page: Page) -> dict[str, object]:
     verdict = page.headline and page.headline.text
     return {"verdict": verdict, "notes": done.notes, "report": done.report}
@@ -221,32 +230,3 @@ def _check_folders(save: Path | None, out: Path) -> None:
             f"{save} lies in the folder of outputs {out}, which git ignores: name another",
             param_hint="--save",
         )
-
-
-def _build_page(done: StarterComparison, options: TryOptions) -> Page:
-    """The page of the comparison, and the commands that may follow: the same, with ``--save``."""
-    from fusion_bench.report.evaluation_page import build_starter_page
-
-    repeated = ("queries", "rerank", "measure", "binary_relevance", *file_options.FILES)
-    files: list[object] = ["--dataset", options.dataset]
-    if options.dataset is None:
-        files = ["--qrels", options.qrels, *options.lists]
-    words = ["try", *files, *options.words(*repeated, "engine", "role")]
-    steps = tuple(after_try(done.report, words, options.save, done.starter))
-    return replace(build_starter_page(done.report, done.notes), next_steps=steps)
-
-
-def _require_qrels(qrels: Path | None) -> Path:
-    """The judgments file of ``--qrels``; who has none yet reads how they are made.
-
-    Raises:
-        typer.BadParameter: None is given.
-    """
-    if qrels is None:
-        raise typer.BadParameter(
-            "a judgments file is needed. No judgments yet? 'fusion-bench dataset new DIR "
-            "NAME=FILE NAME=FILE' makes a dataset without any, which 'fusion-bench judge DIR' "
-            "reads",
-            param_hint="--qrels",
-        )
-    return qrels

@@ -92,7 +92,12 @@ def _refuse_lax_values(schema: Any, model: type) -> Any:  # noqa: ANN401 - schem
             return type(part)(rewrite(item, is_text=is_text) for item in part)
         kind = part.get("type") if isinstance(part, dict) else None
         if kind in KINDS:
-            return _tighten(part, is_text=is_text)
+            if kind == "int":
+                return core_schema.no_info_before_validator_function(_check_whole, part)
+            strict = {**part, "strict": True}
+            if kind == "bool" or is_text:
+                return strict
+            return core_schema.no_info_before_validator_function(_read_exponent, strict)
         if not isinstance(part, dict) or (kind == "model" and part["cls"] is not model):
             return part
         if kind == "union":  # a choice may have a label behind it
@@ -109,16 +114,6 @@ def _refuse_lax_values(schema: Any, model: type) -> Any:  # noqa: ANN401 - schem
         return rewritten
 
     return rewrite(schema)
-
-
-def _tighten(schema: Any, *, is_text: bool) -> Any:  # noqa: ANN401 - as above
-    kind = schema["type"]
-    if kind == "int":
-        return core_schema.no_info_before_validator_function(_check_whole, schema)
-    strict = {**schema, "strict": True}
-    if kind == "bool" or is_text:
-        return strict
-    return core_schema.no_info_before_validator_function(_read_exponent, strict)
 
 
 def _read_exponent(value: object) -> object:

@@ -7,8 +7,9 @@ Format history:
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
@@ -16,10 +17,10 @@ import numpy as np
 from pydantic import Field
 
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.config.yaml_files import Source
+from fusion_bench.config.yaml_files import Source, format_compact_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.data.query_splits import hash_position, hashed_split
+from fusion_bench.data.query_splits import QuerySplit, hash_position, hashed_split
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
@@ -29,11 +30,13 @@ from fusion_bench.evaluation.prepared_dataset import (
 from fusion_bench.evaluation.report_file import ExperimentRecord
 from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
-from fusion_bench.experiment.experiment import Experiment, find_datasets
+from fusion_bench.experiment.abstain import ANY, LIST_TOP, Abstain
+from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures.rankings import no_relevant
-from fusion_bench.ranking.final_lists import list_parts
-from fusion_bench.ranking.query_signals import LIST_TOP, compute_signals, mask_half
+from fusion_bench.ranking.final_lists import rank_queries
+from fusion_bench.ranking.query_signals import compute_signals, mask_half
+from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
     MIN_KEPT,
@@ -47,8 +50,9 @@ from fusion_bench.stats.thresholds import (
     measure_share,
     order_nan_last,
 )
-from fusion_bench.util.files import name_experiment
-from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
+from fusion_bench.stats.values import Pair
+from fusion_bench.util.files import name_experiment, resolve_path
+from fusion_bench.util.formatting import Progress, ignore_progress, list_names, pluralize
 
 #: A signal of the user's own: aligned runs → one number per query.
 SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
@@ -56,24 +60,13 @@ SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray
 TOP: Final = 10
 #: Hashed with the ids of queries and groups: which calibrate, which choose.
 CALIBRATE, CHOOSE = "calibrate", "choose"
+#: Why nothing can be said of false answers, and what to write.
+NO_UNANSWERABLE: Final = (
+    'no query is known to have no answer: write "answerable": false for such queries in '
+    "queries.jsonl, or 'without_relevant: unanswerable' in dataset.yaml"
+)
 #: Points of a curve.
 CURVE_POINTS: Final = 101
-
-
-class ShareRecord(ReportRecord):
-    """A share of queries with its 95 % interval.
-
-    Attributes:
-        share: The share; null without queries.
-        low: Lower end.
-        high: Upper end.
-        queries: How many queries there are.
-    """
-
-    share: OptionalFloat
-    low: float
-    high: float
-    queries: int
 
 
 class SignalResult(ReportRecord):
@@ -102,8 +95,8 @@ class SignalResult(ReportRecord):
     p: float
     threshold: float | None
     false_answers: float
-    kept: ShareRecord
-    found: ShareRecord
+    kept: Share
+    found: Share
     usability: Usability
     curve: tuple[tuple[float, float], ...] = Field(repr=False)
 
@@ -112,6 +105,26 @@ class SignalResult(ReportRecord):
         """Its name with its system; systems share those of lists."""
         is_shared = not self.system or self.signal.startswith(LIST_TOP)
         return self.signal if is_shared else f"{self.signal} of {self.system}"
+
+
+class SignalComparison(ReportRecord):
+    """The chosen signal against the second best: the same answerable queries, each at its own τ.
+
+    Attributes:
+        system: The system of the second best.
+        signal: The second best signal on the queries that chose.
+        difference: Share of the queries that the chosen signal keeps, minus that of the other.
+        low: Lower end of its 95 % interval; null = the two differ on too few queries.
+        high: Upper end.
+        p: Two-sided.
+    """
+
+    system: str
+    signal: str
+    difference: float
+    low: OptionalFloat
+    high: OptionalFloat
+    p: float
 
 
 class ChosenSignal(ReportRecord):
@@ -126,6 +139,7 @@ class ChosenSignal(ReportRecord):
         calibrating: Unanswerable queries that τ is from, one a group.
         calibrated_on: SHA-256 of their ids.
         kept: Share of the answerable queries, of the half that did not choose, that are answered.
+        against: Compared with the second best; null = there is no other.
     """
 
     system: str
@@ -134,7 +148,8 @@ class ChosenSignal(ReportRecord):
     threshold: float | None
     calibrating: int
     calibrated_on: str
-    kept: ShareRecord
+    kept: Share
+    against: SignalComparison | None = None
 
 
 class ThresholdCollection(CollectionFacts):
@@ -178,15 +193,17 @@ class ThresholdSettings:
     """What is asked of a threshold.
 
     Attributes:
-        false_answers: Share of the unanswerable queries that may be answered.
+        false_answers: Share of the unanswerable queries that may be answered; None = that of the
+            system's ``abstain``, or a tenth.
         min_kept: A signal that keeps less of the answerable queries cannot carry a threshold.
         mask: Make unanswerable queries of half of the answerable ones.
-        signal: Only this signal: then all queries calibrate its threshold.
+        signal: Only this signal: then all queries calibrate its threshold; None = that of the
+            system's ``abstain``, or every signal.
         functions: Signals of the user's own, by name.
         seed: Of the draws.
     """
 
-    false_answers: float = FALSE_ANSWERS
+    false_answers: float | None = None
     min_kept: float = MIN_KEPT
     mask: bool = False
     signal: str | None = None
@@ -196,8 +213,13 @@ class ThresholdSettings:
     def __post_init__(self) -> None:
         for name in ("false_answers", "min_kept"):
             value = getattr(self, name)
-            if not 0 < value < 1:
+            if value is not None and not 0 < value < 1:
                 raise ConfigError(f"{name}: must be above 0 and below 1, not {value}")
+
+    @property
+    def limit(self) -> float:
+        """Share of the unanswerable queries that may be answered."""
+        return FALSE_ANSWERS if self.false_answers is None else self.false_answers
 
 
 def measure_thresholds(
@@ -228,6 +250,7 @@ def measure_thresholds(
     if systems:
         kept = {name: chosen.systems[name] for name in systems}
         chosen = chosen.model_copy(update={"systems": kept})
+    chosen, settings = _follow_abstain(chosen, settings)
     collections = []
     used = chosen.systems.values()
     for _, path in find_datasets(chosen, source, folders):
@@ -242,13 +265,109 @@ def measure_thresholds(
         collections.append(_measure_dataset(task, settings, progress))
     return ThresholdReport(
         name=name_experiment(source.path),
-        settings={key: getattr(settings, key) for key in ("false_answers", "min_kept", "seed")},
+        settings={
+            "false_answers": settings.limit,
+            "min_kept": settings.min_kept,
+            "seed": settings.seed,
+        },
         provenance=report_provenance(experiment, source),
         collections=tuple(collections),
     )
 
 
-class _Queries(NamedTuple):
+def _follow_abstain(
+    experiment: Experiment, settings: ThresholdSettings
+) -> tuple[Experiment, ThresholdSettings]:
+    """The experiment and the settings with the one system that states its signal, if there is one.
+
+    Raises:
+        ConfigError: Several systems state a signal, or the share of false answers is another one.
+    """
+    stated = {
+        name: system.abstain
+        for name, system in experiment.systems.items()
+        if system.abstain is not None and system.abstain.false_answers is not None
+    }
+    if settings.signal is not None or not stated:
+        return experiment, settings
+    if len(stated) > 1:
+        raise ConfigError(
+            f"systems {list_names([*stated])} have 'abstain' with 'false_answers': choose one with "
+            "--system"
+        )
+    [(name, abstain)] = stated.items()
+    if settings.false_answers not in {None, abstain.false_answers}:
+        raise ConfigError(
+            f"--false-answers: system {name!r} has abstain.false_answers "
+            f"{abstain.false_answers:g}, given {settings.false_answers:g}: leave the option out"
+        )
+    systems = {name: experiment.systems[name]}
+    signal = abstain.signal if abstain.signal != ANY else None
+    stated_settings = {"false_answers": abstain.false_answers, "signal": signal}
+    return (
+        experiment.model_copy(update={"systems": systems}),
+        replace(settings, **stated_settings),
+    )
+
+
+def format_threshold_experiment(
+    report: ThresholdReport,
+    experiment: Experiment,
+    source: Source,
+    *,
+    file: Path,
+    folders: Collection[Path],
+) -> str:
+    """The experiment as YAML, with the promised threshold as ``abstain`` of its system.
+
+    Args:
+        report: Of the experiment.
+        experiment: The experiment.
+        source: Where it was read from.
+        file: Where the YAML is written to: paths of datasets start there.
+        folders: Where named datasets live.
+
+    Raises:
+        ConfigError: No threshold is promised, or several are.
+    """
+    chosen = [each.chosen for each in report.collections if each.chosen is not None]
+    problem = ""
+    if len(report.collections) > 1:
+        problem = "each dataset has a threshold of its own: choose one with --dataset"
+    elif report.collections[0].is_masked:
+        problem = (
+            "the unanswerable queries are masked, which are easier than real ones: mark real ones "
+            "in queries.jsonl, and leave out --mask"
+        )
+    elif not chosen:
+        problem = report.collections[0].reason
+    elif chosen[0].threshold is None:
+        problem = f"{chosen[0].signal}: any value is above the threshold: choose another signal"
+    if problem:
+        raise ConfigError(f"--save: no threshold to save: {problem}")
+    abstain = Abstain(
+        signal=chosen[0].signal,
+        above=chosen[0].threshold,
+        promised_false_answers=report.settings["false_answers"],
+        calibrated_on=chosen[0].calibrated_on,
+    )
+    systems, name = source.data["systems"], chosen[0].system
+    changed = {**systems, name: {**systems[name], "abstain": abstain.model_dump()}}
+    places = [
+        relocate_dataset(given, path, file.parent)
+        for given, path in find_datasets(experiment, source, folders)
+    ]
+    datasets = {"datasets": places} if experiment.dataset is None else {"dataset": places[0]}
+    data = {**source.data, **datasets, "systems": changed}
+    tune = experiment.tune
+    if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
+        ledger = resolve_path(source.path.parent / tune.looks.file)
+        place = os.path.relpath(ledger, resolve_path(file.parent))
+        data["tune"] = {**data["tune"], "looks": {**data["tune"]["looks"], "file": place}}
+    return format_compact_yaml(data)
+
+
+class ThresholdQueries(NamedTuple):
     """The queries of a threshold: those with an answer and those without.
 
     Attributes:
@@ -261,15 +380,12 @@ class _Queries(NamedTuple):
     answerable: BoolArray
     calibrates: BoolArray
 
-    def subset(self, keep: BoolArray) -> _Queries:
-        """Only some of the queries."""
-        return _Queries(self.runs.subset(keep), self.answerable[keep], self.calibrates[keep])
-
 
 def _measure_dataset(
     task: EvaluationSet, settings: ThresholdSettings, progress: Progress
 ) -> ThresholdCollection:
-    queries = _find_queries(task, settings)
+    queries = find_queries(task, mask=settings.mask)
+    _require_enough(queries, task.dataset.name, settings.limit)
     signals: dict[tuple[str, str], FloatArray] = {}
     has_answer: dict[str, BoolArray] = {}
     for done, (name, system) in enumerate(task.experiment.systems.items()):
@@ -279,7 +395,8 @@ def _measure_dataset(
             if not any(np.array_equal(values, each, equal_nan=True) for each in signals.values()):
                 signals[name, signal] = values  # systems share the signals of their lists
         positions = np.zeros(len(queries.answerable), dtype=bool)
-        for index, view, places in list_parts(fitted, queries.runs):
+        for index, ranking in rank_queries(fitted, queries.runs):
+            view, places = ranking.runs, ranking.positions
             is_hit = (places > 0) & (places <= TOP) & view.judged
             is_hit &= view.grades >= view.binary_relevance
             positions[index[view.query_index[is_hit]]] = True
@@ -305,15 +422,18 @@ def _measure_dataset(
     )
 
 
-def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
-    """The queries with and without an answer.
+def find_queries(task: EvaluationSet, *, mask: bool = False) -> ThresholdQueries:
+    """The queries that have an answer, and those that are known to have none, if there are such.
+
+    Args:
+        task: With every query of the lists, judged or not.
+        mask: Make unanswerable queries of half of the answerable ones.
 
     Raises:
-        ConfigError: No query is declared to have no answer.
-        DataError: Too few have none, or one that is declared so has a relevant document.
+        DataError: A query that is declared to have no answer has a relevant document.
     """
     runs, name = task.runs.repeats[0], task.dataset.name
-    if settings.mask:
+    if mask:
         runs, answerable = mask_half(runs)
     else:
         answerable = ~no_relevant(runs, runs.binary_relevance)
@@ -328,13 +448,6 @@ def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
             qrels = task.dataset.qrels
             judged = {*(qrels.queries[row] for row in np.flatnonzero(np.diff(qrels.offsets)))}
             declared |= ~answerable & [query in judged for query in runs.queries]
-        if not declared.any():
-            raise ConfigError(
-                f'{name}: no query is known to have no answer: write "answerable": false for '
-                "such queries in queries.jsonl, or 'without_relevant: unanswerable' in "
-                "dataset.yaml, or try --mask, which takes the relevant documents of half of the "
-                "queries away"
-            )
         keep = declared | answerable
         runs, answerable = runs.subset(keep), answerable[keep]
     first: dict[str, int] = {}
@@ -345,15 +458,30 @@ def _find_queries(task: EvaluationSet, settings: ThresholdSettings) -> _Queries:
         first.setdefault(runs.groups[row], row)
     calibrates = np.zeros(len(answerable), dtype=bool)
     calibrates[[*first.values()]] = True
-    needed = count_needed(settings.false_answers)
-    if len(first) < needed or not answerable.any():
-        unit = "groups of queries" if len(set(runs.groups)) < len(runs.groups) else "queries"
-        raise DataError(
-            f"{name}: {len(first):,} {unit} without an answer and "
-            f"{pluralize(int(answerable.sum()), 'query')} with one are too few: a threshold for "
-            f"{settings.false_answers:.0%} false answers needs {needed} without an answer"
+    return ThresholdQueries(runs, answerable, calibrates)
+
+
+def _require_enough(queries: ThresholdQueries, name: str, false_answers: float) -> None:
+    """Refuse too few queries for a threshold.
+
+    Raises:
+        ConfigError: No query is known to have no answer.
+        DataError: Too few have none, or none has one.
+    """
+    if queries.answerable.all():
+        raise ConfigError(
+            f"{name}: {NO_UNANSWERABLE}, or try --mask, which takes the relevant documents of half "
+            "of the queries away"
         )
-    return _Queries(runs, answerable, calibrates)
+    needed, units = count_needed(false_answers), int(queries.calibrates.sum())
+    answerable, groups = int(queries.answerable.sum()), queries.runs.groups
+    if units < needed or not answerable:
+        unit = "groups of queries" if len(set(groups)) < len(groups) else "queries"
+        raise DataError(
+            f"{name}: {units:,} {unit} without an answer and {pluralize(answerable, 'query')} with "
+            f"one are too few: a threshold for {false_answers:.0%} false answers needs {needed} "
+            "without an answer"
+        )
 
 
 def _call_signal(name: str, function: SignalFunction, runs: AlignedRuns) -> FloatArray:
@@ -377,7 +505,7 @@ def _call_signal(name: str, function: SignalFunction, runs: AlignedRuns) -> Floa
 def _describe_signals(
     signals: Mapping[tuple[str, str], FloatArray],
     has_answer: Mapping[str, BoolArray],
-    queries: _Queries,
+    queries: ThresholdQueries,
     settings: ThresholdSettings,
 ) -> tuple[SignalResult, ...]:
     """Each signal, with the threshold that all unanswerable queries give."""
@@ -389,8 +517,10 @@ def _describe_signals(
     adjusted = adjust_holm([each.p for each in separations.values()])
     results = []
     for ((system, signal), values), p in zip(signals.items(), adjusted, strict=True):
-        threshold = find_threshold(values[queries.calibrates], settings.false_answers)
-        kept, answered = _measure_kept(values, threshold, queries, settings.seed)
+        threshold = find_threshold(values[queries.calibrates], settings.limit)
+        answered = values > threshold  # NaN is not
+        keys = [runs.groups[q] for q in np.flatnonzero(answerable)]
+        kept = measure_share(answered[answerable], keys, seed=settings.seed)
         found = has_answer.get(system, np.ones(len(values), dtype=bool))
         rows = np.flatnonzero(answerable & answered)
         separation = separations[system, signal]
@@ -404,29 +534,15 @@ def _describe_signals(
                 p=p,
                 threshold=_finite(threshold),
                 false_answers=float(answered[~answerable].mean()),
-                kept=_record(kept),
-                found=_record(
-                    measure_share(found[rows], [runs.groups[q] for q in rows], seed=settings.seed)
+                kept=kept,
+                found=measure_share(
+                    found[rows], [runs.groups[q] for q in rows], seed=settings.seed
                 ),
-                usability=judge_signal(p, kept, settings.false_answers, settings.min_kept),
+                usability=judge_signal(p, kept, settings.limit, settings.min_kept),
                 curve=_trace_curve(values, answerable),
             )
         )
     return tuple(results)
-
-
-def _measure_kept(
-    values: FloatArray, threshold: float, queries: _Queries, seed: int
-) -> tuple[Share, BoolArray]:
-    """The share of answerable queries that are answered, and (Q,): which queries are."""
-    answered = values > threshold  # NaN is not
-    rows = np.flatnonzero(queries.answerable)
-    keys = [queries.runs.groups[row] for row in rows]
-    return measure_share(answered[rows], keys, seed=seed), answered
-
-
-def _record(share: Share) -> ShareRecord:
-    return ShareRecord(share=share.share, low=share.low, high=share.high, queries=share.queries)
 
 
 def _finite(threshold: float) -> float | None:
@@ -443,8 +559,45 @@ def _trace_curve(values: FloatArray, answerable: BoolArray) -> tuple[tuple[float
     return tuple(sorted(points | {(1.0, 1.0)}))
 
 
+def split_to_choose(queries: ThresholdQueries) -> QuerySplit:
+    """The half of the queries that chooses a signal, and the half that calibrates it."""
+    kinds = [str(each) for each in queries.answerable]
+    return hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
+
+
+def hold_out_queries(
+    queries: ThresholdQueries, held_out: Collection[str], *, split_seed: str, share: float
+) -> BoolArray:
+    """(Q,): the queries that a tuning run holds out, those without an answer by hash.
+
+    Args:
+        queries: The queries.
+        held_out: Ids of the answerable ones; one of another kind goes with those of its group.
+        split_seed: Of the hash.
+        share: That is held out.
+    """
+    runs = queries.runs
+    pairs = [*zip(runs.queries, runs.groups, queries.answerable.tolist(), strict=True)]
+    sides = {group: query in held_out for query, group, is_answerable in pairs if is_answerable}
+    places = (sides.get(group, hash_position(group, split_seed) < share) for group in runs.groups)
+    return np.array([*places], dtype=bool)
+
+
+def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:
+    """SHA-256 of the ids of the unanswerable queries that calibrate a threshold.
+
+    Args:
+        queries: The queries.
+        part: Shape (Q,): those that take part.
+    """
+    ids = sorted(queries.runs.queries[q] for q in np.flatnonzero(queries.calibrates & part))
+    return hashlib.sha256("\n".join(ids).encode()).hexdigest()
+
+
 def _choose_signal(
-    signals: Mapping[tuple[str, str], FloatArray], queries: _Queries, settings: ThresholdSettings
+    signals: Mapping[tuple[str, str], FloatArray],
+    queries: ThresholdQueries,
+    settings: ThresholdSettings,
 ) -> tuple[ChosenSignal | None, str]:
     """The signal whose threshold is promised; or none, and why.
 
@@ -452,49 +605,84 @@ def _choose_signal(
     of the queries is chosen, and calibrated on the other half.
     """
     if len(signals) == 1:
-        key, everything = next(iter(signals)), np.ones(len(queries.answerable), dtype=bool)
-        return _calibrate(key, signals[key], queries, everything, settings, is_stated=True), ""
-    kinds = [str(each) for each in queries.answerable]
-    split = hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
-    sizes = [int((queries.calibrates & half).sum()) for half in (split.tune, split.held_out)]
-    has_both = all((queries.answerable & half).any() for half in (split.tune, split.held_out))
-    needed = count_needed(settings.false_answers)
-    if min(sizes) < needed or not has_both:
-        return None, (
-            f"to choose a signal takes half of the queries, and {min(sizes)} without an answer are "
-            f"left where {needed} are needed: name the signal with --system and --signal"
-        )
-    best: tuple[float, tuple[str, str]] = (-1.0, next(iter(signals)))
-    for key, values in signals.items():
-        calibrating = values[queries.calibrates & split.tune]
-        threshold = find_threshold(calibrating, settings.false_answers)
-        kept = float((values[queries.answerable & split.tune] > threshold).mean())
-        best = max(best, (kept, key), key=lambda each: each[0])
-    key = best[1]
-    return _calibrate(key, signals[key], queries, split.held_out, settings, is_stated=False), ""
+        everything = np.ones(len(queries.answerable), dtype=bool)
+        return choose_signal(signals, queries, (everything, everything), settings), ""
+    split = split_to_choose(queries)
+    reason = find_shortage(queries, (split.tune, split.held_out), settings.limit)
+    if reason:
+        return None, f"{reason}: name the signal with --system and --signal"
+    return choose_signal(signals, queries, (split.tune, split.held_out), settings), ""
 
 
-def _calibrate(
-    key: tuple[str, str],
-    values: FloatArray,
-    queries: _Queries,
-    half: BoolArray,
-    settings: ThresholdSettings,
-    *,
-    is_stated: bool,
-) -> ChosenSignal:
-    """A signal with the threshold that some of the queries give it."""
-    calibrating = queries.calibrates & half
-    threshold = find_threshold(values[calibrating], settings.false_answers)
-    part = queries.subset(half)
-    kept, _ = _measure_kept(values[half], threshold, part, settings.seed)
-    ids = sorted(queries.runs.queries[row] for row in np.flatnonzero(calibrating))
-    return ChosenSignal(
-        system=key[0],
-        signal=key[1],
-        is_stated=is_stated,
-        threshold=_finite(threshold),
-        calibrating=len(ids),
-        calibrated_on=hashlib.sha256("\n".join(ids).encode()).hexdigest(),
-        kept=_record(kept),
+def find_shortage(
+    queries: ThresholdQueries, parts: Sequence[BoolArray], false_answers: float
+) -> str:
+    """Why a signal cannot be chosen on one part and calibrated on the other; empty if it can."""
+    least = min(int((queries.calibrates & part).sum()) for part in parts)
+    needed = count_needed(false_answers)
+    if least >= needed and all((queries.answerable & part).any() for part in parts):
+        return ""
+    return (
+        f"to choose a signal takes half of the queries, and {least} without an answer are left "
+        f"where {needed} are needed"
     )
+
+
+def choose_signal(
+    signals: Mapping[tuple[str, str], FloatArray],
+    queries: ThresholdQueries,
+    parts: tuple[BoolArray, BoolArray],
+    settings: ThresholdSettings,
+) -> ChosenSignal:
+    """The signal that keeps most on one part of the queries, with the threshold of the other part.
+
+    Args:
+        signals: By system and name, each of shape (Q,); one alone is not chosen.
+        queries: The queries.
+        parts: Shape (Q,) each: those that choose, and those that calibrate.
+        settings: What is asked of the threshold.
+    """
+    chooses, calibrates = parts
+    kept = {
+        key: float(_answer(values, queries, chooses, settings)[queries.answerable & chooses].mean())
+        for key, values in signals.items()
+    }
+    best, *others = sorted(signals, key=lambda key: -kept[key])  # earlier declared ones first
+    answered = _answer(signals[best], queries, calibrates, settings)
+    rows = np.flatnonzero(queries.answerable & calibrates)
+    keys = tuple(queries.runs.groups[row] for row in rows)
+    against = None
+    if others:
+        second = _answer(signals[others[0]], queries, calibrates, settings)
+        flips = answered[rows].astype(np.float64) - second[rows]
+        row = infer_family(
+            [Pair.from_arrays(flips, keys=keys, is_bounded=True)], seed=settings.seed
+        )[0]
+        ends = (row.low, row.high) if row.has_interval else (None, None)
+        against = SignalComparison(
+            system=others[0][0],
+            signal=others[0][1],
+            difference=row.mean,
+            low=ends[0],
+            high=ends[1],
+            p=row.p,
+        )
+    calibrating = queries.calibrates & calibrates
+    return ChosenSignal(
+        system=best[0],
+        signal=best[1],
+        is_stated=not others,
+        threshold=_finite(find_threshold(signals[best][calibrating], settings.limit)),
+        calibrating=int(calibrating.sum()),
+        calibrated_on=digest_queries(queries, calibrates),
+        kept=measure_share(answered[rows], keys, seed=settings.seed),
+        against=against,
+    )
+
+
+def _answer(
+    values: FloatArray, queries: ThresholdQueries, part: BoolArray, settings: ThresholdSettings
+) -> BoolArray:
+    """(Q,): the queries above the threshold that a part of the queries gives a signal."""
+    threshold = find_threshold(values[queries.calibrates & part], settings.limit)
+    return np.asarray(values > threshold)  # NaN is not

@@ -28,6 +28,7 @@ from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.methods.blend.formulas import PositionAware, Replace
 from fusion_bench.methods.fuse.rrf import RRF, RRFv2
 from fusion_bench.stats.comparison_family import MIN_GAIN
+from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 log = logging.getLogger("fusion_bench.experiment")
@@ -393,7 +394,7 @@ def read_experiment(
 
 def _list_limits(policy: GatePolicy, source: Source) -> Iterator[tuple[Location, str, float]]:
     """Path, measure and value of each tolerance and of each guard's loss."""
-    for name, tolerance in policy.checks.items():
+    for name, tolerance in policy.tolerances.items():
         for key, limit in tolerance.stated_limits.items():
             yield (*locate_check(source, name), key), name, limit
     for i, guard in enumerate(policy.guards):
@@ -412,6 +413,24 @@ def find_datasets(
         location = ("dataset",) if experiment.dataset is not None else ("datasets", i)
         where, base = source.where(location), source.path.parent
         yield name, find_dataset(name, folders, where=where, base=base)
+
+
+def relocate_dataset(name: str, file: Path, folder: Path) -> str:
+    """Rewrite a dataset's name or path for an experiment in another folder.
+
+    Args:
+        name: A dataset's name, or a path.
+        file: The ``dataset.yaml`` that it stands for.
+        folder: The other folder.
+
+    Returns:
+        A name as it is; instead of a relative path the path from the other folder.
+    """
+    given = Path(name)
+    is_name = len(given.parts) == 1 and given.suffix not in {".yaml", ".yml"}
+    if is_name or given.is_absolute():
+        return name
+    return os.path.relpath(resolve_path(file), resolve_path(folder))
 
 
 def find_one_dataset(

@@ -7,7 +7,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias
 
-from pydantic import BeforeValidator, Field, field_validator, model_validator
+from pydantic import (
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from fusion_bench.config.models import (
     MOST_FOLDS,
@@ -403,6 +410,22 @@ class Tolerance(StrictModel):
         return {name: limit for name, limit in limits.items() if limit is not None}
 
 
+class ShareLimit(StrictModel):
+    """How many unanswerable queries a system may answer.
+
+    Attributes:
+        max: The share of these queries.
+    """
+
+    max: Annotated[float, Field(gt=0, lt=1)]
+
+
+#: The check of the answerable queries that a system answers.
+ANSWERED: Final = "answered"
+#: Checks of what a system answers, as ``checks`` names them → the field of the policy.
+ANSWER_CHECKS: Final = {ANSWERED: "answered", "false answers": "false_answers"}
+
+
 class CandidateBudget(StrictModel):
     """The level is shared by several candidates.
 
@@ -479,6 +502,10 @@ class GatePolicy(StrictModel):
         system: The gated system; by default the only one, or the only one beside the
             experiment's baseline.
         checks: Tolerance by measure; each is checked on all queries, and on every slice.
+        answered: Tolerance of the share of answerable queries that are answered; ``checks`` names
+            it.
+        false_answers: Limit of the share of unanswerable queries that are answered; ``checks``
+            names it ``false answers``.
         slices: Slices that every measure is checked on as well: query types, or values of
             another field as ``{intent: meta}``, which is stored as ``intent: meta``.
         small_changes: Of earlier versions; without effect, see :attr:`ended_keys`.
@@ -497,11 +524,9 @@ class GatePolicy(StrictModel):
     """
 
     system: str | None = None
-    checks: Annotated[
-        dict[MeasureName, Tolerance],
-        Field(min_length=1),
-        BeforeValidator(_refuse_repeats),
-    ]
+    checks: Annotated[dict[MeasureName, Tolerance], BeforeValidator(_refuse_repeats)]
+    answered: Tolerance | None = None
+    false_answers: ShareLimit | None = None
     slices: Slices = ()
     small_changes: Annotated[Literal["pass", "block"] | None, Field(exclude=True)] = None
     fell: Annotated[BlockOrWarn | None, Field(exclude=True)] = None
@@ -528,8 +553,28 @@ class GatePolicy(StrictModel):
                 )
             is_old = isinstance(budget, Mapping) and [*budget] == ["runs"]
             renamed["candidates"] = {"max": budget["runs"]} if is_old else budget
-        is_short = renamed and not any(key in cls.model_fields for key in renamed)
-        return {"checks": renamed} if is_short else renamed
+        keys = renamed.keys() - ANSWER_CHECKS.keys()
+        if renamed and not any(key in cls.model_fields for key in keys):
+            renamed = {"checks": renamed}
+        checks = renamed.get("checks")
+        if isinstance(checks, Mapping):
+            renamed |= {ANSWER_CHECKS[key]: checks[key] for key in checks if key in ANSWER_CHECKS}
+            renamed["checks"] = {key: checks[key] for key in checks if key not in ANSWER_CHECKS}
+        return renamed
+
+    @model_validator(mode="after")
+    def _check_answers(self) -> GatePolicy:
+        if not (self.tolerances or self.false_answers):
+            raise ValueError("checks: name at least one measure, such as nDCG@10: {max_drop: auto}")
+        if self.answered is not None and self.answered.max_drop == AUTO:
+            raise ValueError("checks.answered: give a number as max_drop, such as 0.02")
+        return self
+
+    @model_serializer(mode="wrap")
+    def _omit_unused(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data: dict[str, Any] = serialize(self)
+        unused = {key for key in ANSWER_CHECKS.values() if data.get(key) is None}
+        return {key: value for key, value in data.items() if key not in unused}
 
     @property
     def ended_keys(self) -> tuple[str, ...]:
@@ -546,9 +591,14 @@ class GatePolicy(StrictModel):
         """R: candidates that share the level; 1 = none but this one."""
         return 1 if self.candidates is None else self.candidates.max
 
+    @property
+    def tolerances(self) -> dict[str, Tolerance]:
+        """What may fall: the measures, and the share of answerable queries that are answered."""
+        return self.checks | ({} if self.answered is None else {ANSWERED: self.answered})
+
     def slices_of(self, measure: str) -> tuple[str | None, ...]:
         """The slices of a measure: None = all queries, then query types and other slices."""
-        slices = self.checks[measure].slices
+        slices = self.tolerances[measure].slices
         return (None, *(self.slices if slices is None else slices))
 
 

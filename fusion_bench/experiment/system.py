@@ -35,6 +35,14 @@ from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.abstain import (
+    AGREEMENT,
+    FUSED_MARGIN,
+    FUSED_TOP,
+    LIST_TOP,
+    RERANK_TOP,
+    Abstain,
+)
 from fusion_bench.io.dataset_config import Family
 from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -134,7 +142,10 @@ def _resolve_stages(
             raise ValueError(f"{name}: stage {stage!r}: {inner!r} would be a stage of itself")
         named = _resolve_stages(inner, systems[inner], systems, path)
         is_mapping = isinstance(named, Mapping)
-        stages[stage] = {key: named[key] for key in named if key != "name"} if is_mapping else named
+        own = ("name", "abstain")  # keys of a system that a stage has not
+        stages[stage] = (
+            {key: named[key] for key in named if key not in own} if is_mapping else named
+        )
     return {**spec, "stages": stages}
 
 
@@ -164,7 +175,7 @@ def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Mis
 
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"by_intent", "dialect", "family", "stages", "types"})
+OMITTED = frozenset({"abstain", "by_intent", "dialect", "family", "stages", "types"})
 
 
 class System(StrictModel):
@@ -186,6 +197,7 @@ class System(StrictModel):
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
         family: Family of a model that works in it beside its lists, such as ``gpt``.
+        abstain: When it says that it has no answer, the list as it is; None = it answers always.
     """
 
     old_keys: ClassVar[Mapping[str, str]] = {"policy": describe_gone("policy:")}
@@ -203,6 +215,7 @@ class System(StrictModel):
     min_relevance: float | None = None
     top_k: Rank | None = None
     family: Family | None = None
+    abstain: Abstain | None = None
 
     if TYPE_CHECKING:
 
@@ -271,6 +284,8 @@ class System(StrictModel):
                 raise ValueError(
                     f"stage {name!r} is no source of the system: name it in runs, or remove it"
                 )
+            if self.stages and self.stages[name].abstain is not None:
+                raise ValueError(f"stage {name!r}: remove 'abstain': it belongs to the system")
         by_class = ("weights_by_type", *query_types.CLASS_KEYS)
         for group in (by_class, ("types", "by_intent")):
             stated = [name for name in group if getattr(self, name) is not None]
@@ -278,6 +293,12 @@ class System(StrictModel):
                 raise ValueError(f"{' and '.join(stated)} exclude each other: keep one")
         if self.weights_by_type is not None and getattr(self.fusion, "alpha", None) is not None:
             raise ValueError("weights_by_type and fusion.alpha exclude each other: keep one")
+        for name in () if self.abstain is None else self.abstain.names:
+            if name not in self.signals:
+                known = ", ".join(self.signals)
+                raise ValueError(
+                    f"abstain.signal: the system has no signal {name!r} (known: {known})"
+                )
         return self
 
     def __repr__(self) -> str:
@@ -359,6 +380,18 @@ class System(StrictModel):
             blends += [config.blend for config in (part.class_configs or {}).values()]
         names = (blend.reranker_name for blend in blends)
         return frozenset(name for name in names if name is not None)
+
+    @property
+    def signals(self) -> tuple[str, ...]:
+        """Names of the numbers per query that ``abstain`` may have a threshold on."""
+        blends = [self.blend, *(part.blend for part in (self.class_configs or {}).values())]
+        is_reranked = any(blend.reranker_name is not None for blend in blends)
+        return (
+            *(f"{LIST_TOP}{name}" for name in self.base_runs),
+            *(FUSED_TOP, FUSED_MARGIN),
+            *([AGREEMENT] if len(self.base_runs) > 1 else []),
+            *([RERANK_TOP] if is_reranked else []),
+        )
 
     @property
     def base_runs(self) -> tuple[str, ...]:

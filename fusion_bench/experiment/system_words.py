@@ -38,7 +38,7 @@ MAX_NAMES: Final = 8
 
 
 def describe_system(system: System) -> str:
-    """Return what a system does: ``RRF (k 60) of a and b, the first 50 reordered by ltr``."""
+    """Return what a system does: ``RRF (k 60) of a and b, first 50 reordered by ltr``."""
     is_fused = len(system.runs) > 1
     parts = [
         _describe_fusion(system.fusion, system.runs) if is_fused else f"the list {system.runs[0]}",
@@ -142,7 +142,7 @@ def _describe_blend(blend: Blend) -> Iterator[str]:
     elif blend.method != "replace":
         by = f"{by} ({blend.method})"
     rest = ", the rest dropped" if blend.tail == "drop" else ""
-    yield f"the first {blend.depth} reordered by {by}{rest}"
+    yield f"first {blend.depth} reordered by {by}{rest}"
 
 
 def describe_config(name: str, config: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -32,6 +32,7 @@ from fusion_bench.io.looks import record_shown
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.fuse import ScoreTerms, name_term
 from fusion_bench.ranking import plain_systems
+from fusion_bench.ranking.query_signals import AnswerDecision, decide_answer, signal_of
 from fusion_bench.ranking.system_ranking import SystemRanking, fused_list, rank_candidates
 from fusion_bench.util.formatting import pluralize
 
@@ -179,6 +180,7 @@ class Explanation:
         switched_off: Source that is off for the query → why.
         trial: Which trial of which lists this is; None = every list has one file.
         data_warnings: What speaks against the grades, the lists, and how the system reads them.
+        decision: Whether the system answers the query; None = it has no threshold.
     """
 
     system: str
@@ -195,6 +197,7 @@ class Explanation:
     switched_off: Mapping[str, str] = field(default_factory=dict)
     trial: str | None = None
     data_warnings: tuple[DataWarning, ...] = ()
+    decision: AnswerDecision | None = None
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""
@@ -495,7 +498,11 @@ def explain_query(
             f"{source.path}: dataset {loaded.name!r}: {_unknown_query_message(query, task.runs)}: "
             "name another experiment"
         )
-    explanation = explain_ranking(task.fit_system(chosen), task.runs, query)
+    fitted, decision = task.fit_system(chosen), None
+    if chosen.abstain is not None and chosen.abstain.above is not None:
+        values = signal_of(fitted, task.runs, chosen.abstain.signal)
+        decision = decide_answer(chosen, values, task.runs.queries.index(query))
+    explanation = explain_ranking(fitted, task.runs, query)
     for name in filter(None, (document, against)):
         explanation.require_trace(name)
     explanation = replace(
@@ -504,6 +511,7 @@ def explain_query(
         documents=loaded.documents,
         trial=describe_selection(every, trial),
         data_warnings=tuple(find_task_warnings(task, [chosen]) if loaded.is_judged else ()),
+        decision=decision,
     )
     record_shown(loaded.folder, loaded.qrels, [query])  # last: a refused command shows no value
     return explanation

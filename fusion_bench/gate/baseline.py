@@ -21,6 +21,7 @@ from pydantic import Field, PrivateAttr
 
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
 from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.experiment.settings import ANSWERED
 from fusion_bench.gate.verdict import CheckOutcome, CheckResult, check_name
 from fusion_bench.stats.unjudged import (
     QueryBounds,
@@ -51,23 +52,20 @@ class StoredUnjudged(StoredRecord):
         self._bounds = bounds
         return self
 
-    def find_bounds(self, measure: str) -> QueryBounds | None:
-        """What they could make of the values; None of a record from a file, or if not known."""
-        return self._bounds.get(measure)
-
     @property
     def is_sparse(self) -> bool:
         """Whether no document is judged not relevant."""
         return not self.judged_only
 
-    def read_evidence(self, measure: str) -> UnjudgedEvidence:
-        """Read the evidence on one measure, in the stored order of the queries."""
+    def read_evidence(self, measure: str) -> tuple[UnjudgedEvidence, QueryBounds | None]:
+        """The evidence on one measure; bounds are not known of a record from a file."""
         share, filled = np.array(self.share), self.filled.get(measure)
-        return UnjudgedEvidence(
+        evidence = UnjudgedEvidence(
             share,
             np.zeros(len(share)) if self.is_sparse else np.array(self.judged_only[measure]),
             None if filled is None else np.array(filled, dtype=np.float64),
         )
+        return evidence, self._bounds.get(measure)
 
 
 class ListChange(StoredRecord):
@@ -367,17 +365,13 @@ class CollectionBaseline(StoredRecord):
         lists = frozenset(
             f"{part} {self.digests[part]}" for part, each in self.lists.items() if each.trials > 1
         )
-        unjudged, order = self.unjudged, self.find_rows(queries)
-        return {
-            name: MeasuredValues(
-                np.array(values),
-                np.array(self.trials[name]) if name in self.trials else None,
-                lists,
-                None if unjudged is None else unjudged.read_evidence(name),
-                None if unjudged is None else unjudged.find_bounds(name),
-            ).select_queries(order)
-            for name, values in self.values.items()
-        }
+        order, found = self.find_rows(queries), {}
+        for name, values in self.values.items():
+            repeats = np.array(self.trials[name]) if name in self.trials else None
+            unjudged = None if name == ANSWERED else self.unjudged
+            sides = (None, None) if unjudged is None else unjudged.read_evidence(name)
+            found[name] = MeasuredValues(np.array(values), repeats, lists, *sides)
+        return {name: each.select_queries(order) for name, each in found.items()}
 
     def find_rows(self, queries: Sequence[str]) -> IntArray:
         """(Q,): where each of the same queries stands here."""

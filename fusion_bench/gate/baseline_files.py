@@ -7,7 +7,7 @@ With ``candidates: {max: R}`` each of up to R different candidates is checked at
 false alarm or a false pass among all of them has a probability of at most α. One line a candidate
 stands in ``NAME.candidates.jsonl`` beside the baseline. Checking the same values again is no new
 candidate. An update adds a line, too, which the new baseline names: so a ledger that was deleted or
-cut before that line is missed. Each line names the one before it, see ``util.digests``.
+cut before that line is missed. Each line names the one before it, see ``io.chained_ledger``.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from shlex import join
 from typing import Final
 
 import numpy as np
-from pydantic import ValidationError
 
 from fusion_bench.config.json_records import StoredRecord, read_stored
 from fusion_bench.config.models import parse_model
@@ -30,12 +29,13 @@ from fusion_bench.config.plugins import plugin_words
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.report_file import ROUNDING, check_column
-from fusion_bench.experiment.settings import GatePolicy
+from fusion_bench.experiment.settings import ANSWERED, GatePolicy
 from fusion_bench.gate.baseline import Baseline, CollectionBaseline, LedgerLine, StoredUnjudged
+from fusion_bench.io.chained_ledger import LedgerFormat, digest_line, follow_lines
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.intervals import exact_mean
-from fusion_bench.util.digests import digest_json, digest_line, find_gap, follow_lines
-from fusion_bench.util.files import append_whole, baseline_path, explain_error, read_regular_text
+from fusion_bench.util.digests import add_line_digest, digest_json
+from fusion_bench.util.files import append_whole, baseline_path, read_regular_text
 
 #: Earlier versions of the format that are read.
 OLDER_VERSIONS: Final = (6,)
@@ -76,7 +76,8 @@ def _check_collection(record: CollectionBaseline) -> Iterator[str]:
     yield from _check_columns("values", record.values, len(queries))
     yield from _check_repeats(record)
     if record.unjudged is not None:
-        yield from _check_unjudged(record.unjudged, record.values.keys(), len(queries))
+        measures = record.values.keys() - {ANSWERED}
+        yield from _check_unjudged(record.unjudged, measures, len(queries))
 
 
 def _check_repeats(record: CollectionBaseline) -> Iterator[str]:
@@ -128,8 +129,8 @@ def _check_newest_update(baseline: Baseline) -> Iterator[str]:
         yield "config: not the configuration of the newest update in the history"
     for record in baseline.collections:
         means = newest.means.get(record.collection, {})
-        for name, column in record.values.items():
-            mean = means.get(name)
+        for name in sorted(record.values.keys() - {ANSWERED}):
+            column, mean = record.values[name], means.get(name)
             if not column or mean is None or abs(exact_mean(np.array(column)) - mean) > ROUNDING:
                 yield (
                     f"collections: {record.collection}: values.{name}: their mean is not that of "
@@ -266,34 +267,13 @@ def make_candidate(
     )
 
 
-def read_candidates(path: Path) -> list[CheckedCandidate]:
-    """The lines of the file; none where there is no such file.
-
-    Raises:
-        DataError: A line is no candidate, or follows one that is not there.
-    """
-    try:
-        return parse_candidates(read_regular_text(path), path)
-    except FileNotFoundError:
-        return []
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {explain_error(error)}") from None
-
-
-def parse_candidates(text: str, path: Path) -> list[CheckedCandidate]:
-    """The lines of the text of the file at ``path``; raises as :func:`read_candidates`."""
-    remedy = "restore it, or candidates are miscounted"
-    lines = [line for line in text.splitlines() if line.strip()]
-    try:
-        candidates = [CheckedCandidate.model_validate_json(line) for line in lines]
-    except ValidationError:
-        raise DataError(f"{path}: not a list of checked candidates: {remedy}") from None
-    gap = find_gap(candidates)
-    if gap is not None:
-        raise DataError(
-            f"{path}: candidate {gap + 1} follows a line that was removed or edited: {remedy}"
-        )
-    return candidates
+#: Earlier versions wrote lines without digests.
+CANDIDATES: Final = LedgerFormat(
+    CheckedCandidate.model_validate_json,
+    "ledger of checked candidates",
+    "without it candidates are miscounted",
+    undigested='{"baseline":',
+)
 
 
 def append_candidate(
@@ -301,5 +281,5 @@ def append_candidate(
 ) -> LedgerLine:
     """Add a candidate to the lines of a file, whose folder the caller has locked."""
     line = tried.model_copy(update=follow_lines(ledger))
-    append_whole(path, f"{line.model_dump_json()}\n".encode())
+    append_whole(path, f"{add_line_digest(line.model_dump_json())}\n".encode())
     return line.place

@@ -12,9 +12,16 @@ import numpy as np
 from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
-from fusion_bench.experiment.settings import AUTO, GatePolicy, split_slice
+from fusion_bench.experiment.settings import (
+    ANSWERED,
+    AUTO,
+    GatePolicy,
+    Tolerance,
+    split_slice,
+)
 from fusion_bench.gate import verdict
 from fusion_bench.measures._base import is_bounded
+from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.stats.inference import RowInference, infer_family
 from fusion_bench.stats.intervals import ALPHA, POWER, betting_bound, exact_mean
 from fusion_bench.stats.power import SampleSize, estimate_spread
@@ -110,13 +117,12 @@ def build_checks(
         reference: Of which the values are compared. A measure that the anchor lacks is not checked.
     """
     task = compared.task
-    # The policy's measures begin with those of the checks.
-    for (key, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
-        name = measure.name
+    for key, tolerance, name, counted in list_tolerances(policy, task):
         if reference == "anchor" and name not in compared.table.systems["anchor"]:
             continue
         pair = compared.pair(name, reference)
         for slice_name in policy.slices_of(key):
+            keep = _queries_in(task, slice_name) & counted
             sealed = compared.max_drops.get((slice_name, name), 0.0)
             max_drop = sealed if tolerance.max_drop == AUTO else tolerance.max_drop
             if reference == "anchor":
@@ -126,10 +132,22 @@ def build_checks(
                 collection=task.dataset.name,
                 slice=slice_name,
                 max_drop=max_drop,
-                pair=pair.select_queries(_queries_in(task, slice_name)),
+                pair=pair.select_queries(keep),
                 reference=reference,
                 is_auto=tolerance.max_drop == AUTO,
             )
+
+
+def list_tolerances(
+    policy: GatePolicy, task: EvaluationSet
+) -> Iterator[tuple[str, Tolerance, str, BoolArray]]:
+    """Key, tolerance, measure and queries, (Q,), of whatever may fall on one collection."""
+    # The policy's measures begin with those of the checks.
+    for (key, tolerance), measure in zip(policy.checks.items(), task.measures, strict=False):
+        yield key, tolerance, measure.name, np.full(len(task.runs.queries), True)
+    if policy.answered is not None:
+        has_answer = ~no_relevant(task.runs, task.runs.binary_relevance)
+        yield ANSWERED, policy.answered, ANSWERED, has_answer
 
 
 def _queries_in(task: EvaluationSet, slice_name: str | None) -> BoolArray:

@@ -162,8 +162,9 @@ def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyCh
     """What differs between two policies, key by key; nothing where both check the same."""
     # All checks are one family: more of them lower the power of each.
     addition: PolicyEffect = "stricter" if after.inconclusive == "block" else "other"
-    for name in dict.fromkeys([*before.checks, *after.checks]):
-        old, new = before.checks.get(name), after.checks.get(name)
+    tolerances = before.tolerances, after.tolerances
+    for name in dict.fromkeys([*tolerances[0], *tolerances[1]]):
+        old, new = (each.get(name) for each in tolerances)
         if old is None or new is None:
             effect = _find_addition(new, addition) if old is None else "looser"
             yield PolicyChange(
@@ -174,6 +175,15 @@ def compare_policies(before: GatePolicy, after: GatePolicy) -> Iterator[PolicyCh
             slices = (before.slices_of(name)[1:], after.slices_of(name)[1:])
             path = f"checks.{name}.slices"
             yield from _compare_slices(path, slices, _find_addition(new, addition))
+    shares = [each.false_answers.max if each.false_answers else None for each in (before, after)]
+    if shares[0] != shares[1]:
+        is_looser = shares[1] is None or (shares[0] is not None and shares[1] > shares[0])
+        yield PolicyChange(
+            path="checks.false answers.max",
+            before=shares[0],
+            after=shares[1],
+            effect="looser" if is_looser else "stricter",
+        )
     for key, values in ORDERED_VALUES.items():
         first, second = getattr(before, key), getattr(after, key)
         if first != second:

@@ -20,6 +20,7 @@ from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import GatePolicy, Guard
 from fusion_bench.experiment.system import System
 from fusion_bench.explain.explanation import Explanation, ScoreTrace, explain_ranking
+from fusion_bench.gate.answers import check_false_answers
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
@@ -35,6 +36,7 @@ from fusion_bench.gate.verdict import (
     ACCEPTED,
     CheckResult,
     CheckStatus,
+    FalseAnswersResult,
     GoldenResult,
     GuardResult,
     QueryCheck,
@@ -63,7 +65,11 @@ def _find_worst_queries(
         systems: The baseline's system, None where its lists are gone, and the candidate.
         count: Maximum number of queries.
     """
-    task, pair = compared.task, compared.pair(compared.task.measures[0].name)
+    task, known = compared.task, compared.table.systems["baseline"]
+    measure = next((each.name for each in task.measures if each.name in known), None)
+    if measure is None:
+        return
+    pair = compared.pair(measure)
     before, after, repeats = pair.baseline, pair.candidate, pair.candidate.repeats
     order = np.argsort(pair.difference, kind="stable")[:count].tolist()
     worst = [q for q in order if pair.difference[q] < 0]
@@ -323,10 +329,12 @@ def check_policy(
         check.withhold_pass() if check.collection in open_groups else check
         for check in run_checks(tested, runs=policy.runs, seed=seed)
     )
+    tasks = [each.task for each in compared]
+    false_answers = tuple(check_false_answers(inputs, tasks))
     guards = tuple(
         _check_guard(guard, policy, each) for guard in policy.guards for each in compared
     )
-    golden = tuple(_check_golden_queries(inputs, [each.task for each in compared]))
+    golden = tuple(_check_golden_queries(inputs, tasks))
     inputs.progress("finding the largest losses", 0, 1)
     changed = {change.collection for change in list_changes}
     losses: list[QueryRegression] = []
@@ -339,11 +347,16 @@ def check_policy(
         "config_changes": find_changes(committed.config, candidate.resolved_config),
         "list_changes": tuple(list_changes),
         "checks": checks,
+        "false_answers": false_answers,
         "guards": guards,
         "golden": golden,
         "regressions": tuple(losses),
         "exit_code": decide_exit_code(
-            checks, (*guards, *golden), verdict.blocking, is_reproduced=verdict.is_reproduced
+            checks,
+            (*guards, *golden),
+            verdict.blocking,
+            false_answers=false_answers,
+            is_reproduced=verdict.is_reproduced,
         ),
     }
     return verdict.model_copy(update=results)
@@ -418,6 +431,7 @@ def decide_exit_code(
     query_checks: Sequence[QueryCheck],
     blocking: Collection[CheckStatus],
     *,
+    false_answers: Sequence[FalseAnswersResult] = (),
     is_reproduced: bool = True,
 ) -> int:
     """Decide the exit code of the gate.
@@ -426,6 +440,7 @@ def decide_exit_code(
         checks: The checks on means.
         query_checks: Guards and golden queries.
         blocking: The statuses that block, by the policy.
+        false_answers: The checks of false answers.
         is_reproduced: See :class:`GateVerdict`.
 
     Returns:
@@ -433,10 +448,11 @@ def decide_exit_code(
         could not be checked, which no policy accepts; 3 = another status that blocks, or
         values of the baseline that nobody can compute again or trusts.
     """
-    blocked = {check.status for check in checks if check.error is None}.intersection(blocking)
+    statuses = {check.status for check in checks if check.error is None}
+    blocked = statuses.union(each.status for each in false_answers).intersection(blocking)
     if "regressed" in blocked or any(check.is_violated for check in query_checks):
         return 1
     errors = [check.error for check in checks] + [check.error for check in query_checks]
-    if not checks or any(error is not None for error in errors):
+    if not (checks or false_answers) or any(error is not None for error in errors):
         return 2
     return 3 if blocked or not is_reproduced else 0

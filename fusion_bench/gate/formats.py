@@ -238,6 +238,9 @@ def render_junit(verdict: GateVerdict) -> str:
     for check in verdict.checks:
         kind = "error" if check.error is not None else _find_kind(check.status, verdict)
         _add_case(suite, check.collection, check.name, describe_check(check, verdict), kind)
+    for each in verdict.false_answers:
+        kind = _find_kind(each.status, verdict)
+        _add_case(suite, each.collection, each.name, each.description, kind)
     for item in verdict.query_checks:
         name = (
             f"guard {item.measure} −{item.max_loss:g}"
@@ -336,4 +339,4 @@ def _means_table(previous: BaselineUpdate, update: BaselineUpdate) -> Table:
 def _describe_loss(loss: QueryLoss) -> str:
     name = quote_text(f"query {loss.query}", loss.text)
     old, new = format_number(loss.old_value), format_number(loss.new_value)
-    return f"{loss.collection}, {name}: {loss.measure} {old} → {new}"
+    return f"{loss.collection}, {name}: {display_measure(loss.measure)} {old} → {new}"

@@ -24,7 +24,13 @@ from fusion_bench.data.records import COMPARED_FIELDS, check_field
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
 from fusion_bench.experiment.experiment import Experiment, find_datasets
-from fusion_bench.experiment.settings import AUTO, GatePolicy, locate_check, split_slice
+from fusion_bench.experiment.settings import (
+    ANSWERED,
+    AUTO,
+    GatePolicy,
+    locate_check,
+    split_slice,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import (
     Baseline,
@@ -33,6 +39,7 @@ from fusion_bench.gate.baseline import (
     PolicyChange,
     StoredUnjudged,
 )
+from fusion_bench.gate.checks import list_tolerances
 from fusion_bench.gate.comparability import compare_policies
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_cache import Cache, open_cache
@@ -41,8 +48,12 @@ from fusion_bench.io.fingerprints import query_digests
 from fusion_bench.io.held_out import HeldOut
 from fusion_bench.io.looks import LEDGER_NAME, read_looks
 from fusion_bench.measures import parse_measure
+from fusion_bench.measures._base import is_bounded
+from fusion_bench.ranking.plain_systems import fit_repeats
+from fusion_bench.ranking.query_signals import answered_queries
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.repeat_variance import mean_of_repeats
 from fusion_bench.util.files import is_untracked, name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress, pluralize
 
@@ -88,6 +99,11 @@ class GateInputs:
                 "gate: {system: NAME, checks: {nDCG@10: {max_drop: auto}}}"
             )
         return self.experiment.gate
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures: those of the policy, or the experiment's first if it has none."""
+        return self.policy.measures or self.experiment.measures[:1]
 
     @property
     def candidate(self) -> System:
@@ -146,14 +162,14 @@ class GateInputs:
         groups = stored.groups if stored else None if committed is None else {}
         candidate = self.experiment.model_copy(update={"systems": {systems[0].name: systems[0]}})
         candidate.check_datasets(spec.run_roles, spec.rerank, self.source)
-        cache = _open_own_cache(path) or False
+        cache = open_own_cache(path) or False
         dataset = load_lists(path, systems, self.progress, cache=cache, groups=groups)
         self._check_slices(dataset)
         fitting = [system for system in systems if set(system.base_runs) <= set(dataset.runs)]
         changed = {"systems": dict(enumerate(fitting))}  # two may have one name
         task = prepare_dataset(self.experiment.model_copy(update=changed), self.source, dataset)
         measures = []
-        for name in self.policy.measures:
+        for name in self.measures:
             where = self.source.where(locate_check(self.source, name))
             relevance = spec.binary_relevance
             measures.append(parse_measure(name, binary_relevance=relevance, where=where))
@@ -161,13 +177,15 @@ class GateInputs:
 
     def _check_slices(self, dataset: Dataset) -> None:
         """Refuse slices by a field that the queries do not have."""
-        names = {s for measure in self.policy.checks for s in self.policy.slices_of(measure) if s}
+        names = {
+            s for measure in self.policy.tolerances for s in self.policy.slices_of(measure) if s
+        }
         for field in sorted({split_slice(name)[0] for name in names}.difference(COMPARED_FIELDS)):
             where = f"{self.source.where(('gate', 'slices'))}: {dataset.name}"
             check_field(field, dataset.queries.values(), where)
 
 
-def _open_own_cache(dataset: Path) -> Cache | None:
+def open_own_cache(dataset: Path) -> Cache | None:
     """The cache of a dataset, if git says that it did not come with the repository; else None.
 
     What is stored there stands for the lists, whoever wrote it.
@@ -199,6 +217,9 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
     dataset = task.dataset
     spec, digests, unjudged = dataset.spec, _merge_repeats(dataset), None
     values: dict[str, Any] = {}
+    definitions = {m.name: m.model_dump(mode="json") for m in task.measures}
+    if _checks_answered(task):
+        definitions[ANSWERED] = {}
     if system is not None:
         used = system.list_keys
         digests = {part: digests[part] for part in digests if "/" not in part or part in used}
@@ -226,13 +247,19 @@ def describe_collection(task: EvaluationSet, system: System | None = None) -> Co
         query_type=task.experiment.query_type,
         where=dict(task.experiment.where),
         queries=task.runs.queries,
-        definitions={m.name: m.model_dump(mode="json") for m in task.measures},
+        definitions=definitions,
         values={},
         unjudged=unjudged,
         groups=dataset.found_groups,
     )
     # NaN is for the checks to refuse.
     return description.model_copy(update=values)
+
+
+def find_path(task: EvaluationSet, inputs: GateInputs) -> Path:
+    """The ``dataset.yaml`` of a collection."""
+    paths = dict(find_datasets(inputs.experiment, inputs.source, inputs.folders)).values()
+    return next(path for path in paths if read_spec(path)[0].name == task.dataset.name)
 
 
 def find_stopping_obstacles(task: EvaluationSet, inputs: GateInputs) -> list[Obstacle]:
@@ -286,7 +313,7 @@ def find_update_warnings(inputs: GateInputs) -> Iterator[str]:
     for _, path in paths:
         qrels = read_spec(path)[0].qrels
         if qrels is not None and qrels.kind == "machine":
-            cache = _open_own_cache(path) or False
+            cache = open_own_cache(path) or False
             dataset = load_lists(path, (inputs.candidate,), inputs.progress, cache=cache)
             start = f"{dataset.name}: " if len(paths) > 1 else ""
             for warning in find_dataset_warnings(dataset, [inputs.candidate]):
@@ -299,8 +326,7 @@ def warn_of_looks(task: EvaluationSet, inputs: GateInputs) -> Iterator[DataWarni
     Raises:
         DataError: The ledger of looks is malformed.
     """
-    paths = dict(find_datasets(inputs.experiment, inputs.source, inputs.folders))
-    folder = next(p.parent for p in paths.values() if read_spec(p)[0].name == task.dataset.name)
+    folder = find_path(task, inputs).parent
     tune = inputs.experiment.tune
     stated = None if tune is None else tune.looks.file
     path = folder / LEDGER_NAME if stated is None else inputs.source.path.parent / stated
@@ -333,17 +359,15 @@ def find_unreachable_limits(
     """
     for task in collections:
         record = baseline.by_collection[task.dataset.name]
-        values, sealed = record.value_arrays(), baseline.drops_of(record.collection)
-        # The policy's measures begin with those of the checks.
-        for (key, tolerance), measure in zip(
-            inputs.policy.checks.items(), task.measures, strict=False
-        ):
-            if not measure.is_bounded or measure.name not in values:
+        values = record.value_arrays(task.runs.queries)
+        sealed = baseline.drops_of(record.collection)
+        for key, tolerance, name, counted in list_tolerances(inputs.policy, task):
+            if not is_bounded(name) or name not in values or not counted.any():
                 continue
-            mean = exact_mean(values[measure.name])
+            mean = exact_mean(values[name][counted])
             limits = tolerance.stated_limits
             if tolerance.max_drop == AUTO:
-                limits["max_drop"] = sealed.get((None, measure.name), 0.0)
+                limits["max_drop"] = sealed.get((None, name), 0.0)
             for field, limit in limits.items():
                 if 0 < mean <= limit + NOISE:
                     where = inputs.source.where((*locate_check(inputs.source, key), field))
@@ -351,7 +375,7 @@ def find_unreachable_limits(
                     remedy = "state a smaller one, or gate more queries" if is_auto else "give less"
                     yield (
                         f"{where}: {'auto, which is ' * is_auto}{limit:g}, checks nothing: "
-                        f"{measure.name} of {record.collection} is {mean:.4f} in the baseline, and "
+                        f"{name} of {record.collection} is {mean:.4f} in the baseline, and "
                         f"cannot fall by more: {remedy}"
                     )
 
@@ -359,12 +383,23 @@ def find_unreachable_limits(
 def _store_values(task: EvaluationSet, system: System) -> dict[str, dict[str, tuple[Any, ...]]]:
     """The values that a baseline stores: their means over repeats, and those of each repeat."""
     [scores] = evaluate_systems([system], task.runs, task.measures, training=task.training)
-    names = [measure.name for measure in task.measures]
-    repeats = np.swapaxes(scores.repeats, 0, 1).tolist() if len(scores.repeats) > 1 else ()
+    names, arrays = [measure.name for measure in task.measures], scores.repeats
+    if _checks_answered(task):
+        names.append(ANSWERED)
+        bits = [answered_queries(*each) for each in fit_repeats(system, task.runs, task.training)]
+        arrays = np.concatenate((arrays, np.array(bits, dtype=np.float64)[:, None]), axis=1)
+    repeats = np.swapaxes(arrays, 0, 1)
+    means = mean_of_repeats(arrays).tolist()
+    several = zip(names, repeats.tolist(), strict=True) if len(arrays) > 1 else ()
     return {
-        "values": dict(zip(names, map(tuple, scores.values.tolist()), strict=True)),
-        "trials": {n: tuple(map(tuple, rows)) for n, rows in zip(names, repeats, strict=False)},
+        "values": dict(zip(names, map(tuple, means), strict=True)),
+        "trials": {n: tuple(map(tuple, rows)) for n, rows in several},
     }
+
+
+def _checks_answered(task: EvaluationSet) -> bool:
+    """Whether the gate checks which answerable queries are answered."""
+    return task.experiment.gate is not None and task.experiment.gate.answered is not None
 
 
 def _store_unjudged(task: EvaluationSet, system: System) -> StoredUnjudged | None:

@@ -18,9 +18,11 @@ from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import (
     CheckOutcome,
     CheckResult,
+    FalseAnswersResult,
     GoldenResult,
     GuardResult,
 )
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import data_warnings
 from fusion_bench.report.answer_texts import DIFFERENCE, name_verdict, unseen_losses
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, Tone, make_table
@@ -64,9 +66,26 @@ CHECK_COLUMNS: tuple[Column[CheckResult], ...] = (
 )
 
 
+#: Of the table of false answers.
+ANSWER_COLUMNS: tuple[Column[FalseAnswersResult], ...] = (
+    Column("check", lambda each: each.name, is_text=True),
+    Column("status", lambda each: each.status, is_text=True),
+    Column("answered", lambda each: f"{each.answered} of {each.queries}"),
+    Column("share", lambda each: format_percent(each.share)),
+    Column("lower limit", lambda each: format_percent(each.low), is_optional=True),
+    Column("upper limit", lambda each: format_percent(each.high)),
+    Column("max", lambda each: format_percent(each.max)),
+)
+
+
 def check_tone(check: CheckOutcome) -> Tone:
     """The tone of a check, whatever the policy does with its status."""
-    if check.error is not None or check.status in {"inconclusive", "unjudged decide"}:
+    return "inconclusive" if check.error is not None else status_tone(check)
+
+
+def status_tone(check: CheckOutcome | FalseAnswersResult) -> Tone:
+    """The tone of a status."""
+    if check.status in {"inconclusive", "unjudged decide"}:
         return "inconclusive"
     return "failed" if check.status == "regressed" else "passed"
 
@@ -137,7 +156,8 @@ def describe_query_check(check: GuardResult | GoldenResult) -> str:
     if isinstance(check, GuardResult):
         text = (
             f"{pluralize(check.violations, 'query')} ({100 * check.share:.2f} %) lost more than "
-            f"{check.max_loss:g} in {check.measure}, allowed {100 * check.max_share:g} %"
+            f"{check.max_loss:g} in {display_measure(check.measure)}, allowed "
+            f"{100 * check.max_share:g} %"
         )
     else:
         rank = "not in the list" if check.rank is None else f"at rank {check.rank}"
@@ -246,7 +266,7 @@ def _describe_effects(verdict: GateVerdict) -> Iterator[str]:
                 after - before, before, wins=wins, losses=check.losses, queries=check.queries
             )
             means = f"{format_number(before)} → {format_number(after)}"
-            yield f"{check.name}: {means}, {effect}"
+            yield f"{check.display_name}: {means}, {effect}"
 
 
 def _build_provenance(verdict: GateVerdict) -> Section | None:
@@ -270,6 +290,15 @@ def _build_sections(verdict: GateVerdict) -> Iterator[Section]:
         table = make_table("Checks", CHECK_COLUMNS, checks, notes=notes, tone=check_tone)
         text = f"{verdict.system}: {verdict.changed_parts}."
         yield Section(text=text, parts=(table, *_judged_tables(verdict.checks)), key="checks")
+    if verdict.false_answers:
+        note = (
+            f"Limits: one-sided, {100 - 100 * ALPHA / verdict.runs:.4g} % each (Clopper–Pearson), "
+            "with one query of each group."
+        )
+        rows = verdict.false_answers
+        title = "Answered unanswerable queries"
+        table = make_table(title, ANSWER_COLUMNS, rows, notes=(note,), tone=status_tone)
+        yield Section(parts=(table,), key="false answers")
     findings = tuple(_build_findings(verdict))
     if findings:
         yield Section("Findings", findings=findings)
@@ -373,10 +402,15 @@ def _describe_checks(verdict: GateVerdict) -> Iterator[Finding]:
     for check in verdict.checks:
         is_unsure = check.status not in {"unchanged", "pass"} or check.has_few_changes
         if check.error is not None or is_unsure:
-            text = f"{check.name}: {name_verdict(check.status)}: {describe_check(check, verdict)}"
+            text = (
+                f"{check.display_name}: {name_verdict(check.status)}: "
+                f"{describe_check(check, verdict)}"
+            )
             yield Finding(text, check_tone(check), key=check.status)
         elif (warning := power_warning(check)) is not None:
-            yield Finding(f"{check.name}: {warning}", "warning", key="power")
+            yield Finding(f"{check.display_name}: {warning}", "warning", key="power")
+    for each in verdict.unshown_answers:
+        yield Finding(each.statement, status_tone(each), key="false answers")
     units = [check.groups for check in verdict.checks if check.changed and check.error is None]
     unseen = unseen_losses(min(units)) if units else None
     if unseen is not None:
@@ -397,7 +431,7 @@ def _describe_loss(query: QueryRegression) -> Finding:
         more = pluralize(unmoved, "more relevant document")
         details.append(f"{more}: same rank, or in neither list")
     name = quote_text(f"query {query.query}", query.text)
-    text = f"{query.collection}, {name}: {query.measure} {before} → {after}"
+    text = f"{query.collection}, {name}: {display_measure(query.measure)} {before} → {after}"
     if query.trial is not None:
         text += f" (mean over trials; ranks of trial {query.trial})"
     return Finding(text, details=tuple(details))

@@ -13,6 +13,7 @@ Format history:
     9   ``unreproduced``, ``base``, ``candidate_line``
     10  ``obstacles``
     11  five statuses; one lower end of a check, and what may be unseen; ``policy_notes``
+    12  ``false_answers``
 """
 
 from __future__ import annotations
@@ -30,7 +31,14 @@ from fusion_bench.gate.baseline import (
     QueryRegression,
     SealedDrop,
 )
-from fusion_bench.gate.verdict import ACCEPTED, CheckResult, CheckStatus, GoldenResult, GuardResult
+from fusion_bench.gate.verdict import (
+    ACCEPTED,
+    CheckResult,
+    CheckStatus,
+    FalseAnswersResult,
+    GoldenResult,
+    GuardResult,
+)
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 
@@ -69,6 +77,7 @@ class GateVerdict(TableView, StoredRecord):
         policy_notes: What became of keys of earlier versions that the policy has.
         max_drops: What ``max_drop: auto`` stands for in each check.
         checks: Every check.
+        false_answers: The check of false answers on each collection.
         guards: Every guard.
         golden: Every golden query.
         regressions: The queries that lost most.
@@ -85,7 +94,7 @@ class GateVerdict(TableView, StoredRecord):
     """
 
     format: Literal["fusion-bench-gate"] = "fusion-bench-gate"
-    format_version: int = 11
+    format_version: int = 12
     experiment: str
     baseline: str
     system: str
@@ -112,6 +121,7 @@ class GateVerdict(TableView, StoredRecord):
     policy_notes: tuple[str, ...] = ()
     max_drops: tuple[SealedDrop, ...] = ()
     checks: tuple[CheckResult, ...] = ()
+    false_answers: tuple[FalseAnswersResult, ...] = ()
     guards: tuple[GuardResult, ...] = ()
     golden: tuple[GoldenResult, ...] = ()
     regressions: tuple[QueryRegression, ...] = ()
@@ -140,6 +150,16 @@ class GateVerdict(TableView, StoredRecord):
         }
 
     @property
+    def outcomes(self) -> tuple[CheckResult | FalseAnswersResult, ...]:
+        """The checks with a status: of means, and of false answers."""
+        return (*self.checks, *self.false_answers)
+
+    @property
+    def unshown_answers(self) -> tuple[FalseAnswersResult, ...]:
+        """The checks of false answers that do not pass."""
+        return tuple(each for each in self.false_answers if each.status not in ACCEPTED)
+
+    @property
     def query_checks(self) -> tuple[GuardResult | GoldenResult, ...]:
         """Guards and golden queries."""
         return (*self.guards, *self.golden)
@@ -161,7 +181,7 @@ class GateVerdict(TableView, StoredRecord):
         """The verdict in one line."""
         if self.refusals:
             return "refused: " + "; ".join(self.refusals)
-        statuses = [check.status for check in self.checks]
+        statuses = [check.status for check in self.outcomes]
         counts = [
             f"{statuses.count(status)} {status}"
             for status in get_args(CheckStatus)
@@ -182,6 +202,7 @@ class GateVerdict(TableView, StoredRecord):
     def outcome(self) -> str:
         """The exit code in words, with the status that decided it."""
         statuses = {check.status for check in self.checks if check.error is None}
+        statuses |= {check.status for check in self.false_answers}
         if self.exit_code == 2:
             return "not checked"
         if self.exit_code == 0:

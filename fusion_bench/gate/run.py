@@ -20,6 +20,7 @@ from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, find_task_warnings
 from fusion_bench.experiment.system import System
 from fusion_bench.gate import comparison
+from fusion_bench.gate.answers import require_abstain
 from fusion_bench.gate.baseline import (
     Baseline,
     CollectionBaseline,
@@ -28,13 +29,12 @@ from fusion_bench.gate.baseline import (
     PolicyChange,
 )
 from fusion_bench.gate.baseline_files import (
+    CANDIDATES,
     CheckedCandidate,
     append_candidate,
     candidates_path,
     make_candidate,
-    parse_candidates,
     read_baseline,
-    read_candidates,
     update_command,
 )
 from fusion_bench.gate.checks import ComparedCollection
@@ -130,6 +130,7 @@ class _HeldCandidate:
         reference = parse_model(System, config, lambda _: f"{self.path}: config")
         collections = inputs.load_collections(reference, committed=committed)
         verdict = verdict.model_copy(update=self._find_notices(collections))
+        require_abstain(inputs, committed)
         obstacles = [o for task in collections for o in find_stopping_obstacles(task, inputs)]
         if obstacles:
             return verdict.model_copy(update=_refuse_obstacles(obstacles))
@@ -349,7 +350,7 @@ def count_candidate(
         FusionBenchError: The file cannot be written.
     """
     with lock_folder(path.parent):
-        ledger = read_candidates(path)
+        ledger = CANDIDATES.read(path)
         known = {line.digest for line in ledger}
         lost = next((line for line in needed if line.digest not in known), None)
         if lost is not None:
@@ -426,6 +427,7 @@ def _read_base(path: Path, commit: str) -> _BaseCommit:
     except ValidationError:
         baseline = None
     file = candidates_path(path)
-    lines = parse_candidates((read_committed(file, commit) or b"").decode(errors="replace"), file)
+    text = (read_committed(file, commit) or b"").decode(errors="replace")
+    lines = CANDIDATES.parse_text(text, file)
     candidates = tuple(line.place for line in lines)
     return _BaseCommit(commit, data == path.read_bytes(), baseline, candidates)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -110,7 +110,11 @@ def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Ite
         inputs: The experiment, and where its data is.
         baseline: Whose groups are taken; None = those found now.
     """
-    candidate, experiment = inputs.candidate, inputs.experiment
+    candidate = inputs.candidate
+    # The share that is answered states its drop, and other fusions have no threshold.
+    policy = inputs.policy.model_copy(update={"answered": None})
+    experiment = inputs.experiment.model_copy(update={"gate": policy})
+    inputs = replace(inputs, experiment=experiment)
     others = [s for s in experiment.systems.values() if s != candidate and len(s.runs) > 1]
     for task in inputs.load_collections(*others, committed=baseline):
         guarded = _measure_values(candidate, task)

@@ -15,7 +15,9 @@ from fusion_bench._version import ENGINE, __version__
 from fusion_bench.checks.obstacles import refuse_obstacles
 from fusion_bench.errors import ConfigError, FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.experiment.settings import ANSWERED
 from fusion_bench.gate import baseline_files, comparison
+from fusion_bench.gate.answers import check_false_answers, require_abstain
 from fusion_bench.gate.baseline import (
     Anchor,
     Baseline,
@@ -91,12 +93,15 @@ def update_baseline(
     reason = " ".join(reason.split())
     require_visible(baseline)
     _read_previous(inputs, baseline, anchor=anchor)  # an error of the file comes before the work
+    require_abstain(inputs)
     collections = inputs.load_collections()
     for task in collections:
         refuse_obstacles(task.dataset.name, find_stopping_obstacles(task, inputs), ())
     unusable = [text for task in collections for text in find_unusable_lists(task, inputs)]
     if unusable:
         raise FusionBenchError(f"no baseline written: {'; '.join(unusable)}")
+    for _ in check_false_answers(inputs, collections):
+        pass  # for its refusals: a baseline whose check can never run is none
     inputs.progress("evaluating", 0, 1)
     new = _build_baseline(inputs, collections, reason)
     new = seal_drops(inputs, new)
@@ -120,7 +125,7 @@ def _begin_count(baseline: Path, new: Baseline) -> LedgerLine:
     return baseline_files.append_candidate(
         path,
         baseline_files.make_candidate(values, new.system),
-        baseline_files.read_candidates(path),
+        baseline_files.CANDIDATES.read(path),
     )
 
 
@@ -324,6 +329,8 @@ def _compute_means(record: CollectionBaseline) -> dict[str, float]:
     """
     means = {}
     for name, values in record.value_arrays().items():
+        if name == ANSWERED:
+            continue  # of answerable queries only, as its checks have it
         if not np.isfinite(values).all():
             raise FusionBenchError(f"{record.collection}: {name} is not finite for some query")
         means[name] = exact_mean(values)
@@ -368,7 +375,8 @@ def _describe_changes(
     inputs, collections = _keep_known_measures(inputs, previous, collections)
     descriptions = [describe_collection(task) for task in collections]
     breaks = find_incompatibilities(previous, ties, descriptions, held_out)
-    if not inputs.policy.checks or any(breaks):
+    has_measures = all(task.measures for task in collections)
+    if not (inputs.policy.tolerances and has_measures) or any(breaks):
         return {**always, "incomparable": reasons}
     # Only the candidate's lists are loaded: others that the baseline read are in config_changes.
     list_changes = tuple(
@@ -398,7 +406,7 @@ def _keep_known_measures(
 ) -> tuple[GateInputs, list[EvaluationSet]]:
     """Keep the measures of which the previous baseline has values."""
     stored = previous.by_collection
-    policy, measures = inputs.policy, inputs.policy.measures
+    policy, measures = inputs.policy, inputs.measures
     known = {
         key
         for i, key in enumerate(measures)
@@ -408,8 +416,10 @@ def _keep_known_measures(
             if task.dataset.name in stored
         )
     }
+    is_answered = all(ANSWERED in record.definitions for record in stored.values())
     kept = policy.model_copy(
         update={
+            "answered": policy.answered if is_answered else None,
             "checks": {key: check for key, check in policy.checks.items() if key in known},
             "guards": tuple(guard for guard in policy.guards if guard.measure in known),
         }
@@ -418,6 +428,7 @@ def _keep_known_measures(
     tasks = []
     for task in collections:
         named = zip(measures, task.measures, strict=True)
-        chosen = tuple(measure for key, measure in named if key in kept.measures)
-        tasks.append(replace(task, measures=chosen))
+        chosen = tuple(measure for key, measure in named if key in known)
+        gated = task.experiment.model_copy(update={"gate": kept})
+        tasks.append(replace(task, measures=chosen, experiment=gated))
     return replace(inputs, experiment=experiment), tasks

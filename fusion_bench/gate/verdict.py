@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator
@@ -11,11 +12,11 @@ from fusion_bench.data.ordering import NOISE
 from fusion_bench.experiment.settings import GatePolicy
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.stats.inference import RowInference
-from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.stats.intervals import ALPHA, clopper_pearson
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS
 from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
-from fusion_bench.util.formatting import format_number
+from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
 CheckStatus: TypeAlias = Literal[
     "unchanged", "pass", "regressed", "unjudged decide", "inconclusive"
@@ -23,6 +24,10 @@ CheckStatus: TypeAlias = Literal[
 #: Statuses of earlier versions, which stored records may have.
 OLD_STATUSES: Final = {"pass on these queries": "pass", "fell": "regressed"}
 
+#: The check of the unanswerable queries that a system answers.
+FALSE_ANSWERS: Final = "false answers"
+#: More queries are not proposed.
+MOST_NEEDED: Final = 100_000
 #: Statuses that accept a candidate.
 ACCEPTED: Final[frozenset[CheckStatus]] = frozenset({"unchanged", "pass"})
 
@@ -155,7 +160,7 @@ class CheckOutcome(StoredRecord):
 
     @property
     def display_name(self) -> str:
-        """The check's name with the measure's usual name beside it, for tables."""
+        """The check's name for people, with ``MRR`` for ``RR``."""
         measure = display_measure(self.measure)
         return check_name(self.collection, self.slice, measure, self.reference)
 
@@ -224,6 +229,97 @@ class CheckResult(CheckOutcome):
             return "judge first"
         claims = self.status in {"pass", "regressed"}
         return self.status + (self.unjudged.condition if claims and self.unjudged else "")
+
+
+class FalseAnswersResult(StoredRecord):
+    """The share of unanswerable queries that the candidate answers, on one collection.
+
+    Attributes:
+        collection: The dataset.
+        max: Limit of the share.
+        status: ``pass``: the upper limit is at most ``max``; ``regressed``: the lower one is above
+            it; otherwise ``inconclusive``.
+        queries: Unanswerable queries, one a group.
+        answered: Those that it answers.
+        low: One-sided lower limit of the share (Clopper–Pearson).
+        high: One-sided upper limit.
+        needed: Queries with which this share would be a ``pass``; None = it is decided, or no
+            number suffices.
+    """
+
+    collection: str
+    max: float
+    status: CheckStatus
+    queries: int
+    answered: int
+    low: float
+    high: float
+    needed: int | None
+
+    @property
+    def name(self) -> str:
+        """``collection / false answers``."""
+        return check_name(self.collection, None, FALSE_ANSWERS)
+
+    @property
+    def share(self) -> float:
+        """The share of the queries that are answered."""
+        return self.answered / self.queries
+
+    @property
+    def statement(self) -> str:
+        """Its name, its status and the description."""
+        return f"{self.name}: {self.status}: {self.description}"
+
+    @property
+    def description(self) -> str:
+        """The counts, the limits, and what would decide."""
+        text = (
+            f"answers {self.answered:,} of {pluralize(self.queries, 'unanswerable query')} "
+            f"({format_percent(self.share)}, limits {format_percent(self.low)} and "
+            f"{format_percent(self.high)}), allowed {format_percent(self.max)}"
+        )
+        if self.status != "inconclusive":
+            return text
+        if self.needed is None:
+            return f"{text}; at this share no number of queries leads to a pass"
+        return f"{text}; about {self.needed:,} unanswerable queries would lead to a pass"
+
+
+def decide_false_answers(
+    collection: str, answered: int, queries: int, limit: float, alpha: float = ALPHA
+) -> FalseAnswersResult:
+    """Decide the check of false answers on one collection.
+
+    Args:
+        collection: The dataset.
+        answered: Unanswerable queries that are answered.
+        queries: Unanswerable queries, one a group, at least 1.
+        limit: Limit of their share.
+        alpha: Level of each limit.
+    """
+    low, high = clopper_pearson(answered, queries, 1 - 2 * alpha)
+    status: CheckStatus = "inconclusive"
+    if high <= limit:
+        status = "pass"
+    elif low > limit:
+        status = "regressed"
+    share, needed = answered / queries, queries
+    while status == "inconclusive" and needed <= MOST_NEEDED:
+        if clopper_pearson(math.ceil(share * needed), needed, 1 - 2 * alpha)[1] <= limit:
+            break
+        needed += max(1, needed // 50)
+    is_known = status == "inconclusive" and needed <= MOST_NEEDED
+    return FalseAnswersResult(
+        collection=collection,
+        max=limit,
+        status=status,
+        queries=queries,
+        answered=answered,
+        low=low,
+        high=high,
+        needed=needed if is_known else None,
+    )
 
 
 class QueryCheck(StoredRecord):

@@ -16,8 +16,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, JsonValue
 
 from fusion_bench.config.models import StrictModel
-from fusion_bench.io.chained_ledger import LedgerFormat
-from fusion_bench.util.digests import add_line_digest, digest_line, follow_line
+from fusion_bench.io.chained_ledger import LedgerFormat, digest_line, follow_line
+from fusion_bench.util.digests import add_line_digest
 from fusion_bench.util.files import lock_folder, write_atomic
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]+$")]

@@ -1,17 +1,76 @@
-"""Ledgers: files of JSON lines that each have a digest and name the lines before them."""
+"""Ledgers: files of JSON lines that each have a digest and name the lines before them.
+
+Looks, campaigns and the candidates of a gate are lines of this one format. Each line holds its
+number and the digests of the lines that it follows, as a rule one, the last line. Lines of two
+branches can be merged: both follow the same line, and the next one follows both. The first line
+follows all that an earlier version wrote without numbers.
+
+Whoever wrote down the number and the digest of a later line notices a cut at the end.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, NoReturn, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from pydantic import ValidationError
 
 from fusion_bench.errors import DataError
-from fusion_bench.util.digests import ChainedLine, find_gap, follow_line, strip_line_digest
+from fusion_bench.util.digests import LINE_DIGITS, hash_values, strip_line_digest
 from fusion_bench.util.files import explain_error, read_committed_copies, read_regular_text
+
+
+class ChainedLine(Protocol):
+    """A line of a ledger."""
+
+    @property
+    def line(self) -> int | None:
+        """Its number when it was written, from 1; None = an earlier version wrote it."""
+
+    @property
+    def previous(self) -> tuple[str, ...]:
+        """Digests of the lines that it follows."""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the line, but for what is filled in later."""
+
+
+def digest_line(text: str) -> str:
+    """The digest that other lines name."""
+    return hash_values(text)[:LINE_DIGITS]
+
+
+def follow_lines(lines: Sequence[ChainedLine]) -> dict[str, Any]:
+    """The fields ``line`` and ``previous`` of the line that comes next."""
+    followed = {digest for line in lines for digest in line.previous}
+    last = [line.digest for line in lines if line.line and line.digest not in followed]
+    return {"line": len(lines) + 1, "previous": tuple(last or [_digest_unnumbered(lines)])}
+
+
+def _find_gap(lines: Sequence[ChainedLine]) -> int | None:
+    """Position, from 0, of the first line that follows one which is not there; None = none does."""
+    known = {_digest_unnumbered(lines)}
+    for index, line in enumerate(lines):
+        if line.line is not None:
+            if line.line > index + 1 or not line.previous or not known.issuperset(line.previous):
+                return index
+            known.add(line.digest)
+    return None
+
+
+def follow_line(last: ChainedLine | None) -> dict[str, Any]:
+    """The fields ``line`` and ``previous`` of what follows one line; None = the first line."""
+    if last is None:
+        return {"line": 1, "previous": (_digest_unnumbered([]),)}
+    return {"line": (last.line or 0) + 1, "previous": (last.digest,)}
+
+
+def _digest_unnumbered(lines: Sequence[ChainedLine]) -> str:
+    return digest_line("\n".join(line.digest for line in lines if line.line is None))
+
 
 Line = TypeVar("Line", bound=ChainedLine)
 
@@ -62,6 +121,10 @@ class LedgerFormat(Generic[Line]):
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {explain_error(error)}") from error
 
+    def read(self, path: Path) -> list[Line]:
+        """The lines of a ledger; raises as :meth:`read_text` and :meth:`parse_text`."""
+        return self.parse_text(self.read_text(path), path)
+
     def parse_text(self, text: str, where: Path | str, known: Sequence[Line] = ()) -> list[Line]:
         """The lines of a text.
 
@@ -77,7 +140,7 @@ class LedgerFormat(Generic[Line]):
         lines = list(known)
         for number, line in numbered[len(known) :]:
             lines.append(self._parse_line(line.rstrip("\r"), f"{where}:{number}"))
-        gap = _find_branch(lines, len(known)) if self.is_linear else find_gap(lines)
+        gap = _find_branch(lines, len(known)) if self.is_linear else _find_gap(lines)
         if gap is not None:
             self.refuse(f"{where}:{numbered[gap][0]}", "a line before it was removed or edited")
         return lines
@@ -115,7 +178,8 @@ class LedgerFormat(Generic[Line]):
 
     def _parse_line(self, line: str, where: str) -> Line:
         text = strip_line_digest(line)
-        if text is None and not (self.undigested and line.startswith(self.undigested)):
+        is_old = self.undigested is not None and line.startswith(self.undigested)
+        if text is None and (not is_old or '"sha256":' in line):
             self.refuse(where, "its digest does not match: it was edited or damaged")
         try:
             return self.parse(text or line)

@@ -9,6 +9,8 @@ from pathlib import Path
 from shlex import quote
 from typing import Any, Final, TypeVar, cast
 
+import numpy as np
+
 from fusion_bench._version import ENGINE
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
@@ -16,7 +18,7 @@ from fusion_bench.data.aligned_runs import AlignedRuns, Ties
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run, assign_roles
-from fusion_bench.errors import AlignmentError, ConfigError, UnknownNameError
+from fusion_bench.errors import AlignmentError, ConfigError, DataError, UnknownNameError
 from fusion_bench.io.dataset_cache import Cache, hash_key, open_cache
 from fusion_bench.io.dataset_config import DatasetPaths, DatasetSpec, ListSpec, read_spec
 from fusion_bench.io.fingerprints import Fingerprint
@@ -231,7 +233,7 @@ class Dataset(TableView):
         keys: The tables as they were read, and the key of each in the cache.
         provenance: What is known of the making of the rerank lists, by name.
         files: Where each list was read from, and how: ``runs/NAME`` or ``rerank/NAME``. Further
-            judges, ``judges/NAME``, are read by ``io.load_records``.
+            judges, ``judges/NAME``, are read by :func:`load_judge`.
         documents: JSON Lines with the texts of the documents; None = not named.
         later_repeats: The same with the second, third, … file of each list that has so many; this
             dataset holds the first. Empty = every list has one file.
@@ -685,3 +687,36 @@ def _request_lists(
         if rerankers is None or name in rerankers
     ]
     return run_files, rerank_files
+
+
+def load_judge(dataset: Dataset, name: str) -> Qrels:
+    """The grades of a judge that ``judges`` of the ``dataset.yaml`` names.
+
+    Args:
+        dataset: The dataset.
+        name: The judge; ``qrels`` = the judgments themselves, unless a judge has that name.
+
+    Raises:
+        UnknownNameError: There is no such judge.
+        DataError: The file breaks a rule, or holds a grade that ``map`` does not name.
+    """
+    spec = dataset.spec.judges.get(name)
+    if spec is None:
+        if name == "qrels":
+            return dataset.qrels
+        raise UnknownNameError(
+            "judge", name, [*dataset.spec.judges, "qrels"], where=f"{dataset.name}: judges"
+        )
+    file = dataset.files[f"judges/{name}"]
+    qrels = dataset.held_out.drop_from(file.read_qrels())
+    if spec.map is None:
+        return qrels
+    mapped = np.empty_like(qrels.grades)
+    for grade in np.unique(qrels.grades).tolist():
+        if grade not in spec.map:
+            known = ", ".join(map(str, sorted(spec.map)))
+            raise DataError(
+                f"{file.path}: grade {grade} is not in 'map' of this judge (it has {known}): add it"
+            )
+        mapped[qrels.grades == grade] = spec.map[grade]
+    return replace(qrels, grades=mapped)

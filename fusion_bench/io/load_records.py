@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from fusion_bench.data.read_options import (
 )
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
-from fusion_bench.errors import DataError, FusionBenchError, UnknownNameError
+from fusion_bench.errors import DataError, FusionBenchError
 from fusion_bench.io.dataset_cache import Array, Cache, StoredArrays, hash_key
 from fusion_bench.io.dataset_config import FileSettings, ListSpec
 from fusion_bench.io.formats import read_raw_table, source_name
@@ -37,9 +37,6 @@ from fusion_bench.io.formats._json_queries import read_requests
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns
 from fusion_bench.io.raw_files import DEFAULT_LAYOUT, ArrowStrings, FileLayout, Kind, RawTable
 from fusion_bench.util.formatting import check_wanted
-
-if TYPE_CHECKING:
-    from fusion_bench.io.dataset import Dataset
 
 #: The arrays of an alignment; everything else is in the tables and the ``dataset.yaml``.
 ALIGNED_FIELDS = (
@@ -480,36 +477,3 @@ def _restore_table(file: FileRequest, entry: StoredArrays) -> Table:
         table = Run(**(shared | about | facts))
     table.remember_digest(digest)
     return table
-
-
-def load_judge(dataset: Dataset, name: str) -> Qrels:
-    """The grades of a judge that ``judges`` of the ``dataset.yaml`` names.
-
-    Args:
-        dataset: The dataset.
-        name: The judge; ``qrels`` = the judgments themselves, unless a judge has that name.
-
-    Raises:
-        UnknownNameError: There is no such judge.
-        DataError: The file breaks a rule, or holds a grade that ``map`` does not name.
-    """
-    spec = dataset.spec.judges.get(name)
-    if spec is None:
-        if name == "qrels":
-            return dataset.qrels
-        raise UnknownNameError(
-            "judge", name, [*dataset.spec.judges, "qrels"], where=f"{dataset.name}: judges"
-        )
-    file = dataset.files[f"judges/{name}"]
-    qrels = dataset.held_out.drop_from(file.read_qrels())
-    if spec.map is None:
-        return qrels
-    mapped = np.empty_like(qrels.grades)
-    for grade in np.unique(qrels.grades).tolist():
-        if grade not in spec.map:
-            known = ", ".join(map(str, sorted(spec.map)))
-            raise DataError(
-                f"{file.path}: grade {grade} is not in 'map' of this judge (it has {known}): add it"
-            )
-        mapped[qrels.grades == grade] = spec.map[grade]
-    return replace(qrels, grades=mapped)

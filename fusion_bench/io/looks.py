@@ -29,10 +29,10 @@ from pydantic import Field
 from fusion_bench.config.models import StrictModel
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import FusionBenchError
-from fusion_bench.io.chained_ledger import LedgerFormat
+from fusion_bench.io.chained_ledger import LedgerFormat, digest_line, follow_lines
 from fusion_bench.io.fingerprints import judgment_digests, query_digests
 from fusion_bench.io.outputs import DATASET_FILE
-from fusion_bench.util.digests import add_line_digest, digest_line, follow_lines, hash_values
+from fusion_bench.util.digests import add_line_digest, hash_values
 from fusion_bench.util.files import lock_folder, resolve_path, write_atomic
 
 #: The name of the file, beside a dataset's ``dataset.yaml``.
@@ -53,7 +53,7 @@ class QuerySet(StrictModel):
         judgments: Digests of what is judged relevant for each, sorted: another id of a query, in
             a copy of the dataset, say, is another digest of the id, and the same one here.
         line: Its number in the ledger; None = not written yet.
-        previous: Digests of the lines that it follows, see ``util.digests``.
+        previous: Digests of the lines that it follows, see ``io.chained_ledger``.
     """
 
     version: Literal[4] = 4
@@ -104,7 +104,7 @@ class LedgerEntry(StrictModel):
             earlier versions.
         judgments: Digests of what is judged relevant for each, likewise.
         line: Its number in the ledger; None = not written yet, or by an earlier version.
-        previous: Digests of the lines that it follows, see ``util.digests``.
+        previous: Digests of the lines that it follows, see ``io.chained_ledger``.
     """
 
     version: Literal[1, 2, 3, 4] = 4

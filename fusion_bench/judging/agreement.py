@@ -15,9 +15,8 @@ from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.io.dataset import load_dataset
+from fusion_bench.io.dataset import load_dataset, load_judge
 from fusion_bench.io.dataset_config import JudgeKind
-from fusion_bench.io.load_records import load_judge
 from fusion_bench.io.looks import record_shown
 from fusion_bench.report.page import Column, Finding, Page, Row, Section, Table, make_table
 from fusion_bench.stats.agreement import (

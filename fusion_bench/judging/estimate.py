@@ -18,8 +18,7 @@ from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.run_experiment import report_provenance
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.io.dataset import Dataset
-from fusion_bench.io.load_records import load_judge
+from fusion_bench.io.dataset import Dataset, load_judge
 from fusion_bench.judging.judge_values import (
     JudgeValues,
     list_related,

@@ -15,8 +15,7 @@ from fusion_bench.evaluation.prepared_dataset import prepare_dataset
 from fusion_bench.evaluation.run_experiment import select_systems
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
 from fusion_bench.experiment.system import System
-from fusion_bench.io.dataset import Dataset, load_dataset
-from fusion_bench.io.load_records import load_judge
+from fusion_bench.io.dataset import Dataset, load_dataset, load_judge
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.ranking.system_scores import evaluate_systems

@@ -22,9 +22,9 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.io.dataset import Dataset
+from fusion_bench.io.dataset import Dataset, load_judge
 from fusion_bench.io.dataset_config import documents_of
-from fusion_bench.io.load_records import load_judge, load_qrels
+from fusion_bench.io.load_records import load_qrels
 from fusion_bench.judging.judge_files import check_judge, list_unnamed_files
 from fusion_bench.judging.llm_judge import JudgeModel
 from fusion_bench.judging.pools import JudgedSystems, Pair, build_pool
@@ -246,7 +246,18 @@ def _draw_examples(
     """
     if settings is None:
         return {}
-    _require_people(dataset, settings.judge)
+    name = settings.judge
+    file = dataset.spec.judges.get(name) or (dataset.spec.qrels if name == "qrels" else None)
+    if file is not None and file.kind == "machine":
+        raise ConfigError(
+            f"examples: judge {name!r} is a machine: draw examples from people's grades, such as "
+            "examples: {judge: people}"
+        )
+    if file is None and name == "qrels":  # another unknown one is refused when it is read
+        raise ConfigError(
+            "examples: the dataset has no 'qrels': name a judge of dataset.yaml, such as "
+            "examples: {judge: people}"
+        )
     queries, documents = texts
     given = [
         ((query, document), grade)
@@ -298,20 +309,6 @@ def _load_person(path: Path, dataset: Dataset, name: str) -> Qrels:
         where=f"{dataset.name}: judges",
         remedy=f"name the file of grades under 'judges' of {path}",
     )
-
-
-def _require_people(dataset: Dataset, name: str) -> None:
-    file = dataset.spec.judges.get(name) or (dataset.spec.qrels if name == "qrels" else None)
-    if file is not None and file.kind == "machine":
-        raise ConfigError(
-            f"examples: judge {name!r} is a machine: draw examples from people's grades, such as "
-            "examples: {judge: people}"
-        )
-    if file is None and name == "qrels":  # another unknown one is refused when it is read
-        raise ConfigError(
-            "examples: the dataset has no 'qrels': name a judge of dataset.yaml, such as "
-            "examples: {judge: people}"
-        )
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ BOUNDED: Final = frozenset(
         *("nDCG", "RR", "R", "AP", "P", "Success", "Judged", "Rprec", "Bpref", "infAP", "IPrec"),
         *("SetP", "SetR", "SetF", "SetAP", "SetRelP", "RBP", "ERR", "nERR", "Accuracy", "Compat"),
         *("alpha_nDCG", "ERR_IA", "nERR_IA", "nNRBP", "P_IA", "AP_IA", "STREC"),
+        "answered",  # a check of the gate, which is no measure of a list
     )
 )
 

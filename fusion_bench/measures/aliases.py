@@ -43,9 +43,6 @@ ALIASES: Final = {
     "set_recall": "SetR",
 }
 
-#: Method → its common name, which tables add.
-COMMON_NAMES: Final = {"AP": "MAP", "R": "recall", "RR": "MRR", "Success": "hit rate"}
-
 #: ``mrr@10``, ``mrr(rel=2)@10``, and trec_eval's ``ndcg_cut_10`` and ``ndcg_cut.10``.
 FORM: Final = re.compile(
     r"\s*(?P<head>[A-Za-z][A-Za-z_-]*?)(?:[_.](?P<suffix>\d+(?:\.\d+)?))?\s*"
@@ -92,15 +89,9 @@ def list_renamed(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def display_measure(name: str) -> str:
-    """A measure's name for tables: ``RR@10 (MRR)``. Records keep ``RR@10``."""
-    common = COMMON_NAMES.get(re.split(r"[(@]", name, maxsplit=1)[0])
-    return name if common is None else f"{name} ({common})"
+    """A measure's name for people: ``MRR@10`` for ``RR@10``, ``MAP`` for ``AP``; keys stay.
 
-
-def head_measure(name: str) -> str:
-    """A measure's name for headings: ``MRR@10`` for ``RR@10``, ``MAP`` for ``AP``.
-
-    >>> head_measure("RR(rel=2)@10"), head_measure("RPrec")
+    >>> display_measure("RR(rel=2)@10"), display_measure("RPrec")
     ('MRR(rel=2)@10', 'RPrec')
     """
     return re.sub(r"^(?=(AP|RR)\b)", "M", name)

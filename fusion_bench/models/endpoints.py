@@ -365,34 +365,16 @@ Question: {query}
 Passage:"""
 
 
-class ChatSettings(ChatEndpoint, RepeatedServer):
-    """A model that answers one message.
+class PassageWriter(ChatEndpoint, RepeatedServer):
+    """Writes the passage that would answer a query.
 
     Attributes:
         max_tokens: Most tokens of an answer.
+        prompt: File with a prompt of your own, which holds ``{query}``.
     """
 
     model: Annotated[str, Field(min_length=1)]
     max_tokens: Annotated[int, Field(ge=1)] = 256
-
-    @asynccontextmanager
-    async def open_chat(self) -> AsyncIterator[Model]:
-        """Connect; each text is a whole message, and its answer may be empty.
-
-        Raises:
-            ConfigError: The key is missing.
-        """
-        async with open_client(self.base_url, self) as remote:
-            yield _ConnectedChat(self, remote, "chat", FIELD, refuses_empty=False)
-
-
-class PassageWriter(ChatSettings):
-    """Writes the passage that would answer a query.
-
-    Attributes:
-        prompt: File with a prompt of your own, which holds ``{query}``.
-    """
-
     prompt: Path | None = None
 
     def read_prompt(self) -> str:
@@ -420,37 +402,26 @@ class PassageWriter(ChatSettings):
         """
         prompt = self.read_prompt()
         async with open_client(self.base_url, self) as remote:
-            yield _ConnectedChat(self, remote, "passage", prompt, refuses_empty=True)
+            yield _ConnectedWriter(self, remote, prompt)
 
 
-class _ConnectedChat:
-    """A chat endpoint that is connected; one text per call.
+class _ConnectedWriter:
+    """A writer of passages that is connected; one text per call.
 
     Args:
         settings: The model.
         remote: The client of its server.
-        kind: What it writes.
         prompt: In which the text takes the place of ``{query}``.
-        refuses_empty: Whether an empty answer is a failure.
     """
 
     batch = 1
 
-    def __init__(
-        self,
-        settings: ChatSettings,
-        remote: JsonClient,
-        kind: str,
-        prompt: str,
-        *,
-        refuses_empty: bool,
-    ) -> None:
+    def __init__(self, settings: PassageWriter, remote: JsonClient, prompt: str) -> None:
         digest = hashlib.sha256(prompt.encode()).hexdigest()
         facts = [settings.model, f"{settings.base_url}{settings.path}", digest]
-        self.identity = json.dumps([kind, *facts, settings.temperature, settings.max_tokens])
+        self.identity = json.dumps(["passage", *facts, settings.temperature, settings.max_tokens])
         self.concurrency, self.retries = settings.concurrency, settings.retries
         self._settings, self._remote, self._prompt = settings, remote, prompt
-        self._kind, self._refuses_empty = kind, refuses_empty
 
     async def answer(self, texts: Sequence[str]) -> Answers:
         """What the model writes about one text."""
@@ -458,13 +429,8 @@ class _ConnectedChat:
         settings = self._settings
         body = settings.build_message(self._prompt.replace(FIELD, text), settings.max_tokens)
         data = await self._remote.post_json(settings.path, body)
-        try:
-            answer = message_at(data).strip()
-        except ProviderError:
-            if self._refuses_empty:
-                raise
-            answer = ""  # a refusal, which is no message
+        answer = message_at(data).strip()
         tokens = count_at(mapping_at(data, "usage"), "total_tokens")
-        if self._refuses_empty and not answer:
-            raise malformed_error(f"no {self._kind} for the query {text[:60]!r}")
+        if not answer:
+            raise malformed_error(f"no passage for the query {text[:60]!r}")
         return Answers((self._remote.redact_text(answer).encode(),), tokens)

@@ -77,26 +77,18 @@ Tokens: TypeAlias = Annotated[
 Share: TypeAlias = Annotated[float, Option(min=0, max=1)]
 
 
-class TokenOptions(Options):
-    """What a token of a text is.
-
-    Attributes:
-        language: Stemmer and stopwords, such as english or french.
-    """
-
-    tokens: Tokens = "stem"
-    language: str = "english"
-
-
-class LexicalOptions(TokenOptions):
+class LexicalOptions(Options):
     """How BM25 scores.
 
     Attributes:
+        language: Stemmer and stopwords, such as english or french.
         k1: How soon a repeated word saturates.
         b: How much long documents lose.
         padding: Fill lists with documents of score 0. Default: only with --tokens whitespace.
     """
 
+    tokens: Tokens = "stem"
+    language: str = "english"
     k1: Annotated[float, Option(min=0, max=1000)] = 1.5
     b: Share = 0.75
     padding: bool | None = None

@@ -403,7 +403,11 @@ def _build_list(
         why = next(iter(degraded.values()), "no query has candidates")
         raise DataError(f"{request.dataset}: no query was scored: {why}")
     if sum(map(len, unread.values())) > MOST_UNREAD * len(rows):
-        degraded = _describe_unread(unread, answers) | degraded
+        scores = {query: pluralize(len(answers[query].scores or ()), "score") for query in unread}
+        degraded = {
+            query: f"{len(positions)} of {scores[query]} could not be read"
+            for query, positions in unread.items()
+        } | degraded
     data = "".join(rows).encode()
     return data, ListMeta(
         list_sha256=hashlib.sha256(data).hexdigest(),
@@ -421,17 +425,6 @@ def _build_list(
         ledger=call_limits.summarize_events(events)
         | ({"trials": request.repeats} if request.repeats > 1 else {}),
     )
-
-
-def _describe_unread(
-    unread: Mapping[str, tuple[int, ...]], answers: Mapping[str, provider_session.RerankAnswer]
-) -> dict[str, str]:
-    """Query → how many of its scores could not be read."""
-    scores = {query: pluralize(len(answers[query].scores or ()), "score") for query in unread}
-    return {
-        query: f"{len(positions)} of {scores[query]} could not be read"
-        for query, positions in unread.items()
-    }
 
 
 def _check_run(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -40,26 +40,6 @@ CHUNK = 128
 
 
 import_extra = partial(import_optional, extra="retrieve")
-
-
-class Index(Protocol):
-    """Scores every document of a collection for a query.
-
-    Attributes:
-        ids: Document ids, shape (D,).
-    """
-
-    ids: tuple[str, ...]
-
-    def scores(self, queries: Sequence[str]) -> FloatArray:
-        """Shape (Q, D); columns follow ``ids``."""
-        ...
-
-
-def score_chunks(index: Index, queries: Sequence[str]) -> Iterator[FloatArray]:
-    """Scores of an index for its queries, some at a time; shape (q, D) each."""
-    for start in range(0, len(queries), CHUNK):
-        yield index.scores(queries[start : start + CHUNK])
 
 
 def rank_documents(

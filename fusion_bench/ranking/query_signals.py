@@ -6,7 +6,8 @@ the query has no such number, and is never answered.
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Final
 
@@ -16,18 +17,20 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import count_within_queries, to_offsets
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.query_splits import hash_position
+from fusion_bench.errors import UnknownNameError
+from fusion_bench.experiment.abstain import (
+    AGREEMENT,
+    FUSED_MARGIN,
+    FUSED_TOP,
+    LIST_TOP,
+    RERANK_TOP,
+)
 from fusion_bench.experiment.system import System
 from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.methods.blend.formulas import RerankBlend
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.ranking.system_ranking import fused_list
 
-FUSED_TOP: Final = "fused top"
-FUSED_MARGIN: Final = "fused margin"
-RERANK_TOP: Final = "rerank top"
-AGREEMENT: Final = "agreement"
-#: Prefix of the greatest raw score of a list: ``top:bm25``.
-LIST_TOP: Final = "top:"
 #: Hashed with the ids of groups: which queries are masked.
 MASK: Final = "mask"
 #: Two lists agree on documents among so many first ones.
@@ -78,6 +81,83 @@ def compute_signals(system: System, runs: AlignedRuns) -> dict[str, FloatArray]:
             )
             signals.setdefault(RERANK_TOP, np.full(count, np.nan))[index] = top
     return signals
+
+
+def signal_of(system: System, runs: AlignedRuns, name: str) -> FloatArray:
+    """One signal of a system, of shape (Q,).
+
+    Args:
+        system: Fitted, where it has trained parts.
+        runs: All sources of the dataset.
+        name: The signal.
+
+    Raises:
+        UnknownNameError: The system has no such signal on these lists.
+    """
+    signals = compute_signals(system, runs)
+    if name not in signals:
+        raise UnknownNameError("signal", name, signals, where=f"system {system.name!r}: abstain")
+    return signals[name]
+
+
+def answered_queries(system: System, runs: AlignedRuns) -> BoolArray:
+    """(Q,): the queries that a system answers; all of them if it never abstains.
+
+    Args:
+        system: Fitted, where it has trained parts.
+        runs: All sources of the dataset.
+
+    Raises:
+        ConfigError: Its threshold is not known yet.
+        UnknownNameError: It has no such signal on these lists.
+    """
+    if system.abstain is None:
+        return np.ones(len(runs.queries), dtype=bool)
+    threshold = system.abstain.find_threshold(system.name)
+    return signal_of(system, runs, system.abstain.signal) > threshold  # NaN is not
+
+
+@dataclass(frozen=True)
+class AnswerDecision:
+    """Whether a system answers a query, and the signal that decides.
+
+    Attributes:
+        answered: Whether the signal is above the threshold.
+        signal: Its name.
+        value: Its value; None = the query has none, and is not answered.
+        above: The threshold.
+    """
+
+    answered: bool
+    signal: str
+    value: float | None
+    above: float
+
+    def __str__(self) -> str:
+        """The decision as a sentence without its end."""
+        if self.value is None:
+            return f"not answered: the query has no {self.signal}"
+        verb, is_above = ("answered", "is") if self.answered else ("not answered", "is not")
+        return f"{verb}: {self.signal} {self.value:.6g} {is_above} above {self.above:.6g}"
+
+
+def decide_answer(system: System, values: FloatArray | None, query: int = 0) -> AnswerDecision:
+    """Whether a system that abstains answers one query.
+
+    Args:
+        system: Its ``abstain`` has a threshold.
+        values: Shape (Q,): its signal; None = no query has it.
+        query: Index of the query.
+
+    Raises:
+        ConfigError: Its threshold is not known yet.
+    """
+    if system.abstain is None:
+        raise TypeError(f"system {system.name!r} does not abstain")
+    above = system.abstain.find_threshold(system.name)
+    value = math.nan if values is None else float(values[query])
+    shown = None if math.isnan(value) else value
+    return AnswerDecision(value > above, system.abstain.signal, shown, above)
 
 
 def _greatest_by_query(values: FloatArray, query: IntArray, count: int) -> FloatArray:

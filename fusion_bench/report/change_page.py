@@ -23,6 +23,7 @@ from fusion_bench.evaluation.report_changes import (
 )
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import answer_texts, page
 from fusion_bench.report.data_warnings import find_report_warnings, warning_sections
 from fusion_bench.stats.comparison import BETTER, WORSE
@@ -153,7 +154,7 @@ def _system_table(
     notes = [note, answer_texts.describe_missing_intervals(comparisons)]
     if comparisons:
         notes.insert(1, f"interval, p = paired by query; {PAIRED}.")
-    title = f"{collection.measure} on {collection.name}"
+    title = f"{display_measure(collection.measure)} on {collection.name}"
     return page.make_table(
         title, columns, systems, notes=filter(None, notes), tone=_system_tone
     ).without_empty_columns()
@@ -220,7 +221,7 @@ def _describe_verdict(change: CollectionChange, min_gain: float) -> page.Finding
     """Counts, then the greatest gain and loss, then the best system then and now."""
     rows = [row for row in change.systems if row.status == "both"]
     moved = [row for row in rows if row.better or row.worse]
-    where = f"{change.measure} on {change.name}"
+    where = f"{display_measure(change.measure)} on {change.name}"
     lines = (*_describe_extremes(moved, min_gain), *_describe_best(change))
     if all(row.difference is None for row in rows):
         missing = "query with values of the measure" if rows else "system"

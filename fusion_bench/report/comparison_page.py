@@ -132,8 +132,8 @@ def _describe_best(item: CollectionComparison) -> str:
     if unjudged is not None and best.answer in SHOWN:
         answer += unjudged.condition
     return (
-        f"{best.candidate} against {best.baseline} on {item.collection}{highest}: {primary} "
-        f"{means}, {change} ({difference}, p {p}): {answer}."
+        f"{best.candidate} against {best.baseline} on {item.collection}{highest}: "
+        f"{display_measure(primary)} {means}, {change} ({difference}, p {p}): {answer}."
     )
 
 

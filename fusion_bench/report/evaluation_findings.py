@@ -28,7 +28,7 @@ from fusion_bench.evaluation.report_records import (
 from fusion_bench.evaluation.results import has_idle_reranker
 from fusion_bench.experiment.system import System
 from fusion_bench.experiment.system_words import describe_config
-from fusion_bench.measures.aliases import head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     JUDGE_FIRST,
     answer_findings,
@@ -82,11 +82,14 @@ def _title_collection(collection: Collection) -> str:
         return f"Check the data of {name}: {collection.obstacles[0].text.rstrip('.')}"
     if preference is not None:
         item = preference.comparison
-        gain = f"{item.measure} {format_number(item.difference, signed=True)}"
+        gain = f"{display_measure(item.measure)} {format_number(item.difference, signed=True)}"
         return f"Use {item.candidate}: {gain} over {baseline} on {name}{collection.condition}"
     if not collection.ranked_comparisons:
         mean = collection.ranked_systems[0].measures[collection.primary_measure].mean
-        return f"{baseline} on {name}: {collection.primary_measure} {format_number(mean)}"
+        return (
+            f"{baseline} on {name}: {display_measure(collection.primary_measure)} "
+            f"{format_number(mean)}"
+        )
     return {
         "judge first": f"{JUDGE_FIRST.capitalize()}: documents without a grade decide on {name}",
         "more queries": f"Keep {baseline} on {name} for now: too few queries to show a gain",
@@ -126,7 +129,8 @@ def decision_finding(report: Report, collection: Collection) -> Finding:
     verb, they = ("has", "it scores") if count == 1 else ("have", "they score")
     text = (
         f"{count:,} of {pluralize(len(collection.queries), 'query')} {verb} no relevant document: "
-        f"{they} 0 for every system. Over the others {collection.primary_measure} is {listed}."
+        f"{they} 0 for every system. Over the others "
+        f"{display_measure(collection.primary_measure)} is {listed}."
     )
     return replace(finding, details=(*finding.details, text))
 
@@ -159,7 +163,7 @@ def _decide(report: Report, collection: Collection) -> Finding:
         text = f"Use {_describe_gain(report, collection, preference.comparison)}"
     if preference is None or top not in {preference.candidate, *collection.first_group}:
         system = _describe_system(report, collection, top)
-        text += f" The highest {collection.primary_measure} is that of {system}."
+        text += f" The highest {display_measure(collection.primary_measure)} is that of {system}."
     return Finding(text, "plain" if preference is None else "better", "decision")
 
 
@@ -197,7 +201,7 @@ def _describe_gain(report: Report, collection: Collection, item: ComparisonResul
     return (
         f"{item.candidate}: it is better than the baseline {item.baseline}{small} on "
         f"{collection.name}{collection.condition}: "
-        f"{item.measure} {before} → {after}, {_describe_change(collection, item)} "
+        f"{display_measure(item.measure)} {before} → {after}, {_describe_change(collection, item)} "
         f"({_describe_difference(report, item)})."
     )
 
@@ -225,11 +229,14 @@ def _describe_system(report: Report, collection: Collection, name: str) -> str:
     mean = format_number(collection.system(name).measures[primary].mean)
     item = collection.comparison(name, primary)
     if item is None:
-        return f"{name} ({primary} {mean})"
+        return f"{name} ({display_measure(primary)} {mean})"
     condition = collection.condition if item.answer in SHOWN else ""
     verdict = "" if item.answer == "better" else f"; {_describe_answer(report, item)}{condition}"
     difference = f"{_describe_difference(report, item)}{verdict}"
-    return f"{name} ({primary} {mean}, {_describe_change(collection, item)}; {difference})"
+    return (
+        f"{name} ({display_measure(primary)} {mean}, {_describe_change(collection, item)}; "
+        f"{difference})"
+    )
 
 
 def repeat_findings(collection: Collection) -> Iterator[Finding]:
@@ -241,7 +248,7 @@ def repeat_findings(collection: Collection) -> Iterator[Finding]:
     counts = sorted({len(repeats.means) for _, repeats in rows})
     details = [
         f"{row.name} disagrees with itself on {repeats.disagreeing_pair:,} of "
-        f"{pluralize(queries, 'query')} ({measure} of trials 1 and 2)."
+        f"{pluralize(queries, 'query')} ({display_measure(measure)} of trials 1 and 2)."
         for row, repeats in sorted(rows, key=lambda pair: -pair[1].disagreeing_pair)[:MOST_NAMED]
     ]
     few = [row.name for row, repeats in rows if len(repeats.means) <= FEW_REPEATS]
@@ -348,7 +355,10 @@ def reranker_findings(report: Report, collection: Collection) -> Iterator[Findin
             )
             is_shown = shown == len(pairs) and not is_decided
             (reranked, fusion), difference = max(pairs.items(), key=lambda item: item[1].mean)
-            claim = f"The reranker {reranker} lowers {collection.primary_measure} of every fusion"
+            claim = (
+                f"The reranker {reranker} lowers {display_measure(collection.primary_measure)} "
+                f"of every fusion"
+            )
             if not is_shown:
                 claim = f"With the reranker {reranker} the mean of every fusion is lower"
             size = format_difference(difference.mean, difference.low, difference.high)
@@ -394,7 +404,7 @@ def group_finding(report: Report, collection: Collection) -> Finding | None:
     ends = " to ".join(dict.fromkeys(f"{end:.2g}" for end in (min(effects), max(effects))))
     return Finding(
         f"{text}: as queries of a group depend on each other, the variance of a difference in "
-        f"{primary} is {ends} times that of independent queries.",
+        f"{display_measure(primary)} is {ends} times that of independent queries.",
         key="groups",
     )
 
@@ -438,7 +448,7 @@ def sign_findings(collection: Collection) -> Iterator[Finding]:
             names.append(row.name)
     if names:
         count = pluralize(len(names), "system")
-        measures = " and ".join(map(head_measure, collection.measures[:2]))
+        measures = " and ".join(map(display_measure, collection.measures[:2]))
         text = f"{measures} differ in sign for {count}: {list_names(names)}."
         yield Finding(text, key="signs")
 

@@ -68,7 +68,9 @@ def cost_table(collection: report_records.Collection) -> page.Table | None:
     columns: list[page.Column[tuple[report_records.SystemResult, ListInfo]]] = [
         page.Column("system", lambda pair: pair[0].name, is_text=True),
         page.Column("scored by", lambda pair: pair[1].provider or "unknown", is_text=True),
-        page.Column(primary, lambda pair: format_number(pair[0].measures[primary].mean)),
+        page.Column(
+            display_measure(primary), lambda pair: format_number(pair[0].measures[primary].mean)
+        ),
         DIFFERENCE.of(lambda pair: collection.comparison(pair[0].name, primary)),
         *page.columns_of(LEDGER_COLUMNS, lambda pair: pair[1].ledger),
         page.Column("degraded", lambda pair: f"{pair[1].degraded_queries:,}"),
@@ -184,8 +186,8 @@ def _refined_table(report: Report, collection: report_records.Collection) -> pag
     names = " or ".join(report.settings.get("crag", {}).get("refine", ()))
     notes = (
         f"The lists of the refined query in place of the original one's, for the queries whose "
-        f"verdict is {names} and that have some. before and after = mean {primary} over these "
-        "queries; all queries = over all of the collection.",
+        f"verdict is {names} and that have some. before and after = mean "
+        f"{display_measure(primary)} over these queries; all queries = over all of the collection.",
         "relevant = lists with a relevant document in the top.",
         "Unadjusted for the number of lists; no verdict rests on it.",
     )
@@ -207,7 +209,8 @@ def repeat_tables(collection: report_records.Collection) -> Iterator[page.Table]
             page.Column("system", lambda pair: pair[0].name, is_text=True),
             *page.columns_of(SPREAD_COLUMNS, lambda pair: pair[1]),
         ]
-        measure, count = collection.primary_measure, pluralize(len(collection.queries), "query")
+        measure = display_measure(collection.primary_measure)
+        count = pluralize(len(collection.queries), "query")
         notes = (
             f"lowest, highest, sd of means = {measure} of each trial over all queries.",
             "% = parts of the variance of one value: queries differ (queries), a trial differs on "
@@ -353,7 +356,8 @@ def build_starter_page(report: Report, notes: Sequence[str]) -> page.Page:
 
 def _describe_power(report: Report, collection: report_records.Collection) -> str:
     """Which differences the queries suffice to see, by the rule of the table."""
-    primary, queries = collection.primary_measure, pluralize(len(collection.queries), "query")
+    primary = display_measure(collection.primary_measure)
+    queries = pluralize(len(collection.queries), "query")
     known = [
         comparison.min_detectable_difference
         for comparison in collection.ranked_comparisons

@@ -22,7 +22,7 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.measures.aliases import display_measure, head_measure
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     COUNTS,
     DIFFERENCE,
@@ -69,8 +69,8 @@ def primary_table(report: Report, collection: Collection) -> Table:
     note = f"Over {pluralize(len(collection.queries), 'query')}."
     if count:
         note = (
-            f"Sorted by {primary}. Difference = system - {collection.baseline} (the baseline), "
-            f"paired over {pluralize(len(collection.queries), 'query')}. "
+            f"Sorted by {display_measure(primary)}. Difference = system - {collection.baseline} "
+            f"(the baseline), paired over {pluralize(len(collection.queries), 'query')}. "
             f"{describe_family(report.family_size, coverage)} "
             "w/t/l = queries won, tied and lost against the baseline."
         )
@@ -102,7 +102,7 @@ def secondary_table(report: Report, collection: Collection, measure: str) -> Tab
     """A secondary measure, in the order of the primary table."""
     note = (
         "A family of its own: p and intervals of its differences hold together, and no verdict "
-        f"rests on them. Sorted by {collection.primary_measure}."
+        f"rests on them. Sorted by {display_measure(collection.primary_measure)}."
     )
     table = _measure_table(report, collection, measure).without_empty_columns()
     return replace(table, notes=(note,) if collection.comparisons else ())
@@ -121,7 +121,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
 
     means: tuple[Column[MeasureResult], ...] = (
         *([repeats] if any(row.trials for row in rows) else ()),
-        Column(head_measure(measure), lambda item: format_number(item.mean)),
+        Column(display_measure(measure), lambda item: format_number(item.mean)),
         replace(interval_column(alpha), cell=_format_mean_interval, is_optional=True),
     )
     differences = (
@@ -153,7 +153,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
 
 
 def _mean_column(measure: str) -> Column[SystemResult]:
-    return Column(head_measure(measure), lambda row: format_number(row.measures[measure].mean))
+    return Column(display_measure(measure), lambda row: format_number(row.measures[measure].mean))
 
 
 #: A ranked list of more systems has a grid above it, if a reranker is blended into two or more.
@@ -189,7 +189,7 @@ def grid_table(collection: Collection) -> Table | None:
 
     names = {blend: _name_blend(blend, plain, fusions.values()) for blend in blends}
     columns: list[Column[Mapping[str, SystemResult]]] = [
-        Column(" / ".join(map(head_measure, measures)), name, is_text=True, is_name=True),
+        Column(" / ".join(map(display_measure, measures)), name, is_text=True, is_name=True),
         *make_columns(names, cell),
     ]
     title = f"{' / '.join(map(display_measure, measures))} by fusion and blend"
@@ -239,11 +239,11 @@ def _tie_columns(collection: Collection, measure: str) -> Iterator[Column[System
         for count in sorted(filter(None, counts))
     )
     legends = {
-        "final ties": f"queries whose {measure} depends on the order of documents that no "
-        "score tells apart in the final list; blank: none.",
+        "final ties": f"queries whose {display_measure(measure)} depends on the order of "
+        "documents that no score tells apart in the final list; blank: none.",
         "final tie range": "mean for the worst, expected and best order.",
-        "source ties": f"queries whose {measure} depends on the order of equal scores inside the "
-        f"lists that the system reads; blank: none.{sampled}",
+        "source ties": f"queries whose {display_measure(measure)} depends on the order of equal "
+        f"scores inside the lists that the system reads; blank: none.{sampled}",
         "source tie range": "mean of the least, expected and greatest values over these orders.",
     }
     for header, legend in legends.items():
@@ -298,7 +298,8 @@ def validity_table(collection: Collection) -> Table:
         Column(
             "judged only",
             _format_judged_only,
-            legend=f"difference in {primary} over judged documents only; unadjusted interval.",
+            legend=f"difference in {display_measure(primary)} over judged documents only; "
+            "unadjusted interval.",
         ),
         Column(
             "unjudged estimated",
@@ -415,16 +416,18 @@ def slice_table(report: Report, collection: Collection, field: str) -> Table | N
         Column(field, title, is_text=True),
         Column("system", lambda pair: pair[1], is_text=True, is_name=True),
         Column("queries", lambda pair: f"{masks[pair[0]].sum():,}" if pair[1] == base else ""),
-        Column(primary, lambda pair: _masked_mean(collection, pair[1], masks[pair[0]])),
+        Column(
+            display_measure(primary), lambda pair: _masked_mean(collection, pair[1], masks[pair[0]])
+        ),
         *judged_columns(pairs, known.get),
         Column("difference", lambda pair: differences.get(pair, NONE)[0]),
         replace(interval_column(report.alpha), cell=lambda pair: differences.get(pair, NONE)[1]),
         replace(COUNTS, cell=lambda pair: differences.get(pair, NONE)[2]),
     ]
     note = (
-        f"The baseline and the best {len(candidates)} systems by {primary} over all queries. "
-        f"Intervals are not adjusted for the number of {'types' if field == 'type' else 'slices'}; "
-        "no verdict rests on them."
+        f"The baseline and the best {len(candidates)} systems by {display_measure(primary)} "
+        "over all queries. Intervals are not adjusted for the number of "
+        f"{'types' if field == 'type' else 'slices'}; no verdict rests on them."
     )
     heading = f"{display_measure(primary)} by {SLICE_TITLES.get(field, field)}"
     return make_table(

@@ -84,6 +84,8 @@ def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
         "data_warnings": [each.model_dump() for each in explanation.data_warnings],
         "switched_off": dict(explanation.switched_off),
     }
+    if explanation.decision is not None:
+        record["abstain"] = asdict(explanation.decision)
     stages = {}
     for stage in explanation.stages:
         inner = stage.find_trace(trace.document)
@@ -123,6 +125,8 @@ def build_explanation_page(
     text = f"“{explanation.query_text}”" if explanation.query_text else ""
     repeat = [] if explanation.trial is None else [f"This is {explanation.trial}."]
     findings = [Finding(line, key="trial") for line in repeat]
+    if explanation.decision is not None:
+        findings.append(Finding(f"{explanation.decision}", key="abstain"))
     findings += [Finding(line, key="switched off") for line in _list_switched_off(explanation)]
     section = Section(text=text, findings=tuple(findings), parts=tables)
     first = warning_sections(explanation.data_warnings)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from fusion_bench.errors import UnknownNameError
+from fusion_bench.measures.aliases import display_measure
 
 
 @dataclass(frozen=True)
@@ -31,40 +32,40 @@ WORDS: Final[tuple[Term, ...]] = (
     Term(
         "nDCG@10",
         "How well the first 10 documents are ordered, from 0 to 1: each document counts by its "
-        "grade, less the further down it stands (divided by log2(rank + 1)), and the sum is "
-        "divided by that of the best possible order. Normalized discounted cumulative gain.",
+        "grade, less at a lower rank (divided by log2(rank + 1)). The sum is divided by the sum of "
+        "the best possible order (normalized discounted cumulative gain).",
         ("discounted",),
         "nDCG",
     ),
     Term(
         "RR@10",
-        "1 ÷ the rank of the first relevant document among the first 10; 0 where there is none. "
-        "Its mean over queries is called MRR. Reciprocal rank.",
-        ("MRR",),
+        "1 ÷ the rank of the first relevant document among the first 10; 0 if there is none "
+        "(reciprocal rank). Pages print it as MRR@10, files and keys as RR@10.",
+        ("MRR@10", "MRR"),
         "RR",
     ),
     Term(
         "AP",
-        "The mean of the precision at each relevant document; 0 for one that is not returned. Its "
-        "mean over queries is called MAP. Average precision.",
+        "The mean of the precision at each relevant document; 0 for one that is not returned "
+        "(average precision). Pages print it as MAP, files and keys as AP.",
         ("MAP",),
         "AP",
     ),
     Term(
         "R@100",
-        "The share of the relevant documents that stand among the first 100. Recall.",
+        "The share of the relevant documents that are among the first 100 (recall).",
         ("recall",),
         "R",
     ),
     Term(
         "P@10",
-        "The share of the first 10 places that hold a relevant document. Precision.",
+        "The share of the first 10 places that hold a relevant document (precision).",
         ("precision",),
         "P",
     ),
     Term(
         "Success@10",
-        "1 where a relevant document stands among the first 10, else 0. Hit rate.",
+        "1 if a relevant document is among the first 10, else 0 (hit rate).",
         ("hit rate",),
         "Success",
     ),
@@ -90,7 +91,7 @@ WORDS: Final[tuple[Term, ...]] = (
     ),
     Term(
         "Judged@10",
-        "The share of a system's first 10 documents that are judged. Where it is low or differs "
+        "The share of a system's first 10 documents that are judged. If it is low or differs "
         "between systems, judge more documents before you believe a difference.",
         (),
         "Judged",
@@ -108,7 +109,7 @@ WORDS: Final[tuple[Term, ...]] = (
     ),
     Term(
         "judge first",
-        "Documents without a grade could turn the answer round, so that there is none yet. Keys "
+        "Documents without a grade could reverse the answer, so there is no answer yet. Keys "
         "and JSON call it unjudged decide.",
         ("unjudged decide",),
     ),
@@ -118,16 +119,28 @@ WORDS: Final[tuple[Term, ...]] = (
         "documents at its rank are on average. Keys and JSON call it filled.",
         ("filled",),
     ),
-    Term("judged only", "The difference where unjudged documents are taken out of both lists."),
+    Term("judged only", "The difference if unjudged documents are taken out of both lists."),
+    Term(
+        "system",
+        "One way to rank: the lists that it reads, how it fuses them, and a blend if it has a "
+        "reranker. An experiment compares systems.",
+        ("systems",),
+    ),
     Term(
         "baseline",
         "The system that every other one is compared with: usually the one that runs today.",
+    ),
+    Term(
+        "candidate",
+        "A system that is compared with the baseline. A candidate document is one that a reranker "
+        "scores.",
+        ("candidates",),
     ),
     Term("difference", "The system's mean minus the baseline's, over the same queries."),
     Term(
         "interval",
         "A range for the true difference on queries like these, computed so that in 95 of 100 "
-        "tables all intervals contain their true values. Where it contains 0, no difference is "
+        "tables all intervals contain their true values. If it contains 0, no difference is "
         "shown.",
         ("95 % interval", "confidence interval"),
     ),
@@ -140,12 +153,12 @@ WORDS: Final[tuple[Term, ...]] = (
     Term(
         "unadjusted",
         "A p or an interval that holds alone: among many such rows some look real by chance, so "
-        "that no verdict rests on one.",
+        "no verdict uses it.",
     ),
     Term(
         "few",
         "Behind an interval: so few queries differ that it may miss the true difference more often "
-        "than it says.",
+        "than promised.",
     ),
     Term(
         "better, worse",
@@ -185,6 +198,30 @@ WORDS: Final[tuple[Term, ...]] = (
         ("wins", "ties", "losses"),
     ),
     Term(
+        "slice",
+        "The queries with one value of a field, such as one type or one language. Reports compare "
+        "the systems on each slice, and the gate can check one.",
+        ("slices",),
+    ),
+    Term(
+        "guard",
+        "A limit of the gate on single queries: at most this share of them may lose more than so "
+        "much. The gate fails if more do, whatever the means are.",
+        ("guards",),
+    ),
+    Term(
+        "golden",
+        "A query with a document that must stay among its first results. The gate fails if the "
+        "document is lower, whatever the means are.",
+        ("golden query", "golden queries"),
+    ),
+    Term(
+        "anchor",
+        "Values of an earlier baseline that somebody accepted. The gate checks a candidate against "
+        "them too, so that small losses cannot add up.",
+        ("anchors",),
+    ),
+    Term(
         "held out",
         "Queries that no choice was made on. What was tuned is judged on them alone, because "
         "every choice looks better than it is on the queries that it was made on.",
@@ -220,6 +257,12 @@ WORDS: Final[tuple[Term, ...]] = (
         ("blend", "rerank"),
     ),
     Term(
+        "score space",
+        "The meaning of a reranker's scores: from 0 to 1, logits, log-probabilities, without "
+        "bounds, or an order alone. A blend needs it to bring them to one scale.",
+        ("score_space",),
+    ),
+    Term(
         "group",
         "Queries that depend on each other, such as rewrites of one question. They count as one "
         "observation; the variance of a difference is so many times that of independent queries "
@@ -228,8 +271,7 @@ WORDS: Final[tuple[Term, ...]] = (
     ),
     Term(
         "repeat",
-        "Another answer of the same system to the same query, where it answers differently each "
-        "time.",
+        "Another answer of the same system to the same query, if it answers differently each time.",
         ("trial of a list",),
     ),
     Term(
@@ -448,7 +490,11 @@ def find_terms(name: str) -> list[Term]:
     wanted = " ".join(name.lower().split())
     family = re.split(r"[@(]", wanted)[0].strip()
     exact = [t for t in TERMS if wanted in {t.name.lower(), *(o.lower() for o in t.others)}]
-    terms = exact or [term for term in TERMS if term.measure.lower() == family != ""]
+    terms = exact or [
+        term
+        for term in TERMS
+        if term.measure and family in {term.measure.lower(), display_measure(term.measure).lower()}
+    ]
     if not terms:
         raise UnknownNameError("term", name, [term.name for term in TERMS])
     return terms

@@ -153,7 +153,7 @@ class _Dumper(yaml.CSafeDumper):
     """Quotes text with invisible characters, so that they can be escaped."""
 
 
-def _represent_text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
     style = '"' if INVISIBLE.search(text) else None
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 

@@ -179,12 +179,14 @@ class Table:
         return replace(self, rows=tuple(rows))
 
     def head(self, limit: int) -> Table:
-        """The table with ``limit`` rows: the baseline, what is kept, and the first ones."""
+        """The baseline, what is kept, and the first rows; the first heading counts them."""
         places = sorted(range(len(self.rows)), key=lambda i: (not self._lasts(i), i))
         rows = [self.rows[i] for i in sorted(places[:limit])]
-        if more := len(self.rows) - len(rows):
-            rows.append(Row((f"… {more:,} more", *("",) * (len(self.columns) - 1))))
-        return replace(self, rows=tuple(rows))
+        if len(rows) == len(self.rows):
+            return self
+        counted = f"{len(rows)} of {len(self.rows):,} {self.columns[0].header}s"
+        first = replace(self.columns[0], header=counted)
+        return replace(self, columns=(first, *self.columns[1:]), rows=tuple(rows))
 
     def _lasts(self, index: int) -> bool:
         row = self.rows[index]

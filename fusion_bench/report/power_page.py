@@ -10,6 +10,7 @@ from typing import Any
 from pydantic_core import to_jsonable_python
 
 from fusion_bench.checks.records import DataWarning
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.data_warnings import warning_sections
 from fusion_bench.report.page import Column, Finding, Page, Section, Table, make_columns, make_table
 from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, RulePlan, Spread
@@ -75,7 +76,7 @@ class PowerPlan(TableView):
         names = ""
         if self.comparison is not None:
             of = self.comparison
-            names = f"{of.candidate} - {of.baseline}, {of.measure}, "
+            names = f"{of.candidate} - {of.baseline}, {display_measure(of.measure)}, "
         return f"PowerPlan({names}sd {self.spread.sd:.4g})"
 
     def _table_columns(self, limit: int | None = None) -> Columns:
@@ -135,7 +136,9 @@ def build_power_page(plan: PowerPlan) -> Page:
     headline = Finding(_describe_need(plan), key="decision")
     source = f"standard deviation {plan.spread.sd:g}"
     if of is not None:
-        source = f"{of.candidate} against {of.baseline}, {of.measure}, {of.collection}"
+        source = (
+            f"{of.candidate} against {of.baseline}, {display_measure(of.measure)}, {of.collection}"
+        )
     return Page(f"Power: {source}", (*first, section), headline)
 
 

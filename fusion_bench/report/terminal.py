@@ -80,6 +80,8 @@ MAX_WARNINGS = 3
 MAX_ROWS = 10
 #: Rows of a table below a grid, and warnings of such a page.
 MAX_HEAD_ROWS, MAX_GRID_WARNINGS = 4, 2
+#: In a longer brief page, a table below a grid has fewer rows, two at least.
+MAX_LINES = 30
 #: Keys of findings that a brief page shows beside the warnings.
 BRIEF_KEYS = ("best group", "signs", *PROPERTIES)
 #: Next steps.
@@ -106,11 +108,21 @@ def print_page(
     if detail == "full":
         _print_full(page, console, files)
         return
-    brief = shorten_page(page)
-    if brief.headline is not None:
-        _print_headline(brief.headline, console)
     if detail == "answer":
+        _print_headline(shorten_page(page).headline, console)
         return
+    for rows in range(MAX_HEAD_ROWS, 1, -1):
+        brief = shorten_page(page, rows)
+        with console.capture() as capture:
+            _print_brief(brief, console, files)
+        if capture.get().count("\n") <= MAX_LINES:
+            break
+    _print_brief(brief, console, files)
+
+
+def _print_brief(brief: Page, console: Console, files: Sequence[str]) -> None:
+    """Headline, warnings, tables, next steps, the page to open."""
+    _print_headline(brief.headline, console)
     for section in brief.sections:
         if section.title:
             console.print()
@@ -123,14 +135,9 @@ def print_page(
             console.print()
             print_table(_cut_names(table, _page_width(console)), console)
     _print_advice(brief, console)
-    _print_files(files, console)
-
-
-def _print_files(files: Sequence[str], console: Console) -> None:
-    """What was asked for by an option, and the page to open."""
     requested = [name for name in files if name.endswith(REQUESTED_ENDS)]
     opened = [name for end in PAGE_ENDS for name in files if name.endswith(end)][:1]
-    if requested or opened:
+    if not brief.next_steps and (requested or opened):
         console.print()
     if requested:
         _print_text(console, f"Written: {', '.join(requested)}")
@@ -153,7 +160,7 @@ def _print_full(page: Page, console: Console, files: Sequence[str]) -> None:
         _print_text(console, f"Written: {', '.join(files)}")
     if page.headline is not None:
         console.print()
-        _print_headline(page.headline, console)
+    _print_headline(page.headline, console)
     _print_advice(page, console)
 
 
@@ -167,7 +174,9 @@ def _print_advice(page: Page, console: Console) -> None:
         print_next_steps(page.next_steps, console)
 
 
-def _print_headline(headline: Finding, console: Console) -> None:
+def _print_headline(headline: Finding | None, console: Console) -> None:
+    if headline is None:
+        return
     _print_text(console, headline.text, style=f"bold {STYLES[headline.tone]}")
     for line in headline.details:
         _print_text(console, f"- {line}")
@@ -183,11 +192,12 @@ def print_next_steps(steps: Sequence[NextStep], console: Console) -> None:
     _print_text(console, "Next:", style="bold")
     for step in steps:
         command, purpose = (_escape_text(text, console) for text in (step.command, step.purpose))
-        line = Text(f"  {command}  # {purpose}")
-        if line.cell_len > _page_width(console):
+        lines = formatting.wrap_line(f"  {command}", _page_width(console))
+        if cell_len(commented := f"{lines[-1]}  # {purpose}") <= _page_width(console):
+            lines[-1] = commented
+        else:
             _print_text(console, f"  # {purpose}", style="dim")
-            line = Text("\n".join(formatting.wrap_line(f"  {command}", _page_width(console))))
-        console.print(line, soft_wrap=True)
+        console.print(Text("\n".join(lines)), soft_wrap=True)
 
 
 def _print_section(section: Section, console: Console, full_page: str) -> None:
@@ -438,12 +448,15 @@ def _wrapped_widths(table: Table, text_width: int) -> tuple[int, ...]:
     return tuple(widths)
 
 
-def shorten_page(page: Page) -> Page:
+def shorten_page(page: Page, head_rows: int = MAX_HEAD_ROWS) -> Page:
     """The page with at most three warnings and one table a collection, without notes.
 
     A table has at most seven columns and eleven rows: the required columns; the baseline, the best
-    group, what failed, then the first rows; below a grid it has four rows. A page whose headline
-    passed has no table.
+    group, what failed, then the first rows. A page whose headline passed has no table.
+
+    Args:
+        page: The page.
+        head_rows: Rows of a table below a grid.
     """
     shown = [section for section in page.sections if not section.is_folded]
     mains = [section for section in shown if section.tables] or shown[:1]
@@ -452,7 +465,7 @@ def shorten_page(page: Page) -> Page:
     others = [section for section in shown if section not in mains]
     has_passed = page.headline is not None and page.headline.tone == "passed"
     sections = [
-        _shorten_section(section, others if len(mains) == 1 else (), has_table=not has_passed)
+        _shorten_section(section, others if len(mains) == 1 else (), 0 if has_passed else head_rows)
         for section in mains
     ]
     if len(mains) > 1:
@@ -477,14 +490,14 @@ def shorten_page(page: Page) -> Page:
     )
 
 
-def _shorten_section(section: Section, others: Iterable[Section], *, has_table: bool) -> Section:
-    """Warnings of a section and of others, then its first table, and the grid above it."""
+def _shorten_section(section: Section, others: Iterable[Section], head_rows: int) -> Section:
+    """Warnings of a section and of others, then the grid and the first table; 0 rows = no table."""
     shown = [finding for finding in section.findings if finding.key in BRIEF_KEYS]
     grids = [replace(table, title="") for table in section.tables if table.is_grid]
-    tables = [table for table in section.tables if not table.is_grid][: int(has_table)]
+    tables = [table for table in section.tables if not table.is_grid][: min(1, head_rows)]
     limit = MAX_GRID_WARNINGS if grids else MAX_WARNINGS
     warnings = _limit_warnings(_list_warnings((section, *others)), limit)
-    shortened = (shorten_table(table, is_below_grid=bool(grids)) for table in tables)
+    shortened = (shorten_table(table, head_rows if grids else None) for table in tables)
     return Section(
         findings=(*(_first_sentence(each) for each in shown), *warnings),
         parts=(*grids, *shortened),
@@ -517,17 +530,17 @@ def _first_sentence(finding: Finding) -> Finding:
     return replace(finding, text=sentence.removesuffix("."), details=())
 
 
-def shorten_table(table: Table, *, is_below_grid: bool = False) -> Table:
+def shorten_table(table: Table, head_rows: int | None = None) -> Table:
     """A table's required columns and first rows, without reference rows and notes.
 
     Args:
         table: The table.
-        is_below_grid: A grid shows what it is about: it has four rows, and no title.
+        head_rows: So many rows, and no title, below a grid; None = there is no grid.
     """
     rows = tuple(row for row in table.rows if row.tone != "reference")
     required = replace(table, rows=rows, notes=()).without_optional_columns()
     narrow = required.select_columns(lambda i: i < MAX_COLUMNS)
-    if is_below_grid:
-        return replace(narrow.head(MAX_HEAD_ROWS), title="")
+    if head_rows is not None:
+        return replace(narrow.head(head_rows), title="")
     tables = (narrow.shorten(limit) for limit in range(MAX_ROWS - 3, 1, -1))
     return next(each for each in tables if len(each.rows) <= MAX_ROWS)  # each gap is a row, too

@@ -7,12 +7,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
-    ShareRecord,
+    ChosenSignal,
+    SignalComparison,
     SignalResult,
     ThresholdCollection,
     ThresholdReport,
 )
-from fusion_bench.ranking.query_signals import FUSED_TOP, LIST_TOP
+from fusion_bench.experiment.abstain import FUSED_TOP, LIST_TOP
 from fusion_bench.report.page import (
     Column,
     Figure,
@@ -23,7 +24,9 @@ from fusion_bench.report.page import (
     make_safe_name,
     make_table,
 )
-from fusion_bench.util.formatting import pluralize
+from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.stats.thresholds import Share
+from fusion_bench.util.formatting import format_number, pluralize
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -32,12 +35,12 @@ if TYPE_CHECKING:
 MASKED = "masked: easier than life, no near misses were added"
 
 
-def build_threshold_page(report: ThresholdReport, plot_format: str = "png") -> Page:
+def build_threshold_page(report: ThresholdReport, plot_format: str | None = "png") -> Page:
     """Which signals can carry a threshold, the promised threshold, and each signal's figures.
 
     Args:
         report: What was measured.
-        plot_format: Of the picture.
+        plot_format: Of the picture; None = no picture.
     """
     limit = format_share(float(report.settings["false_answers"]))
     headline = join_decisions("Thresholds", [_decide(each, limit) for each in report.collections])
@@ -57,7 +60,7 @@ def format_share(share: float | None) -> str:
     return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
 
 
-def _format_kept(kept: ShareRecord) -> str:
+def _format_kept(kept: Share) -> str:
     """A share with its interval: ``56 % [53, 59]``."""
     return f"{format_share(kept.share)} [{100 * kept.low:.0f}, {100 * kept.high:.0f}]"
 
@@ -117,17 +120,44 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
     if chosen is None:
         yield f"No threshold is promised: {collection.reason}."
         return
-    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
     how = "you named it" if chosen.is_stated else "chosen on the other half of the queries"
     unit = (
         "query" if collection.units == collection.answerable + collection.unanswerable else "group"
     )
+    yield describe_promise(chosen, limit, f"{how}; {pluralize(chosen.calibrating, unit)}")
+    if chosen.against is not None:
+        yield compare_with_second(chosen.against)
+
+
+def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
+    """The threshold, what it promises, and what it keeps.
+
+    Args:
+        chosen: The signal.
+        limit: Share of the unanswerable queries that may be answered.
+        origin: How the signal was chosen, and which queries set the threshold.
+    """
+    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
     owner = f" of {chosen.system}" if chosen.system else ""
-    yield (
+    return (
         f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
         f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
-        f"{_format_kept(chosen.kept)} of the answerable ones "
-        f"({how}; {pluralize(chosen.calibrating, unit)} without an answer set the threshold)."
+        f"{_format_kept(chosen.kept)} of the answerable ones ({origin} without an answer set the "
+        "threshold)."
+    )
+
+
+def compare_with_second(against: SignalComparison) -> str:
+    """How much more the chosen signal keeps than the second best."""
+    owner = f" of {against.system}" if against.system else ""
+    interval = ""
+    if against.low is not None and against.high is not None:
+        interval = f" [{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
+    is_shown = "a difference is shown" if against.p <= ALPHA else "no difference is shown"
+    return (
+        f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
+        f"signal keeps {100 * against.difference:+.0f} %{interval}: {is_shown} "
+        f"(p {format_number(against.p)})."
     )
 
 
@@ -145,7 +175,7 @@ COLUMNS: tuple[Column[SignalResult], ...] = (
 )
 
 
-def _build_section(collection: ThresholdCollection, limit: str, plot_format: str) -> Section:
+def _build_section(collection: ThresholdCollection, limit: str, plot_format: str | None) -> Section:
     ranked = sorted(collection.signals, key=lambda each: -(each.kept.share or 0.0))
     notes = [
         f"kept = answerable queries that are answered if at most {limit} of the unanswerable ones "
@@ -166,7 +196,7 @@ def _build_section(collection: ThresholdCollection, limit: str, plot_format: str
     return Section(
         title=f"{collection.name} {collection.version}: "
         f"{pluralize(collection.answerable, 'query')} with an answer, {unanswerable}",
-        parts=(table, figure),
+        parts=(table, *([figure] if plot_format else [])),
     )
 
 

@@ -13,19 +13,21 @@ from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.experiment.system_words import describe_config
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import describe_best_group, unseen_losses
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
+from fusion_bench.report.threshold_page import compare_with_second, describe_promise, format_share
 from fusion_bench.report.tuning_advice import (
     advised_effort,
     find_better_effort,
     is_better_by_less,
 )
-from fusion_bench.report.tuning_changes import describe_changes
 from fusion_bench.report.tuning_tables import tuning_tables
 from fusion_bench.report.tuning_texts import (
+    describe_changes,
     describe_claim,
     describe_held_out,
     describe_look,
@@ -92,7 +94,9 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         "better effort": _describe_better_effort(report),
         "list trials": _describe_list_repeats(report),
         "look": describe_look(report.look),
-        "unseen losses": _describe_unseen(report),
+        "unseen losses": ""
+        if report.is_default_chosen
+        else unseen_losses(report.held_out.groups) or "",
         "groups": _describe_grouping(report),
         "optimism": _describe_optimism(report),
         "nested cross-validation": _describe_folds(report),
@@ -119,6 +123,19 @@ def _evidence(report: records.TuningReport) -> Iterator[Finding]:
         tone = TONES.get(thresholds.verdict, "plain")
         text = _describe_thresholds(thresholds, report)
         yield Finding(text, tone, "thresholds")
+    if report.abstain is not None:
+        yield _describe_abstain(report.abstain)
+
+
+def _describe_abstain(tuned: records.TunedThreshold) -> Finding:
+    """The threshold of the tuned system, or why it has none."""
+    if tuned.chosen is None:
+        return Finding(f"No threshold is promised: {tuned.reason}.", "warning", "abstain")
+    how = "you named the signal" if tuned.chosen.is_stated else "chosen on the tuning queries"
+    origin = f"{how}; {pluralize(tuned.chosen.calibrating, 'held-out query')}"
+    text = describe_promise(tuned.chosen, format_share(tuned.false_answers), origin)
+    against = tuned.chosen.against
+    return Finding(text, key="abstain", details=(compare_with_second(against),) if against else ())
 
 
 def _list_details(report: records.TuningReport) -> Iterator[str]:
@@ -134,11 +151,6 @@ def _describe_grouping(report: records.TuningReport) -> str:
     """How groups were joined, where the dataset says so; empty = by default."""
     unshipped = " So nothing ships: a held-out query may be a copy of a tuning query."
     return CHOSEN_GROUPING.get(report.grouping, "") + unshipped * (report.grouping == "none")
-
-
-def _describe_unseen(report: records.TuningReport) -> str:
-    """What no rule can see; empty where nothing was tested, or there are units enough."""
-    return "" if report.is_default_chosen else unseen_losses(report.held_out.groups) or ""
 
 
 def _describe_list_repeats(report: records.TuningReport) -> str:
@@ -319,7 +331,10 @@ def _tuning_in_words(report: records.TuningReport) -> str:
         if is_better_by_less(report):
             return f"Tuned or not, {system} is about as good: the gain is less than {least}"
         return f"Keep the default {system}: no gain is shown on held-out queries"
-    gain = f"{report.measure} {format_number(report.held_out.difference, signed=True)}"
+    gain = (
+        f"{display_measure(report.measure)} "
+        f"{format_number(report.held_out.difference, signed=True)}"
+    )
     condition = shown_condition(report.verdict, report.unjudged)
     return f"Use the tuned {system}: {gain} on held-out queries{condition}"
 
@@ -359,7 +374,7 @@ def build_page(
     verdict, *findings = tuning_findings(report)
     gains, *tables = tuning_tables(report)
     results = Section(
-        summary=f"{report.dataset}: {report.measure}; {_count_trials(report)}; "
+        summary=f"{report.dataset}: {display_measure(report.measure)}; {_count_trials(report)}; "
         f"split: {report.split}",
         findings=tuple(findings),
         parts=(gains, *figures[:1], *tables, *figures[1:]),

@@ -20,6 +20,7 @@ Format history:
     11  ``recommendation``, ``verdict_against_default`` instead of ``verdict``; ``loss_share`` of
         gains; neither ``shrunken`` nor ``split_choice``: every query decides at most once
     12  ``other_means``
+    13  ``abstain``
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.evaluation.report_file import Provenance
 from fusion_bench.evaluation.report_records import ScoredList, ThresholdPair
+from fusion_bench.evaluation.thresholds import ChosenSignal
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.stats.comparison import Answer, Difference, MeanDifference
 from fusion_bench.stats.power import SampleSize
@@ -526,7 +528,7 @@ class ThresholdReport(ScoredList):
 
 
 FORMAT: Literal["fusion-bench-tuning"] = "fusion-bench-tuning"
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 
 
 class ChosenTrial(ReportRecord):
@@ -566,6 +568,21 @@ class Recommendation(ReportRecord):
     sentence: str
     config: dict[str, Any]
     loss_share: OptionalFloat = None
+
+
+class TunedThreshold(ReportRecord):
+    """When the tuned system abstains.
+
+    Attributes:
+        false_answers: Share of the unanswerable queries that may be answered.
+        chosen: The signal, chosen on tuning queries, with the threshold that held-out ones set;
+            None = there is none.
+        reason: Why there is none; empty = there is one.
+    """
+
+    false_answers: float
+    chosen: ChosenSignal | None = None
+    reason: str = ""
 
 
 class TuningReport(TableView, ReportRecord):
@@ -615,6 +632,7 @@ class TuningReport(TableView, ReportRecord):
         front: Quality against rerank effort; None without a reranker, or not asked for.
         thresholds: CRAG's thresholds of each list with absolute scores, the tuned system's first;
             empty = not asked for.
+        abstain: When the tuned system abstains; None = the system states no share of false answers.
         per_type: Tuned by query type or intent; None = not asked for, or none has queries enough.
         trials: Everything that was tried.
         held_out_queries: Ids, …
@@ -661,6 +679,7 @@ class TuningReport(TableView, ReportRecord):
     by_intent: tuple[IntentGain, ...] = ()
     front: ParetoFront | None = None
     thresholds: tuple[ThresholdReport, ...] = ()
+    abstain: TunedThreshold | None = None
     per_type: PerTypeResult | None = None
     trials: tuple[TrialRecord, ...]
     held_out_queries: tuple[str, ...]

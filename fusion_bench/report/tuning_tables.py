@@ -53,7 +53,9 @@ def pareto_table(report: records.TuningReport, front: records.ParetoFront) -> Ta
             replace(column, is_optional=column.header == AMOUNTS["slow"])
             for column in make_columns(amounts, _format_effort)
         ),
-        Column(f"{report.measure}, tuning", lambda point: format_number(point.value)),
+        Column(
+            f"{display_measure(report.measure)}, tuning", lambda point: format_number(point.value)
+        ),
         Column("held out", lambda point: format_number(point.held_out)),
         *judged_columns(points, lambda point: point.bounds),
         Column("held out: - default", lambda point: format_paired(point.over_default)),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any, Final
 
 from fusion_bench.config.parameters import DIGITS
-from fusion_bench.measures.aliases import head_measure
+from fusion_bench.experiment.system_words import list_by_rank, shorten
+from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.stats.unjudged import UnjudgedResult
@@ -177,8 +180,9 @@ def describe_verdict(report: records.TuningReport) -> str:
     text = (
         f"{first}Verdict against the default: {name_verdict(report.verdict)}. The tuned system "
         f"{claim} the default {report.system} on held-out queries of {report.dataset}{condition}: "
-        f"{report.measure} {format_number(gain.default)} → {format_number(gain.tuned)}, {change} "
-        f"({format_gain(gain, report.alpha)}). The least gain is {format_number(report.min_gain)}."
+        f"{display_measure(report.measure)} {format_number(gain.default)} → "
+        f"{format_number(gain.tuned)}, {change} ({format_gain(gain, report.alpha)}). "
+        f"The least gain is {format_number(report.min_gain)}."
     )
     if report.verdict in {"ship", "groups decide"}:
         text += format_loss_share("The tuned system", gain.loss_share)
@@ -194,7 +198,7 @@ def describe_held_out(report: records.TuningReport) -> str:
     """Return the held-out values before and after, and why intervals have an unusual level."""
     means = {report.measure: (report.held_out.default, report.held_out.tuned)}
     values = ", ".join(
-        f"{head_measure(measure)} {format_number(default)} → {format_number(tuned)}"
+        f"{display_measure(measure)} {format_number(default)} → {format_number(tuned)}"
         for measure, (default, tuned) in (means | report.other_means).items()
     )
     coverage, reason = format_coverage(report.alpha), ""
@@ -227,14 +231,93 @@ def _describe_default_choice(report: records.TuningReport) -> str:
     if report.verdict != "too few tuning queries":
         return (
             f"{label} The search ({trials}) chose the default {report.system} itself on "
-            f"{report.dataset}, so there is no gain to test: {report.measure} stays {value} on "
-            "held-out queries."
+            f"{report.dataset}, so there is no gain to test: {display_measure(report.measure)} "
+            f"stays {value} on held-out queries."
         )
     best = max(trial.value for trial in report.completed_trials if trial.value is not None)
     gain = format_number(best - report.tune.default, signed=True)
     return (
         f"{label} {report.better_trials:,} of {trials} looked better than the default "
         f"{report.system} on the {report.tune.queries:,} tuning queries of {report.dataset} (the "
-        f"best by {gain} {report.measure}), too little for so few queries: the default was "
-        "chosen, and no change is tested."
+        f"best by {gain} {display_measure(report.measure)}), too little for so few queries: the "
+        "default was chosen, and no change is tested."
     )
+
+
+#: So many changed parameters are listed; of more the rest is counted.
+MAX_CHANGES: Final = 8
+#: A condition inside a path: ``fusion(rrf).k``.
+CONDITION: Final = re.compile(r"\([^)]*\)")
+#: A path, with the class of queries or the stage that it is of.
+SCOPE: Final = re.compile(
+    r"(?:(?:by_query_type|by_intent|stages)\.([^.]+)\.|(?=weights_by_type\.([^.]+)))?(.+)"
+)
+#: The weight of a list.
+WEIGHT: Final = re.compile(r"(?:weights_by_type\.[^.]+|fusion\.weights)\.(.+)")
+#: An entry of a table by last rank.
+ENTRY: Final = re.compile(r"(.+)\.(\d+)\.(?:value|ranks)")
+#: Path → its words.
+LABELS: Final = {
+    "blend.depth": "rerank depth",
+    "blend.method": "blend",
+    "blend.rest": "retrieval share below",
+    "blend.tiers": "retrieval share",
+}
+
+
+def describe_changes(report: records.TuningReport) -> str:
+    """Return what the tuned system has in place of the default's values; empty = nothing."""
+    texts = (_describe_change(report, parameter) for parameter in report.parameters)
+    changes = list(dict.fromkeys(filter(None, texts)))
+    more = len(changes) - MAX_CHANGES
+    return ", ".join(changes[:MAX_CHANGES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _describe_change(report: records.TuningReport, parameter: records.ParameterInfo) -> str:
+    """One change; empty where the value is the default's, or the tuned system has none."""
+    path = CONDITION.sub("", parameter.path)
+    query_class, weights_class, place = SCOPE.findall(path)[0]
+    if entry := ENTRY.fullmatch(place):
+        names, index = path.rsplit(".", 2)[0].split("."), int(entry[2]) - 1
+        (ranks, old), (new_ranks, new) = (
+            _find_entry(config, names, index) for config in (report.default, report.choice.config)
+        )
+        label = f"{_name_place(entry[1])} at {ranks or new_ranks}"
+        new = f"at {new_ranks} {new}" if "" != ranks != new_ranks != "" else new
+    else:
+        values = _scale_default(report, parameter), report.choice.params.get(parameter.path)
+        old, new = ("" if value is None else shorten(value) for value in values)
+        label = _name_place(place)
+        if weight := WEIGHT.fullmatch(place):
+            label, old, new = weight[1], old and f"×{old}", new and f"×{new}"
+    if new in {"", old}:
+        return ""
+    scope = query_class or weights_class
+    return f"{scope + ': ' if scope else ''}{label} {old or 'none'} → {new}"
+
+
+def _name_place(place: str) -> str:
+    words = LABELS.get(place, place.removeprefix("fusion.").removeprefix("blend."))
+    return words.replace("_", " ").replace(".", " of ")
+
+
+def _find_entry(config: Any, names: list[str], index: int) -> tuple[str, str]:  # noqa: ANN401 - JSON
+    """The ranks and the value of an entry of a table; empty where there is none."""
+    for name in names:
+        config = (config or {}).get(name)
+    table = {int(last): value for last, value in (config or {}).items()}
+    entries = [(ranks, shorten(value)) for ranks, value in list_by_rank(table)]
+    return entries[index] if index < len(entries) else ("", "")
+
+
+def _scale_default(report: records.TuningReport, parameter: records.ParameterInfo) -> records.Value:
+    """The default's value; weights that only count as a ratio are on the scale of the tuned."""
+    if not parameter.ratio or not isinstance(parameter.default, int | float):
+        return parameter.default
+    group = parameter.path.rpartition(".")[0]
+    same = [each for each in report.parameters if each.path.rpartition(".")[0] == group]
+    tuned = [report.choice.params.get(each.path) for each in same]
+    greatest = max((v for v in tuned if isinstance(v, int | float)), default=1)
+    defaults = [each.default for each in same]
+    of_default = max((v for v in defaults if isinstance(v, int | float)), default=1)
+    return parameter.default * greatest / of_default if of_default else parameter.default

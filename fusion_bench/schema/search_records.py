@@ -11,9 +11,9 @@ from pydantic import BeforeValidator, Field, model_validator
 from pydantic.json_schema import models_json_schema
 from pydantic_core import PydanticCustomError
 
+from fusion_bench.config.json_records import WrittenRecord, describe_properties
 from fusion_bench.config.models import CORRECT_FROM, INCORRECT_TO
 from fusion_bench.config.query_types import CONV_03_05, SUM_TOLERANCE, type_of
-from fusion_bench.config.record_schemas import WrittenRecord, describe_properties
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.methods.fuse.rrf import RRF
 from fusion_bench.schema.record_fields import (

@@ -20,6 +20,7 @@ from typing import Final, Literal, TypeAlias
 
 import numpy as np
 
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import DataError
@@ -85,18 +86,17 @@ def order_nan_last(signal: FloatArray) -> FloatArray:
     return np.where(np.isnan(signal), -np.inf, signal)
 
 
-@dataclass(frozen=True)
-class Share:
+class Share(ReportRecord):
     """A share of queries with its 95 % interval.
 
     Attributes:
-        share: Of the queries; NaN without any.
+        share: Of the queries; null without any.
         low: Lower end: Clopper–Pearson; by group that of differences, or of bets.
         high: Upper end.
         queries: How many there are.
     """
 
-    share: float
+    share: OptionalFloat
     low: float
     high: float
     queries: int
@@ -114,10 +114,11 @@ def measure_share(counted: BoolArray, keys: Sequence[str], *, seed: int = 0) -> 
         seed: Of the draws.
     """
     if not len(counted):
-        return Share(math.nan, 0.0, 1.0, 0)
+        return Share(share=None, low=0.0, high=1.0, queries=0)
     count, queries = int(counted.sum()), len(counted)
     if len(set(keys)) == queries:
-        return Share(count / queries, *clopper_pearson(count, queries), queries)
+        low, high = clopper_pearson(count, queries)
+        return Share(share=count / queries, low=low, high=high, queries=queries)
     values = counted.astype(np.float64)
     row = infer_family([Pair.from_arrays(values, keys=keys, is_bounded=True)], seed=seed)[0]
     low, high = row.low, row.high
@@ -125,7 +126,7 @@ def measure_share(counted: BoolArray, keys: Sequence[str], *, seed: int = 0) -> 
         codes = number_by_appearance(keys)[0]
         low = betting_bound(values, codes, alpha=(1 - COVERAGE) / 2)
         high = 1 - betting_bound(1 - values, codes, alpha=(1 - COVERAGE) / 2)
-    return Share(count / queries, max(low, 0.0), min(high, 1.0), queries)
+    return Share(share=count / queries, low=max(low, 0.0), high=min(high, 1.0), queries=queries)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -13,13 +12,20 @@ from fusion_bench.config.yaml_files import Source, format_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import load_lists
 from fusion_bench.evaluation.run_experiment import report_provenance
-from fusion_bench.experiment.experiment import Experiment, find_datasets, read_distinct_specs
+from fusion_bench.experiment.abstain import Abstain
+from fusion_bench.experiment.experiment import (
+    Experiment,
+    find_datasets,
+    read_distinct_specs,
+    relocate_dataset,
+)
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.report.page import NextStep
 from fusion_bench.report.tuning_records import TuningReport
 from fusion_bench.report.write import write_tuning
+from fusion_bench.tune.abstain import fit_threshold
 from fusion_bench.tune.distribution import find_database_file, open_workers, show_address
 from fusion_bench.tune.gains import evaluate_untuned
 from fusion_bench.tune.looks import find_ledger
@@ -74,24 +80,6 @@ CAVEAT = (
 )
 
 
-def relocate_dataset(name: str, file: Path, folder: Path) -> str:
-    """Rewrite a dataset's name or path for an experiment in another folder.
-
-    Args:
-        name: A dataset's name, or a path.
-        file: The ``dataset.yaml`` that it stands for.
-        folder: The other folder.
-
-    Returns:
-        A name as it is; instead of a relative path the path from the other folder.
-    """
-    given = Path(name)
-    is_name = len(given.parts) == 1 and given.suffix not in {".yaml", ".yml"}
-    if is_name or given.is_absolute():
-        return name
-    return os.path.relpath(resolve_path(file), resolve_path(folder))
-
-
 def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str) -> str:
     """The default, the tuned system and what is recommended side by side, as YAML.
 
@@ -122,6 +110,15 @@ def tuned_experiment(experiment: Experiment, report: TuningReport, dataset: str)
         **experiment.model_dump(mode="json", include={"crag"}, exclude_none=True),
         "systems": {report.system: default.resolved_config, name: report.choice.config},
     }
+    if report.abstain is not None and report.abstain.chosen is not None:
+        chosen = report.abstain.chosen
+        abstain = Abstain(
+            signal=chosen.signal,
+            above=chosen.threshold,
+            promised_false_answers=report.abstain.false_answers,
+            calibrated_on=chosen.calibrated_on,
+        )
+        data["systems"][name] = {**report.choice.config, "abstain": abstain.model_dump()}
     if report.advice.kind == "use untuned" and report.advice.name not in data["systems"]:
         data["systems"][report.advice.name] = report.advice.config
     if report.per_type is not None:
@@ -263,4 +260,6 @@ def _tune_dataset(
                 allowed=options.allowed,
             ),
         )
-        return run.run(name_experiment(source.path), report_provenance(experiment, source))
+        report = run.run(name_experiment(source.path), report_provenance(experiment, source))
+    abstain = fit_threshold(experiment, source, tuning, file, report)
+    return report.model_copy(update={"abstain": abstain})

@@ -1,16 +1,10 @@
-"""SHA-256 over several values, or over the lines of a ledger, each of which names the last.
+"""SHA-256 over several values, or over a line of a file.
 
 Every value is framed: its kind, its number of bytes, its bytes. A list of texts states the length
 of each, so that a separator inside a text moves nothing.
 
 A digest of this module finds accidents and edits by hand. It is no signature: who can write a file
 can compute its digests, too.
-
-Each line holds its number and the digests of the lines that it follows: as a rule one, the last
-line. Lines of two branches can be merged: both follow the same line, and the next one follows both.
-The first line follows all that an earlier version wrote without numbers.
-
-A cut at the end is seen by whoever wrote down the number and the digest of a later line.
 """
 
 from __future__ import annotations
@@ -18,8 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import Iterable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,56 +86,6 @@ def strip_line_digest(line: str, *context: str) -> str | None:
         return None
     text = f"{match[1]}}}"
     return text if hash_values(text, *context)[:LINE_DIGITS] == match[2] else None
-
-
-class ChainedLine(Protocol):
-    """A line of a ledger."""
-
-    @property
-    def line(self) -> int | None:
-        """Its number when it was written, from 1; None = an earlier version wrote it."""
-
-    @property
-    def previous(self) -> tuple[str, ...]:
-        """Digests of the lines that it follows."""
-
-    @property
-    def digest(self) -> str:
-        """The digest of the line, but for what is filled in later."""
-
-
-def digest_line(text: str) -> str:
-    """The digest that other lines name."""
-    return hash_values(text)[:LINE_DIGITS]
-
-
-def follow_lines(lines: Sequence[ChainedLine]) -> dict[str, Any]:
-    """The fields ``line`` and ``previous`` of the line that comes next."""
-    followed = {digest for line in lines for digest in line.previous}
-    last = [line.digest for line in lines if line.line and line.digest not in followed]
-    return {"line": len(lines) + 1, "previous": tuple(last or [_digest_unnumbered(lines)])}
-
-
-def find_gap(lines: Sequence[ChainedLine]) -> int | None:
-    """Position, from 0, of the first line that follows one which is not there; None = none does."""
-    known = {_digest_unnumbered(lines)}
-    for index, line in enumerate(lines):
-        if line.line is not None:
-            if line.line > index + 1 or not line.previous or not known.issuperset(line.previous):
-                return index
-            known.add(line.digest)
-    return None
-
-
-def follow_line(last: ChainedLine | None) -> dict[str, Any]:
-    """The fields ``line`` and ``previous`` of what follows one line; None = the first line."""
-    if last is None:
-        return {"line": 1, "previous": (_digest_unnumbered([]),)}
-    return {"line": (last.line or 0) + 1, "previous": (last.digest,)}
-
-
-def _digest_unnumbered(lines: Sequence[ChainedLine]) -> str:
-    return digest_line("\n".join(line.digest for line in lines if line.line is None))
 
 
 def mix_words(words: NDArray[np.uint64]) -> NDArray[np.uint64]:

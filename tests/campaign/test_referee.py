@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import numpy as np
 
+from fusion_bench.campaign.ask import AskJudgment, judge_candidate
 from fusion_bench.campaign.decision import Tails
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
 from fusion_bench.campaign.records import CampaignRules
-from fusion_bench.campaign.referee import AskJudgment, judge_candidate
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
 from fusion_bench.stats.unjudged import UnjudgedEvidence

@@ -14,13 +14,13 @@ from pydantic import BaseModel, ConfigDict, Field, RootModel
 from pydantic_core import core_schema
 
 from fusion_bench.config import models
+from fusion_bench.config.json_records import build_schema
 from fusion_bench.config.models import (
     ByRank,
     StrictModel,
     StrictNumbers,
     parse_model,
 )
-from fusion_bench.config.record_schemas import build_schema
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.errors import ConfigError
 from fusion_bench.util.environment import NO_PLUGINS

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from docs.website.page import list_pages
-from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.connectors._base import build_connector
 from fusion_bench.experiment.dialect import dialects
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.system import System

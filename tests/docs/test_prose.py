@@ -27,11 +27,22 @@ def test_a_page_has_no_sentence_to_read_twice(page: Path) -> None:
     assert find_faults(page.read_text(encoding="utf-8")) == []
 
 
+def count_words(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").split())
+
+
 def test_pages_are_short() -> None:
-    words = {path.stem: len(path.read_text(encoding="utf-8").split()) for path in USERS}
+    words = {path.stem: count_words(path) for path in USERS}
     assert max(words.values()) <= 2100, words
     assert sum(words.values()) <= 20700, words
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").split()) <= 1000
+    assert count_words(ROOT / "README.md") <= 1000
+
+
+@pytest.mark.parametrize(("folder", "most"), [("reference", 28000), ("studies", 26000)])
+def test_a_folder_of_pages_is_short(folder: str, most: int) -> None:
+    pages = [path for path in list_pages() if path.parent.name == folder]
+    words = {path.stem: count_words(path) for path in pages if path.stem != "layouts"}
+    assert sum(words.values()) <= most, words
 
 
 LONG = " ".join(["Word"] * (MOST_WORDS + 1))

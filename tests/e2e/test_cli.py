@@ -20,6 +20,7 @@ from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.io.outputs import RECORD
+from fusion_bench.util.formatting import escape_control_chars
 from tests.child_processes import drop_progress
 from tests.commands import leaf_commands, next_commands
 from tests.evaluation.test_run_experiment import second
@@ -93,6 +94,9 @@ def test_a_misused_command_is_exit_code_2_and_says_what_was_meant(
     assert err.endswith(" --help)\n")
     assert err.count("\n") == 1
     assert "\x1b" not in err
+    assert main([*arguments, "--json"]) == 2
+    out, no_error = capsys.readouterr()
+    assert (no_error, escape_control_chars(json.loads(out)["error"]["message"])) == ("", err[7:-1])
     assert not (root / "reports").exists()
 
 
@@ -667,19 +671,6 @@ def test_a_command_that_waits_ends_its_lines(capsys: Capture) -> None:
 
 def running_threads() -> set[str]:
     return {thread.name for thread in threading.enumerate()}
-
-
-def test_a_fault_of_our_own_shows_its_traceback_and_does_not_look_like_a_regression(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def broken() -> object:
-        raise RuntimeError("unforeseen")
-
-    monkeypatch.setattr("fusion_bench.experiment.method_table.list_methods", broken)
-    assert main(["methods"]) == 2
-    shown = capsys.readouterr().err
-    assert "RuntimeError: unforeseen" in shown
-    assert shown.rstrip().splitlines()[-1].startswith("error: this ")
 
 
 def test_the_version(capsys: Capture) -> None:

@@ -140,22 +140,6 @@ def test_every_command_answers_in_json(command: str, capsys: Capture) -> None:
     assert error["file"] is error["line"] is None
 
 
-@pytest.mark.parametrize(
-    ("arguments", "says"),
-    [
-        (["evl"], "'evl'; did you mean 'eval'?"),
-        (["dataset"], "option: --json"),
-        (["dataset", "shwo"], "'shwo'. Did you mean 'show'?"),
-        (["compare"], "'NAME=FILE' (see"),
-        (["explain", "e", "q", "--top", "x"], "value for '--top'"),
-        (["compare", "a.json", "--measure", "RR"], "--measure: does not"),
-    ],
-)
-def test_a_usage_error_is_json_too(arguments: list[str], says: str, capsys: Capture) -> None:
-    assert main([*arguments, "--json"]) == 2
-    assert says in read_error(capsys)["message"]
-
-
 def test_what_comes_after_two_dashes_is_no_option(capsys: Capture) -> None:
     assert main(["eval", "--", "--json"]) == 2
     assert capsys.readouterr().err.startswith("error: --json: ")
@@ -199,6 +183,10 @@ def test_a_fault_of_our_own_keeps_its_traceback_on_standard_error(
     out, err = capsys.readouterr()
     assert json.loads(out)["error"]["message"].startswith("this is a bug")
     assert "RuntimeError: unforeseen" in err
+    assert main(["methods"]) == 2
+    shown = capsys.readouterr().err
+    assert "RuntimeError: unforeseen" in shown
+    assert shown.rstrip().splitlines()[-1].startswith("error: this ")
 
 
 @pytest.mark.usefixtures("mine")

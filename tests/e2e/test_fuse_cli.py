@@ -81,17 +81,6 @@ def test_bad_input_is_one_line_and_exit_code_2(
     assert not Path("f.trec").exists()
 
 
-@pytest.mark.parametrize("out", ["a.trec", "../tiny/a.trec", "qrels.txt"])
-def test_no_file_of_the_dataset_is_replaced(out: str, root: Path, capsys: Capture) -> None:
-    file = root / "datasets" / "tiny" / out
-    before = file.read_bytes() if file.exists() else None
-    arguments = ["fuse", EXPERIMENT, "--system", "one", "--out", f"datasets/tiny/{out}"]
-    assert main(arguments) == 2
-    error = capsys.readouterr().err
-    assert "datasets/tiny/dataset.yaml" in error
-    assert (file.read_bytes() if file.exists() else None) == before
-
-
 def test_json_holds_no_command_of_a_ci_runner(root: Path, capsys: Capture) -> None:
     edit(root, EXPERIMENT, "one:", '"##[error]":')
     edit(root, EXPERIMENT, "baseline: one", 'baseline: "##[error]"')

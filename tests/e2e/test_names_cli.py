@@ -67,7 +67,7 @@ def test_eval_records_what_the_command_line_set(capsys: Capture) -> None:
     assert {"rrf k=5", "rrf k=7"} < {row["name"] for row in report["collections"][0]["systems"]}
     assert main(["eval", EXPERIMENT, "-v", *options]) == 0
     out = capsys.readouterr().out
-    assert "measure: AP (MAP)" in out
+    assert "measure: MAP" in out
     assert "systems.rrf.fusion.k=[5, 7]" in out
 
 

@@ -59,7 +59,7 @@ def test_eval_and_compare_write_one_table_for_latex(root: Path, capsys: Capture)
     assert "report.tex" in text
     latex = (root / "reports/e/report.tex").read_text(encoding="utf-8")
     assert latex.count("{tabular}") == 2
-    assert "system & RR@10 (MRR)" in latex
+    assert "system & MRR@10" in latex
     assert "one & 1.0000" in latex
     said(capsys, "compare", "reports/e", "--latex", "--columns", "difference", "--out", "paper")
     latex = (root / "paper/comparison.tex").read_text(encoding="utf-8")

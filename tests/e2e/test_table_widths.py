@@ -13,7 +13,7 @@ from rich.console import Console
 from fusion_bench.checks.dataset_facts import describe_dataset
 from fusion_bench.cli.dataset import build_dataset_table, build_list_tables
 from fusion_bench.cli.methods import build_connector_table, build_method_table
-from fusion_bench.engines.engine_settings import list_connectors
+from fusion_bench.engines.connectors._base import list_connectors
 from fusion_bench.evaluation.compared_reports import compare_reports
 from fusion_bench.evaluation.in_memory import compare_files
 from fusion_bench.evaluation.run_experiment import run_experiment

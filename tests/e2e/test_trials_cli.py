@@ -67,22 +67,6 @@ def test_a_trial_that_is_not_there_is_one_line(
     assert not (root / "x.trec").exists()
 
 
-def test_an_output_that_is_a_trial_is_refused(root: Path, capsys: Capture) -> None:
-    out = root / "datasets/tiny/a-2.trec"
-    assert main(["fuse", EXPERIMENT, "--system", "a", "--out", str(out)]) == 2
-    assert "a-2.trec is one " in capsys.readouterr().err
-    assert out.read_text(encoding="utf-8") == TRIALS[1]
-
-
-def test_an_output_that_would_become_a_trial_is_refused(root: Path, capsys: Capture) -> None:
-    out = root / "datasets/tiny/a-fused.trec"
-    assert main(["fuse", EXPERIMENT, "--system", "a", "--out", str(out)]) == 2
-    error = capsys.readouterr().err
-    assert "would become one" in error
-    assert not out.exists()
-    assert fused(root) == ["d2", "d1", "d8", "d3", "d1", "d5", "d4"]
-
-
 @pytest.mark.usefixtures("root")
 def test_diagnose_and_show_say_which_trials_there_are(capsys: Capture) -> None:
     assert main(["diagnose", EXPERIMENT, "--system", "a", "-v"]) == 0

@@ -111,7 +111,7 @@ PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "engines.md").read_te
 
 
 def section(dialect: type[Dialect]) -> str:
-    parts = re.split(r"^## (.+)$", PAGE, flags=re.MULTILINE)
+    parts = re.split(r"^###? (.+)$", PAGE, flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
     assert dialect.title in sections, (
         f"docs/reference/engines.md has no section '## {dialect.title}'"
@@ -124,7 +124,13 @@ def blocks(text: str, language: str) -> list[str]:
 
 
 def systems(dialect: type[Dialect]) -> list[dict[str, Any]]:
-    return [yaml.safe_load(block) for block in blocks(section(dialect), "yaml")]
+    """The systems of a section's blocks, and of their lines ``# or fusion: …``."""
+    written = []
+    for block in blocks(section(dialect), "yaml"):
+        system = yaml.safe_load(block)
+        others = re.findall(r"^# or (fusion: .*)$", block, flags=re.MULTILINE)
+        written += [system, *({**system, **yaml.safe_load(other)} for other in others)]
+    return written
 
 
 @EVERY

@@ -231,7 +231,7 @@ def test_refined_queries_are_replayed(root: Path, capsys: Capture) -> None:
     for result in (system, alone):
         assert result["verdicts"] == ["ambiguous", "correct"]
         assert (result["relevant_before"], result["relevant_after"]) == (1, 1)
-    assert "CRAG: RR@10 (MRR) " in out
+    assert "CRAG: MRR@10 " in out
     row = next(row for row in collection["systems"] if row["name"] == "two")
     assert row["measures"]["RR@10"]["values"] == [0.0, 1.0, 1.0, 0.0]  # as without them
 

@@ -75,12 +75,12 @@ def test_names_are_explained_in_words_of_their_systems() -> None:
         "min-max: mean of min-max scores of bm25 and dense, 0 for a list without the document.",
         "z-score: mean of z-scores of bm25 and dense, the least score of a list without the "
         "document.",
-        "rrf v1 replace: RRF (k 60) of bm25 and dense, the first 3 reordered by cohere.",
-        "rrf v1 linear 0.7: RRF (k 60) of bm25 and dense, the first 3 reordered by .7 × cohere + "
+        "rrf v1 replace: RRF (k 60) of bm25 and dense, first 3 reordered by cohere.",
+        "rrf v1 linear 0.7: RRF (k 60) of bm25 and dense, first 3 reordered by .7 × cohere + "
         ".3 × 1/rank.",
-        "rrf v1 bands: RRF (k 60) of bm25 and dense, the first 3 reordered by cohere and the fused "
+        "rrf v1 bands: RRF (k 60) of bm25 and dense, first 3 reordered by cohere and the fused "
         "score, which weighs .75 at ranks 1–3, .6 at ranks 4–10 and .4 below.",
-        "rrf v1 bands 1/rank: RRF (k 60) of bm25 and dense, the first 3 reordered by cohere and "
+        "rrf v1 bands 1/rank: RRF (k 60) of bm25 and dense, first 3 reordered by cohere and "
         "1/rank, which weighs .75 at ranks 1–3, .6 at ranks 4–10 and .4 below.",
     )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fusion_bench.errors import ConfigError, DataError
-from fusion_bench.gate.baseline_files import candidates_path, read_baseline, read_candidates
+from fusion_bench.gate.baseline_files import CANDIDATES, candidates_path, read_baseline
 from fusion_bench.gate.page import format_text
 from fusion_bench.gate.run import run_gate
 from fusion_bench.gate.update import write_baseline
@@ -36,7 +36,7 @@ def try_candidate(root: Path, runs: str) -> tuple[int | None, int]:
 def test_different_candidates_are_counted_and_the_last_is_refused(root: Path) -> None:
     path = renew_baseline(root)
     assert gate_verdict(root).candidate_number is None
-    assert len(read_candidates(candidates_path(path))) == 1  # the update
+    assert len(CANDIDATES.read(candidates_path(path))) == 1  # the update
     assert try_candidate(root, "{runs: [b]}") == (1, 1)
     assert try_candidate(root, "{runs: [b], depth: 3}")[0] == 2
     assert try_candidate(root, "{runs: [b]}") == (1, 1)  # the same again is no new one
@@ -44,7 +44,7 @@ def test_different_candidates_are_counted_and_the_last_is_refused(root: Path) ->
     verdict = gate_verdict(root)
     assert (verdict.exit_code, verdict.checks) == (2, ())
     assert "2 different candidates" in verdict.refusals[0]
-    assert [line.system for line in read_candidates(candidates_path(path))] == ["live"] * 3
+    assert [line.system for line in CANDIDATES.read(candidates_path(path))] == ["live"] * 3
 
 
 def test_an_update_starts_the_count_again(root: Path) -> None:
@@ -73,7 +73,7 @@ def test_the_earlier_name_is_the_same_policy(root: Path) -> None:
 def test_a_broken_file_is_an_error(root: Path) -> None:
     path = candidates_path(renew_baseline(root))
     path.write_text("no json\n")
-    with pytest.raises(DataError, match=r"mine\.candidates\.jsonl: not"):
+    with pytest.raises(DataError, match=r"mine\.candidates\.jsonl:1: not"):
         try_candidate(root, "{runs: [b]}")
 
 
@@ -112,7 +112,7 @@ def test_a_line_that_was_removed_or_edited_is_missed_by_the_next(root: Path) -> 
     lines = path.read_text().splitlines(keepends=True)
     for damaged in (lines[:1] + lines[2:], [lines[0], lines[1].replace("live", "dead"), lines[2]]):
         path.write_text("".join(damaged))
-        with pytest.raises(DataError, match="follows a line"):
+        with pytest.raises(DataError, match="not a line of a ledger of checked candidates"):
             try_candidate(root, "{runs: [b]}")
         edit(root, EXPERIMENT, "live: {runs: [b]}", "live: {runs: [a]}")
 
@@ -139,7 +139,7 @@ def test_lines_of_an_earlier_version_are_counted(root: Path) -> None:
     ledger.write_text(f"{json.dumps(old)}\n")
     write_baseline(baseline.model_copy(update={"ledger": None}), path)
     assert try_candidate(root, "{runs: [b]}") == (1, 1)
-    assert [line.line for line in read_candidates(ledger)] == [None, 2]
+    assert [line.line for line in CANDIDATES.read(ledger)] == [None, 2]
     ledger.write_text(ledger.read_text().replace("2026", "2027", 1))
-    with pytest.raises(DataError, match="candidate 2 follows a line"):
+    with pytest.raises(DataError, match=r":2: .*a line before it was removed or edited"):
         try_candidate(root, "{runs: [b], depth: 2}")

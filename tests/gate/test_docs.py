@@ -12,7 +12,7 @@ from fusion_bench.cli import main
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import read_yaml
 from fusion_bench.experiment.experiment import read_experiment
-from fusion_bench.experiment.settings import ENDED_KEYS, GatePolicy
+from fusion_bench.experiment.settings import ANSWER_CHECKS, ENDED_KEYS, GatePolicy
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.util.files import baseline_path
 from tests.gate import cases
@@ -41,7 +41,9 @@ def test_the_policies_are_valid() -> None:
     given = [policy["gate"] for policy in policies if "gate" in policy]
     read = [parse_model(GatePolicy, policy) for policy in given]
     assert [policy.system for policy in read] == ["rrf-v2", "rrf-v2"]
-    assert set(given[1]) == set(GatePolicy.model_fields) - {*ENDED_KEYS}  # every key is shown
+    inside = {*ENDED_KEYS, *ANSWER_CHECKS.values()}
+    assert set(given[1]) == set(GatePolicy.model_fields) - inside  # every key is shown
+    assert given[1]["checks"].keys() > ANSWER_CHECKS.keys()
 
 
 def test_the_workflow_installs_a_pinned_commit() -> None:

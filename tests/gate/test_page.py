@@ -365,11 +365,11 @@ def test_the_numbers_are_of_the_check_that_decides() -> None:
     lines = text.splitlines()
     assert lines[0].startswith("# ❌ fusion-bench gate: ")
     assert lines[2] == f"**{verdict.headline}**"
-    assert lines[4].endswith("RR (MRR): regressed")
+    assert lines[4].endswith("MRR: regressed")
     [row] = [line for line in lines if "90 worse" in line]
     assert names_in_order(row, "0.5000 → 0.5100", "-0.1000", "-0.0050", "50 better", "of 400")
     names = [line.split("  ")[0] for line in code_block(text)[:-1]]
-    assert names == ["mine / RR (MRR)", "mine / nDCG@10"]
+    assert names == ["mine / MRR", "mine / nDCG@10"]
 
 
 def test_where_all_passed_the_first_check_has_the_numbers() -> None:
@@ -428,7 +428,7 @@ def test_each_check_with_numbers_is_drawn() -> None:
     checks = page_data(html_of(result(checks=(check(), fell, failed))))["checks"]
     assert [(each["name"], each["tone"], each["status"]) for each in checks] == [
         ("mine / nDCG@10", "passed", "pass"),
-        ("mine / RR (MRR)", "failed", "regressed"),
+        ("mine / MRR", "failed", "regressed"),
     ]
     assert [(each["difference"], each["bound"], each["max_drop"]) for each in checks] == [
         (0.01, 0.001, 0.005),

@@ -109,7 +109,7 @@ def test_an_update_with_new_judgments_cannot_be_compared(root: Path) -> None:
     assert (update.verdict, update.checks) == ("", ())
     page = build_update_page(stored(path))
     [means] = page.sections[0].tables
-    assert means.rows[0].cells == ("mine / RR@10 (MRR)", "1.0000", "0.9917")
+    assert means.rows[0].cells == ("mine / MRR@10", "1.0000", "0.9917")
     assert page.headline is not None
     assert page.headline.tone == "inconclusive"
 

@@ -9,10 +9,10 @@ import pytest
 import fusion_bench as fb
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.io.campaign_ledger import read_events
-from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset import Dataset, load_dataset, load_judge
 from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.held_out import LEDGER_NAME, read_everything, refuse_copy, show_held_out
-from fusion_bench.io.load_records import load_judge, load_qrels, load_run
+from fusion_bench.io.load_records import load_qrels, load_run
 from fusion_bench.io.provenance import ListMeta, write_with_meta
 from tests.campaign.masking import (
     CAMPAIGN,

@@ -9,9 +9,8 @@ from fusion_bench.checks.dataset_facts import dataset_notices, describe_dataset
 from fusion_bench.cli import main
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
-from fusion_bench.io.dataset import Dataset, load_dataset
+from fusion_bench.io.dataset import Dataset, load_dataset, load_judge
 from fusion_bench.io.dataset_config import DatasetSpec
-from fusion_bench.io.load_records import load_judge
 from fusion_bench.models.retrieval import read_texts
 
 HEAD = "name: small\nqrels: {path: qrels.txt%s}\nruns: {a: {path: a.trec%s}}\n"

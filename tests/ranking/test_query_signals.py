@@ -11,8 +11,9 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.run import Run
+from fusion_bench.errors import UnknownNameError
 from fusion_bench.experiment.system import System
-from fusion_bench.ranking.query_signals import compute_signals, mask_relevant
+from fusion_bench.ranking.query_signals import answered_queries, compute_signals, mask_relevant
 
 BM25 = {"q1": {"a": 9.0, "b": 7.0, "c": 1.0}, "q2": {"a": 4.0}}
 DENSE = {"q1": {"b": 0.8, "d": 0.2}, "q2": {"a": 0.5, "b": 0.25}}
@@ -94,3 +95,30 @@ def test_without_a_masked_query_nothing_changes(data: st.DataObject) -> None:
     same = mask_relevant(runs, np.array([False, False]))
     for name in ("offsets", "documents", "ranks", "scores", "rerank"):
         np.testing.assert_array_equal(getattr(same, name), getattr(runs, name))
+
+
+@pytest.mark.parametrize(
+    ("signal", "above", "answered"),
+    [
+        ("top:bm25", 4.0, [True, False]),  # equal is not above
+        ("fused margin", -1.0, [True, False]),  # a query with one result has no margin
+        ("top:dense", 0.4, [True, True]),
+    ],
+)
+def test_a_query_is_answered_above_the_threshold(
+    signal: str, above: float, answered: list[bool]
+) -> None:
+    sources = ["bm25"] if signal == "fused margin" else ["bm25", "dense"]
+    system = System("s", sources, abstain={"signal": signal, "above": above})
+    assert answered_queries(system, make_runs()).tolist() == answered
+
+
+def test_a_system_without_a_threshold_answers_every_query() -> None:
+    assert answered_queries(System("s", ["bm25"]), make_runs()).tolist() == [True, True]
+
+
+def test_a_signal_that_the_lists_lack_is_refused() -> None:
+    abstain = {"signal": "rerank top", "above": 0.0}
+    system = System("s", ["bm25", "dense"], "rrf", BLEND, abstain=abstain)
+    with pytest.raises(UnknownNameError, match="system 's': abstain: unknown signal 'rerank top'"):
+        answered_queries(system, make_runs("order"))

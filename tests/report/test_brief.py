@@ -133,8 +133,24 @@ def test_a_grid_stands_above_four_rows_with_the_baseline_and_what_is_recommended
     brief = shorten_page(Page("x", (section,)))
     shown, ranking = brief.sections[0].tables
     assert shown.rows == grid.rows
-    assert [row.cells[0] for row in ranking.rows] == ["s0", "s1", "s6", "s8", "… 5 more"]
+    assert [row.cells[0] for row in ranking.rows] == ["s0", "s1", "s6", "s8"]
+    assert ranking.columns[0].header == "4 of 9 systems"
     assert texts(brief)[-1] == "2 more warnings (-v shows them)"
+
+
+@pytest.mark.parametrize(("warnings", "rows"), [(0, 4), (2, 3), (9, 2)])
+def test_a_table_below_a_grid_is_shorter_if_the_page_is_longer_than_30_lines(
+    warnings: int, rows: int
+) -> None:
+    columns: tuple[Column[Any], ...] = (Column("system", is_name=True, is_text=True), Column("RR"))
+    grid = Table("", columns, tuple(Row((f"f{i}", "0")) for i in range(19)), is_grid=True)
+    ranking = Table("t", columns, tuple(Row((f"s{i}", "0")) for i in range(9)))
+    page = Page("x", (Section(parts=(grid, ranking), findings=warn(warnings)),))
+    file = io.StringIO()
+    print_page(page, Console(file=file, width=80), detail="brief")
+    lines = file.getvalue().splitlines()
+    assert next(line for line in lines if "of 9 systems" in line).startswith(f"{rows} of")
+    assert len(lines) <= 30
 
 
 def test_advice_that_the_answer_begins_with_is_said_once() -> None:

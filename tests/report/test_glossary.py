@@ -30,6 +30,8 @@ Capture = pytest.CaptureFixture[str]
         ("ndcg@5", "nDCG@10"),
         ("nDCG(dcg='exp-log2')@5", "nDCG@10"),
         ("MRR", "RR@10"),
+        ("MRR@5", "RR@10"),
+        ("golden queries", "golden"),
         ("R@20", "R@100"),
         ("RBP(p=0.8)", "RBP"),
         ("Adjusted  P", "p"),

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.report.tuning_changes import describe_changes
 from fusion_bench.report.tuning_records import ParameterInfo, TuningReport
+from fusion_bench.report.tuning_texts import describe_changes
 from tests.report.tuning_cases import record
 
 BONUS = {"1": 0.05, "3": 0.02}

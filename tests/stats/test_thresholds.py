@@ -130,7 +130,7 @@ def test_a_share_by_group_is_as_wide_as_its_groups_allow() -> None:
     assert single.high < grouped.high < 0.9
     few = measure_share(np.repeat([True, False], 5), [str(n // 5) for n in range(10)])
     assert few.low < 0.05 < 0.95 < few.high
-    assert math.isnan(measure_share(np.zeros(0, dtype=bool), []).share)
+    assert measure_share(np.zeros(0, dtype=bool), []).share is None
 
 
 def test_holm_steps_down() -> None:
@@ -148,4 +148,5 @@ def test_holm_steps_down() -> None:
     ],
 )
 def test_what_is_said_of_a_signal(p: float, low: float, high: float, said: str) -> None:
-    assert judge_signal(p, Share((low + high) / 2, low, high, 100), 0.10) == said
+    kept = Share(share=(low + high) / 2, low=low, high=high, queries=100)
+    assert judge_signal(p, kept, 0.10) == said

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from fusion_bench.experiment.experiment import relocate_dataset
 from fusion_bench.io.dataset_config import find_dataset
-from fusion_bench.tune.run import relocate_dataset
 
 
 @pytest.mark.parametrize("name", ["dataset.yaml", "../data/shop", "./shop.yml"])

@@ -21,8 +21,7 @@ import numpy as np
 from scipy.stats import ks_2samp
 
 from benchmarks.studies.campaigns.results import RESULTS
-from fusion_bench.campaign import referee as decisions
-from fusion_bench.campaign.ask import AskedCandidate, Referee
+from fusion_bench.campaign.ask import AskedCandidate, AskJudgment, Referee, judge_candidate
 from fusion_bench.campaign.opening import open_campaign
 from fusion_bench.campaign.records import CampaignRules
 from fusion_bench.campaign.state import CampaignPaths
@@ -72,8 +71,8 @@ def time_asks(root: Path, asks: int) -> Iterator[tuple[str, float, float]]:
     referee.prepare()
     kinds: list[str] = []
 
-    def judge(*given: object, **named: object) -> decisions.AskJudgment:
-        judged = decisions.judge_candidate(*given, **named)  # type: ignore[arg-type]
+    def judge(*given: object, **named: object) -> AskJudgment:
+        judged = judge_candidate(*given, **named)  # type: ignore[arg-type]
         kinds.append("screened" if judged.is_screened else "tested")
         return judged
 

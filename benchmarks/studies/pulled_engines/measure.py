@@ -14,7 +14,7 @@ import yaml
 from benchmarks.studies.pulled_engines.corpus import Corpus
 from benchmarks.studies.pulled_engines.indexes import Settings
 from benchmarks.studies.pulled_engines.orders import Lists, OrderCounts, compare_orders
-from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.connectors._base import build_connector
 from fusion_bench.evaluation.report_file import read_report
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.load_records import load_run

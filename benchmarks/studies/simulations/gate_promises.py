@@ -146,7 +146,7 @@ def simulate(design: Design, units: int, samples: int) -> Counts:
 def _decide(sums: FloatArray, sizes: FloatArray, keys: tuple[str, ...], max_drop: float) -> str:
     difference = np.repeat(sums / sizes, sizes.astype(int))
     [row] = infer_family([Pair.from_arrays(difference, keys=keys)])
-    return decide_status(row, changed=np.count_nonzero(difference), max_drop=max_drop)
+    return decide_status(row, changed=int(np.count_nonzero(difference)), max_drop=max_drop)
 
 
 HEADER = (
@@ -172,7 +172,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--samples", type=int, default=1_000, help="of each design, up to 60 units")
     options = parser.parse_args(arguments)
-    table, summary = [HEADER], []
+    table: list[tuple[str, ...]] = [HEADER]
+    summary: list[tuple[str, ...]] = []
     for units in SIZES:
         # One sample of 1,000 units takes as long as 15 of 60.
         samples = options.samples // {200: 2, 1_000: 5}.get(units, 1)

@@ -61,8 +61,13 @@ def _ladder(
     count = _count_documents(blend, needed)
     last = min((subject.depth_of(name) or LAST_RANK for name in subject.sources), default=LAST_RANK)
     start = max(2, last - count + 2)
-    lists = _same_lists(subject.sources, [1, *range(start, start + count - 1)])
-    return lists, _order_fused(subject, lists)
+    ranks = [1, *range(start, start + count - 1)]
+    width = len(str(len(ranks)))
+    placed: RankedList = {f"d{i:0{width}}": (rank, 1 / rank) for i, rank in enumerate(ranks, 1)}
+    lists = dict.fromkeys(subject.sources, placed)
+    witness = Witness(without_blend(subject.system), "", lists, dataset=subject.dataset)
+    outcome, _ = reproduce(witness)
+    return lists, list(outcome.ranks)
 
 
 def _rerank_by_place(
@@ -162,7 +167,9 @@ class MinMaxOverRRF(Rule):
         depths = [subject.depth_of(name) or blend.depth for name in subject.sources]
         if not retrieval[0] or min([blend.depth, *depths]) < 2:
             return
-        first, second = _two_scores(subject)
+        sums = subject.list_scores([dict.fromkeys(subject.sources, rank) for rank in (1, 2)])
+        scores = subject.system.fusion.display_scores(np.array(sums) / subject.divisor)
+        first, second = scores.tolist()
         if first <= second:  # a bonus that grows with the rank, or a clamp
             return
         message = (
@@ -170,13 +177,6 @@ class MinMaxOverRRF(Rule):
             f"are: {first:.4f} and {second:.4f} (ranks 1 and 2 in every list) become 1 and 0"
         )
         yield Problem(message, ("blend", "retrieval"), lambda: _build_scale_witness(subject, blend))
-
-
-def _two_scores(subject: Subject) -> tuple[float, float]:
-    """The fused scores of documents that every list ranks first and second."""
-    sums = subject.list_scores([dict.fromkeys(subject.sources, rank) for rank in (1, 2)])
-    first, second = subject.system.fusion.display_scores(np.array(sums) / subject.divisor).tolist()
-    return first, second
 
 
 def _build_scale_witness(subject: Subject, blend: RetrievalBlend) -> Witness:
@@ -360,17 +360,3 @@ def _without_cuts(system: System) -> System:
     if isinstance(blend, RerankBlend):
         blend = blend.model_copy(update={"min_score": None})
     return system.model_copy(update={"blend": blend, "min_relevance": None, "top_k": None})
-
-
-def _same_lists(sources: Sequence[str], ranks: Sequence[int]) -> dict[str, RankedList]:
-    """Every source returns the same documents d1, d2, … at these ranks."""
-    width = len(str(len(ranks)))
-    placed = {f"d{i:0{width}}": (rank, 1 / rank) for i, rank in enumerate(ranks, 1)}
-    return dict.fromkeys(sources, placed)
-
-
-def _order_fused(subject: Subject, lists: Mapping[str, RankedList]) -> list[str]:
-    """The documents of these lists as the real fusion orders them."""
-    witness = Witness(without_blend(subject.system), "", lists, dataset=subject.dataset)
-    outcome, _ = reproduce(witness)
-    return list(outcome.ranks)

@@ -324,7 +324,18 @@ def find_experiment(path: Path | None) -> Path | None:
     """
     if path is None:
         return None
-    _refuse_others(path)
+    if path == DEFAULT and not path.exists():
+        raise ConfigError(
+            f"no EXPERIMENT is named, and {path} is not there: name a file, or write one with "
+            "fusion-bench try --save mine"
+        )
+    from fusion_bench.io.raw_files import read_head
+
+    if path.suffix == ".json" and path.is_file() and '"format"' in read_head(path, MOST_RECORD):
+        raise ConfigError(
+            f"{path}: a record, and an experiment (YAML) is needed; a report goes to compare, a "
+            "baseline to gate EXPERIMENT --baseline-file"
+        )
     if not path.is_dir() and path.name != DATASET_FILE:
         return path
     from fusion_bench.experiment.experiment import EXPERIMENT_FILE
@@ -343,26 +354,6 @@ def find_experiment(path: Path | None) -> Path | None:
 
 #: Bytes of a record of one line that are looked at.
 MOST_RECORD = 1 << 26
-
-
-def _refuse_others(path: Path) -> None:
-    """Refuse the default where it is not there, and a record that a command wrote.
-
-    Raises:
-        ConfigError: Says what to name instead.
-    """
-    if path == DEFAULT and not path.exists():
-        raise ConfigError(
-            f"no EXPERIMENT is named, and {path} is not there: name a file, or write one with "
-            "fusion-bench try --save mine"
-        )
-    from fusion_bench.io.raw_files import read_head
-
-    if path.suffix == ".json" and path.is_file() and '"format"' in read_head(path, MOST_RECORD):
-        raise ConfigError(
-            f"{path}: a record, and an experiment (YAML) is needed; a report goes to compare, a "
-            "baseline to gate EXPERIMENT --baseline-file"
-        )
 
 
 #: An experiment's file, or the folder that holds it.

@@ -287,7 +287,7 @@ def parse_named_files(values: Sequence[str], option: str) -> dict[str, Path]:
     return files
 
 
-def parse_rerank_files(values: Sequence[str], option: str) -> dict[str, RerankFile]:
+def parse_rerank_files(values: Sequence[str]) -> dict[str, RerankFile]:
     """Rerank list by name: ``NAME=FILE``, or ``NAME:SPACE=FILE`` with what its numbers mean.
 
     Raises:
@@ -298,11 +298,13 @@ def parse_rerank_files(values: Sequence[str], option: str) -> dict[str, RerankFi
     from fusion_bench.evaluation.starter import RerankFile
 
     lists: dict[str, RerankFile] = {}
-    for label, path in parse_named_files(values, option).items():
+    for label, path in parse_named_files(values, "--rerank").items():
         name, has_space, space = label.partition(":")
         if has_space and space not in get_args(ScoreSpace):
-            raise UnknownNameError("score space", space, get_args(ScoreSpace), where=option)
+            raise UnknownNameError("score space", space, get_args(ScoreSpace), where="--rerank")
         if not name or name in lists:
-            raise typer.BadParameter(f"{label!r}: no name, or one used twice", param_hint=option)
+            raise typer.BadParameter(
+                f"{label!r}: no name, or one used twice", param_hint="--rerank"
+            )
         lists[name] = RerankFile(path, space if has_space else None)  # type: ignore[arg-type]
     return lists

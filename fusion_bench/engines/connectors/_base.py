@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import math
 import unicodedata
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TypeAlias
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Protocol,
+    TypeAlias,
+    TypedDict,
+    get_args,
+)
 
 from pydantic import ConfigDict, Field, JsonValue
+from pydantic_core import PydanticUndefined
 
-from fusion_bench.config.models import MOST_WORKERS, Rank, StrictModel, UniqueNames
+from fusion_bench.config.models import MOST_WORKERS, Rank, StrictModel, UniqueNames, parse_model
 from fusion_bench.config.plugins import find_module, user_code
 from fusion_bench.config.registry import Method, MethodRegistry
 from fusion_bench.config.server_fields import HttpServerModel
@@ -398,3 +410,65 @@ def load_object(name: str, key: str) -> Any:  # noqa: ANN401 - whatever the user
     except ConfigError as error:
         raise ConfigError(f"{key}: {error}") from None
     return target
+
+
+def build_connector(engine: str, settings: Mapping[str, Any]) -> Connector:
+    """The connector of an engine with keys as Python has them.
+
+    Raises:
+        UnknownNameError: There is no such engine; lists the known ones.
+        ConfigError: A key is missing or unknown, or a value breaks a rule; says where.
+    """
+    model = connectors.find_plugin(engine)
+    data = {"method": engine, **settings}
+    return parse_model(model, data, engine)
+
+
+class ConnectorEntry(TypedDict):
+    """One engine.
+
+    Attributes:
+        engine: Its name.
+        source: Where its interface is described.
+        keys: Default of each key of its own as JSON, ``required`` where it has none.
+        leg: The same for the keys of a leg.
+        fuses: Whether its own fused answer can be pulled.
+    """
+
+    engine: str
+    source: str
+    keys: dict[str, str]
+    leg: dict[str, str]
+    fuses: bool
+
+
+def list_connectors() -> list[ConnectorEntry]:
+    """List the engines, popular ones first, with the keys that not every engine has."""
+    return [
+        ConnectorEntry(
+            engine=name,
+            source=model.source,
+            keys=_list_defaults(model, Connector),
+            leg=_list_defaults(get_args(model.model_fields["legs"].annotation)[1], SourceSettings),
+            fuses=model.model_fields["fused"].annotation is not type(None),
+        )
+        for name in connectors.list_names()
+        for model in [connectors.find_plugin(name)]
+    ]
+
+
+def list_shared_keys() -> tuple[dict[str, str], dict[str, str]]:
+    """Default of each key that every engine has, and of each key that every source has."""
+    return _list_defaults(Connector, None), _list_defaults(SourceSettings, None)
+
+
+def _list_defaults(model: type[StrictModel], base: type[StrictModel] | None) -> dict[str, str]:
+    """Defaults of the fields that a base does not have."""
+    defaults = {}
+    for key, info in model.model_fields.items():
+        if key == "method" or (base is not None and key in base.model_fields):
+            continue
+        value = info.get_default(call_default_factory=True)
+        value = value.model_dump(mode="json") if isinstance(value, StrictModel) else value
+        defaults[key] = "required" if value is PydanticUndefined else json.dumps(value)
+    return defaults

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import InitVar, dataclass, field, fields, is_dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
 import numpy as np
@@ -16,6 +17,10 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_of_rows, unite_vocabularies
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.system import System
+from fusion_bench.measures import Measure
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: Metadata of a field that another record holds too, and that is written there alone.
@@ -374,3 +379,67 @@ def measure_overlap(runs: AlignedRuns, relevant: RelevantRanks, depth: int = TOP
         returned=is_returned.sum(axis=1),
         alone=(is_returned & (is_returned.sum(axis=0) == 1)).sum(axis=1),
     )
+
+
+@dataclass(frozen=True, eq=False)
+class CollectedLists:
+    """One collection: what its details are computed from.
+
+    The dataset itself is not kept: the aligned runs have all of its lists.
+
+    Attributes:
+        name: The dataset.
+        runs: Aligned, the Q evaluated queries.
+        measures: The primary measure first.
+        alpha: 1 − coverage of intervals.
+        documents: Texts of the documents; None = the dataset has none.
+        wanted: Names of systems to detail beside the best one, the baseline first.
+        ranks: What was collected of the lists of each system.
+        systems: By name, fitted.
+    """
+
+    name: str
+    runs: AlignedRuns
+    measures: tuple[Measure, ...]
+    alpha: float
+    documents: Path | None
+    wanted: tuple[str, ...]
+    ranks: RankCollector
+    systems: dict[str, System] = field(default_factory=dict)
+
+    @classmethod
+    def of_task(cls, task: EvaluationSet, names: tuple[str, ...]) -> CollectedLists:
+        """A collection whose systems are still to be observed.
+
+        Args:
+            task: The collection.
+            names: Systems to detail.
+        """
+        dataset, runs = task.dataset, task.runs.repeats[0]
+        relevant = list_relevant(runs, dataset.qrels, 1)
+        return cls(
+            name=dataset.spec.name,
+            runs=runs,
+            measures=tuple(task.measures),
+            alpha=task.experiment.alpha,
+            documents=dataset.documents,
+            wanted=(task.experiment.baseline, *_guarded(task.experiment), *names),
+            ranks=RankCollector(runs, relevant),
+        )
+
+    def observe(self, system: System) -> Observer:
+        """What to call with the lists of a fitted system."""
+        self.systems[system.name] = system
+        return self.ranks.observe(system.name)
+
+    def without_views(self) -> CollectedLists:
+        """Drop what was derived from the runs while systems were measured."""
+        return replace(self, runs=replace(self.runs))
+
+
+def _guarded(experiment: Experiment) -> Iterator[str]:
+    """The systems that the gate guards and that tuning starts from."""
+    if experiment.gate is not None and experiment.gated_system is not None:
+        yield experiment.gated_system.name
+    if experiment.tune is not None and experiment.tune.system is not None:
+        yield experiment.tune.system

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from fusion_bench.evaluation.details.top_documents import (
     query_texts,
 )
 from fusion_bench.evaluation.recommendation import find_preference
-from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
@@ -31,9 +30,6 @@ from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.stats.values import Pair
 from fusion_bench.util.formatting import Columns, TableView, list_columns, pluralize
-
-if TYPE_CHECKING:
-    from fusion_bench.evaluation.details.collector import CollectedLists
 
 FORMAT: Final = "fusion-bench-details"
 FORMAT_VERSION: Final = 1
@@ -225,23 +221,27 @@ def choose_queries(
 
 
 def make_report_details(
-    report: Report, collected: Sequence[CollectedLists], limit: int
+    name: str,
+    collections: Sequence[Collection],
+    collected: Sequence[relevant_ranks.CollectedLists],
+    limit: int,
 ) -> ReportDetails:
     """The details of a report.
 
     Args:
-        report: The report.
+        name: The report's name.
+        collections: Its collections.
         collected: What was collected of each of its collections.
         limit: About how many bytes of JSON the ranks, top documents and their texts may have.
     """
     tables = [
         _list_tables(lists, collection)
-        for lists, collection in zip(collected, report.collections, strict=True)
+        for lists, collection in zip(collected, collections, strict=True)
     ]
     sizes = [table.sizes for table in tables]
     keeps = choose_queries(sizes, [table.detailed.differences for table in tables], limit)
     return ReportDetails(
-        report.name,
+        name,
         tuple(
             _make_collection_details(lists, table, keep)
             for lists, table, keep in zip(collected, tables, keeps, strict=True)
@@ -249,7 +249,7 @@ def make_report_details(
     )
 
 
-def _list_tables(lists: CollectedLists, collection: Collection) -> DetailTables:
+def _list_tables(lists: relevant_ranks.CollectedLists, collection: Collection) -> DetailTables:
     """The tables of all queries."""
     detailed = _detail_systems(lists, collection)
     relevant = relevant_ranks.make_relevant_ranks(
@@ -264,7 +264,7 @@ def _list_tables(lists: CollectedLists, collection: Collection) -> DetailTables:
     return DetailTables(detailed, relevant, top, sizes)
 
 
-def _detail_systems(lists: CollectedLists, collection: Collection) -> DetailedSet:
+def _detail_systems(lists: relevant_ranks.CollectedLists, collection: Collection) -> DetailedSet:
     """The baseline, the best system and those that were asked for, with their values."""
     first, *rest = lists.wanted
     names = dict.fromkeys((first, _best_system(collection), *rest))
@@ -285,7 +285,7 @@ def _best_system(collection: Collection) -> str:
 
 
 def _make_collection_details(
-    lists: CollectedLists, tables: DetailTables, keep: BoolArray
+    lists: relevant_ranks.CollectedLists, tables: DetailTables, keep: BoolArray
 ) -> CollectionDetails:
     """The record.
 

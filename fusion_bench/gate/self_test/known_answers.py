@@ -23,14 +23,16 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
+from fusion_bench.gate.answers import require_abstain
 from fusion_bench.gate.checks import Check, build_checks, run_checks
 from fusion_bench.gate.comparison import compare_records, decide_exit_code
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_damaged_lists
 from fusion_bench.gate.tolerances import measure_spreads, standard_error
-from fusion_bench.gate.verdict import CheckStatus, find_blocking
+from fusion_bench.gate.verdict import CheckStatus, decide_false_answers, find_blocking
 from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
 from fusion_bench.stats.intervals import ALPHA, clopper_pearson
+from fusion_bench.stats.thresholds import count_needed
 from fusion_bench.stats.values import Pair
 from fusion_bench.util.formatting import pluralize
 
@@ -114,6 +116,7 @@ def run_self_test(
     inputs.progress("true drops", 0, 1)
     rates = tuple(measure_pass_rates(tested, runs=runs, seed=inputs.experiment.seed))
     cases = [*plant_drops(tested, inputs)] if tested else []
+    cases += plant_false_answers(inputs)
     inputs.progress("whole command", 0, 1)
     cases += run_damaged_lists(inputs)
     return SelfTestResult(
@@ -255,6 +258,32 @@ def plant_drops(checks: Sequence[Check], inputs: GateInputs) -> Iterator[CaseOut
         )
 
 
+def plant_false_answers(inputs: GateInputs) -> Iterator[CaseOutcome]:
+    """Shares of false answers whose right answer is known: none, exactly ``max``, and all."""
+    limit = inputs.policy.false_answers
+    if limit is None:
+        return
+    queries = 10 * max(count_needed(limit.max), count_needed(1 - limit.max))
+    blocked = 3 if inputs.policy.inconclusive == "block" else 0
+    cases: tuple[tuple[str, int, CheckStatus, int], ...] = (
+        ("no unanswerable query is answered", 0, "pass", 0),
+        ("a share of max is answered", round(limit.max * queries), "inconclusive", blocked),
+        ("every unanswerable query is answered", queries, "regressed", 1),
+    )
+    for title, answered, right, code in cases:
+        result = decide_false_answers("planted", answered, queries, limit.max)
+        blocking = find_blocking(inputs.policy)
+        found = decide_exit_code((), (), blocking, false_answers=[result])
+        is_right = (result.status, found) == (right, code)
+        fault = f"{result.status} (exit code {found}), and {right} ({code}) is right"
+        yield CaseOutcome(
+            name=f"planted: {title}",
+            statuses=(result.status,),
+            exit_code=found,
+            faults=() if is_right else (fault,),
+        )
+
+
 def compare_two_systems(
     inputs: GateInputs, against: str | None = None
 ) -> tuple[list[Check], tuple[str, str]]:
@@ -265,6 +294,7 @@ def compare_two_systems(
         ConfigError: The gated system is the only one.
     """
     reference = _choose_reference(inputs, against)
+    require_abstain(inputs)
     checks: list[Check] = []
     for task in inputs.load_collections(reference):
         before = describe_collection(task, reference)

@@ -232,7 +232,8 @@ def _damage_collection(task: EvaluationSet, inputs: GateInputs) -> list[CaseOutc
         whole, broken = Path(place) / "whole", Path(place) / "broken"
         for folder in (whole, broken):
             _write_lists(folder, task, lists, kept, damaged)
-        policy = {"checks": {measure: {"max_drop": MAX_DROP} for measure in inputs.policy.checks}}
+        measures = inputs.policy.checks or inputs.measures
+        policy = {"checks": {measure: {"max_drop": MAX_DROP} for measure in measures}}
         write_experiment(whole, "whole", policy)
         write_experiment(broken, "removed", policy)
         run_commands([(whole, UPDATE), (broken, UPDATE)], process)

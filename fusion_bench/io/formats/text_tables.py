@@ -447,7 +447,12 @@ def _read_cells(
     if not is_named and (_count_columns(columns) if columns else _fits_columns(header, kind)):
         return _tabulate_cells(path, kind, lines, columns, attempt)
     if not _count_names(header, kind, columns):
-        _refuse_numbers(header, where, kind, attempt)
+        for cell in header:
+            if re.fullmatch(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", cell, re.IGNORECASE):
+                raise DataError(
+                    f"{where}: the first line is no header, since {cell!r} names no column: "
+                    f"{_propose_numbers(header, kind, attempt)}"
+                )
     names = find_columns(header, kind, where, columns, allows_pairs=True, attempt=attempt)
     _fit_rows(path, rows, header)
 
@@ -527,16 +532,6 @@ def _count_names(header: Sequence[str], kind: Kind, columns: ColumnNames) -> int
     """How many of the columns that are looked for a header names."""
     present = {role: name for role, name in columns.items() if name in header}
     return len(match_columns(header, (*ID_ROLES, VALUE_ROLES[kind]), "", present))
-
-
-def _refuse_numbers(header: Sequence[str], where: str, kind: Kind, attempt: Attempt) -> None:
-    """Raise where the first line holds a number: it names no columns."""
-    for cell in header:
-        if re.fullmatch(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)(e[+-]?\d+)?", cell, re.IGNORECASE):
-            raise DataError(
-                f"{where}: the first line is no header, since {cell!r} names no column: "
-                f"{_propose_numbers(header, kind, attempt)}"
-            )
 
 
 def _split_lines(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

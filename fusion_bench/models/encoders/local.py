@@ -85,7 +85,9 @@ class Encoder:
         tokens = [encoding.ids for encoding in self._tokenizer.encode_batch(list(texts))]
         vectors: dict[int, NDArray[np.float32]] = {}
         for rows in _equal_lengths([len(ids) for ids in tokens], self._batch):
-            pooled = self._encode_batch(np.array([tokens[row] for row in rows], dtype=np.int64))
+            ids = np.array([tokens[row] for row in rows], dtype=np.int64)
+            # No padding, so the mask of the mean is all ones.
+            pooled = _scale_rows(self._hidden_states(ids).mean(axis=1))
             vectors.update(zip(rows, pooled, strict=True))
         width = len(next(iter(vectors.values()))) if vectors else 0
         empty = np.zeros(width, dtype=np.float32)
@@ -104,11 +106,6 @@ class Encoder:
             _scale_rows(self._hidden_states(np.array([each.ids], dtype=np.int64))[0])
             for each in encodings
         ]
-
-    def _encode_batch(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
-        """Mean token vector of each row of ids (B, T), scaled to length one: (B, H)."""
-        # No padding, so the mask is all ones.
-        return _scale_rows(self._hidden_states(ids).mean(axis=1))
 
     def _hidden_states(self, ids: NDArray[np.int64]) -> NDArray[np.float32]:
         """Token vectors (B, T, H) of the ids (B, T)."""

@@ -212,10 +212,13 @@ class LexicalRetriever(LexicalOptions):
     ) -> Mapping[str, retrieval.Ranking]:
         """At most ``depth`` documents for each query."""
         context.on_progress("indexing", 0, 1)
-        kind = OkapiIndex if self.tokens == "whitespace" else BM25Index
-        index: retrieval.Index = kind(
+        kind: type[OkapiIndex | BM25Index] = (
+            OkapiIndex if self.tokens == "whitespace" else BM25Index
+        )
+        index = kind(
             texts.documents, tokens=self.tokens, language=self.language, k1=self.k1, b=self.b
         )
-        chunks = retrieval.score_chunks(index, [*texts.queries.values()])
+        asked, size = [*texts.queries.values()], retrieval.CHUNK
+        chunks = (index.scores(asked[start : start + size]) for start in range(0, len(asked), size))
         above = None if self.has_padding else 0.0
         return context.rank_queries(texts, index.ids, chunks, depth, above)

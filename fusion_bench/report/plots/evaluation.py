@@ -15,7 +15,6 @@ import fusion_bench.report.plots._base as base
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
-    ComparisonResult,
     SystemResult,
     format_scope,
 )
@@ -77,7 +76,18 @@ def draw_means(collection: Collection, measure: str, *, alpha: float = 0.05) -> 
         ends = [(result.low, result.mean, result.high) for result in results]
         _draw_marks(axes, marks, ends, lw=1.6, alpha=0.8)
         _label_rows(axes, rows, [format_number(result.mean) for result in results])
-        _draw_references(axes, collection, measure)
+        baseline = collection.system(collection.baseline)
+        low, high = axes.get_xlim()
+        references = (baseline, *collection.reference_rows)
+        for row, (dashes, color) in zip(references, REFERENCE_LINES, strict=False):
+            mean = row.measures[measure].mean
+            prefix = "baseline " if row is baseline else ""
+            label = f"{prefix}{base.plot_text(row.name)} {format_number(mean)}"
+            style = {"ls": dashes, "color": color, "lw": 1.3, "zorder": 1}
+            if mean is not None and low - (high - low) <= mean <= high + MAX_STRETCH * (high - low):
+                axes.axvline(mean, label=label, **style)
+            else:
+                axes.plot([], [], label=f"{label} (off the axis)", **style)
         interval = f"mean and {format_coverage(alpha)} interval of each system"
         axes.set_xlabel(f"{name}: {interval}\n{note}")
         drawing.suptitle(format_title(collection, measure))
@@ -125,25 +135,6 @@ def find_mark(collection: Collection, measure: str, row: SystemResult) -> str:
     return "not shown" if answer in ("not shown", "identical") else answer
 
 
-def _draw_references(axes: Axes, collection: Collection, measure: str) -> None:
-    """Baseline, floor and ceilings as lines.
-
-    One that is far away is only named, so that the systems can be told apart.
-    """
-    baseline = collection.system(collection.baseline)
-    low, high = axes.get_xlim()
-    references = (baseline, *collection.reference_rows)
-    for row, (dashes, color) in zip(references, REFERENCE_LINES, strict=False):
-        mean = row.measures[measure].mean
-        prefix = "baseline " if row is baseline else ""
-        label = f"{prefix}{base.plot_text(row.name)} {format_number(mean)}"
-        style = {"ls": dashes, "color": color, "lw": 1.3, "zorder": 1}
-        if mean is not None and low - (high - low) <= mean <= high + MAX_STRETCH * (high - low):
-            axes.axvline(mean, label=label, **style)
-        else:
-            axes.plot([], [], label=f"{label} (off the axis)", **style)
-
-
 @base.register_plot("forest", "evaluation", position=0)
 def forest_figures(report: Report, collection: Collection) -> Iterator[Figure]:
     """The figure, where systems are compared."""
@@ -174,7 +165,16 @@ def draw_forest(collection: Collection, *, alpha: float = 0.05) -> Drawing:
     marks = np.array([find_mark(collection, primary, row) for row, _ in rows])
     height = 2.2 + ROW_HEIGHT * len(rows) + 0.1 * len(set(marks))
     with base.open_drawing(height, legend_columns=2) as (drawing, [axes]):
-        _draw_detectable(axes, comparisons)
+        detectable = [item.min_detectable_difference or 0.0 for item in comparisons]
+        if any(detectable):
+            axes.barh(
+                range(len(detectable)),
+                [2 * value for value in detectable],
+                left=[-value for value in detectable],
+                height=0.74,
+                color="#dcdcdc",
+                label="often missed: below 80 % power",
+            )
         ends = [(item.low, item.difference, item.high) for item in comparisons]
         _draw_marks(axes, marks, ends, lw=1.8)
         axes.axvline(0, color=base.INK, lw=0.9)
@@ -184,20 +184,6 @@ def draw_forest(collection: Collection, *, alpha: float = 0.05) -> Drawing:
         axes.set_xlabel(f"{name} (the baseline), mean and {format_coverage(alpha)} interval")
         drawing.suptitle(f"Differences in {format_title(collection, primary)}")
     return drawing
-
-
-def _draw_detectable(axes: Axes, comparisons: list[ComparisonResult]) -> None:
-    """A bar a row around 0: the differences below the minimum detectable one."""
-    detectable = [item.min_detectable_difference or 0.0 for item in comparisons]
-    if any(detectable):
-        axes.barh(
-            range(len(detectable)),
-            [2 * value for value in detectable],
-            left=[-value for value in detectable],
-            height=0.74,
-            color="#dcdcdc",
-            label="often missed: below 80 % power",
-        )
 
 
 def _label_rows(axes: Axes, rows: list[SystemResult], texts: list[str]) -> None:

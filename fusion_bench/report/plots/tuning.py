@@ -151,7 +151,22 @@ def draw_folds(report: records.TuningReport) -> Drawing:
     parameters = report.parameters[::-1]
     with base.open_drawing(1.3 + 0.36 * len(parameters)) as (drawing, [axes]):
         for y, parameter in enumerate(parameters):
-            _draw_fold_row(axes, report, parameter, y)
+            positions = unit_positions(
+                parameter, [fold.params.get(parameter.path) for fold in report.folds]
+            )
+            counts = Counter(round(x / MERGE_DISTANCE) * MERGE_DISTANCE for x in positions)
+            label = "without one fold (×: so many folds)"
+            axes.plot(
+                list(counts), [y] * len(counts), "o", color=base.BLUE, ms=6, alpha=0.5, label=label
+            )
+            for x, count in counts.items():
+                if count > 1:
+                    axes.text(x, y + 0.15, f"×{count}", ha="center", va="bottom", fontsize=7)
+            chosen = report.choice.params.get(parameter.path)
+            for key, value in (("default", parameter.default), ("chosen", chosen)):
+                mark, color = MARKS[key]
+                marked = unit_positions(parameter, [value])
+                axes.plot(marked, [y] * len(marked), mark, color=color, ms=7, label=key)
         pairs = [(p.path, format_range(p)) for p in parameters]
         names = [f"{base.plot_text(path)}\n{base.plot_text(text)}" for path, text in pairs]
         axes.set_yticks(range(len(parameters)), names, fontsize=8)
@@ -162,26 +177,6 @@ def draw_folds(report: records.TuningReport) -> Drawing:
     return drawing
 
 
-def _draw_fold_row(
-    axes: Axes, report: records.TuningReport, parameter: records.ParameterInfo, y: int
-) -> None:
-    """One point a position, with the number of folds that it stands for, and the marked values."""
-    positions = unit_positions(
-        parameter, [fold.params.get(parameter.path) for fold in report.folds]
-    )
-    counts = Counter(round(x / MERGE_DISTANCE) * MERGE_DISTANCE for x in positions)
-    label = "without one fold (×: so many folds)"
-    axes.plot(list(counts), [y] * len(counts), "o", color=base.BLUE, ms=6, alpha=0.5, label=label)
-    for x, count in counts.items():
-        if count > 1:
-            axes.text(x, y + 0.15, f"×{count}", ha="center", va="bottom", fontsize=7)
-    chosen = report.choice.params.get(parameter.path)
-    for key, value in (("default", parameter.default), ("chosen", chosen)):
-        mark, color = MARKS[key]
-        marked = unit_positions(parameter, [value])
-        axes.plot(marked, [y] * len(marked), mark, color=color, ms=7, label=key)
-
-
 def draw_held_out(report: records.TuningReport) -> Drawing:
     """Tuned - default of every held-out query, sorted, beside the mean and its interval."""
     values = np.array(report.held_out_values)
@@ -190,23 +185,18 @@ def draw_held_out(report: records.TuningReport) -> Drawing:
         label = f"tuned - default, {base.plot_text(report.measure)}"
         left.set(xlabel="held-out queries, sorted by their difference", ylabel=label)
         left.set_xlim(0, len(values))
-        _draw_gains(right, report)
+        right.axhline(0, color=base.INK, lw=0.8)
+        right.axhline(report.min_gain, color=base.GREEN, lw=1, ls=":", label="least gain")
+        for x, (gain, color) in enumerate(((report.tune, base.GRAY), (report.held_out, base.BLUE))):
+            if gain.low is not None and gain.high is not None:
+                right.plot([x, x], [gain.low, gain.high], color=color, lw=2)
+            right.plot([x], [gain.difference], "o", color=color, ms=7)
+        right.set_xticks([0, 1], ["tuning", "held out"])
+        gain_text = format_number(report.held_out.difference, signed=True)
+        title = f"{gain_text}: {name_verdict(report.verdict)}"
+        right.set(xlim=(-0.5, 1.5), ylabel="mean gain and its interval", title=title)
         drawing.suptitle(format_tuning_title(report, "Held-out differences"))
     return drawing
-
-
-def _draw_gains(axes: Axes, report: records.TuningReport) -> None:
-    """Both gains against 0 and against the least gain."""
-    axes.axhline(0, color=base.INK, lw=0.8)
-    axes.axhline(report.min_gain, color=base.GREEN, lw=1, ls=":", label="least gain")
-    for x, (gain, color) in enumerate(((report.tune, base.GRAY), (report.held_out, base.BLUE))):
-        if gain.low is not None and gain.high is not None:
-            axes.plot([x, x], [gain.low, gain.high], color=color, lw=2)
-        axes.plot([x], [gain.difference], "o", color=color, ms=7)
-    axes.set_xticks([0, 1], ["tuning", "held out"])
-    gain_text = format_number(report.held_out.difference, signed=True)
-    title = f"{gain_text}: {name_verdict(report.verdict)}"
-    axes.set(xlim=(-0.5, 1.5), ylabel="mean gain and its interval", title=title)
 
 
 def draw_calibration(report: records.TuningReport, thresholds: records.ThresholdReport) -> Drawing:

@@ -110,6 +110,7 @@ class PipelineConfig:
                 f"system {system.name!r} is trained and not fitted: Pipeline.from_experiment fits "
                 "it to the dataset's judgments"
             )
+        _check_abstain(system)
         for name in self.chains:
             if name not in system.reranker_names:
                 known = system.reranker_names
@@ -154,6 +155,18 @@ class PipelineConfig:
                     f"pipeline retrievers={{{name!r}: …}}"
                 )
         return sources
+
+
+def _check_abstain(system: System) -> None:
+    """Refuse a threshold that is not known, or on a signal that the system has no more."""
+    if system.abstain is None:
+        return
+    system.abstain.find_threshold(system.name)
+    if system.abstain.signal not in system.signals:
+        raise ConfigError(
+            f"system {system.name!r}: abstain needs {system.abstain.signal!r}, and reranking is "
+            "off: turn it on, or remove 'abstain'"
+        )
 
 
 def configure_pipeline(

@@ -78,6 +78,9 @@ class LiveResult:
 
     Attributes:
         documents: Best first.
+        answered: False = the system's ``abstain`` says that it has no answer; the documents stay.
+        signal: The signal of ``abstain``; None = the system always answers.
+        signal_value: Its value; None = the query has none, and is not answered.
         provider: ``provider/model`` that scored; the name of the rerank list whose scores were
             handed over; or ``fused order``.
         degraded: Why the first provider did not score, or which source failed; empty if all went
@@ -103,6 +106,9 @@ class LiveResult:
 
     documents: tuple[LiveDocument, ...]
     provider: str
+    answered: bool = True
+    signal: str | None = None
+    signal_value: float | None = None
     degraded: str = ""
     failures: tuple[tuple[str, FailureKind], ...] = ()
     source_failures: Mapping[str, str] = field(default_factory=dict)

@@ -30,6 +30,7 @@ from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.call_limits import summarize_events
 from fusion_bench.models.rerank_config import RerankSettings
 from fusion_bench.ranking.plain_systems import choose_class, fit_system, needs_fitting
+from fusion_bench.ranking.query_signals import compute_signals, decide_answer
 from fusion_bench.schema.search_records import SearchQuery
 from fusion_bench.serving.live.configuration import (
     PipelineConfig,
@@ -296,16 +297,23 @@ class Pipeline:
         runs = align_lists(asked, hits, system.base_runs, rules, spaces)
         scoring = QueryScoring(self._tools, asked, hits, started)
         documents: tuple[LiveDocument, ...] = ()
-        plain = system
+        plain, signals = system, {}
         if runs is not None:
             plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
             documents = rank_documents(plain, scored, hits)
+            signals = compute_signals(plain, scored) if system.abstain else {}
         failures = (f"source {name}: {why}" for name, why in failed.items())
         key, chosen = system.class_key, choose_class(system, asked)
         rule = self._config.crag
         verdict = judge_documents(documents, asked, plain, spaces, rule, scoring.unread)
+        decision = None
+        if system.abstain is not None:
+            decision = decide_answer(system, signals.get(system.abstain.signal))
         return LiveResult(
             documents=documents,
+            answered=decision is None or decision.answered,
+            signal=decision and decision.signal,
+            signal_value=decision and decision.value,
             provider=scoring.provider,
             degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),

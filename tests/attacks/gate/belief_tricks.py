@@ -424,17 +424,17 @@ CANDIDATES: Final = [
     from_ledger(
         "a line of the ledger removed",
         lines(LEDGER, lambda rows: [rows[0], rows[2]]),
-        "candidate 2 follows a line that was removed or edited",
+        "candidates.jsonl:2: not a line of a ledger of checked candidates",
     ),
     from_ledger(
         "a line of the ledger edited",
         replaced(LEDGER, '"line":2', '"line":1'),
-        "candidate 3 follows a line that was removed or edited",
+        "candidates.jsonl:2: not a line of a ledger of checked candidates",
     ),
     from_ledger(
         "the lines of the ledger in another order",
         lines(LEDGER, lambda rows: [rows[0], rows[2], rows[1]]),
-        "candidate 2 follows a line that was removed or edited",
+        "candidates.jsonl:2: not a line of a ledger of checked candidates",
     ),
     from_ledger("the ledger of another baseline", _other_ledger, LOST_LINE),
     from_ledger(

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from fusion_bench.errors import DataError
-from fusion_bench.gate.baseline_files import CheckedCandidate, append_candidate, read_candidates
+from fusion_bench.gate.baseline_files import CANDIDATES, CheckedCandidate, append_candidate
 from fusion_bench.io.looks import LedgerEntry, format_line, read_looks, update_ledger
 from tests.attacks.torture import Loop, Tally
 from tests.tune.cases import make_look
@@ -25,7 +25,7 @@ def run_round(seed: int, folder: Path) -> Tally:
         check_damage(path, rng, read_looks)
         path.unlink()
         make_ledger(path, rng, _add_candidate)
-        check_damage(path, rng, read_candidates)
+        check_damage(path, rng, CANDIDATES.read)
     return Tally(inputs=2 * INPUTS)
 
 
@@ -101,7 +101,7 @@ def _add_candidate(path: Path, rng: random.Random, *, is_old: bool = False) -> N
         with path.open("a") as file:
             file.write(f"{line.model_dump_json(exclude={'line', 'previous'})}\n")
     else:
-        append_candidate(path, line, read_candidates(path))
+        append_candidate(path, line, CANDIDATES.read(path))
 
 
 LOOP = Loop("ledgers", run_round)

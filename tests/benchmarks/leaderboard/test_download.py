@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.leaderboard.answers import count_effects
 from benchmarks.leaderboard.page import PAGE
+from benchmarks.leaderboard.random_effects import join_clusters, pool_effects
 from benchmarks.leaderboard.results import ZERO
 from benchmarks.leaderboard.rows import BASELINE, CHOSEN_CONSTANT, reranked_name
 from benchmarks.studies.leaderboard.__main__ import (
@@ -19,7 +20,6 @@ from benchmarks.studies.leaderboard.__main__ import (
     list_means,
 )
 from fusion_bench.stats.comparison import Comparison
-from fusion_bench.stats.random_effects import join_clusters, pool_effects
 from tests.benchmarks.leaderboard.test_answers import make_results, plain_values
 
 CLUSTERS = dict.fromkeys(ALIKE.split(","), ALIKE)

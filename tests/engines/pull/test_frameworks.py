@@ -11,7 +11,7 @@ import yaml
 import fusion_bench
 from benchmarks.studies.pulled_engines.orders import compare_orders
 from fusion_bench.data.run import Run
-from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.connectors._base import build_connector
 from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import PulledDataset, pull_dataset
 from fusion_bench.errors import ConfigError, ProviderError

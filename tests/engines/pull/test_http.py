@@ -12,7 +12,7 @@ import pytest
 
 from fusion_bench.cli import main
 from fusion_bench.config.options import list_options
-from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.connectors._base import build_connector
 from fusion_bench.engines.options import PullOptions
 from fusion_bench.engines.pull import PulledDataset, pull_dataset
 from fusion_bench.errors import ConfigError, ProviderError

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fusion_bench.engines.engine_settings import build_connector
+from fusion_bench.engines.connectors._base import build_connector
 from fusion_bench.engines.pull_questions import Vectors, find_vectors
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.models.answer_stores import AnswerStore

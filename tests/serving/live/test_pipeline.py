@@ -538,6 +538,39 @@ def test_reranking_can_be_switched_off() -> None:
     assert reranker.seen == []
 
 
+@pytest.mark.parametrize(
+    ("signal", "above", "expected"),
+    [
+        ("top:bm25", 8.5, (True, 9.0)),
+        ("top:bm25", 9.0, (False, 9.0)),  # equal is not above
+        ("rerank top", 0.75, (True, 0.9)),
+        ("agreement", 0.2, (False, 0.2)),
+    ],
+)
+def test_a_query_below_the_threshold_keeps_its_list(
+    signal: str, above: float, expected: tuple[bool, float]
+) -> None:
+    abstain = {"signal": signal, "above": above}
+    found = search({"runs": RUNS, "blend": REPLACE, "abstain": abstain}, rerankers={"r": Numbers()})
+    assert (found.answered, found.signal, found.signal_value) == (expected[0], signal, expected[1])
+    assert found.ranked == reranked({}).ranked
+    assert found.to_dict()["answered"] is expected[0]
+
+
+def test_without_a_rerank_score_or_a_document_nothing_is_answered() -> None:
+    abstain = {"signal": "rerank top", "above": 0.1}
+    system = {"runs": RUNS, "blend": REPLACE, "abstain": abstain}
+    failed = search(system, rerankers={"r": Numbers(kind="server")})
+    assert (failed.answered, failed.signal_value, len(failed.documents)) == (False, None, 4)
+    empty = search(system, {"bm25": [], "dense": []}, rerankers={"r": Numbers()})
+    assert (empty.answered, empty.signal, empty.signal_value) == (False, "rerank top", None)
+
+
+def test_without_abstain_every_query_is_answered() -> None:
+    found = search({"runs": RUNS}, {"bm25": [], "dense": []})
+    assert (found.answered, found.signal, found.signal_value) == (True, None, None)
+
+
 # ── use
 
 
@@ -605,6 +638,20 @@ TRAINED = {"runs": RUNS, "fusion": {"method": "map_fuse"}}
         ({"runs": RUNS}, {"retrievers": {"bm": []}}, "unknown list 'bm'"),
         ({"runs": RUNS}, {"settings": {"top_k": 3}}, "'top_k' is now"),
         ({"runs": RUNS}, {"settings": {"timeout_ms": 0}}, "settings.timeout_ms: "),
+        (
+            {"runs": RUNS, "abstain": {"signal": "fused top", "false_answers": 0.1}},
+            {},
+            "abstain has no threshold yet: run 'fusion-bench threshold EXPERIMENT --save FILE'",
+        ),
+        (
+            {
+                "runs": RUNS,
+                "blend": REPLACE,
+                "abstain": {"signal": "rerank top", "above": 0.5},
+            },
+            {"enabled": False},
+            "abstain needs 'rerank top', and reranking is off",
+        ),
     ],
 )
 def test_what_a_pipeline_refuses(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from fusion_bench.stats.random_effects import join_clusters, pool_effects
+from benchmarks.leaderboard.random_effects import join_clusters, pool_effects
 
 EFFECTS = [0.03, -0.01, 0.05, 0.002, 0.02]
 VARIANCES = [0.0001, 0.0004, 0.0002, 0.00005, 0.0009]
