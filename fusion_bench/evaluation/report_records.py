@@ -542,7 +542,7 @@ def _read_values(collection: Collection, row: SystemResult) -> dict[str, Measure
         result = row.measures[measure]
         found[measure] = MeasuredValues(
             np.array(result.values, np.float64),
-            np.array(result.trials, np.float64) if row.trials else None,
+            np.array(result.trials, np.float64) if result.trials else None,
             lists,
             evidence if measure == collection.primary_measure else None,
         )
