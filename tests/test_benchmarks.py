@@ -222,6 +222,7 @@ def test_whole_commands_on_deep_lists_are_measured_in_processes_of_their_own() -
 STUDIES = (
     "studies.adr_005",
     "studies.choices",
+    "studies.documents",
     "studies.front",
     "studies.front_example",
     "studies.guidance",

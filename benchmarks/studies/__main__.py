@@ -98,6 +98,9 @@ PARTS = (
         "benchmarks.studies.how_many_queries",
     ),
     Part("list_gain", "docs/studies/list-gain.md", "benchmarks.studies.list_gain", (), "list-gain"),
+    Part(
+        "documents", "docs/studies/documents.md", "benchmarks.studies.documents", mark="documents"
+    ),
     Part("choice_rules", "docs/studies/choice-rules.md", "benchmarks.studies.choice_rules", ()),
     Part("campaigns", "docs/studies/campaigns.md", "benchmarks.studies.campaigns", ()),
     Part("simulations", "docs/studies/statistics.md", "benchmarks.studies.simulations", ()),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,7 +21,7 @@ from fusion_bench.data.run import Run, assign_roles
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.prepared_dataset import check_predictions
 from fusion_bench.experiment.experiment import Experiment, apply_switch, find_one_dataset
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import NO_SETTINGS, FileSettings, read_spec
 from fusion_bench.io.load_records import load_stated_run
@@ -364,6 +364,7 @@ def fuse_experiment(
             file,
             runs=chosen.base_runs,
             rerankers=chosen.reranker_names,
+            merged=merge_rules([chosen]),
             every_query=False if needs_fitting(chosen) else None,  # what is trained needs judgments
         ),
         trial,
@@ -376,6 +377,7 @@ def fuse_experiment(
         ties=experiment.ties,
         spaces=loaded.spaces,
     )
+    runs = replace(runs, find_parents=loaded.find_parents)
     kept = runs if split is None else _queries_of_split(runs, loaded, split)
     if needs_fitting(chosen):
         chosen = fit_system(chosen, loaded.aligned(chosen.base_runs, ties=experiment.ties))

@@ -37,7 +37,7 @@ from fusion_bench.data.query_splits import QuerySplit, split_queries
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.io.campaign_ledger import (
     CampaignEvent,
     HeldOutDigests,
@@ -451,7 +451,8 @@ def _list_differences(experiment: Experiment, data: frozen_data.FrozenData) -> I
     config = experiment.systems[experiment.baseline].resolved_config
     baseline = data.measure_baseline(config).tuning
     others = [s for name, s in experiment.systems.items() if name != experiment.baseline]
-    alone = [System(name=name, runs=(name,)) for name in data.dataset.runs]
+    systems = experiment.systems.values()
+    alone = [collapse_alike(System(name, [name]), systems) for name in data.dataset.runs]
     for system in others or alone:
         values, _ = data.evaluate(system, data.tuning)
         if values is not None and baseline is not None:

@@ -29,6 +29,8 @@ from fusion_bench.io.raw_files import read_text
 
 #: A cause is named where it makes this part of the ids meet.
 LEAST_MET: Final = 0.2
+#: What often separates a document's id from the number of a chunk.
+CHUNK_MARKS: Final = ("#", ":", "_", "-", "/", ".", "|")
 #: Fields of a hit that are tried, those that name most judged documents first.
 MOST_FIELDS: Final = 20
 #: Files of a folder that are looked at.
@@ -61,7 +63,7 @@ def find_cause(dataset: Dataset, info: ListInfo, meeting: Sequence[str]) -> IdCa
     lists = repeat.runs if info.kind == "run" else repeat.rerankers
     run, request = lists[info.name], repeat.files.get(info.key)
     field = None if request is None else _find_field(dataset, request, run, info.key)
-    return field or _find_rule(dataset, run, info.key, meeting)
+    return field or _find_parents(dataset, run) or _find_rule(dataset, run, info.key, meeting)
 
 
 def name_option(dataset: Dataset, key: str, option: str, value: str) -> str:
@@ -82,6 +84,23 @@ def name_option(dataset: Dataset, key: str, option: str, value: str) -> str:
     if dataset.files:
         return command.format(name=quote(name), value=quote(value))
     return f"{argument}={{{name!r}: {value!r}}}"
+
+
+def _find_parents(dataset: Dataset, run: Run) -> IdCause | None:
+    """The separator before which most ids hold a judged document: they are chunks of documents."""
+    ids, judged = list(run.vocabulary), set(dataset.qrels.vocabulary)
+    counts = {
+        mark: sum(mark in name and name.split(mark)[0] in judged for name in ids)
+        for mark in CHUNK_MARKS
+    }
+    mark = max(counts, key=lambda each: counts[each])
+    if counts[mark] < LEAST_MET * len(judged):
+        return None
+    rule = f"{{by: {{split: {json.dumps(mark)}}}, score: max}}"
+    return (
+        f"{counts[mark]:,} of {len(ids):,} hold a judged document before {mark!r}.",
+        f"If they are chunks of these documents, write 'collapse: {rule}' in each system.",
+    )
 
 
 def _find_rule(dataset: Dataset, run: Run, key: str, meeting: Sequence[str]) -> IdCause | None:

@@ -348,7 +348,8 @@ def reproduce(witness: Witness) -> tuple[Outcome, tuple[str, ...]]:
 def _run_system(system: System, runs: AlignedRuns) -> Outcome:
     ranks: dict[str, int] = {}
     scores: dict[str, float] = {}
-    for _, ranking in rank_queries(system, runs):
+    # A witness has one chunk a document, so that nothing is collapsed.
+    for _, ranking in rank_queries(system.model_copy(update={"collapse": None}), runs):
         view = ranking.runs
         for n, place in enumerate(ranking.positions.tolist()):
             document = view.vocabulary[view.documents[n]]

@@ -6,14 +6,19 @@ makes a table, a verdict and an advice that look like any other.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import combinations, islice
 from typing import Final
 
+import numpy as np
+
 from fusion_bench.checks.records import DataWarning, ListInfo, Obstacle
+from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.chunk_parents import judged_codes
 from fusion_bench.data.read_options import Order
 from fusion_bench.data.run import DISTANCES
 from fusion_bench.errors import DataCheckError
+from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
@@ -40,6 +45,39 @@ def find_obstacles(dataset: Dataset, infos: Sequence[ListInfo]) -> tuple[Obstacl
     if not dataset.is_judged:
         return ()
     return (*_find_unmatched(dataset, infos), *_find_suspects(dataset, infos))
+
+
+def find_other_kinds(systems: Iterable[System], runs: AlignedRuns) -> Iterator[Obstacle]:
+    """Find systems whose results are chunks while documents are judged, or the reverse.
+
+    Args:
+        systems: Of an experiment.
+        runs: Their lists, with the parents that any of them asks for.
+    """
+    judged, found = judged_codes(runs), dict[str, list[System]]()
+    for system in systems if runs.parents and len(judged) else ():
+        rows = (runs.ranks[runs.rows(system.base_runs)] > 0).any(axis=0)
+        chunks = runs.documents[rows]
+        rule = next(iter(runs.parents)) if system.collapse is None else system.collapse.rule
+        kinds = {"chunks": chunks, "documents": runs.parents[rule][chunks]}
+        is_merged = system.collapse is not None and system.collapse.score is not None
+        returned, other = ("documents", "chunks") if is_merged else ("chunks", "documents")
+        if not np.isin(kinds[returned], judged).any() and np.isin(kinds[other], judged).any():
+            found.setdefault(returned, []).append(system)
+    remedies = {
+        "documents": "Write 'keep: 1' in place of 'score' in 'collapse'.",
+        "chunks": f"Write 'collapse: {{by: {next(iter(runs.parents), '')}, score: max}}' there.",
+    }
+    for returned, some in found.items():
+        other = "chunks" if returned == "documents" else "documents"
+        names = ", ".join(system.name for system in some)
+        yield Obstacle(
+            kind="unmatched",
+            key="unmatched documents",
+            text=f"The judgments name {other}, and these systems return {returned}: {names}.",
+            remedy=remedies[returned],
+            lists=tuple({f"runs/{name}": None for each in some for name in each.base_runs}),
+        )
 
 
 def refuse_obstacles(name: str, obstacles: Sequence[Obstacle], allowed: Collection[str]) -> None:

@@ -225,6 +225,7 @@ def _list_update_warnings(inputs: GateInputs, new: Baseline) -> list[str]:
 
 def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
     from fusion_bench.gate.formats import build_update_page
+    from fusion_bench.measures.aliases import display_measure
 
     last, number = new.history[-1], len(new.history)
     if number > 1:
@@ -236,7 +237,7 @@ def _print_update(new: Baseline, path: Path, options: GateOptions) -> None:
         console.echo(f"  max_drop: auto: {drop.description}")
     if number == 1:
         for collection, means in last.means.items():
-            values = ", ".join(f"{name} {mean:.4f}" for name, mean in means.items())
+            values = ", ".join(f"{display_measure(m)} {mean:.4f}" for m, mean in means.items())
             console.echo(f"  {collection}: {values}")
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
-from typing import Any, Concatenate, Final, Literal, ParamSpec, TypeAlias, TypeVar, cast
+from typing import Any, Concatenate, Final, Literal, NamedTuple, ParamSpec, TypeAlias, TypeVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -126,6 +126,8 @@ def _take_columns(table: NDArray[N], rows: Sequence[int], columns: IntArray) -> 
 QUERY_FIELDS: Final = ("queries", "types", "confidences", "groups", "records")
 
 Ties: TypeAlias = Literal["trec", "first_seen"]
+#: Takes the name of a field of documents, and that of a column of lists; each may be None.
+ParentFinder: TypeAlias = Callable[[str | None, str | None], Mapping[str, str]]
 
 
 def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
@@ -141,6 +143,26 @@ def _first_seen_order(ranks: IntArray, query: IntArray) -> IntArray:
     first = np.argmax(ranks > 0, axis=0)
     rank = np.take_along_axis(ranks, first[None], axis=0)[0]
     return np.lexsort((rank, first, query))
+
+
+class ChunkLists(NamedTuple):
+    """Lists of chunks before they are collapsed.
+
+    Attributes:
+        runs: Of N chunks.
+        parents: Shape (N,): the code of each one's parent.
+        active: How many of the first sources choose the chunk that stands for its document.
+    """
+
+    runs: AlignedRuns
+    parents: IntArray
+    active: int
+
+    def order_chunks(self, rows: slice) -> IntArray:
+        """Places of chunks by their best rank in any active list; ties stay in storage order."""
+        ranks = self.runs.ranks[: self.active, rows]
+        nearest = np.where(ranks > 0, ranks, np.iinfo(np.int64).max).min(axis=0)
+        return np.argsort(nearest, kind="stable")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -182,6 +204,13 @@ class AlignedRuns(TableView):
         later: The same queries with the second, third, … file of each list that has so many; all
             above is of the first. Empty = every list has one file.
         repeat_counts: How many files each of these lists has: ``runs/NAME``, ``rerank/NAME``.
+        complete: Whether a document that the judgments do not list is judged 0.
+        parents: Rule → the code of the parent of each id of the vocabulary, -1 = none, (V,).
+        find_parents: Returns the parents of ids by the name of a field of documents, and of a
+            column of lists; None = nothing is known of either.
+        chunks: (N,): code of the chunk that stands for each candidate; None = candidates are as
+            the lists name them.
+        origin: The lists of chunks that were collapsed; None = none were.
         cache: Values derived from these arrays, computed once.
     """
 
@@ -213,6 +242,11 @@ class AlignedRuns(TableView):
     qrels: Qrels | None = field(default=None, repr=False)
     later: tuple[AlignedRuns, ...] = field(default=(), repr=False)
     repeat_counts: Mapping[str, int] = field(default_factory=dict, repr=False)
+    complete: bool = False
+    parents: Mapping[str, IntArray] = field(default_factory=dict, repr=False)
+    find_parents: ParentFinder | None = field(default=None, repr=False)
+    chunks: IntArray | None = field(default=None, repr=False)
+    origin: ChunkLists | None = field(default=None, repr=False)
     cache: ViewCache = field(default_factory=ViewCache, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -383,6 +417,7 @@ class AlignedRuns(TableView):
             scores=scores,
             grades=self.grades[kept],
             judged=self.judged[kept],
+            chunks=None if self.chunks is None else self.chunks[kept],
             rerank=_take_columns(self.rerank, range(len(self.rerank)), kept),
             rerank_ranks=_take_columns(self.rerank_ranks, range(len(self.rerank)), kept),
         )
@@ -429,6 +464,7 @@ class AlignedRuns(TableView):
     def _take_candidates(self, rows: slice | IntArray) -> dict[str, Any]:
         """The arrays of these candidates only; a slice copies nothing."""
         return {
+            "chunks": None if self.chunks is None else self.chunks[rows],
             **{name: getattr(self, name)[rows] for name in ("documents", "grades", "judged")},
             **{
                 name: getattr(self, name)[:, rows]

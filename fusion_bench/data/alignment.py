@@ -91,6 +91,7 @@ def align(
         top_documents=top,
         spaces=dict(spaces or {}),
         qrels=qrels,
+        complete=complete,
     )
     return aligned.restrict(aligned.sources) if ties == "first_seen" else aligned
 

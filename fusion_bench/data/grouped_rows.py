@@ -426,6 +426,16 @@ def rows_of(offsets: IntArray, queries: IntArray) -> IntArray:
     return rows
 
 
+def find_keys(known: IntArray, keys: IntArray) -> IntArray:
+    """Where each key stands among the distinct known ones; -1 = nowhere."""
+    if not len(known):
+        return np.full(len(keys), -1)
+    order = np.argsort(known)
+    at = np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)
+    rows = order[at]
+    return np.where(known[rows] == keys, rows, -1)
+
+
 def count_within_queries(offsets: IntArray) -> IntArray:
     """1, 2, 3 … inside each query, shape (N,)."""
     return np.arange(1, int(offsets[-1]) + 1) - np.repeat(offsets[:-1], np.diff(offsets))

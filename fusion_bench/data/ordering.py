@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +20,9 @@ from numpy.typing import NDArray
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
+
+#: The score of a document: of its best chunk, of all of them, of the first, or by their ranks.
+ChunkScore: TypeAlias = Literal["max", "sum", "first", "rrf"]
 
 #: Values and differences of values up to this are equal: a value is a sum of a few dozen terms in
 #: [0, 1], which the order of summation changes by less, and a different ranking by far more.
@@ -101,6 +104,30 @@ def sum_terms(terms: FloatArray) -> FloatArray:
         result = np.asarray(result)  # one column alone came out as a scalar
         result[doubt] = exact
     return result
+
+
+def merge_scores(
+    scores: FloatArray, ranks: IntArray, starts: IntArray, score: ChunkScore, k: float
+) -> FloatArray:
+    """(G,): the score of each parent.
+
+    Args:
+        scores: Shape (n,), of chunks by parent, best first.
+        ranks: Shape (n,).
+        starts: Shape (G,): where each parent begins.
+        score: What makes one score of several.
+        k: Of reciprocal ranks.
+    """
+    if score == "first" or not len(starts):
+        return scores[starts]
+    if score == "max":
+        return np.asarray(np.maximum.reduceat(scores, starts))
+    terms = scores if score == "sum" else 1 / (k + ranks)
+    sizes, merged = np.diff(starts, append=len(scores)), np.empty(len(starts))
+    for size in np.unique(sizes).tolist():
+        some = np.flatnonzero(sizes == size)
+        merged[some] = sum_terms(terms[starts[some] + np.arange(size)[:, None]])
+    return merged
 
 
 def _may_round_wrongly(result: FloatArray, residue: FloatArray, lost: FloatArray) -> BoolArray:

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from fusion_bench.data.grouped_rows import query_of_rows
-from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.data.ordering import ChunkScore, FloatArray, IntArray
 from fusion_bench.errors import DataError
 from fusion_bench.util.formatting import is_decimal, is_whole, parse_whole
 
@@ -182,6 +182,9 @@ class ReadOptions:
             file's layout implies, else ``higher``.
         drop_own_id: Drop the document whose id is the query's, before ranks are counted.
         ids: Rule that changes the document ids, see :mod:`fusion_bench.data.id_rules`; None = none.
+        collapse: A document listed twice for a query is one, with this score of its rows; None =
+            ``on_duplicate`` decides.
+        collapse_k: Flattens the difference between neighboring ranks for ``rrf``; None = 60.
     """
 
     rank_from: Literal["score", "column"] = "score"
@@ -191,16 +194,18 @@ class ReadOptions:
     order: Order | None = None
     drop_own_id: bool = False
     ids: str | None = None
+    collapse: ChunkScore | None = None
+    collapse_k: float | None = None
 
     @property
     def settings(self) -> dict[str, object]:
-        """The options as plain values; the last three only if they are set."""
+        """The options as plain values; the ``LATER`` ones only if they are set."""
         given = asdict(self)
         return {name: given[name] for name in given if name not in LATER or given[name]}
 
 
 #: Options that records made before there were any of them lack.
-LATER: Final = frozenset({"order", "drop_own_id", "ids"})
+LATER: Final = frozenset({"order", "drop_own_id", "ids", "collapse", "collapse_k"})
 
 
 @dataclass(frozen=True, slots=True)

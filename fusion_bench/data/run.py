@@ -15,9 +15,11 @@ from fusion_bench.data.document_rows import DocumentTable, name_row, read_rows, 
 from fusion_bench.data.id_rules import describe_rule
 from fusion_bench.data.ordering import (
     KEY_SPACING,
+    ChunkScore,
     FloatArray,
     IntArray,
     make_readonly,
+    merge_scores,
     positions,
     score_keys,
 )
@@ -129,7 +131,12 @@ def _column_ranks(
 
 
 #: What a list with a repeated document needs; other repeats are errors of judgments.
-KEEP_BEST = "keep one row, or write 'on_duplicate: best_rank' beside its path in dataset.yaml"
+KEEP_BEST = (
+    "keep one row, or write 'on_duplicate: best_rank' (or 'collapse: max', if its rows are chunks) "
+    "beside its path in dataset.yaml"
+)
+#: k of reciprocal ranks, where nothing else is said.
+COLLAPSE_K: Final = 60.0
 
 
 def _drop_rows(
@@ -146,6 +153,8 @@ def _drop_rows(
     if is_own is not None:
         order = np.arange(len(values))[order]
         order = order[~is_own[order]]
+    if read_options.collapse is not None:
+        return order, 0
     if read_options.on_duplicate == "error":
         grouped_rows.refuse_duplicates(grouped, KEEP_BEST)
         return order, 0
@@ -154,6 +163,46 @@ def _drop_rows(
     if duplicates:
         order = np.arange(len(values))[order][~is_repeat]
     return order, duplicates
+
+
+def _merge_rows(
+    grouped: grouped_rows.GroupedRows,
+    values: FloatArray,
+    order: IntArray,
+    score: ChunkScore,
+    k: float,
+) -> tuple[IntArray, FloatArray]:
+    """The best row of each document, in the order of the merged scores, and these scores.
+
+    Args:
+        grouped: The rows.
+        values: Shape (N,): their scores.
+        order: Shape (n,): the rows that count, best first in each query.
+        score: What makes one score of several.
+        k: Of reciprocal ranks.
+
+    Raises:
+        DataError: A negative score that would be summed up.
+    """
+    if score == "sum" and (values[order] < 0).any():
+        first = int(order[np.argmax(values[order] < 0)])
+        raise DataError(
+            f"score {values[first]:g} is negative, and collapse: sum needs scores from 0 up: "
+            "write collapse: max",
+            row=grouped.original_row(first),
+        )
+    owner = grouped_rows.query_of_rows(grouped.offsets)[order]
+    counts = np.bincount(owner, minlength=len(grouped.queries))
+    places = grouped_rows.count_within_queries(grouped_rows.to_offsets(counts))
+    rows = np.lexsort((places, grouped.documents[order], owner))
+    starts = np.flatnonzero(
+        np.diff(owner[rows], prepend=-1) | np.diff(grouped.documents[order[rows]], prepend=-1)
+    )
+    merged = merge_scores(values[order[rows]], places[rows], starts, score, k)
+    best, by_rank = order[rows[starts]], places[rows[starts]]
+    keys = np.zeros(len(starts)) if score == "first" else -score_keys(merged)
+    final = np.lexsort((by_rank, keys, owner[rows[starts]]))
+    return best[final], merged[final]
 
 
 def _count_above(marked: NDArray[np.bool_], places: IntArray, offsets: IntArray) -> IntArray:
@@ -169,8 +218,17 @@ def _count_above(marked: NDArray[np.bool_], places: IntArray, offsets: IntArray)
 DISTANCES: Final = "scores are distances: less is better"
 
 
-def _describe_options(read_options: ReadOptions, own: int) -> Iterator[str]:
-    """A sentence for each option that makes another list of the rows; ``own`` were dropped."""
+def _describe_options(read_options: ReadOptions, own: int, merged: int) -> Iterator[str]:
+    """Yield a sentence for each option that makes another list of the rows.
+
+    Args:
+        read_options: The options.
+        own: The rows that were dropped as the query's own documents.
+        merged: The rows that were merged into others of the same document.
+    """
+    if read_options.collapse is not None:
+        rows = pluralize(merged, "further row")
+        yield f"{rows} of documents merged by 'collapse: {read_options.collapse}'"
     if read_options.order == "lower":
         yield DISTANCES
     if read_options.drop_own_id:
@@ -255,12 +313,22 @@ class Run(DocumentTable):
         place = _assign_ranks(grouped, values, ranks, read_options)
         order = _order_by_rank(place, grouped.offsets, read_options)
         order, duplicates = _drop_rows(grouped, values, order, read_options, is_own)
-        offsets = grouped.offsets
+        offsets, merged = grouped.offsets, 0
+        if read_options.collapse is not None:
+            rows = np.arange(len(values))[order]
+            order, scores = _merge_rows(
+                *(grouped, values, rows, read_options.collapse),
+                COLLAPSE_K if read_options.collapse_k is None else read_options.collapse_k,
+            )
+            merged = len(rows) - len(order)
+            values = values.copy()
+            values[order] = scores
         if not isinstance(order, slice) and len(order) < len(values):
             owner = grouped_rows.query_of_rows(offsets)[order]
             offsets = grouped_rows.to_offsets(np.bincount(owner, minlength=len(grouped.queries)))
         final = grouped_rows.count_within_queries(offsets)
-        if place is not None and read_options.rank_from == "column":
+        is_by_column = read_options.rank_from == "column" and read_options.collapse is None
+        if place is not None and is_by_column:
             final = place[order]
             if is_own is not None:
                 final = final - _count_above(is_own, place, grouped.offsets)[order]
@@ -277,7 +345,7 @@ class Run(DocumentTable):
             read_options,
             duplicates,
             0 if read_options.order == "lower" else int(np.count_nonzero(values == 0)),
-            notes=tuple(_describe_options(read_options, own)),
+            notes=tuple(_describe_options(read_options, own, merged)),
         )
 
     @overload

@@ -22,6 +22,7 @@ from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
 from fusion_bench.evaluation.prepared_dataset import load_lists, prepare_dataset
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS
 from fusion_bench.evaluation.results import record_comparison
+from fusion_bench.experiment.abstain import FUSED_TOP
 from fusion_bench.experiment.dialect import Configuration, Dialect, Fidelity, Translation, dialects
 from fusion_bench.experiment.experiment import (
     Experiment,
@@ -32,6 +33,7 @@ from fusion_bench.experiment.experiment import (
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import find_dataset
+from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, Trainable
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import name_system_in_errors
@@ -43,6 +45,8 @@ from fusion_bench.util.formatting import Progress, ignore_progress
 Precision = Literal["float32", "float64"]
 #: Relative difference up to which two scores are equal: sums of a few terms lose the last digits.
 TOLERANCES: Mapping[Precision, float] = {"float32": 1e-6, "float64": 1e-11}
+#: Relative difference up to which two factors are one: engines round single terms.
+SAME_FACTOR = 1e-6
 #: Absolute difference up to which scores about 0 are equal.
 NEAR_ZERO = 1e-12
 
@@ -319,8 +323,10 @@ def export_system(
     if depths is not None:
         translation = _add_reason(translation, depths, lost=cut is system)
     nearest = translation.system
-    configuration = Configuration({})
+    configuration, abstains = Configuration({}), ""
     if nearest is not None:
+        if system.abstain is not None:
+            nearest, abstains = _carry_threshold(dialect, cut, nearest, data)
         _require_searches(dialect, nearest, data.roles)
         configuration = dialect.write_by_role(nearest, data.roles)
     not_replayed = _why_not(translation, data, options)
@@ -348,6 +354,7 @@ def export_system(
         notes=(
             *([f"{describe_switch(switched)}."] if switched else []),
             *configuration.notes,
+            *([abstains] if abstains else []),
             *_note_conditions(system, data),
         ),
         config=None if nearest is None else nearest.resolved_config,
@@ -358,6 +365,65 @@ def export_system(
         replays=replays,
         not_replayed=not_replayed,
     )
+
+
+def _carry_threshold(
+    dialect: type[Dialect], system: System, nearest: System, data: ExportData
+) -> tuple[System, str]:
+    """The engine's system with the threshold as its minimum score, if that works, and a note on it.
+
+    Args:
+        dialect: The engine's.
+        system: It abstains.
+        nearest: The same in the engine's terms.
+        data: Shows by what factor the engine's scores differ.
+
+    Raises:
+        ConfigError: The threshold is not known yet.
+    """
+    if system.abstain is None:
+        return nearest, ""
+    signal, above = system.abstain.signal, system.abstain.find_threshold(system.name)
+    factor = None
+    if not dialect.minimum_score:
+        reason = f"{dialect.title} has no minimum of the fused score"
+    elif signal != FUSED_TOP or not isinstance(nearest.blend, NoBlend):
+        reason = f"{dialect.minimum_score.partition(' ')[0]} compares the final score, not {signal}"
+    elif data.load is None:
+        reason = "no dataset shows by what factor the engine's scores differ"
+    else:
+        factor = _find_factor(system, nearest, data.load((system, nearest)))
+        reason = "the engine's fused scores are no multiple of ours"
+    if factor is None:
+        return nearest, (
+            f"abstain: {reason}: compare {signal} with {above:g} in the application, and answer "
+            "if it is above."
+        )
+    number = np.float32 if dialect.precision == "float32" else np.float64
+    limit = float(np.nextafter(number(factor * above), number(np.inf)))
+    abstain = system.abstain.model_copy(update={"above": limit})
+    return nearest.model_copy(update={"abstain": abstain}), (
+        f"abstain: {dialect.minimum_score} is {limit:.9g}, just above {above:.6g} × {factor:.6g}. "
+        "No document is left exactly if the query is not answered; from other lists it drops the "
+        "documents below."
+    )
+
+
+def _find_factor(system: System, nearest: System, datasets: Iterable[Dataset]) -> float | None:
+    """By what the engine multiplies every fused score; None = by no one factor."""
+    columns = []
+    for dataset in datasets:
+        runs = dataset.with_every_query().aligned(system.base_runs)
+        before, after = (rank_lists(each, runs, TOP) for each in (system, nearest))
+        if not np.array_equal(before.keys, after.keys):
+            return None
+        columns.append((before.scores[1], after.scores[1]))
+    ours, theirs = (np.concatenate(each) for each in zip(*columns, strict=True))
+    if not ours.any():
+        return None
+    factor = float(np.median(theirs[ours != 0] / ours[ours != 0]))
+    is_one = factor > 0 and np.allclose(theirs, factor * ours, rtol=SAME_FACTOR, atol=NEAR_ZERO)
+    return factor if is_one else None
 
 
 #: End of a file's name → what begins a comment in it.

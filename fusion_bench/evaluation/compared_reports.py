@@ -22,6 +22,7 @@ from fusion_bench.stats.comparison_family import (
 )
 from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
 from fusion_bench.stats.values import Pair, ValueTable
+from fusion_bench.util.formatting import format_percent
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_changes import ReportChange
@@ -89,7 +90,8 @@ def find_collection_warnings(
     if judge is not None:
         related = tuple(name for name in judge.related_systems if name in configs)
         judge = judge.model_copy(update={"related_systems": related})
-    return find_warnings(
+    equal = [row for row in chosen if row.abstain and row.abstain.is_tied]
+    warnings = find_warnings(
         runs,
         len(collection.queries),
         configs,
@@ -103,6 +105,22 @@ def find_collection_warnings(
         first_trial=collection.first_trial if rows is None else (),
         judgment_notes=collection.judgment_notes,
     )
+    return [*warnings, *map(_warn_tied_signal, equal)]
+
+
+def _warn_tied_signal(row: SystemResult) -> DataWarning:
+    """The warning that one value of a signal is too frequent for a threshold."""
+    if (result := row.abstain) is None:
+        raise TypeError(f"system {row.name!r} has no threshold")
+    same = format_percent(result.answerable_at_one)
+    others = format_percent(result.unanswerable_at_one)
+    text = (
+        f"{row.name}: {same} of the queries with an answer have one value of {result.signal}, and "
+        f"{others} of those without. A threshold cannot tell these queries apart. Choose another "
+        "signal: fusion-bench threshold."
+    )
+    evidence = result.model_dump(include={"signal", "values", "answerable_at_one"})
+    return DataWarning(key="threshold", text=text, evidence={"system": row.name, **evidence})
 
 
 def _find_single_repeats(

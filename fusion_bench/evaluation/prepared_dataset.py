@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NoReturn
@@ -14,7 +14,7 @@ from fusion_bench.checks.collection_warnings import find_warnings
 from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
-from fusion_bench.checks.obstacles import find_obstacles
+from fusion_bench.checks.obstacles import find_obstacles, find_other_kinds
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo, NearDuplicates, Obstacle
 from fusion_bench.checks.unjudged import judgment_kind
@@ -25,11 +25,12 @@ from fusion_bench.data.ordering import IntArray
 from fusion_bench.data.records import COMPARED_FIELDS, Query, check_field
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_cache import Cache
 from fusion_bench.io.looks import record_shown
 from fusion_bench.measures import Measure
+from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.stats.unjudged import JudgmentKind
 from fusion_bench.util.formatting import Progress, pluralize
@@ -110,7 +111,9 @@ class EvaluationSet:
     @cached_property
     def obstacles(self) -> tuple[Obstacle, ...]:
         """What stops an answer: ids that do not meet, lists that a check finds false."""
-        return find_obstacles(self.dataset, self.list_infos)
+        systems = self.experiment.systems.values()
+        others = find_other_kinds(systems, self.runs)
+        return (*others, *find_obstacles(self.dataset, self.list_infos))
 
     @property
     def tuning_split(self) -> str | None:
@@ -139,6 +142,7 @@ def load_lists(
         every_query=False if needs_judgments else None,
         groups=groups,
         refined=refined,
+        merged=merge_rules(systems),
     )
 
 
@@ -166,6 +170,7 @@ def prepare_dataset(
         name for system in experiment.systems.values() for name in system.base_runs
     )
     aligned = dataset.align_repeats(list(used), ties=experiment.ties)
+    aligned = add_system_parents(aligned, experiment.systems.values())
     split = experiment.split
     if split is None and JUDGE_ON in dataset.splits:
         split = JUDGE_ON
@@ -339,6 +344,14 @@ def _is_selected(task: EvaluationSet, query: str) -> bool:
         return True
     record = task.dataset.queries.get(query)
     return record is not None and all(record.value_of(n) in allowed for n, allowed in conditions)
+
+
+def add_unjudged_queries(task: EvaluationSet) -> EvaluationSet:
+    """The set on the first repeat, with the queries of its split and fields without judgments."""
+    dataset = task.dataset.with_every_query()
+    runs = dataset.aligned(task.runs.sources, ties=task.experiment.ties)
+    keep = np.array([_is_selected(task, query) for query in runs.queries])
+    return replace(task, dataset=dataset, runs=runs.subset(keep))
 
 
 def find_task_warnings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 from pydantic import Field
@@ -16,6 +16,7 @@ from fusion_bench.experiment.settings import Verdict
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison import MeanDifference, SystemDifference
 from fusion_bench.stats.comparison_family import FusionAnswer
+from fusion_bench.stats.thresholds import Share
 from fusion_bench.stats.unjudged import (
     CONDITION,
     CompletionBounds,
@@ -120,6 +121,39 @@ class SliceBounds(ReportRecord):
     bounds: CompletionBounds
 
 
+#: Share of the answerable queries that may have one value of a signal without a warning.
+MOST_AT_ONE: Final = 0.10
+
+
+class AbstainResult(ReportRecord):
+    """The queries that a system with a threshold answers.
+
+    Attributes:
+        signal: The signal that decides.
+        above: The threshold.
+        answered: Share of the queries with a relevant document that are answered.
+        false_answers: Share of the queries known to have none that are answered.
+        is_calibrated_here: Whether the threshold was set on these queries, or on half of them.
+        values: How many different values the signal has on these queries.
+        answerable_at_one: Share of the answerable queries that have its most frequent value.
+        unanswerable_at_one: Share of the unanswerable ones that have this very value.
+    """
+
+    signal: str
+    above: float
+    answered: Share
+    false_answers: Share
+    is_calibrated_here: bool
+    values: int
+    answerable_at_one: OptionalFloat
+    unanswerable_at_one: OptionalFloat
+
+    @property
+    def is_tied(self) -> bool:
+        """Whether a threshold on the signal decides many answerable queries all at once."""
+        return (self.answerable_at_one or 0.0) > MOST_AT_ONE
+
+
 class SystemResult(ReportRecord):
     """One row of the table.
 
@@ -139,6 +173,7 @@ class SystemResult(ReportRecord):
             with complete judgments, and for floor and ceiling rows.
         returned_documents: Documents ranked, over all queries; of several trials the mean.
         trials: How far its trials lie apart; None = there is one.
+        abstain: Which queries it answers, on the first trial; None = it has no threshold.
     """
 
     name: str
@@ -152,6 +187,7 @@ class SystemResult(ReportRecord):
     slice_bounds: tuple[SliceBounds, ...] = ()
     returned_documents: int = 0
     trials: RepeatsResult | None = None
+    abstain: AbstainResult | None = None
 
 
 class ComparisonResult(SystemDifference):

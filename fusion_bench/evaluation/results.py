@@ -20,9 +20,10 @@ from fusion_bench.evaluation import report_records
 from fusion_bench.evaluation.assessment import Assessment, describe_repeats
 from fusion_bench.evaluation.chance_oracle import find_chance
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet, slice_values
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.measures import Measure, TieSensitivity, compute_measures
 from fusion_bench.measures._base import is_bounded
+from fusion_bench.ranking.collapse import collapse_pool
 from fusion_bench.ranking.system_scores import UNCACHED, Scores, evaluate_systems
 from fusion_bench.stats import repeat_variance
 from fusion_bench.stats.comparison import Comparison
@@ -104,7 +105,7 @@ def _find_contradiction(
     for names, pair in pairs.items():
         if task.judgment_kind == "complete" or not any(map(eq, names, shown)):
             continue
-        alone = System(name=names[1], runs=names[1:])
+        alone = _list_alone(task, names[1])
         [evidence] = measure_unjudged(alone, task.runs, task.measures[:1])
         pair = replace(pair, baseline=replace(pair.baseline, unjudged=evidence))
         unjudged = pair.compare_unjudged(settings.alpha)
@@ -234,9 +235,15 @@ def _system_result(
 def score_sources(task: EvaluationSet) -> dict[str, Scores]:
     """Every source alone, by name: of equally good ones the order of systems must not choose."""
     names = sorted(drop_final(task.runs.sources, task.runs.roles))
-    alone = [System(name=name, runs=(name,)) for name in names]
+    alone = [_list_alone(task, name) for name in names]
     scores = evaluate_systems(alone, task.runs, task.measures, limits=UNCACHED)
     return dict(zip(names, scores, strict=True))
+
+
+def _list_alone(task: EvaluationSet, *names: str, title: str = "") -> System:
+    """A list alone, or several, collapsed as the systems of the experiment collapse them."""
+    system = System(name=title or names[0], runs=names)
+    return collapse_alike(system, task.experiment.systems.values())
 
 
 def list_results(
@@ -263,7 +270,7 @@ def _reference_rows(
     A single source is the best of all and of each query: then its row is left out where a system
     is this source alone, and that of each query always.
     """
-    alone = [System(name=name, runs=(name,)) for name in sources]
+    alone = [_list_alone(task, name) for name in sources]
     tuned = scores = [*sources.values()]
     if task.tuning is not None:
         tuned = [*evaluate_systems(alone, task.tuning, task.measures[:1], limits=UNCACHED)]
@@ -295,7 +302,7 @@ def _reference_rows(
 
 def _describe_chance(task: EvaluationSet, sources: Mapping[str, Scores]) -> str:
     """What the best of as many disturbances of one fusion reaches, which know no query."""
-    fixed, primary = System(name="fixed", runs=tuple(sources)), task.measures[0]
+    fixed, primary = _list_alone(task, *sources, title="fixed"), task.measures[0]
     values = np.stack([each.values[0] for each in sources.values()])
     chance = find_chance(fixed, task.runs, values, primary)
     if chance is None:
@@ -312,7 +319,9 @@ def _perfect_order(task: EvaluationSet) -> FloatArray:
     Of lists with different numbers of files the greatest of the means over so many repeats: no
     system passes that over its own number.
     """
-    values = np.stack([perfect_order_values(runs, task.measures) for runs in task.runs.repeats])
+    systems = task.experiment.systems.values()
+    pools = [collapse_pool(runs, systems) for runs in task.runs.repeats]
+    values = np.stack([perfect_order_values(pool, task.measures) for pool in pools])
     counts = {*task.runs.repeat_counts.values()} or {1}
     best: FloatArray = np.max(
         [repeat_variance.mean_of_repeats(values[:count]) for count in counts], axis=0

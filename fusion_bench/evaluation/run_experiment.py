@@ -21,6 +21,7 @@ from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation import results
+from fusion_bench.evaluation.answered_queries import measure_abstentions
 from fusion_bench.evaluation.assessment import Assessment, assess_systems
 from fusion_bench.evaluation.compared_reports import read_inference_settings
 from fusion_bench.evaluation.details.collector import DetailsCollector
@@ -172,7 +173,7 @@ def _collection(
     assessed = assess_systems(task, progress, details)
     progress(f"{dataset.name}: sources alone", len(systems), len(systems))
     sources = results.score_sources(task)
-    spec = dataset.spec
+    spec, abstentions = dataset.spec, measure_abstentions(task)
     return CollectionRecord(
         **collection_facts(task),
         digests=dataset.digests(),
@@ -188,7 +189,10 @@ def _collection(
         grades=list_grades(dataset.qrels, task.runs.queries),
         **_describe_empty_queries(task, assessed),
         obstacles=task.obstacles,
-        systems=tuple(results.list_results(task, assessed, sources)),
+        systems=tuple(
+            row.model_copy(update={"abstain": abstentions.get(row.name)})
+            for row in results.list_results(task, assessed, sources)
+        ),
         fusion=results.compare_fusions(task, assessed, sources),
         near_duplicates=find_near_duplicates(dataset, task.runs.queries),
         synthetic_queries=count_synthetic(dataset.queries, task.runs.queries),

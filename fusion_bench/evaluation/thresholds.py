@@ -6,12 +6,11 @@ Format history:
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field
@@ -20,8 +19,15 @@ from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.yaml_files import Source, format_compact_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
-from fusion_bench.data.query_splits import QuerySplit, hash_position, hashed_split
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
+from fusion_bench.evaluation.answered_queries import (
+    NO_UNANSWERABLE,
+    ThresholdQueries,
+    digest_queries,
+    find_queries,
+    split_to_choose,
+)
+from fusion_bench.evaluation.crag import system_evidence
 from fusion_bench.evaluation.prepared_dataset import (
     EvaluationSet,
     collection_facts,
@@ -32,10 +38,10 @@ from fusion_bench.evaluation.report_records import CollectionFacts
 from fusion_bench.evaluation.run_experiment import report_provenance, select_systems
 from fusion_bench.experiment.abstain import ANY, LIST_TOP, Abstain
 from fusion_bench.experiment.experiment import Experiment, find_datasets, relocate_dataset
+from fusion_bench.experiment.system import merge_rules
 from fusion_bench.io.dataset import load_dataset
-from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.ranking.final_lists import rank_queries
-from fusion_bench.ranking.query_signals import compute_signals, mask_half
+from fusion_bench.ranking.query_signals import compute_signals
 from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
@@ -58,13 +64,8 @@ from fusion_bench.util.formatting import Progress, ignore_progress, list_names, 
 SignalFunction: TypeAlias = Callable[[AlignedRuns], Sequence[float] | FloatArray]
 #: First results that are looked at for an answer.
 TOP: Final = 10
-#: Hashed with the ids of queries and groups: which calibrate, which choose.
-CALIBRATE, CHOOSE = "calibrate", "choose"
-#: Why nothing can be said of false answers, and what to write.
-NO_UNANSWERABLE: Final = (
-    'no query is known to have no answer: write "answerable": false for such queries in '
-    "queries.jsonl, or 'without_relevant: unanswerable' in dataset.yaml"
-)
+#: Best rerank score of the top of the final list on the unit scale, if there is ``crag``.
+CRAG_SCORE: Final = "crag score"
 #: Points of a curve.
 CURVE_POINTS: Final = 101
 
@@ -260,6 +261,7 @@ def measure_thresholds(
             runs={name for system in used for name in system.base_runs},
             rerankers={name for system in used for name in system.reranker_names},
             every_query=True,
+            merged=merge_rules(used),
         )
         task = prepare_dataset(chosen, source, loaded)
         collections.append(_measure_dataset(task, settings, progress))
@@ -302,12 +304,9 @@ def _follow_abstain(
             f"{abstain.false_answers:g}, given {settings.false_answers:g}: leave the option out"
         )
     systems = {name: experiment.systems[name]}
-    signal = abstain.signal if abstain.signal != ANY else None
-    stated_settings = {"false_answers": abstain.false_answers, "signal": signal}
-    return (
-        experiment.model_copy(update={"systems": systems}),
-        replace(settings, **stated_settings),
-    )
+    signal = None if abstain.signal == ANY else abstain.signal
+    settings = replace(settings, false_answers=abstain.false_answers, signal=signal)
+    return experiment.model_copy(update={"systems": systems}), settings
 
 
 def format_threshold_experiment(
@@ -341,6 +340,8 @@ def format_threshold_experiment(
         )
     elif not chosen:
         problem = report.collections[0].reason
+    elif chosen[0].signal == CRAG_SCORE:
+        problem = "the CRAG score belongs to 'crag': write the 'upper' that is printed"
     elif chosen[0].threshold is None:
         problem = f"{chosen[0].signal}: any value is above the threshold: choose another signal"
     if problem:
@@ -357,28 +358,15 @@ def format_threshold_experiment(
         relocate_dataset(given, path, file.parent)
         for given, path in find_datasets(experiment, source, folders)
     ]
-    datasets = {"datasets": places} if experiment.dataset is None else {"dataset": places[0]}
-    data = {**source.data, **datasets, "systems": changed}
+    data: dict[str, Any] = {**source.data, "systems": changed}
+    key = "datasets" if experiment.dataset is None else "dataset"
+    data[key] = places if experiment.dataset is None else places[0]
     tune = experiment.tune
     if tune is not None and tune.looks.file is not None and not Path(tune.looks.file).is_absolute():
         ledger = resolve_path(source.path.parent / tune.looks.file)
         place = os.path.relpath(ledger, resolve_path(file.parent))
         data["tune"] = {**data["tune"], "looks": {**data["tune"]["looks"], "file": place}}
     return format_compact_yaml(data)
-
-
-class ThresholdQueries(NamedTuple):
-    """The queries of a threshold: those with an answer and those without.
-
-    Attributes:
-        runs: Aligned, of these queries only; masked where that is asked.
-        answerable: Shape (Q,).
-        calibrates: Shape (Q,): one unanswerable query a group.
-    """
-
-    runs: AlignedRuns
-    answerable: BoolArray
-    calibrates: BoolArray
 
 
 def _measure_dataset(
@@ -394,6 +382,10 @@ def _measure_dataset(
         for signal, values in compute_signals(fitted, queries.runs).items():
             if not any(np.array_equal(values, each, equal_nan=True) for each in signals.values()):
                 signals[name, signal] = values  # systems share the signals of their lists
+        crag = task.experiment.crag
+        evidence = None if crag is None else system_evidence(fitted, queries.runs, crag)
+        if evidence is not None:
+            signals[name, CRAG_SCORE] = evidence.scores
         positions = np.zeros(len(queries.answerable), dtype=bool)
         for index, ranking in rank_queries(fitted, queries.runs):
             view, places = ranking.runs, ranking.positions
@@ -420,45 +412,6 @@ def _measure_dataset(
         chosen=chosen,
         reason=reason,
     )
-
-
-def find_queries(task: EvaluationSet, *, mask: bool = False) -> ThresholdQueries:
-    """The queries that have an answer, and those that are known to have none, if there are such.
-
-    Args:
-        task: With every query of the lists, judged or not.
-        mask: Make unanswerable queries of half of the answerable ones.
-
-    Raises:
-        DataError: A query that is declared to have no answer has a relevant document.
-    """
-    runs, name = task.runs.repeats[0], task.dataset.name
-    if mask:
-        runs, answerable = mask_half(runs)
-    else:
-        answerable = ~no_relevant(runs, runs.binary_relevance)
-        declared = np.array([value == "false" for value in runs.values_of("answerable")])
-        if (declared & answerable).any():
-            query = runs.queries[int(np.argmax(declared & answerable))]
-            raise DataError(
-                f"{name}: query {query!r} is declared 'answerable: false' and has a relevant "
-                "document: correct one of the two"
-            )
-        if task.dataset.spec.without_relevant == "unanswerable":
-            qrels = task.dataset.qrels
-            judged = {*(qrels.queries[row] for row in np.flatnonzero(np.diff(qrels.offsets)))}
-            declared |= ~answerable & [query in judged for query in runs.queries]
-        keep = declared | answerable
-        runs, answerable = runs.subset(keep), answerable[keep]
-    first: dict[str, int] = {}
-    for row in sorted(
-        np.flatnonzero(~answerable).tolist(),
-        key=lambda row: hash_position(runs.queries[row], CALIBRATE),
-    ):
-        first.setdefault(runs.groups[row], row)
-    calibrates = np.zeros(len(answerable), dtype=bool)
-    calibrates[[*first.values()]] = True
-    return ThresholdQueries(runs, answerable, calibrates)
 
 
 def _require_enough(queries: ThresholdQueries, name: str, false_answers: float) -> None:
@@ -557,41 +510,6 @@ def _trace_curve(values: FloatArray, answerable: BoolArray) -> tuple[tuple[float
     cuts = ordered[np.minimum((shares * len(ordered)).astype(int), len(ordered) - 1)]
     points = {(float((unanswerable > cut).mean()), float((others > cut).mean())) for cut in cuts}
     return tuple(sorted(points | {(1.0, 1.0)}))
-
-
-def split_to_choose(queries: ThresholdQueries) -> QuerySplit:
-    """The half of the queries that chooses a signal, and the half that calibrates it."""
-    kinds = [str(each) for each in queries.answerable]
-    return hashed_split(queries.runs.groups, kinds, split_seed=CHOOSE)
-
-
-def hold_out_queries(
-    queries: ThresholdQueries, held_out: Collection[str], *, split_seed: str, share: float
-) -> BoolArray:
-    """(Q,): the queries that a tuning run holds out, those without an answer by hash.
-
-    Args:
-        queries: The queries.
-        held_out: Ids of the answerable ones; one of another kind goes with those of its group.
-        split_seed: Of the hash.
-        share: That is held out.
-    """
-    runs = queries.runs
-    pairs = [*zip(runs.queries, runs.groups, queries.answerable.tolist(), strict=True)]
-    sides = {group: query in held_out for query, group, is_answerable in pairs if is_answerable}
-    places = (sides.get(group, hash_position(group, split_seed) < share) for group in runs.groups)
-    return np.array([*places], dtype=bool)
-
-
-def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:
-    """SHA-256 of the ids of the unanswerable queries that calibrate a threshold.
-
-    Args:
-        queries: The queries.
-        part: Shape (Q,): those that take part.
-    """
-    ids = sorted(queries.runs.queries[q] for q in np.flatnonzero(queries.calibrates & part))
-    return hashlib.sha256("\n".join(ids).encode()).hexdigest()
 
 
 def _choose_signal(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.config.registry import MethodRegistry, Registry
 from fusion_bench.errors import ConfigError, UnknownNameError
+from fusion_bench.experiment.collapse import Collapse, Place
 from fusion_bench.methods.blend import Blend
 from fusion_bench.methods.fuse import Fusion
 
@@ -78,7 +79,12 @@ class Dialect(ABC):
         rank_base: The rank of the first document in the engine's formula, 0 or 1; None = unknown.
         precision: In which the engine compares scores.
         ignores: What the engine accepts and ignores, or cannot do: one sentence each.
+        most_chunks: How many chunks of a document a request can keep; 0 = it collapses none.
+        collapse_places: Where a request collapses chunks, the first by default.
+        collapses_window: Whether a request collapses no more chunks than its window has.
+        collapse_rule: What the engine does with the chunks of a document instead.
         searches_by_role: Whether the roles of the lists decide how each one's search is written.
+        minimum_score: The setting that drops documents by their fused score; empty = there is none.
     """
 
     name: ClassVar[str]
@@ -93,7 +99,12 @@ class Dialect(ABC):
     rank_base: ClassVar[Literal[0, 1] | None] = 1
     precision: ClassVar[Literal["float32", "float64"]] = "float32"
     ignores: ClassVar[tuple[str, ...]] = ()
+    most_chunks: ClassVar[int] = 0
+    collapse_places: ClassVar[tuple[Place, ...]] = ("fused", "reranked")
+    collapses_window: ClassVar[bool] = True
+    collapse_rule: ClassVar[str] = ""
     searches_by_role: ClassVar[bool] = False
+    minimum_score: ClassVar[str] = ""
 
     @classmethod
     @cache
@@ -142,6 +153,12 @@ class Dialect(ABC):
             problem = f"{fusion.method!r} is no method of {cls.title}"
             raise ValueError(f"{problem} (known: {listed})")  # noqa: TRY004 - pydantic's rule
         return fusion
+
+    @classmethod
+    def can_collapse(cls, collapse: Collapse) -> bool:
+        """Whether a request collapses so: it keeps the best chunks, in the order of the list."""
+        is_best = collapse.score in (None, "max", "first") and collapse.orphans == "error"
+        return is_best and (collapse.keep or 1) <= cls.most_chunks
 
     @classmethod
     @abstractmethod

@@ -5,7 +5,7 @@ A stage is a system of its own under a name; ``runs`` of the system around it ma
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeAlias
 
@@ -33,6 +33,7 @@ from fusion_bench.config.models import (
 from fusion_bench.config.registry import MethodRegistry
 from fusion_bench.config.removed_names import describe_gone
 from fusion_bench.data.aligned_runs import AlignedRuns
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.data.records import FINAL_ROLE
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.abstain import (
@@ -43,10 +44,11 @@ from fusion_bench.experiment.abstain import (
     RERANK_TOP,
     Abstain,
 )
+from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.io.dataset_config import Family
 from fusion_bench.methods.blend import Blend, blends
 from fusion_bench.methods.blend.formulas import NoBlend
-from fusion_bench.methods.fuse import Fusion, fusions
+from fusion_bench.methods.fuse import Fusion, Trainable, fusions
 from fusion_bench.methods.fuse.rrf import RRF
 
 
@@ -149,6 +151,36 @@ def _resolve_stages(
     return {**spec, "stages": stages}
 
 
+def collapse_alike(system: System, others: Iterable[System]) -> System:
+    """Collapse each list of a system as the first other system that reads one of them does."""
+    for other in others:
+        if other.collapse is not None and not set(system.runs).isdisjoint(other.base_runs):
+            collapse = other.collapse.model_copy(update={"place": "each list"})
+            return system.model_copy(update={"collapse": collapse})
+    return system
+
+
+def merge_rules(systems: Iterable[System]) -> dict[str, tuple[ChunkScore, float]]:
+    """The score and the k of each list whose rows of one id some system merges.
+
+    Raises:
+        ConfigError: Two systems merge the rows of one list otherwise.
+    """
+    rules: dict[str, tuple[ChunkScore, float]] = {}
+    for system in systems:
+        collapse = system.collapse
+        for name in system.base_runs if collapse is not None and collapse.by == "id" else ():
+            if collapse is None or collapse.score is None:
+                raise TypeError("by: id has a score")
+            if rules.setdefault(name, (collapse.score, collapse.k)) != (collapse.score, collapse.k):
+                raise ConfigError(
+                    f"system {system.name!r}: collapse: by: id merges the rows of list {name!r} by "
+                    f"score: {collapse.score}, and another system by score: {rules[name][0]}: "
+                    "use one score in all systems of the experiment"
+                )
+    return rules
+
+
 Misfits: TypeAlias = Iterator[tuple[Location, Exception]]
 
 
@@ -175,7 +207,7 @@ def _find_source_misfits(system: System, roles: Sequence[frozenset[str]]) -> Mis
 
 
 #: Keys that are left out of what is written while they are None.
-OMITTED = frozenset({"abstain", "by_intent", "dialect", "family", "stages", "types"})
+OMITTED = frozenset({"abstain", "by_intent", "collapse", "dialect", "family", "stages", "types"})
 
 
 class System(StrictModel):
@@ -194,6 +226,7 @@ class System(StrictModel):
             have ``{by_query_type: {local: 0.3, hybrid: 0.5}}``, which becomes this.
         by_intent: The same by intent; queries of another intent, or of none, use ``default``.
         types: Which types count: ``given`` (None too), ``predicted``, or ``hybrid`` for all.
+        collapse: How the chunks of a document are collapsed; None = results are as listed.
         min_relevance: Drop documents whose final score is below this.
         top_k: Cut the final list at this rank, last of all.
         family: Family of a model that works in it beside its lists, such as ``gpt``.
@@ -212,6 +245,7 @@ class System(StrictModel):
     by_query_type: dict[str, PerTypeConfig] | None = None
     by_intent: dict[str, PerTypeConfig] | None = None
     types: Types | None = None
+    collapse: Collapse | None = None
     min_relevance: float | None = None
     top_k: Rank | None = None
     family: Family | None = None
@@ -299,6 +333,30 @@ class System(StrictModel):
                 raise ValueError(
                     f"abstain.signal: the system has no signal {name!r} (known: {known})"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _check_collapse(self) -> System:
+        for name, stage in (self.stages or {}).items():
+            if stage.collapse is not None and stage.collapse.score is not None:
+                raise ValueError(
+                    f"stage {name!r} returns documents, and the lists hold chunks: write keep in "
+                    "place of score, or collapse the system around the stage"
+                )
+        if self.collapse is None or self.collapse.place == "each list":
+            return self
+        parts: list[System | PerTypeConfig] = [self, *(self.class_configs or {}).values()]
+        if any(isinstance(part.fusion, Trainable) for part in parts) and not self.collapse.keep:
+            raise ValueError(
+                "a trained fusion learns from judged documents, and it would see chunks: write "
+                "place: each list in collapse"
+            )
+        readings = {getattr(part.blend, "retrieval", None) for part in parts}
+        if self.collapse.place == "fused" and "fused_max_possible" in readings:
+            raise ValueError(
+                "retrieval: fused_max_possible has no value after a collapse: write retrieval: "
+                "fused_min_max, or place: each list in collapse"
+            )
         return self
 
     def __repr__(self) -> str:

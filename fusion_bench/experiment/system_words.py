@@ -9,6 +9,7 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Blend
 from fusion_bench.methods.blend.formulas import Linear, PositionAware, RerankBlend
@@ -44,6 +45,7 @@ def describe_system(system: System) -> str:
         _describe_fusion(system.fusion, system.runs) if is_fused else f"the list {system.runs[0]}",
         *_describe_depth(system.depth),
         *_describe_blend(system.blend),
+        *_describe_collapse(system.collapse),
         "" if system.class_key is None else f"parameters by {system.class_key.title}",
         "" if system.min_relevance is None else f"from a score of {shorten(system.min_relevance)}",
         "" if system.top_k is None else f"cut at {system.top_k}",
@@ -143,6 +145,18 @@ def _describe_blend(blend: Blend) -> Iterator[str]:
         by = f"{by} ({blend.method})"
     rest = ", the rest dropped" if blend.tail == "drop" else ""
     yield f"first {blend.depth} reordered by {by}{rest}"
+
+
+def _describe_collapse(collapse: Collapse | None) -> Iterator[str]:
+    """Where chunks are collapsed, and what is left of a document."""
+    if collapse is None:
+        return
+    where = "each list" if collapse.place == "each list" else f"the {collapse.place} list"
+    if collapse.keep is not None:
+        yield f"{where} collapsed to {collapse.keep} of the chunks of each document"
+    else:
+        k = f" (k {shorten(collapse.k)})" if collapse.score == "rrf" else ""
+        yield f"{where} collapsed to documents by {collapse.score}{k}"
 
 
 def describe_config(name: str, config: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from pydantic import Field
 from fusion_bench.checks.dataset_facts import describe_selection
 from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
+from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import IntArray
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, collection_facts
@@ -40,6 +41,7 @@ from fusion_bench.explain.failures import (
     find_failures,
     rank_stages,
 )
+from fusion_bench.ranking.collapse import collapse_pool
 from fusion_bench.stats.comparison import MeanDifference
 from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.util.files import name_experiment
@@ -339,15 +341,16 @@ def diagnose_experiment(
 
 def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> DiagnosedCollection:
     spec, systems = task.dataset.spec, task.experiment.systems
-    relevant = list_relevant(task.runs, task.dataset.qrels, spec.binary_relevance)
+    pool = collapse_pool(task.runs, task.experiment.systems.values())
+    relevant = list_relevant(pool, task.dataset.qrels, spec.binary_relevance)
     diagnosed = []
     missed = np.ones(len(relevant.rows), dtype=bool)
     for done, (name, system) in enumerate(systems.items()):
         progress(f"{task.dataset.name}: {name}", done, len(systems))
         fitted = task.fit_system(system)
-        stages = rank_stages(fitted, task.runs)
-        failures = find_failures(task.runs, relevant, stages, spec.binary_relevance)
-        reasons = _list_reasons(task, stages)
+        stages = rank_stages(fitted, task.runs, pool)
+        failures = find_failures(pool, relevant, stages, spec.binary_relevance)
+        reasons = _list_reasons(pool, spec.binary_relevance, stages)
         diagnosed.append(DiagnosedSystem.from_stages(name, stages, relevant, failures, reasons))
         missed &= failures["miss"].is_failed
     scope = Scope(task.runs.queries, task.groups, relevant, task.experiment.alpha, top)
@@ -362,15 +365,16 @@ def _diagnose_dataset(task: EvaluationSet, top: int, progress: Progress) -> Diag
     )
 
 
-def _list_reasons(task: EvaluationSet, stages: StageRanks) -> dict[FailureKind, str]:
+def _list_reasons(
+    pool: AlignedRuns, binary_relevance: int, stages: StageRanks
+) -> dict[FailureKind, str]:
     """Why a kind of failure cannot occur in a system, by kind."""
     reasons: dict[FailureKind, str] = {}
     if not stages.has_question.any():
         reasons["dilution"] = "no list that it reads has the role question"
     if not stages.has_reranker:
         reasons["burial"] = "no reranker orders its lists"
-    below = task.runs.grades < task.dataset.spec.binary_relevance
-    if not (task.runs.judged & below).any():
+    if not (pool.judged & (pool.grades < binary_relevance)).any():
         reasons["inversion"] = "no list has a document that is judged not relevant"
     return reasons
 

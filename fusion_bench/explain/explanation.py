@@ -23,8 +23,9 @@ from fusion_bench.data.ordering import FloatArray, score_keys
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, did_you_mean
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, find_task_warnings, prepare_dataset
+from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.experiment import Experiment, find_one_dataset
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.json_objects import query_excerpt
@@ -32,6 +33,7 @@ from fusion_bench.io.looks import record_shown
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.methods.fuse import ScoreTerms, name_term
 from fusion_bench.ranking import plain_systems
+from fusion_bench.ranking.collapse import Chunk, list_chunks
 from fusion_bench.ranking.query_signals import AnswerDecision, decide_answer, signal_of
 from fusion_bench.ranking.system_ranking import SystemRanking, fused_list, rank_candidates
 from fusion_bench.util.formatting import pluralize
@@ -107,6 +109,8 @@ class ScoreTrace:
         divisor: Divisor of their sum.
         ceiling: Upper limit of the fused score; None = not limited.
         blend: The blend; None where the fused score is final.
+        chunks: The chunks of its document, the one that stands for it first; empty = nothing is
+            collapsed.
     """
 
     document: str
@@ -121,6 +125,13 @@ class ScoreTrace:
     divisor: float
     ceiling: float | None
     blend: BlendTrace | None
+    chunks: tuple[Chunk, ...] = ()
+
+    @property
+    def chunk(self) -> str:
+        """The id that the lists before a collapse name it by."""
+        names = [chunk.id for chunk in self.chunks]
+        return self.document if self.document in names or not names else names[0]
 
     @property
     def recomputed_score(self) -> float:
@@ -181,6 +192,7 @@ class Explanation:
         trial: Which trial of which lists this is; None = every list has one file.
         data_warnings: What speaks against the grades, the lists, and how the system reads them.
         decision: Whether the system answers the query; None = it has no threshold.
+        collapse: How chunks are collapsed; None = they are not.
     """
 
     system: str
@@ -198,6 +210,7 @@ class Explanation:
     trial: str | None = None
     data_warnings: tuple[DataWarning, ...] = ()
     decision: AnswerDecision | None = None
+    collapse: Collapse | None = None
 
     def find_trace(self, document: str) -> ScoreTrace | None:
         """The trace of a document; None where no source returned it."""
@@ -240,11 +253,13 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
     if query not in runs.queries:
         raise ConfigError(_unknown_query_message(query, runs))
     fitted = plain_systems.fit_system(system, runs)
-    plain, alone = plain_systems.plain_system_of(fitted, runs, query)
+    plain, lists = plain_systems.plain_system_of(fitted, runs, query)
+    alone = runs.subset(np.array(runs.queries) == query)
     chosen, key = None, system.class_key
     if key is not None and system.query_classes is not None:
         chosen = plain_systems.resolve_classes(alone, key, system.query_classes, system.types)[0]
-    ranking = rank_candidates(plain, alone)
+    ranking = rank_candidates(plain, lists)
+    chunks = list_chunks(lists, query)
     fused = fused_list(ranking.runs, plain.fusion)
     parts = plain.fusion.score_terms(ranking.runs)
     mixed = _trace_blends(plain, ranking, fused)
@@ -257,11 +272,17 @@ def explain_ranking(system: System, runs: AlignedRuns, query: str) -> Explanatio
         method=plain.fusion.method,
         ties=ranking.runs.ties,
         top_k=plain.top_k,
-        traces=tuple(_trace_document(plain, ranking, fused, parts, mixed, int(n)) for n in order),
+        traces=tuple(
+            replace(trace, chunks=chunks.get(trace.document, ()))
+            for trace in (
+                _trace_document(plain, ranking, fused, parts, mixed, int(n)) for n in order
+            )
+        ),
         stages=tuple(
             explain_ranking(stage, alone, query) for stage in (plain.stages or {}).values()
         ),
         switched_off=_explain_off(system, alone),
+        collapse=system.collapse,
     )
 
 
@@ -487,6 +508,7 @@ def explain_query(
         file,
         runs=chosen.base_runs,
         rerankers=chosen.reranker_names,
+        merged=merge_rules([chosen]),
         every_query=False
         if plain_systems.needs_fitting(chosen)
         else None,  # what is trained needs judgments

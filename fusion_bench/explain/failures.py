@@ -13,13 +13,8 @@ from typing import Final, Literal, TypeAlias, get_args
 import numpy as np
 
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import rows_of
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, tie_group_starts
-from fusion_bench.evaluation.details.relevant_ranks import (
-    RelevantDocuments,
-    find_keys,
-    take_relevant,
-)
+from fusion_bench.evaluation.details.relevant_ranks import RelevantDocuments, take_relevant
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import Fused, RerankBlend
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
@@ -308,23 +303,26 @@ class Scope:
 QUESTION = "question"
 
 
-def rank_stages(system: System, runs: AlignedRuns) -> StageRanks:
+def rank_stages(system: System, runs: AlignedRuns, pool: AlignedRuns | None = None) -> StageRanks:
     """Rank the candidates of every query, stage by stage.
 
     Args:
         system: The system.
-        runs: All sources of the dataset, N candidates of Q queries.
+        runs: All sources of the dataset.
+        pool: The N candidates of Q queries that it returns some of, if it returns documents while
+            the sources hold chunks; None = those of the sources.
 
     Raises:
         AlignmentError: The system does not fit these lists.
         ConfigError: As above.
     """
     fitted = fit_system(system, runs)
-    stages = _empty_stages(len(runs.documents), len(runs.queries))
+    places = runs if pool is None else pool
+    stages = _empty_stages(len(places.documents), len(runs.queries))
     for index, plain, part in plain_systems(fitted, runs):
         view, (final, final_tie_starts) = ranked_lists(plain, part)
         fused = fused_list(view, plain.fusion)
-        rows = _rows_of_view(runs, index, part, view)
+        rows = places.find_rows(index[view.query_index], view.documents)
         question = [s for s, roles in enumerate(view.roles) if QUESTION in roles]
         stages.is_retrieved[rows] = True
         stages.is_question_first[rows] = (view.ranks[question] == 1).any(axis=0)
@@ -338,6 +336,8 @@ def rank_stages(system: System, runs: AlignedRuns) -> StageRanks:
         stages.returned[rows] = np.where(is_cut, 0, final)
         stages.has_question[index] = bool(question)
         stages.is_reranked[index] = _find_reranked(plain, view, fused)
+    if places is not runs:
+        return stages  # the lists of its stages hold chunks
     inner = [stage for stage in (fitted.stages or {}).values() if stage.reranker_names]
     return replace(stages, inner=tuple(rank_stages(stage, runs) for stage in inner))
 
@@ -358,26 +358,6 @@ def _empty_stages(candidates: int, queries: int) -> StageRanks:
         has_question=masks[2],
         is_reranked=masks[3],
     )
-
-
-def _rows_of_view(
-    runs: AlignedRuns, index: IntArray, part: AlignedRuns, view: AlignedRuns
-) -> IntArray:
-    """The candidates of ``runs`` that the rows of a view are.
-
-    Args:
-        runs: All candidates.
-        index: The queries of the part.
-        part: All candidates of these queries.
-        view: What of the part a system reads, in any order.
-    """
-    everything = len(index) == len(runs.queries)
-    rows = np.arange(len(runs.documents)) if everything else rows_of(runs.offsets, index)
-    if view is part:
-        return rows
-    size = len(runs.vocabulary)
-    keys = (item.query_index * size + item.documents for item in (part, view))
-    return rows[find_keys(*keys)]
 
 
 def _find_reranked(system: System, view: AlignedRuns, fused: Fused) -> BoolArray:

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from fusion_bench.errors import ConfigError
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.evaluation.thresholds import (
+from fusion_bench.evaluation.answered_queries import (
     NO_UNANSWERABLE,
     ThresholdQueries,
     digest_queries,
@@ -16,6 +15,7 @@ from fusion_bench.evaluation.thresholds import (
     hold_out_queries,
     split_to_choose,
 )
+from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.inputs import GateInputs, find_path, open_own_cache

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from shlex import quote
 from typing import Any, Final, TypeVar, cast
@@ -14,7 +14,8 @@ import numpy as np
 from fusion_bench._version import ENGINE
 from fusion_bench.config.query_types import PREDICTED_CONFIDENCE, PREDICTED_TYPE
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.aligned_runs import AlignedRuns, Ties
+from fusion_bench.data.aligned_runs import AlignedRuns, ParentFinder, Ties
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import COMPARED_FIELDS, Query, ScoreSpace, Switch, check_field
 from fusion_bench.data.run import Run, assign_roles
@@ -25,6 +26,7 @@ from fusion_bench.io.fingerprints import Fingerprint
 from fusion_bench.io.held_out import HeldOut, find_open_campaigns, read_everything
 from fusion_bench.io.json_objects import load_known_queries, load_queries
 from fusion_bench.io.load_records import FileRequest, list_layout, load_aligned, load_tables
+from fusion_bench.io.parent_ids import find_parents
 from fusion_bench.io.provenance import ListMeta, read_meta
 from fusion_bench.io.query_groups import assign_groups, join_groups, read_groups
 from fusion_bench.io.raw_files import FileLayout
@@ -280,7 +282,13 @@ class Dataset(TableView):
             complete=self.spec.judgments == "complete",
         )
         relevance = self.spec.binary_relevance
-        return replace(aligned, binary_relevance=relevance, spaces=self.spaces, qrels=self.qrels)
+        return replace(
+            aligned,
+            binary_relevance=relevance,
+            spaces=self.spaces,
+            qrels=self.qrels,
+            find_parents=self.find_parents,
+        )
 
     def align_repeats(self, runs: Sequence[str], *, ties: Ties = "trec") -> AlignedRuns:
         """Align every repeat of the lists.
@@ -318,6 +326,14 @@ class Dataset(TableView):
             later_repeats=tuple(repeat.with_roles(given) for repeat in self.later_repeats),
         )
 
+    def with_every_query(self) -> Dataset:
+        """The dataset with every query of its queries file and its lists, judged or not."""
+        lists = (*self.runs.values(), *self.rerankers.values())
+        answered = {query for run in lists for query in run.queries}
+        qrels, runs = self.qrels.add_queries(answered | {*self.queries}), [*self.runs.values()]
+        queries = join_groups(self.spec.grouping, self.declared, runs, qrels, self.name)
+        return replace(self, qrels=qrels, queries=queries)
+
     def _keyed(self, table: T) -> tuple[T, str | None]:
         """A table and its key in the cache."""
         return table, next((key for known, key in self.keys if known is table), None)
@@ -337,6 +353,12 @@ class Dataset(TableView):
             "queries": [len(run) for _, run in lists],
             "documents": [len(run.documents) for _, run in lists],
         }
+
+    @property
+    def find_parents(self) -> ParentFinder:
+        """Finds the parents of ids in its documents and in the files of its runs."""
+        files = [file for key, file in self.files.items() if key.startswith("runs/")]
+        return partial(find_parents, self.documents, files)
 
     @property
     def name(self) -> str:
@@ -506,6 +528,7 @@ def load_dataset(
     refined: bool = False,
     every_query: bool | None = False,
     groups: Mapping[str, str] | None = None,
+    merged: Mapping[str, tuple[ChunkScore, float]] | None = None,
 ) -> Dataset:
     """Read a dataset, without the queries that open campaigns hold out, and check it.
 
@@ -517,6 +540,7 @@ def load_dataset(
         refined: Read the lists of the refined queries in place of those that have some.
         every_query: Keep queries without judgments, and allow none at all; None = where none are.
         groups: Groups by query that stand for those that a search would find; None = search.
+        merged: The score, and the k of ``rrf``, of documents that a run names several times.
 
     Raises:
         ConfigError: The ``dataset.yaml`` breaks a rule, or names no judgments.
@@ -524,6 +548,7 @@ def load_dataset(
         AlignmentError: Its queries are not those of its judgements.
     """
     spec, source = read_spec(path)
+    spec = spec.merge_rows(merged or {}, source)
     campaigns = find_open_campaigns([path, *spec.list_paths(path.parent)])
     store = cache if isinstance(cache, Cache) else None
     if cache is True:

@@ -25,6 +25,7 @@ from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.config.query_types import FieldConditions
 from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.id_rules import apply_rule
+from fusion_bench.data.ordering import ChunkScore
 from fusion_bench.data.query_groups import Grouping
 from fusion_bench.data.read_options import (
     GradeOptions,
@@ -400,6 +401,8 @@ class ListSpec(FileSpec):
         family: The model family behind it, such as ``gpt``; None = none, or not known.
         requests: A file of the queries that its answers are to, in their order, where they name
             none.
+        collapse: The score of a document that the list names several times for a query, from the
+            rows of its chunks.
     """
 
     refined: str | None = None
@@ -414,11 +417,25 @@ class ListSpec(FileSpec):
     order: Order | None = None
     drop_own_id: bool = False
     ids: IdRule | None = None
+    collapse: ChunkScore | None = None
+    collapse_k: Annotated[float, Field(ge=0, le=1000)] | None = None
+
+    @model_validator(mode="after")
+    def _check_collapse(self) -> ListSpec:
+        if self.collapse is not None and self.on_duplicate != "error":
+            raise ValueError("collapse and on_duplicate exclude each other: keep one")
+        if self.collapse_k is not None and self.collapse != "rrf":
+            raise ValueError("collapse_k is read only with collapse: rrf: leave collapse_k out")
+        return self
 
     @property
     def read_options(self) -> ReadOptions:
         """The options that decide its ranks."""
         return ReadOptions(**{each.name: getattr(self, each.name) for each in fields(ReadOptions)})
+
+
+#: What a list says of collapsing that does not.
+NOT_COLLAPSED: Final[Mapping[str, Any]] = {"collapse": None, "collapse_k": None}
 
 
 class RunSpec(ListSpec):
@@ -533,6 +550,31 @@ class DatasetSpec(StrictModel):
         judged = () if self.qrels is None else (self.qrels,)
         files = (*judged, *self.runs.values(), *self.rerank.values())
         return tuple(path for file in files for path in expand_path(folder, file.path))
+
+    def merge_rows(
+        self, rules: Mapping[str, tuple[ChunkScore, float]], source: Source
+    ) -> DatasetSpec:
+        """Return what is said of the runs, with the rows of one document merged.
+
+        Args:
+            rules: Run → the score of its documents, and the k of ``rrf``.
+            source: Where the rest is said.
+
+        Raises:
+            ConfigError: A run says otherwise what becomes of its duplicates.
+        """
+        runs = dict(self.runs)
+        for name in runs.keys() & rules.keys():
+            score, k = rules[name]
+            changed = {"collapse": score, "collapse_k": k if score == "rrf" else None}
+            stated = {key: getattr(runs[name], key) for key in changed}
+            if runs[name].on_duplicate != "error" or stated not in (changed, NOT_COLLAPSED):
+                raise ConfigError(
+                    f"{source.where(('runs', name))}: a system merges the rows of a document by "
+                    f"collapse: {{by: id, score: {score}}}: delete on_duplicate and collapse here"
+                )
+            runs[name] = runs[name].model_copy(update=changed)
+        return self.model_copy(update={"runs": runs}) if rules else self
 
     @field_validator("qrels", mode="before")
     @classmethod

@@ -329,7 +329,7 @@ def load_tables(
     keys = [None if cache is None else file.cache_key(cache) for file in files]
     stored = [None if cache is None or key is None else cache.load(key) for key in keys]
     needed = [key for key in keys if key is not None]
-    rows = _read_together([file for file, entry in zip(files, stored, strict=True) if not entry])
+    rows = read_together([file for file, entry in zip(files, stored, strict=True) if not entry])
     tables: list[Table] = []
     for n, (file, entry) in enumerate(zip(files, stored, strict=True)):
         if entry is not None:
@@ -351,7 +351,7 @@ def load_tables(
     return [*map(held_out.drop_from, tables)], [*map(held_out.change_key, keys)]
 
 
-def _read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
+def read_together(files: Sequence[FileRequest]) -> Iterator[RawTable]:
     """The rows of each file; what pyarrow read of their document ids is encoded together.
 
     Raises:
@@ -418,6 +418,7 @@ def load_aligned(
             vocabulary=_restore_ids(arrays),
             rerankers=tuple(run.name for run in lists),
             ties=ties,
+            complete=complete,
             **arrays,
         )
     made = align(qrels[0], tables, rerankers=lists, queries=queries, ties=ties, complete=complete)

@@ -11,7 +11,7 @@ import hashlib
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,10 +21,11 @@ from fusion_bench.config.yaml_files import Source, read_yaml
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.experiment.experiment import Experiment, find_datasets, read_experiment
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import find_dataset, read_spec
 from fusion_bench.judging.options import OrderName
+from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.final_lists import align_all_queries, list_parts
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
 from fusion_bench.util.formatting import list_names, pluralize
@@ -98,7 +99,8 @@ def read_judged_systems(
     chosen = {name: experiment.find_system(name) for name in wanted}
     used = dict.fromkeys(name for system in chosen.values() for name in system.base_runs)
     rerankers = {name for system in chosen.values() for name in system.reranker_names}
-    loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None)
+    merged = merge_rules(chosen.values())
+    loaded = load_dataset(path, runs=[*used], rerankers=rerankers, every_query=None, merged=merged)
     kept = experiment.model_copy(update={"systems": chosen, "dataset": str(path), "datasets": ()})
     kept.check_datasets(loaded.spec.run_roles, loaded.spec.rerank, source)
     return JudgedSystems(path, loaded, kept, source)
@@ -124,6 +126,8 @@ def _align_for_judging(
         spaces=dataset.spaces,
     )
     systems = dict(judged.systems)
+    runs = replace(runs, find_parents=dataset.find_parents)
+    runs = add_system_parents(runs, systems.values())
     if any(map(needs_fitting, systems.values())):
         known = dataset.aligned(list(dataset.runs), ties=ties)
         systems = {n: fit_system(each, known) for n, each in systems.items()}

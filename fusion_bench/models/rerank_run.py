@@ -199,8 +199,9 @@ def _top_candidates(
     runs = ranking.runs
     rows = np.arange(runs.offsets[q], runs.offsets[q + 1])
     rows = rows[ranking.positions[rows] > 0]
+    codes = runs.documents if runs.chunks is None else runs.chunks
     for row in rows[np.argsort(ranking.positions[rows])]:
-        name = runs.vocabulary[runs.documents[row]]
+        name = runs.vocabulary[codes[row]]
         if name not in texts:
             raise DataError(
                 f"{dataset}: document {name!r}, a candidate of query {runs.queries[q]!r}, has "

@@ -27,6 +27,7 @@ from fusion_bench.data.qrels import Qrels
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
+from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import (
     SystemRanking,
@@ -156,7 +157,10 @@ def make_final_lists(system: System, runs: AlignedRuns) -> FinalLists:
         ConfigError: As above.
     """
     names = (*system.runs, *sorted(system.reranker_names))
-    parts = [_ranked_rows(ranking, index, names) for index, ranking in rank_queries(system, runs)]
+    runs = add_system_parents(runs, [system])
+    parts = [
+        _ranked_rows(ranking, index, names, runs) for index, ranking in rank_queries(system, runs)
+    ]
     query, documents, scores, ranks, source_scores = (
         np.concatenate(columns, axis=-1) for columns in zip(*parts, strict=True)
     )
@@ -175,7 +179,7 @@ def make_final_lists(system: System, runs: AlignedRuns) -> FinalLists:
 
 
 def _ranked_rows(
-    ranking: SystemRanking, index: IntArray, names: Sequence[str]
+    ranking: SystemRanking, index: IntArray, names: Sequence[str], lists: AlignedRuns
 ) -> tuple[IntArray, IntArray, FloatArray, IntArray, FloatArray]:
     """Query, document, score of each row, and its ranks and scores in each list.
 
@@ -183,20 +187,26 @@ def _ranked_rows(
         ranking: Of the queries ``index``.
         index: Shape (q,).
         names: Of the S lists; one that took no part has rank 0 everywhere.
+        lists: All lists; behind a collapse of one list that they were made into, a document has the
+            ranks of its chunk.
     """
     runs = ranking.runs
     rows = ranking.list_rows()
     ranks = np.zeros((len(names), len(rows)), dtype=np.int64)
     scores = np.full((len(names), len(rows)), np.nan)
+    given, at = runs, rows
+    if runs.origin is not None and set(names).isdisjoint(runs.sources):
+        chunks = (runs.documents if runs.chunks is None else runs.chunks)[rows]
+        given, at = lists, lists.find_rows(index[runs.query_index[rows]], chunks)
     tables = (
-        (runs.sources, runs.ranks, runs.scores),
-        (runs.rerankers, runs.rerank_ranks, runs.rerank),
+        (given.sources, given.ranks, given.scores),
+        (given.rerankers, given.rerank_ranks, given.rerank),
     )
     for known, rank_table, score_table in tables:
         for s, name in enumerate(known):
             if name in names:
                 place = names.index(name)
-                ranks[place], scores[place] = rank_table[s, rows], score_table[s, rows]
+                ranks[place], scores[place] = rank_table[s, at], score_table[s, at]
     query, documents = index[runs.query_index[rows]], runs.documents[rows]
     separated = separate_ties(list_scores(ranking, rows), query, documents)
     return query, documents, separated, ranks, scores

@@ -23,6 +23,11 @@ from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.fuse import CrossFitted, Fusion, Trainable
 from fusion_bench.methods.normalize import Normalizer
+from fusion_bench.ranking.collapse import (
+    add_system_parents,
+    collapse_sources,
+    unfold_collapse,
+)
 from fusion_bench.ranking.system_ranking import (
     list_scores,
     name_system_in_errors,
@@ -211,10 +216,13 @@ def plain_systems(
         system: Any system.
         runs: All sources of the dataset.
     """
-    for index, of_class, part in _split_by_class(system, runs):
+    runs = add_system_parents(runs, [system])
+    for index, of_class, part in _split_by_class(unfold_collapse(system), runs):
         staged = runs_with_stages(of_class, part)
         for inner, plain, view in split_by_switches(of_class, staged):
-            yield index[inner], plain, view
+            with name_system_in_errors(plain):
+                collapsed = collapse_sources(plain, view)
+            yield index[inner], *collapsed
 
 
 def _split_by_class(
@@ -334,6 +342,7 @@ def fit_system(system: System, runs: AlignedRuns) -> System:
     """
     if not needs_fitting(system):
         return system
+    system, runs = unfold_collapse(system), add_system_parents(runs, [system])
     _refuse_training_on_trained(system)
     if system.stages is not None:
         stages = {}
@@ -379,7 +388,8 @@ def _fit_fusion(system: System, runs: AlignedRuns, where: str = "") -> CrossFitt
         fusion = system.fusion
         if not isinstance(fusion, Trainable):
             raise TypeError(f"{fusion.method} is not trained")
-        return _cross_fit_fusion(system.active_runs(runs), fusion)
+        plain, lists = collapse_sources(system, runs)
+        return _cross_fit_fusion(plain.active_runs(lists), fusion)
 
 
 @cached_by_view(keep=FITTED_KEPT, key=lambda fusion: (type(fusion), fusion.model_dump_json()))

@@ -50,6 +50,8 @@ def compute_signals(system: System, runs: AlignedRuns) -> dict[str, FloatArray]:
         system: Fitted, where it has trained parts.
         runs: All sources of the dataset.
     """
+    if system.collapse is not None and system.collapse.place == "reranked":
+        system = system.model_copy(update={"collapse": None})  # they are of the lists before it
     count, rows = len(runs.queries), runs.rows(system.base_runs)
     scored = {
         name

@@ -11,6 +11,7 @@ from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.report.page import Column, Finding, Tone
 from fusion_bench.stats.comparison import BETTER, SHOWN, WORSE, Comparison
+from fusion_bench.stats.thresholds import Share
 from fusion_bench.util.formatting import (
     NO_INTERVAL,
     format_coverage,
@@ -191,3 +192,15 @@ def describe_best_group(
         f"Best group: {count}, no difference shown; simplest: {name}. The group: {listed}; {name} "
         f"{reason}. {others}"
     )
+
+
+def format_share(share: float | None) -> str:
+    """A share as a whole percentage; one decimal below 1 %."""
+    if share is None:
+        return "n/a"
+    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
+
+
+def describe_share(share: Share) -> str:
+    """A share with its interval: ``56 % [53, 59]``."""
+    return f"{format_share(share.share)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"

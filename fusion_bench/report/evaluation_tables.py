@@ -15,6 +15,7 @@ from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
+    AbstainResult,
     Collection,
     ComparisonResult,
     MeasureResult,
@@ -29,6 +30,7 @@ from fusion_bench.report.answer_texts import (
     compared_column,
     describe_family,
     describe_missing_intervals,
+    describe_share,
     find_answer_tone,
     format_answer,
     interval_column,
@@ -78,7 +80,8 @@ def primary_table(report: Report, collection: Collection) -> Table:
     few = describe_missing_intervals(collection.ranked_comparisons)
     references = [f"{row.name}: {row.note}." for row in collection.reference_rows]
     condition = DECLARE if collection.condition and collection.comparisons else ""
-    notes = (note, *filter(None, [best, few, condition]), *judged_notes(collection), *references)
+    marks = (*filter(None, [best, few, condition]), *describe_columns(_abstain_columns(collection)))
+    notes = (note, *marks, *judged_notes(collection), *references)
     title = f"Primary measure: {display_measure(primary)}"
     if second := collection.measures[1:2]:
         title += f"; beside it {display_measure(second[0])}"
@@ -133,6 +136,7 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         Column("system", lambda row: row.name, is_text=True, is_name=True),
         *columns_of(means, lambda row: row.measures[measure]),
         *(_mean_column(name) for name in collection.measures[1:2] if is_primary),
+        *(_abstain_columns(collection) if is_primary else ()),
         *_judged_columns(collection, measure),
         *columns_of((*differences, COUNTS), lambda row: compared.get(row.name)),
     ]
@@ -150,6 +154,32 @@ def _measure_table(report: Report, collection: Collection, measure: str) -> Tabl
         is_best=lambda row: row.name in best,
         is_kept=lambda row: row.name == preferred,
     )
+
+
+def _abstain_columns(collection: Collection) -> list[Column[SystemResult]]:
+    """Which queries are answered; none if no system has a threshold."""
+    rows = [row.abstain for row in collection.ranked_systems if row.abstain is not None]
+    if not rows:
+        return []
+    legend = "share of the queries without an answer that the system answers, with a 95 % interval"
+    if any(row.is_calibrated_here for row in rows):
+        legend += "; the threshold was set on these queries, so the share says nothing new"
+    columns: tuple[Column[AbstainResult], ...] = (
+        Column(
+            "answered",
+            lambda each: describe_share(each.answered),
+            legend="share of the queries with an answer that the system answers, with a 95 % "
+            "interval. The other columns are of all lists, answered or not.",
+        ),
+        Column(
+            "false answers",
+            lambda each: describe_share(each.false_answers)
+            if each.false_answers.queries
+            else "n/a",
+            legend=f"{legend}.",
+        ),
+    )
+    return columns_of(columns, lambda row: row.abstain)
 
 
 def _mean_column(measure: str) -> Column[SystemResult]:

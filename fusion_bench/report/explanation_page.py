@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from fusion_bench.explain.explanation import (
     BlendTrace,
@@ -86,9 +86,11 @@ def trace_record(explanation: Explanation, trace: ScoreTrace) -> dict[str, Any]:
     }
     if explanation.decision is not None:
         record["abstain"] = asdict(explanation.decision)
+    if not trace.chunks:
+        del record["chunks"]
     stages = {}
     for stage in explanation.stages:
-        inner = stage.find_trace(trace.document)
+        inner = stage.find_trace(trace.chunk)
         stages[stage.system] = None if inner is None else trace_record(stage, inner)
     return {**record, "stages": stages} if stages else record
 
@@ -130,7 +132,39 @@ def build_explanation_page(
     findings += [Finding(line, key="switched off") for line in _list_switched_off(explanation)]
     section = Section(text=text, findings=tuple(findings), parts=tables)
     first = warning_sections(explanation.data_warnings)
-    return Page(title, (*first, section, *([reasons] if texts else [])))
+    sections = [section, *([reasons] if texts else []), *_chunk_sections(explanation, traces)]
+    return Page(title, (*first, *sections))
+
+
+#: What the score of a document is in a list, by the rule.
+CHUNK_SCORES: Final = {
+    "max": "the greatest score of its chunks",
+    "sum": "the sum of the scores of its chunks",
+    "first": "the score of its best chunk",
+    "rrf": "the sum of 1/({k:g} + rank) over its chunks",
+}
+
+
+def _chunk_sections(explanation: Explanation, traces: Sequence[ScoreTrace]) -> Iterator[Section]:
+    """Which chunk stands for each document, and why; nothing where none are collapsed."""
+    collapse = explanation.collapse
+    if collapse is None or collapse.by == "id":
+        return
+    texts = []
+    for trace in traces:
+        best = next(chunk for chunk in trace.chunks if chunk.id == trace.chunk)
+        places = " and ".join(f"rank {rank} in {name}" for name, rank in best.ranks.items())
+        others = [chunk.id for chunk in trace.chunks if chunk is not best]
+        more = f"; further chunks: {', '.join(others)}" if others else ""
+        stands = "is kept" if collapse.keep else "stands for it"
+        texts.append(f"{trace.document}: chunk {best.id} {stands}, {places}{more}")
+    if collapse.score is None:
+        rule = f"Each list keeps the best {collapse.keep} of the chunks of a document."
+    else:
+        score = CHUNK_SCORES[collapse.score].format(k=collapse.k)
+        rule = f"The score of a document in a list is {score}. The best rank decides its chunk."
+    findings = tuple(Finding(text, key="chunks") for text in texts)
+    yield Section("Chunks", text=rule, findings=findings)
 
 
 def _list_switched_off(explanation: Explanation) -> Iterator[str]:
@@ -157,7 +191,7 @@ def _score_tables(
     if stage:
         tables = [replace(table, title=f"stage {stage}: {table.title}") for table in tables]
     for inner in explanation.stages:
-        known = [inner.find_trace(trace.document) for trace in traces]
+        known = [inner.find_trace(trace.chunk) for trace in traces]
         inner_traces = [trace for trace in known if trace is not None]
         name = f"{stage} / {inner.system}" if stage else inner.system
         tables += _score_tables(inner, inner_traces, titles, with_terms=with_terms, stage=name)

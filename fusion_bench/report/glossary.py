@@ -275,6 +275,12 @@ WORDS: Final[tuple[Term, ...]] = (
         ("trial of a list",),
     ),
     Term(
+        "collapse",
+        "Make one result of the chunks (parts) of a document, their parent, or keep the best "
+        "chunks, so that no document counts twice.",
+        ("chunk", "parent"),
+    ),
+    Term(
         "ties",
         "Documents with equal scores. Their order is a rule (trec_eval's by default), and a value "
         "that depends on it is marked.",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
+    CRAG_SCORE,
     ChosenSignal,
     SignalComparison,
     SignalResult,
@@ -14,6 +16,7 @@ from fusion_bench.evaluation.thresholds import (
     ThresholdReport,
 )
 from fusion_bench.experiment.abstain import FUSED_TOP, LIST_TOP
+from fusion_bench.report.answer_texts import describe_share, format_share
 from fusion_bench.report.page import (
     Column,
     Figure,
@@ -25,7 +28,6 @@ from fusion_bench.report.page import (
     make_table,
 )
 from fusion_bench.stats.intervals import ALPHA
-from fusion_bench.stats.thresholds import Share
 from fusion_bench.util.formatting import format_number, pluralize
 
 if TYPE_CHECKING:
@@ -53,18 +55,6 @@ def build_threshold_page(report: ThresholdReport, plot_format: str | None = "png
     return Page(f"Thresholds: {report.name}", tuple(sections), headline, provenance)
 
 
-def format_share(share: float | None) -> str:
-    """A share as a whole percentage; one decimal below 1 %."""
-    if share is None:
-        return "n/a"
-    return f"{100 * share:.1f} %" if 0 < share < 0.01 else f"{100 * share:.0f} %"
-
-
-def _format_kept(kept: Share) -> str:
-    """A share with its interval: ``56 % [53, 59]``."""
-    return f"{format_share(kept.share)} [{100 * kept.low:.0f}, {100 * kept.high:.0f}]"
-
-
 def _best(signals: list[SignalResult]) -> SignalResult | None:
     """The signal that keeps most."""
     return max(signals, key=lambda each: each.kept.share or 0.0, default=None)
@@ -80,18 +70,20 @@ def _decide(collection: ThresholdCollection, limit: str) -> Finding:
     if usable is not None:
         text = (
             f"{usable.label} can carry a threshold on {collection.name}: at {limit} false answers "
-            f"it keeps {_format_kept(usable.kept)} of the answerable queries."
+            f"it keeps {describe_share(usable.kept)} of the answerable queries."
         )
-        lines += [f"{weak[0].label} cannot: it keeps {_format_kept(weak[0].kept)}."] if weak else []
+        lines += (
+            [f"{weak[0].label} cannot: it keeps {describe_share(weak[0].kept)}."] if weak else []
+        )
     elif best.usability == "cannot carry a threshold":
         text = (
             f"No signal can carry a threshold on {collection.name}: at {limit} false answers the "
-            f"best, {best.label}, keeps {_format_kept(best.kept)} of the answerable queries."
+            f"best, {best.label}, keeps {describe_share(best.kept)} of the answerable queries."
         )
     else:
         text = (
             f"No signal is shown to carry a threshold on {collection.name}: at {limit} false "
-            f"answers {best.label} keeps {_format_kept(best.kept)} of the answerable queries."
+            f"answers {best.label} keeps {describe_share(best.kept)} of the answerable queries."
         )
     lines += [*_compare_with_lists(collection, fused), *_promise(collection, limit)]
     if collection.is_masked:
@@ -125,6 +117,9 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
         "query" if collection.units == collection.answerable + collection.unanswerable else "group"
     )
     yield describe_promise(chosen, limit, f"{how}; {pluralize(chosen.calibrating, unit)}")
+    if chosen.signal == CRAG_SCORE and chosen.threshold is not None:
+        upper = (math.floor(chosen.threshold * 1e6) + 1) / 1e6  # at or above it is 'correct'
+        yield f"Write crag: {{upper: {upper:.6f}}}: then these queries are 'correct' as rarely."
     if chosen.against is not None:
         yield compare_with_second(chosen.against)
 
@@ -142,7 +137,7 @@ def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
     return (
         f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
         f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
-        f"{_format_kept(chosen.kept)} of the answerable ones ({origin} without an answer set the "
+        f"{describe_share(chosen.kept)} of the answerable ones ({origin} without an answer set the "
         "threshold)."
     )
 
@@ -167,7 +162,7 @@ def _format_threshold(signal: SignalResult) -> str:
 
 COLUMNS: tuple[Column[SignalResult], ...] = (
     Column("signal", lambda each: each.label, is_text=True, is_name=True),
-    Column("kept", lambda each: _format_kept(each.kept)),
+    Column("kept", lambda each: describe_share(each.kept)),
     Column("with an answer", lambda each: format_share(each.found.share), is_optional=True),
     Column("AUC", lambda each: f"{each.auc:.2f} [{each.auc_low:.2f}, {each.auc_high:.2f}]"),
     Column("τ", _format_threshold, is_optional=True),

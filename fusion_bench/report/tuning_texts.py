@@ -262,6 +262,10 @@ LABELS: Final = {
     "blend.method": "blend",
     "blend.rest": "retrieval share below",
     "blend.tiers": "retrieval share",
+    "collapse.k": "collapse k",
+    "collapse.keep": "chunks kept",
+    "collapse.place": "collapse",
+    "collapse.score": "document score",
 }
 
 

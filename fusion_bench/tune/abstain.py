@@ -8,15 +8,13 @@ from fusion_bench.config.models import parse_model
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.query_splits import dataset_split
 from fusion_bench.errors import UnknownNameError
-from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
-from fusion_bench.evaluation.thresholds import (
+from fusion_bench.evaluation.answered_queries import (
     NO_UNANSWERABLE,
-    ThresholdSettings,
-    choose_signal,
     find_queries,
-    find_shortage,
     hold_out_queries,
 )
+from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
+from fusion_bench.evaluation.thresholds import ThresholdSettings, choose_signal, find_shortage
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System

@@ -18,7 +18,7 @@ from fusion_bench.data.records import drop_final
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.evaluation.recommendation import Effort, find_effort
 from fusion_bench.experiment.experiment import Experiment
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
@@ -155,7 +155,10 @@ def evaluate_untuned(
     repaired = [s for s in missing_variants(objective) if s.resolved_config not in known]
     names = drop_final(task.runs.sources, task.runs.roles)
     alone = [
-        System(name=f"list {name}" if name in experiment.systems else name, runs=(name,))
+        collapse_alike(
+            System(name=f"list {name}" if name in experiment.systems else name, runs=(name,)),
+            experiment.systems.values(),
+        )
         for name in sorted(names)
     ]
     sources = [system for system in alone if system.resolved_config not in known]

@@ -28,7 +28,7 @@ from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.experiment.dialect import SAME_ORDER, describe_dialect, find_engine
 from fusion_bench.experiment.experiment import Experiment, read_experiment
 from fusion_bench.experiment.settings import ParameterRange, TuneSettings
-from fusion_bench.experiment.system import System
+from fusion_bench.experiment.system import System, merge_rules
 from fusion_bench.io.dataset import Dataset, load_dataset
 from fusion_bench.io.dataset_config import read_spec
 from fusion_bench.io.fingerprints import Fingerprint
@@ -444,7 +444,9 @@ def load_tuning_dataset(
     spaces = {name: rerank.score_space for name, rerank in spec.rerank.items()}
     judged = () if tuning.crag is None else absolute_rerankers(spaces)
     rerankers = system.reranker_names | {name for name, _ in chosen} | set(judged)
-    dataset = load_dataset(path, runs=set(system.base_runs), rerankers=rerankers)
+    dataset = load_dataset(
+        path, runs=set(system.base_runs), rerankers=rerankers, merged=merge_rules([system])
+    )
     for name in dataset.rerankers if tuning.degraded == "refuse" else ():
         if (reason := dataset.degradation(name)) is not None:
             raise DataError(f"{path}: {reason}")

@@ -24,6 +24,7 @@ from fusion_bench.experiment.settings import EffortSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.io.provenance import ListMeta
 from fusion_bench.methods.blend import RerankBlend
+from fusion_bench.ranking.collapse import unfold_collapse
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.report import tuning_records as model
 
@@ -233,6 +234,7 @@ def reranker_costs(
 def count_candidates(system: System, runs: AlignedRuns) -> dict[str, IntArray]:
     """Map each rerank list to the documents that it scores for each query, shape (Q,)."""
     by_reranker: dict[str, IntArray] = {}
+    system = unfold_collapse(system)
     for index, plain, part in plain_systems(fit_system(system, runs), runs):
         blend = plain.blend
         if isinstance(blend, RerankBlend):

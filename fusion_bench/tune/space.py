@@ -157,6 +157,8 @@ def _set_values(system: System, values: Mapping[str, Value], roles: SourceRoles)
             if not (total := sum(weights.values())) > 0:
                 raise ConfigError(f"weights_by_type.{query_type}: every weight is 0")
             weights |= {key: weight / total for key, weight in weights.items()}
+    if system.collapse is not None and values.get("collapse.score", "rrf") != "rrf":
+        del data["collapse"]["k"]  # of the score that is replaced
     if isinstance(data["depth"], dict):
         data["depth"] = {name: depth for name, depth in data["depth"].items() if depth is not None}
     plain: dict[str, Any] = _join_tables(data)
@@ -275,13 +277,19 @@ def merge_parameters(parameters: Iterable[Parameter]) -> tuple[Parameter, ...]:
 
 
 def declared_parameters(system: System) -> tuple[Parameter, ...]:
-    """Parameters that the methods of a system and of its stages declare."""
+    """Parameters that the methods of a system and of its stages declare, and how it collapses."""
+    collapse = (
+        ()
+        if system.collapse is None
+        else system.collapse.space(is_reranked=bool(system.reranker_names))
+    )
+    own = (*_own_parameters(system), *(each.add_prefix("collapse") for each in collapse))
     stages = (
         parameter.add_prefix(f"stages.{name}")
         for name, stage in (system.stages or {}).items()
         for parameter in declared_parameters(stage)
     )
-    return merge_parameters((*_own_parameters(system), *stages))
+    return merge_parameters((*own, *stages))
 
 
 def _own_parameters(system: System) -> tuple[Parameter, ...]:

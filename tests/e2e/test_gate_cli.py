@@ -44,7 +44,7 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     assert (code, err) == (0, "")
     assert "update 1: the start" in out
     assert next_commands(out) == [["gate", EXPERIMENT]]
-    assert "mine: RR@10 1.0000, nDCG@10 1.0000" in out
+    assert "mine: MRR@10 1.0000, nDCG@10 1.0000" in out
     assert "\n! " not in out  # the other fusion loses too much to say what the queries can decide
     code, out, err = ran(capsys, "gate", EXPERIMENT)
     assert (code, err) == (0, "")
@@ -53,11 +53,11 @@ def test_the_life_of_a_gate(root: Path, capsys: Capture) -> None:
     code, out, err = ran(capsys, "gate", EXPERIMENT, "-v")
     assert (code, err) == (1, "")
     assert "['a']" in out
-    assert "mine, query q11: RR@10 1.0000 → 0.2500" in out
+    assert "mine, query q11: MRR@10 1.0000 → 0.2500" in out
     code, out, err = ran(capsys, "gate", EXPERIMENT)
     assert (code, err) == (1, "")
     assert out.startswith("regressed: 4 checks (4 regressed)\n")
-    assert "\n- mine / RR@10: 1.0000 → 0.5208, -47.9 %: 0 " in out
+    assert "\n- mine / MRR@10: 1.0000 → 0.5208, -47.9 %: 0 " in out
     assert next_commands(out) == [
         ["explain", EXPERIMENT, "q11"],
         ["gate", EXPERIMENT, "--anchor", "--reason", "…"],
@@ -157,7 +157,7 @@ def test_an_update_shows_what_it_changes(root: Path, capsys: Capture) -> None:
     assert code == 0
     assert " are the anchor " in out
     assert re.search(r"^mine / MRR@10 +regressed +1\.0000 +0\.5208 +-0\.4792 ", out, re.MULTILINE)
-    assert "- mine, query q11: RR@10 1.0000 → 0.2500" in out
+    assert "- mine, query q11: MRR@10 1.0000 → 0.2500" in out
     assert "update 2: b is cheaper" in out
     record = json.loads(ran(capsys, *update, "again", "--json")[1])
     assert record["reasons"] == ["b is cheaper", "again"]
@@ -288,7 +288,7 @@ def test_texts_stand_beside_ids(root: Path, capsys: Capture) -> None:
     worse(root)
     out = ran(capsys, "gate", EXPERIMENT, "-v")[1]
     query = f"why {'so ' * 19}".strip()[:60].strip()
-    assert f"query q11 “{query}…”: RR@10" in out
+    assert f"query q11 “{query}…”: MRR@10" in out
     assert "    d11 “Keys | locks” (grade 1) 1 → 4: " in out
     command = ("explain", EXPERIMENT, "q11")
     out = ran(capsys, *command)[1]

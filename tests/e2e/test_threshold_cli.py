@@ -1,6 +1,7 @@
 """``fusion-bench threshold`` from the command line, and ``fb.threshold``."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -150,3 +151,134 @@ def test_explain_prints_whether_the_query_is_answered(capsys: Capture) -> None:
     line = f"answered: rerank top {decision['value']:.6g} is above {saved['above']:.6g}"
     assert f"{line} " in text
     assert f"not {line}" not in text
+
+
+def test_eval_prints_the_share_of_answered_queries(project: Path, capsys: Capture) -> None:
+    abstain = save()["systems"]["reranked"]["abstain"]
+    capsys.readouterr()
+    assert main(["eval", "experiments/careful.yaml", "--verbose", "--allow-suspect"]) == 0
+    text = capsys.readouterr().out
+    record = json.loads((project / "reports/careful/report.json").read_text("utf-8"))
+    [collection] = record["collections"]
+    plain, reranked = (
+        next(row for row in collection["systems"] if row["name"] == name)
+        for name in ("plain", "reranked")
+    )
+    assert plain["abstain"] is None
+    result = reranked["abstain"]
+    assert (result["signal"], result["above"]) == ("rerank top", abstain["above"])
+    assert (result["answered"]["queries"], result["false_answers"]["queries"]) == (90, 90)
+    assert result["is_calibrated_here"]
+    assert result["answered"]["share"] > 0.8 > 0.1 > result["false_answers"]["share"]
+    assert "false answers" in text
+    assert "the threshold was set on these queries" in " ".join(text.split())
+    # The measures are those of the whole lists, over the judged queries.
+    assert main(["eval", EXPERIMENT, "--allow-suspect"]) == 0
+    before = json.loads((project / "reports/mine/report.json").read_text("utf-8"))
+    assert [row["measures"] for row in collection["systems"]] == [
+        row["measures"] for row in before["collections"][0]["systems"]
+    ]
+
+
+def test_eval_has_no_share_of_false_answers_without_such_queries(project: Path) -> None:
+    queries = project / "datasets/mine/queries.jsonl"
+    queries.write_text(queries.read_text("utf-8").replace(', "answerable": false', ""), "utf-8")
+    text = Path(EXPERIMENT).read_text("utf-8").replace("b]}", 'b], abstain: {signal: "top:a", X}}')
+    Path(EXPERIMENT).write_text(text.replace("X", "above: 2.5"), encoding="utf-8")
+    assert main(["eval", EXPERIMENT, "--allow-suspect"]) == 0
+    record = json.loads((project / "reports/mine/report.json").read_text("utf-8"))
+    result = record["collections"][0]["systems"][0]["abstain"]
+    scores = [
+        max(float(line.split()[4]) for line in rows)
+        for rows in by_query(project / "datasets/mine/a.trec", answerable=90).values()
+    ]
+    assert result["answered"]["share"] == sum(score > 2.5 for score in scores) / 90
+    assert (result["false_answers"]["share"], result["false_answers"]["queries"]) == (None, 0)
+
+
+def test_eval_warns_of_a_signal_with_one_value_for_many_queries(
+    project: Path, capsys: Capture
+) -> None:
+    text = Path(EXPERIMENT).read_text("utf-8")
+    abstain = 'b], abstain: {signal: "fused top", above: 0.03}}'
+    Path(EXPERIMENT).write_text(text.replace("b]}", abstain), encoding="utf-8")
+    assert main(["eval", EXPERIMENT, "--verbose", "--allow-suspect"]) == 0
+    warning = "plain: 100.0 % of the queries with an answer have one value of fused top, and 100"
+    assert warning in " ".join(capsys.readouterr().out.split())
+    record = json.loads((project / "reports/mine/report.json").read_text("utf-8"))
+    assert record["collections"][0]["systems"][0]["abstain"]["values"] == 1
+
+
+def by_query(path: Path, *, answerable: int) -> dict[str, list[str]]:
+    """The rows of a list for the queries that have an answer."""
+    rows: dict[str, list[str]] = {f"q{n}": [] for n in range(answerable)}
+    for line in path.read_text("utf-8").splitlines():
+        rows.get(line.split()[0], []).append(line)
+    return rows
+
+
+def export(engine: str, signal: str = "fused top", fusion: str = "rrf", above: float = 0.03) -> int:
+    Path("experiments/engine.yaml").write_text(
+        "dataset: mine\nbaseline: s\nsystems:\n"
+        f"  s: {{runs: [a, b], fusion: {fusion}, depth: 10, top_k: 10, "
+        f"abstain: {{signal: '{signal}', above: {above}}}}}\n",
+        encoding="utf-8",
+    )
+    command = ["export", "experiments/engine.yaml", "--to", engine, "--vector", "b", "--no-replay"]
+    return int(main(command))
+
+
+@pytest.mark.parametrize(
+    ("engine", "factor", "line"),
+    [
+        ("elasticsearch", 1.0, '"min_score": {}'),
+        ("opensearch", 0.5, '"min_score": {}'),  # its weights add up to 1
+        ("qdrant", 1.0, '"score_threshold": {}'),
+        ("vespa", 1.0, "rank-score-drop-limit: {}"),
+    ],
+)
+def test_an_engine_gets_the_threshold_in_its_own_scores(
+    capsys: Capture, engine: str, factor: float, line: str
+) -> None:
+    weights = "{method: rrf, k: 60, weights: {a: 0.8, b: 1.2}}" if engine == "opensearch" else "rrf"
+    assert export(engine, fusion=weights) == 0
+    captured = capsys.readouterr()
+    text = captured.out + captured.err
+    pattern = line.format(r"([\d.]+)")
+    [limit] = re.findall(pattern, text)
+    assert float(limit) == pytest.approx(0.03 * factor, rel=1e-6)
+    assert float(limit) > 0.03 * factor
+    assert "No document is left exactly if the query is not answered" in " ".join(text.split())
+
+
+@pytest.mark.parametrize(
+    ("engine", "signal", "reason"),
+    [
+        ("weaviate", "fused top", "Weaviate has no minimum of the fused score"),
+        ("qdrant", "top:a", "score_threshold compares the final score, not top:a"),
+    ],
+)
+def test_what_an_engine_cannot_compare_is_left_to_the_application(
+    capsys: Capture, engine: str, signal: str, reason: str
+) -> None:
+    assert export(engine, signal) == 0
+    captured = capsys.readouterr()
+    text = " ".join((captured.out + captured.err).split())
+    assert f"abstain: {reason}: compare {signal} with 0.03 in the application" in text
+    assert 'score_threshold":' not in text
+
+
+def test_scores_that_are_no_multiple_are_left_to_the_application(capsys: Capture) -> None:
+    assert export("qdrant", fusion="{method: rrf, weights: {a: 1, b: 3}}") == 0
+    captured = capsys.readouterr()
+    text = " ".join((captured.out + captured.err).split())
+    assert "the engine's fused scores are no multiple of ours: compare fused top" in text
+
+
+def test_a_threshold_that_is_not_known_is_not_exported(capsys: Capture) -> None:
+    changed = EXPERIMENT.replace("mine", "open")
+    text = Path(EXPERIMENT).read_text("utf-8")
+    abstain = 'b], abstain: {signal: "fused top", false_answers: 0.1}}'
+    Path(changed).write_text(text.replace("b]}", abstain), encoding="utf-8")
+    assert main(["export", changed, "--system", "plain", "--to", "qdrant"]) == 2
+    assert "abstain has no threshold yet: run 'fusion-bench threshold" in capsys.readouterr().err

@@ -4,6 +4,7 @@ import ast
 import json
 import re
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any, Final
 
 from fusion_bench.engines.dialects._dialect import (
@@ -84,8 +85,17 @@ def _match_json(template: Any, data: Any, values: Values) -> Values:  # noqa: AN
 
 def _match_items(template: Any, data: Any, values: Values) -> None:  # noqa: ANN401 - JSON
     if isinstance(template, list):
-        for item, given in zip(template, data, strict=True):
-            _match_json(item, given, values)
+        given = list(data)
+        for item in template:
+            try:
+                _match_json(item, given[0], values)
+            except (KeyError, ValueError):
+                if not isinstance(item, Maybe):
+                    raise
+            else:
+                del given[0]
+        if given:
+            raise ValueError(f"{given!r:.60} in place of nothing")
     elif template != data:
         raise ValueError(f"{data!r:.60} in place of {template!r:.60}")
 
@@ -105,6 +115,7 @@ _FORMS: Final[Mapping[str | None, tuple[str, Callable[[str], Any]]]] = {
     "r": (_LITERAL, ast.literal_eval),
     "j": (_LITERAL, json.loads),
     "q": ("'(?:[^']|'')*'", lambda text: text[1:-1].replace("''", "'")),
+    "i": ('"(?:[^"]|"")*"', lambda text: text[1:-1].replace('""', '"')),
     "t": (r"[^\n]+?", str),
     None: (r"""[^\s"'(){}\[\],;:]+""", _read_plain),
 }
@@ -135,13 +146,15 @@ def _match_text(template: str, text: str) -> Values:
     return values
 
 
-def _make_pattern(template: str) -> tuple[str, dict[str, str | Callable[[str], Any]]]:
+def _make_pattern(
+    template: str, known: Mapping[str, str | Callable[[str], Any]] = MappingProxyType({})
+) -> tuple[str, dict[str, str | Callable[[str], Any]]]:
     """A regular expression with a group a value, and how each group is read.
 
     A group of the values of each list is read by the template of one of them.
     """
     pattern, end = "", 0
-    reads: dict[str, str | Callable[[str], Any]] = {}
+    reads = dict(known)
     for part in PART.finditer(template):
         pattern += re.escape(template[end : part.start()])
         end = part.end()
@@ -151,8 +164,8 @@ def _make_pattern(template: str) -> tuple[str, dict[str, str | Callable[[str], A
             pattern += f"(?P<{name}>{once}(?:{between}{once})*)"
             reads[name] = item
         elif (item := part["maybe"]) is not None:
-            inner, more = _make_pattern(item)
-            pattern, reads = f"{pattern}(?:{inner})?", reads | more
+            inner, reads = _make_pattern(item, reads)
+            pattern += f"(?:{inner})?"
         elif part["slot"] in reads:
             pattern += f"(?P={part['slot']})"
         else:
@@ -181,7 +194,10 @@ def make_system(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
     window = given.get("window")
     depth = {source["name"]: source.get("window", window) for source in sources}
     is_common = len({*depth.values()}) == 1
+    kept = values.get("chunks") or values.get("more_chunks") or 1
+    collapse = {"by": {"field": values["parent"]}, "keep": kept} if "parent" in values else None
     return {
+        "collapse": collapse,
         "runs": names,
         "fusion": fusion,
         "depth": depth[names[0]] if is_common else depth,
@@ -279,6 +295,11 @@ def _read_lancedb(dialect: type[EngineDialect], values: Values) -> dict[str, Any
     return make_system(dialect, {**values, **{key: float(given[key]) for key in given}})
 
 
+def _read_weaviate(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
+    """With the groups as the length of the list."""
+    return make_system(dialect, {"top_k": values["limit"], **values})
+
+
 def _read_semche(dialect: type[EngineDialect], values: Values) -> dict[str, Any]:
     """With the whole window."""
     return make_system(dialect, {**values, "window": 2 * values["half"]})
@@ -366,4 +387,5 @@ READERS: Final[Mapping[str, Callable[[type[EngineDialect], Values], dict[str, An
     "qdrant": _read_qdrant,
     "qmd": _read_bonus,
     "semche": _read_semche,
+    "weaviate": _read_weaviate,
 }

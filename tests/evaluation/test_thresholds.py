@@ -151,6 +151,34 @@ def test_equal_labels_change_nothing_in_the_order_of_systems(tmp_path: Path) -> 
     assert {each.signal for each in first.signals} == {each.signal for each in second.signals}
 
 
+def test_the_upper_threshold_of_crag_is_fitted_on_its_own_scale(tmp_path: Path) -> None:
+    root = make_project(tmp_path)
+    dataset = root / "datasets/mine/dataset.yaml"
+    dataset.write_text(dataset.read_text("utf-8").replace("unbounded", "logit"), "utf-8")
+    experiment = root / EXPERIMENT
+    experiment.write_text(f"crag: {{}}\n{experiment.read_text('utf-8')}", "utf-8")
+    found = measure(root, "reranked", signal="crag score")
+    raw = measure(root, "reranked", signal="rerank top")
+    assert found.chosen is not None
+    assert raw.chosen is not None
+    assert raw.chosen.threshold is not None
+    assert found.chosen.threshold is not None
+    assert found.chosen.threshold == pytest.approx(1 / (1 + np.exp(-raw.chosen.threshold)))
+    parsed, source = read_experiment(experiment)
+    report = measure_thresholds(
+        parsed,
+        source,
+        ThresholdSettings(signal="crag score"),
+        folders=[root / "datasets"],
+        systems=["reranked"],
+    )
+    headline = build_threshold_page(report).headline
+    assert headline is not None
+    [line] = [each for each in headline.details if each.startswith("Write crag: {upper: ")]
+    upper = float(line.removeprefix("Write crag: {upper: ").partition("}")[0])
+    assert 0 < upper - found.chosen.threshold <= 1e-6
+
+
 def test_the_chosen_signal_is_compared_with_the_second_best(tmp_path: Path) -> None:
     root = make_project(tmp_path, answerable=200, unanswerable=200)
     experiment, source = read_experiment(root / EXPERIMENT)

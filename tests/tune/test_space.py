@@ -4,7 +4,10 @@ from typing import Any
 
 import pytest
 
-from fusion_bench.config.parameters import Parameter, choice, integer, real
+from fusion_bench.config.parameters import Parameter, Params, choice, integer, real
+from fusion_bench.data.alignment import align
+from fusion_bench.data.qrels import Qrels
+from fusion_bench.data.run import Run
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import ParameterRange, TuneSettings
 from fusion_bench.experiment.system import System
@@ -397,3 +400,104 @@ def test_a_path_of_all_queries_is_refused() -> None:
 def test_only_one_kind_of_classes_is_tuned() -> None:
     with pytest.raises(ValueError, match=r"by_query_type .*by_intent"):
         TuneSettings(system="s", by_query_type=True, by_intent=True)
+
+
+def collapsed(**keys: object) -> System:
+    return system(collapse={"by": {"split": "#"}, **keys})
+
+
+@pytest.mark.parametrize(
+    ("keys", "blend", "expected"),
+    [
+        (
+            {"score": "sum"},
+            "none",
+            {"place": ("fused", "each list"), "score": ("sum", "max", "rrf"), "k": ()},
+        ),
+        ({"keep": 2}, BLEND, {"place": ("fused", "each list", "reranked"), "keep": ()}),
+        (
+            {"score": "max", "place": "each list", "by": "id"},
+            "none",
+            {"score": ("max", "sum", "rrf"), "k": ()},
+        ),
+    ],
+)
+def test_how_chunks_are_collapsed_can_be_tuned(
+    keys: dict[str, Any], blend: object, expected: dict[str, tuple[str, ...]]
+) -> None:
+    default = system(blend=blend, collapse={"by": {"split": "#"}, **keys})
+    declared = [one for one in declared_parameters(default) if one.path.startswith("collapse")]
+    choices = {one.path.removeprefix("collapse."): one.choices for one in declared}
+    assert choices == expected
+    for one in declared:
+        value = read_parameter(default, one.path, ROLES)
+        assert one.contains(value), one.path
+    assert paths(declared_parameters(system())) == [
+        "fusion.k",
+        "fusion.weights.good",
+        "fusion.weights.bad",
+    ]
+
+
+def test_a_tuned_collapse_is_set_in_its_place() -> None:
+    default = collapsed(score="rrf", k=20)
+    ranges = {
+        "collapse.score": {"choices": ["rrf", "max"]},
+        "collapse.place": {"choices": ["fused", "each list"]},
+        "collapse.k": {"low": 1, "high": 99, "int": True},
+    }
+    given = problem(default, ranges)
+    assert given.default_params == {
+        "collapse.score": "rrf",
+        "collapse.place": "fused",
+        "collapse.k": 20,
+    }
+    ranked = apply_parameters(default, {"collapse.k": 7, "collapse.place": "each list"}, ROLES)
+    assert ranked.collapse is not None
+    assert (ranked.collapse.k, ranked.collapse.place) == (7, "each list")
+    # The constant belongs to the score that is replaced.
+    greatest = apply_parameters(default, {"collapse.score": "max"}, ROLES)
+    assert greatest.collapse is not None
+    assert (greatest.collapse.score, greatest.collapse.k) == ("max", 60)
+
+
+@pytest.mark.parametrize(
+    ("default", "path", "message"),
+    [
+        (collapsed(score="max"), "collapse.k", "score: rrf"),
+        (collapsed(keep=1), "collapse.score", "exactly one of keep and score"),
+        (collapsed(score="max", place="each list", by="id"), "collapse.place", "each list"),
+        (system(), "collapse.place", "collapse.place"),
+    ],
+)
+def test_a_path_that_the_collapse_has_not_is_refused(
+    default: System, path: str, message: str
+) -> None:
+    choices = {"collapse.score": ["max", "rrf"], "collapse.place": ["fused", "each list"]}
+    given = ParameterRange(low=1, high=9, int=True)
+    if path in choices:
+        given = ParameterRange(choices=tuple(choices[path]))
+    with pytest.raises(ConfigError, match=message):
+        build_search_space(default, {path: given}, ROLES)
+
+
+def test_trials_that_collapse_differ_by_their_place_and_score() -> None:
+    lists = {
+        "good": {"q": {"x#1": 9.0, "a#1": 8.0, "y#1": 7.0, "y#2": 6.9}},
+        "bad": {"q": {"a#2": 9.0, "y#3": 1.0}},
+    }
+    runs = align(
+        Qrels.from_dict({"q": {"a": 1}}), [Run.from_dict(name, of) for name, of in lists.items()]
+    )
+    given = problem(collapsed(score="max"), {"collapse": "own"}, runs=runs, measure="RR")
+    trials: list[Params] = [
+        {"collapse.place": "fused", "collapse.score": "max"},
+        {"collapse.place": "fused", "collapse.score": "sum"},
+        {"collapse.place": "each list", "collapse.score": "max"},
+        {"collapse.place": "each list", "collapse.score": "sum"},
+        {"collapse.place": "fused", "collapse.score": "rrf", "collapse.k": 1},
+    ]
+    assert all(given.contains(params) for params in trials)
+    # Only in each list does a have the best chunk of both; x has the best one of the first alone,
+    # and y the most chunks.
+    assert given.evaluate_params(trials)[:, 0].tolist() == [0.5, 0.5, 1.0, 0.5, 0.5]

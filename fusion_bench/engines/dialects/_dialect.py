@@ -24,6 +24,7 @@ from fusion_bench.engines.dialects._translation import (
     name_weights,
 )
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.dialect import Configuration, Dialect, Translation
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend.formulas import NoBlend
@@ -58,7 +59,7 @@ class Each:
 
 @dataclass(frozen=True)
 class Maybe:
-    """A key of a JSON object that is written only if its value is there.
+    """The value of a key, or an item of a list, that is written only if its value is there.
 
     Attributes:
         name: Of the value.
@@ -78,6 +79,10 @@ def _is_there(values: Values, name: str) -> bool:
     return values.get(name) not in (None, {}, [])
 
 
+def _is_written(item: Any, values: Values) -> bool:  # noqa: ANN401 - JSON
+    return not isinstance(item, Maybe) or _is_there(values, item.name)
+
+
 def _fill_json(template: Any, values: Values) -> Any:  # noqa: ANN401 - JSON
     if isinstance(template, Slot):
         return values[template.name]
@@ -89,10 +94,10 @@ def _fill_json(template: Any, values: Values) -> Any:  # noqa: ANN401 - JSON
         return {
             _fill_json(key, values): _fill_json(item, values)
             for key, item in template.items()
-            if not isinstance(item, Maybe) or _is_there(values, item.name)
+            if _is_written(item, values)
         }
     if isinstance(template, list):
-        return [_fill_json(item, values) for item in template]
+        return [_fill_json(item, values) for item in template if _is_written(item, values)]
     return template
 
 
@@ -102,11 +107,13 @@ PART: Final = re.compile(
     r"|\$(?P<slot>\w+)(?:!(?P<form>\w))?",
     re.DOTALL,
 )
-#: How a value is written: as in Python, JSON or SQL, as it is up to the end of the line, or plain.
+#: How a value is written: as in Python, JSON or SQL (a text or a name), as it is up to the end of
+#: the line, or plain.
 _FORMS: Final[Mapping[str | None, Callable[[Any], str]]] = {
     "r": repr,
     "j": lambda value: json.dumps(value, allow_nan=False),
     "q": lambda text: "'" + text.replace("'", "''") + "'",
+    "i": lambda text: '"' + text.replace('"', '""') + '"',
     "t": str,
     None: str,
 }
@@ -151,6 +158,7 @@ def _check_writable(dialect: type[Dialect], system: System) -> None:
         system.class_field or "by_query_type": system.class_key is not None,
         "min_relevance": system.min_relevance != dialect.defaults.get("min_relevance"),
         "stages": bool(system.stages),
+        "abstain": system.abstain is not None and not dialect.minimum_score,
     }
     if unwritten := [key for key, is_set in extras.items() if is_set]:
         raise ConfigError(
@@ -330,12 +338,26 @@ class EngineDialect(Dialect):
                     f"system {system.name!r}: depth: all lists have one window here: set one number"
                 )
             values["window"] = next(iter(windows.values()))
+        values["min_score"] = system.abstain and system.abstain.above
         values["top_k"] = system.top_k or sum(windows.values())
         values["sources"] = [
             {"name": name, "weight": weights[name], "window": windows[name], "n": n}
             for n, name in enumerate(system.runs, 1)
         ]
+        if system.collapse is not None and cls.can_collapse(system.collapse):
+            values |= cls._collapse_values(system.collapse)
         return values
+
+    @classmethod
+    def _collapse_values(cls, collapse: Collapse) -> Values:
+        """The field of the parent, the chunks of each that are kept, and what to know of them."""
+        by, kept = collapse.by, collapse.keep or 1
+        field = by if isinstance(by, str) else by.field or by.column or "PARENT"
+        notes = [f"{field}: the field or column with the id of each chunk's document."]
+        if kept > 1 and cls.collapses_window:
+            notes.append("Sort the chunks of all documents by their scores.")
+        more = kept if kept > 1 else None
+        return {"parent": field, "chunks": kept, "more_chunks": more, "notes": tuple(notes)}
 
     @classmethod
     def list_weights(cls, system: System) -> Mapping[str, float]:

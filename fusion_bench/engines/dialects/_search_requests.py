@@ -90,7 +90,8 @@ class SearchDialect(EngineDialect):
             each["search"] = cls.write_search(each["name"], values["window"], is_vector=is_vector)
         if isinstance(blend, Replace):
             values |= {"reranker": blend.reranker, "rerank_depth": blend.depth}
-            values["notes"] = (cls.reranker_note.format(blend.reranker),)
+            note = cls.reranker_note.format(blend.reranker)
+            values["notes"] = (*values.get("notes", ()), note)
         return values
 
     @classmethod

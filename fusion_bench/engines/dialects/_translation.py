@@ -9,6 +9,7 @@ from typing import Any, NoReturn, get_args
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
+from fusion_bench.experiment.collapse import Collapse, Place
 from fusion_bench.experiment.dialect import Dialect, Fidelity, Translation
 from fusion_bench.experiment.system import System, source_roles
 from fusion_bench.methods.blend import Blend, RerankBlend
@@ -94,6 +95,7 @@ class Draft:
         fusion: The fusion in our terms, or an engine's that none of ours equals.
         blend: The blend, if it is part of the dialect.
         rerank_depth: How many documents the application's reranker reads; 0 = it has none.
+        collapse: How chunks are collapsed, by the engine or by the application.
         fidelity: The best that is still possible.
         reasons: What is lost so far.
     """
@@ -115,6 +117,7 @@ class Draft:
         self.is_of_dialect = system.dialect == dialect.name
         self.rerank_depth = 0
         self.blend = self._choose_blend(system.blend)
+        self.collapse = self._choose_collapse(system.collapse)
         self._drop_threshold()
         if system.stages:
             listed = ", ".join(map(repr, system.stages))
@@ -160,6 +163,33 @@ class Draft:
         )
         self.rerank_depth = blend.depth if isinstance(blend, RerankBlend) else 0
         return NoBlend()
+
+    def _choose_collapse(self, given: Collapse | None) -> Collapse | None:
+        """How chunks are collapsed; without ``top_k`` where the application does it."""
+        if given is None:
+            return None
+        dialect, is_written = self.dialect, self.dialect.can_collapse(given)
+        if given.by == "id":
+            self.lose(
+                "collapse: by: id merges rows of one id, and an engine returns each id once",
+                "unsupported",
+            )
+        if not is_written:
+            rule = f" ({dialect.collapse_rule})" if dialect.collapse_rule else ""
+            cut = "" if self.system.top_k is None else f", and cut the list at {self.system.top_k}"
+            self.lose(f"collapse: not written{rule}: collapse chunks in the application{cut}")
+            self.system = self.system.model_copy(update={"top_k": None})
+        places: tuple[Place, ...] = dialect.collapse_places if is_written else ("reranked",)
+        if isinstance(self.blend, NoBlend):  # then both places are one
+            places = ("fused",) if self.rerank_depth else ("fused", "reranked")
+        if given.place in places:
+            return given
+        self.lose(
+            f"collapse.place: {places[0]} instead of {given.place}, because the engine fuses chunks"
+            if given.place == "each list"
+            else f"collapse.place: {places[0]} instead of {given.place}"
+        )
+        return given.model_copy(update={"place": places[0]})
 
     def _drop_threshold(self) -> None:
         given, default = self.system.min_relevance, self.dialect.defaults.get("min_relevance")
@@ -279,6 +309,12 @@ class Draft:
 
     def finish(self, fusion: Mapping[str, Any], **settings: Any) -> Translation:  # noqa: ANN401 - of any system
         """The translation to this fusion of the dialect; none where something is unsupported."""
+        dialect, collapse = self.dialect, self.collapse
+        if collapse and dialect.can_collapse(collapse) and dialect.collapses_window:
+            self.lose(
+                f"collapse: {dialect.title} collapses the first {settings['depth']} fused chunks, "
+                f"which may give fewer than {settings['top_k']} results"
+            )
         if self.fidelity == "unsupported":
             return Translation(self.fidelity, tuple(self.reasons))
         system = System(
@@ -287,6 +323,7 @@ class Draft:
             dialect=self.dialect.name,
             fusion=dict(fusion),
             blend=self.blend,
+            collapse=self.collapse,
             **settings,
         )
         return Translation(self.fidelity, tuple(self.reasons), system)

@@ -140,6 +140,7 @@ BODY = {
     "retrievers": SEARCHES,
     "rank_window_size": Slot("window"),
     "rank_constant": Maybe("rank_constant"),
+    "min_score": Maybe("min_score"),
 }
 RETRIEVER = {Slot("method"): BODY}
 RERANKER = {
@@ -149,6 +150,18 @@ RERANKER = {
     "inference_text": QUERY,
     "rank_window_size": Slot("rerank_depth"),
 }
+#: The best chunk of each document, with more of them where more are kept.
+COLLAPSE = Maybe(
+    "parent",
+    {
+        "field": Slot("parent"),
+        "inner_hits": Maybe("more_chunks", {"name": "chunks", "size": Slot("more_chunks")}),
+    },
+)
+
+
+def _write_search(retriever: Mapping[Any, Any]) -> dict[str, Any]:
+    return {FILE: {"retriever": retriever, "collapse": COLLAPSE, "size": Slot("size")}}
 
 
 @dialects.register
@@ -170,11 +183,8 @@ class Elasticsearch(SearchDialect):
     )
 
     forms = (
-        Form(
-            {FILE: {"retriever": {"text_similarity_reranker": RERANKER}, "size": Slot("size")}},
-            {"is_reranked": True},
-        ),
-        Form({FILE: {"retriever": RETRIEVER, "size": Slot("size")}}),
+        Form(_write_search({"text_similarity_reranker": RERANKER}), {"is_reranked": True}),
+        Form(_write_search(RETRIEVER)),
     )
     notes = (
         "Send it to POST /INDEX/_search.",
@@ -185,9 +195,12 @@ class Elasticsearch(SearchDialect):
         "rrf": "Weights of rrf need version 9.2.",
         "l2_norm": "l2_norm needs version 8.19 or 9.1.",
     }
+    minimum_score = "min_score of the retriever (version 9.1)"
     lists = (2, 1000)
     lists_rule = "a retriever fuses two or more lists"
     score_methods = dict.fromkeys(NORMALIZERS, "linear")
+    most_chunks = 100  # index.max_inner_result_window
+    collapse_places = ("reranked",)
 
     @classmethod
     def convert_scores(cls, draft: Draft, scale: Normalizer) -> Mapping[str, Any]:

@@ -213,8 +213,10 @@ PROCESSOR = {
     }
 }
 MODEL = {"model_id": Slot("reranker")}
-RERANK_STEPS = [
-    {"rerank": {"ml_opensearch": MODEL, "context": {"document_fields": [TEXT_FIELD]}}},
+RERANK = {"rerank": {"ml_opensearch": MODEL, "context": {"document_fields": [TEXT_FIELD]}}}
+STEPS = [
+    Maybe("reranker", RERANK),
+    Maybe("parent", {"collapse": {"field": Slot("parent")}}),
     {"truncate_hits": {"target_size": Slot("size")}},
 ]
 HYBRID = {"pagination_depth": Slot("window"), "queries": Each(Slot("search"))}
@@ -244,11 +246,12 @@ class OpenSearch(SearchDialect):
             {
                 PIPELINE: {
                     "phase_results_processors": [PROCESSOR],
-                    "response_processors": Maybe("reranker", RERANK_STEPS),
+                    "response_processors": Maybe("has_steps", STEPS),
                 },
                 REQUEST: {
                     "query": {"hybrid": HYBRID},
                     "size": Slot("hits"),
+                    "min_score": Maybe("min_score"),
                     "ext": Maybe("reranker", {"rerank": {"query_context": {"query_text": QUERY}}}),
                 },
             }
@@ -265,9 +268,12 @@ class OpenSearch(SearchDialect):
             "Weights of the score ranker need 3.1; ranks over all shards need 3.5."
         )
     }
+    minimum_score = "min_score (of the fused score since version 3.5)"
     lists = (2, MOST_SOURCES)
     lists_rule = f"a hybrid query has 2 to {MOST_SOURCES} queries"
     score_methods = dict.fromkeys(SCALES, "normalization-processor")
+    most_chunks = 1  # its processor drops the others
+    collapse_places = ("reranked",)
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
@@ -291,8 +297,11 @@ class OpenSearch(SearchDialect):
         values, fusion = super().list_values(system, roles), system.fusion
         if isinstance(fusion, WeightedFusion) and not fusion.weights:
             values["weights"] = []
-        hits = values.get("rerank_depth", values["size"])
-        return {**values, "technique": values.get("combination", "rrf"), "hits": hits}
+        has_steps = "reranker" in values or "parent" in values or None
+        hits = values["window"] if has_steps else values["size"]
+        hits = values.get("rerank_depth", hits)
+        technique = values.get("combination", "rrf")
+        return {**values, "technique": technique, "hits": hits, "has_steps": has_steps}
 
     @classmethod
     def write_search(cls, name: str, window: int, *, is_vector: bool) -> dict[str, Any]:

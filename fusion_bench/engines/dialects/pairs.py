@@ -369,9 +369,18 @@ class Weaviate(EngineDialect):
     constant_rule = f"the constant is fixed, our k = {RankedFusion.fixed_constant}"
     score_methods: ClassVar[Mapping[str, str]] = {"min_max": "relativeScoreFusion"}
     equal_scores = 1
+    most_chunks = 1000
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:
         """Convert the fusion, with the weight of the vector search."""
         method = super().convert(draft)["method"]
         return {"method": method, "alpha": share(draft.weights)[draft.find_vector()]}
+
+    @classmethod
+    def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:
+        """Values of a system; the whole window where it is grouped."""
+        values = super().list_values(system, roles)
+        if "parent" not in values:
+            return {**values, "limit": values["top_k"], "classes": "HybridFusion"}
+        return {**values, "limit": values["window"], "classes": "GroupBy, HybridFusion"}

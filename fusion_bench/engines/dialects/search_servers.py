@@ -321,10 +321,12 @@ class Vespa(EngineDialect):
         "Replace each FEATURE by the rank feature of its list, such as bm25(text) or "
         "closeness(field, embedding), and YQL by the query.",
     )
+    minimum_score = "rank-score-drop-limit of global-phase (since February 2025)"
     lists = (2, 1000)
     lists_rule = "two or more features are fused"
     windows: ClassVar[Mapping[str, bool]] = {"cut_to_window": True}
     score_methods: ClassVar[Mapping[str, str]] = {"min_max": "normalize_linear"}
+    collapse_rule = "groups have scores from before the global phase"
 
     @classmethod
     def convert(cls, draft: Draft) -> Mapping[str, Any]:

@@ -208,6 +208,8 @@ class Pgvector(EngineDialect):
     )
     score_methods: ClassVar[Mapping[str, str]] = {"min_max": "convex"}
     equal_scores = 1
+    most_chunks = 1000
+    collapses_window = False
 
     @classmethod
     def list_values(cls, system: System, roles: Mapping[str, frozenset[str]]) -> Values:

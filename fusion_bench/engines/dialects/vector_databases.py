@@ -253,6 +253,7 @@ class Milvus(EngineDialect):
     )
     lists = (2, 1000)
     no_weights = "RRFRanker has none; they are left out"
+    collapse_rule = "group_by_field keeps one chunk of a document in each search"
     score_methods: ClassVar[Mapping[str, str]] = {"none": "weighted"}
 
     @classmethod
@@ -354,6 +355,7 @@ QDRANT_REQUEST = {
         "rrf": Maybe("k", {"k": Slot("k"), "weights": Maybe("weights")}),
     },
     "limit": Slot("top_k"),
+    "score_threshold": Maybe("min_score"),
 }
 
 
@@ -381,8 +383,10 @@ class Qdrant(EngineDialect):
         "Replace each QUERY by the vector of its list, and using by the vector's name.",
         "Weights need version 1.17; a limit of prefetch holds for each shard.",
     )
+    minimum_score = "score_threshold (of a server: the local mode of its client ignores it)"
     lists = (2, 1000)
     score_methods: ClassVar[Mapping[str, str]] = {"dbsf": "dbsf"}
+    collapse_rule = "groups come from several requests, and each one fuses anew"
 
     @classmethod
     def convert_ranks(cls, draft: Draft, ranks: ReciprocalRankSum) -> Mapping[str, Any]:

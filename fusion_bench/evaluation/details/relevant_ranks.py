@@ -14,13 +14,19 @@ from numpy.typing import NDArray
 
 from fusion_bench.checks.unjudged import UNJUDGED_DEPTH
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.grouped_rows import query_of_rows, unite_vocabularies
+from fusion_bench.data.grouped_rows import (
+    encode_ids,
+    find_keys,
+    query_of_rows,
+    unite_vocabularies,
+)
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray, make_readonly
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
+from fusion_bench.ranking.collapse import collapse_pool
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: Metadata of a field that another record holds too, and that is written there alone.
@@ -110,16 +116,6 @@ def list_relevant(runs: AlignedRuns, qrels: Qrels, binary_relevance: int) -> Rel
     )
 
 
-def find_keys(known: IntArray, keys: IntArray) -> IntArray:
-    """Where each key stands among the distinct known ones; -1 = nowhere."""
-    if not len(known):
-        return np.full(len(keys), -1)
-    order = np.argsort(known)
-    at = np.minimum(np.searchsorted(known, keys, sorter=order), len(known) - 1)
-    rows = order[at]
-    return np.where(known[rows] == keys, rows, -1)
-
-
 def take_relevant(values: NDArray[T], relevant: RelevantDocuments) -> NDArray[T]:
     """(M,): the values of the relevant documents among (N,); 0 or False where no list has it."""
     taken = np.zeros(len(relevant.rows), dtype=values.dtype)
@@ -176,11 +172,13 @@ class RankCollector:
 
     def __post_init__(self, runs: AlignedRuns) -> None:
         self._queries, self._codes = len(runs.queries), len(runs.vocabulary)
-        returned = np.flatnonzero(self.relevant.rows >= 0)
-        codes = runs.documents[self.relevant.rows[returned]]
-        keys = self._pair_keys(self.relevant.query[returned], codes)
+        named = encode_ids(self.relevant.documents)
+        _, (of_runs, of_named) = unite_vocabularies([runs.vocabulary, named.vocabulary])
+        codes = find_keys(of_runs, of_named)[named.codes]
+        known = np.flatnonzero(codes >= 0)
+        keys = self._pair_keys(self.relevant.query[known], codes[known])
         order = np.argsort(keys)
-        self._keys, self._order = keys[order], returned[order]
+        self._keys, self._order = keys[order], known[order]
 
     def _pair_keys(self, query: IntArray, documents: IntArray) -> IntArray:
         return query * self._codes + documents
@@ -390,6 +388,7 @@ class CollectedLists:
     Attributes:
         name: The dataset.
         runs: Aligned, the Q evaluated queries.
+        pool: The candidates that systems return some of: documents, where chunks are collapsed.
         measures: The primary measure first.
         alpha: 1 − coverage of intervals.
         documents: Texts of the documents; None = the dataset has none.
@@ -400,6 +399,7 @@ class CollectedLists:
 
     name: str
     runs: AlignedRuns
+    pool: AlignedRuns
     measures: tuple[Measure, ...]
     alpha: float
     documents: Path | None
@@ -416,10 +416,12 @@ class CollectedLists:
             names: Systems to detail.
         """
         dataset, runs = task.dataset, task.runs.repeats[0]
-        relevant = list_relevant(runs, dataset.qrels, 1)
+        pool = collapse_pool(runs, task.experiment.systems.values())
+        relevant = list_relevant(pool, dataset.qrels, 1)
         return cls(
             name=dataset.spec.name,
             runs=runs,
+            pool=pool,
             measures=tuple(task.measures),
             alpha=task.experiment.alpha,
             documents=dataset.documents,
@@ -434,7 +436,7 @@ class CollectedLists:
 
     def without_views(self) -> CollectedLists:
         """Drop what was derived from the runs while systems were measured."""
-        return replace(self, runs=replace(self.runs))
+        return replace(self, runs=replace(self.runs), pool=replace(self.pool))
 
 
 def _guarded(experiment: Experiment) -> Iterator[str]:

@@ -253,7 +253,7 @@ def _list_tables(lists: relevant_ranks.CollectedLists, collection: Collection) -
     """The tables of all queries."""
     detailed = _detail_systems(lists, collection)
     relevant = relevant_ranks.make_relevant_ranks(
-        lists.runs, lists.ranks.relevant, lists.ranks.ranks
+        lists.pool, lists.ranks.relevant, lists.ranks.ranks
     )
     top = tuple(
         list_top_documents(system, lists.runs, lists.ranks.tops[system.name], lists.measures)
@@ -307,7 +307,7 @@ def _make_collection_details(
         unjudged=dict(lists.ranks.unjudged),
         top=top,
         document_texts=document_texts(lists.documents, shown),
-        overlap=relevant_ranks.measure_overlap(lists.runs, tables.relevant),
+        overlap=relevant_ranks.measure_overlap(lists.pool, tables.relevant),
         leave_one_out=leave_sources_out(tables.detailed, lists.runs),
         depth_curve=measure_depths(tables.detailed, lists.runs),
     )

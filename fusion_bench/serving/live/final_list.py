@@ -15,10 +15,12 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.records import Query, ScoreSpace
 from fusion_bench.errors import ConfigError, FailureKind
 from fusion_bench.evaluation.crag import ABSOLUTE, CragThresholds, CragVerdict, judge_list
+from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.settings import CragRule
 from fusion_bench.experiment.system import System
 from fusion_bench.methods.blend import RerankBlend
 from fusion_bench.ranking import system_ranking
+from fusion_bench.ranking.collapse import CollapsedList
 from fusion_bench.ranking.plain_systems import plain_systems
 from fusion_bench.schema.record_fields import SINGLE_STRATEGIES, ChunkId, SearchResultType
 from fusion_bench.schema.search_records import (
@@ -34,7 +36,7 @@ from fusion_bench.schema.search_records import (
     normalize_scores,
     select_results,
 )
-from fusion_bench.serving.live.query_lists import QueryHit, candidate_ids
+from fusion_bench.serving.live.query_lists import QueryHit, candidate_ids, chunk_ids
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,23 @@ class SourceHit:
     weight: float
 
 
+@dataclass(frozen=True, slots=True)
+class LiveChunk:
+    """One chunk of a document.
+
+    Attributes:
+        id: Its id.
+        ranks: List → its rank there, from 1; only lists that returned it.
+        text: Its text, of the first list that has one; None = no list has.
+        metadata: Of all lists, as for a document.
+    """
+
+    id: str
+    ranks: Mapping[str, int]
+    text: str | None
+    metadata: Mapping[str, Any]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LiveDocument(QueryHit):
     """One document of the final list.
@@ -62,14 +81,25 @@ class LiveDocument(QueryHit):
         score: Its final score: blended, or the fused one where it was not reranked.
         fused_score: Its fused score.
         rerank_score: Its rerank score on the unit scale; None = it was not scored.
-        sources: The lists that returned it and take part, in the system's order.
-        text: Its text, of the first list that has one; None = no list has.
+        sources: The lists that returned it and take part, in the system's order; of a collapsed
+            document, its best chunk in each.
+        text: Its text, of the first list that has one; None = no list has. A collapsed document has
+            the text and the metadata of its best chunk.
         metadata: Of all lists in the order that the caller gave them; later values win.
+        parent: The document of a chunk, where a system keeps some of each document; else None.
+        chunks: The chunks of a collapsed document that some list returned, the best one first.
     """
 
     fused_score: float
     rerank_score: float | None
     sources: tuple[SourceHit, ...]
+    parent: str | None = None
+    chunks: tuple[LiveChunk, ...] = ()
+
+    @property
+    def best_chunk(self) -> str:
+        """The id of its best chunk, which a reranker reads; its own where it is not collapsed."""
+        return self.chunks[0].id if self.chunks else self.id
 
 
 @dataclass(frozen=True)
@@ -130,8 +160,16 @@ class LiveResult:
         return tuple((document.id, document.score) for document in self.documents)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data, for JSON; metadata stay as they were handed over."""
-        return asdict(self)
+        """Everything as plain data, for JSON; metadata stay as they were handed over.
+
+        A document has ``parent`` or ``chunks`` only where the system collapses.
+        """
+        data = asdict(self)
+        for document in data["documents"]:
+            for key in ("parent", "chunks"):
+                if not document[key]:
+                    del document[key]
+        return data
 
     def to_search_result(self, query: SearchQuery) -> SearchResult:
         """The record of this answer, whose JSON line ``dataset from-logs`` reads.
@@ -177,7 +215,9 @@ class LiveResult:
                 content=SearchResultContent(text=document.text or ""),
                 highlights=(),
                 sources=SearchResultSources(
-                    chunk_id=ChunkId(document.id), entity_ids=(), relation_ids=()
+                    chunk_id=ChunkId(document.best_chunk),
+                    entity_ids=(),
+                    relation_ids=(),
                 ),
             )
             for document, score, combined in columns
@@ -248,7 +288,21 @@ def rank_documents(
     fused = system_ranking.fused_list(view, plain.fusion)
     columns = (ranking.scores, fused.scores, _rerank_scores(plain, ranking))
     scores, fused_scores, rerank_scores = (column.tolist() for column in columns)
-    ids, extras, hits = candidate_ids(view), _merge_extras(lists), _source_hits(plain, view)
+    ids, best, extras = candidate_ids(view), chunk_ids(view), _merge_extras(lists)
+    hits = _source_hits(plain, view)
+    collapse = system.collapse
+    if collapse is not None and collapse.by == "id":  # rows were merged as they were read
+        collapse, best = None, ids
+    parents = {} if collapse is None else _name_parents(view, collapse)
+    chunks = {} if collapse is None else _list_chunks(runs, parents, extras)
+    if isinstance(plain.fusion, CollapsedList) and system.stages:  # the list is one of chunks
+        stage = system.stages[system.runs[0]]
+        of_chunk = _describe_chunks(stage, runs)
+        hits = _best_hits(stage.runs, ids, {} if view.chunks is None else chunks, of_chunk)
+        rerank_scores = [
+            of_chunk[chunk].rerank_score if isnan(score) else score
+            for chunk, score in zip(best, rerank_scores, strict=True)
+        ]
     rows = np.flatnonzero(ranking.positions > 0)
     return tuple(
         LiveDocument(
@@ -257,11 +311,78 @@ def rank_documents(
             fused_score=fused_scores[row],
             rerank_score=None if isnan(rerank_scores[row]) else rerank_scores[row],
             sources=hits(row),
-            text=extras[ids[row]][0],
-            metadata=extras[ids[row]][1],
+            text=extras[best[row]][0],
+            metadata=extras[best[row]][1],
+            parent=parents.get(ids[row], ids[row]) if parents and view.chunks is None else None,
+            chunks=()
+            if collapse is None or view.chunks is None
+            else tuple(sorted(chunks[ids[row]], key=lambda each: each.id != best[row])),
         )
         for row in rows[np.argsort(ranking.positions[rows])].tolist()
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _ChunkScores:
+    """What a system found of a chunk before it collapsed: its lists and its rerank score."""
+
+    sources: tuple[SourceHit, ...]
+    rerank_score: float
+
+
+def _describe_chunks(system: System, runs: AlignedRuns) -> dict[str, _ChunkScores]:
+    """Chunk → its scores, in the list that a system collapses."""
+    [(_, plain, part)] = plain_systems(system, runs)
+    ranking = system_ranking.rank_candidates(plain, part)
+    hits = _source_hits(plain, ranking.runs)
+    scores = _rerank_scores(plain, ranking).tolist()
+    names = candidate_ids(ranking.runs)
+    return {name: _ChunkScores(hits(row), scores[row]) for row, name in enumerate(names)}
+
+
+def _best_hits(
+    names: Sequence[str],
+    ids: Sequence[str],
+    chunks: Mapping[str, Sequence[LiveChunk]],
+    of_chunk: Mapping[str, _ChunkScores],
+) -> Callable[[int], tuple[SourceHit, ...]]:
+    """Row of a document → the best of its chunks in each list; of a chunk → its own lists."""
+
+    def list_hits(row: int) -> tuple[SourceHit, ...]:
+        members = [chunk.id for chunk in chunks[ids[row]]] if chunks else [ids[row]]
+        hits = [hit for member in members for hit in of_chunk[member].sources]
+        best = {hit.list: hit for hit in sorted(hits, key=lambda hit: -hit.rank)}
+        return tuple(best[name] for name in names if name in best)
+
+    return list_hits
+
+
+def _name_parents(runs: AlignedRuns, collapse: Collapse) -> dict[str, str]:
+    """Chunk → its document."""
+    known, codes = [*runs.vocabulary], runs.parents[collapse.rule].tolist()
+    return {name: known[code] for name, code in zip(known, codes, strict=True) if code >= 0}
+
+
+def _list_chunks(
+    runs: AlignedRuns,
+    parents: Mapping[str, str],
+    extras: Mapping[str, tuple[str | None, dict[str, Any]]],
+) -> dict[str, list[LiveChunk]]:
+    """Document → its chunks, by their best ranks."""
+    found: dict[str, list[LiveChunk]] = {}
+    names, ranks = candidate_ids(runs), runs.ranks.T.tolist()
+    chunks = [
+        LiveChunk(
+            name,
+            {source: rank for source, rank in zip(runs.sources, row, strict=True) if rank},
+            *extras[name],
+        )
+        for name, row in zip(names, ranks, strict=True)
+        if any(row)
+    ]
+    for chunk in sorted(chunks, key=lambda each: min(each.ranks.values())):
+        found.setdefault(parents.get(chunk.id, chunk.id), []).append(chunk)
+    return found
 
 
 def _rerank_scores(system: System, ranking: system_ranking.SystemRanking) -> FloatArray:
@@ -323,7 +444,7 @@ def judge_documents(
         where the scores of the rerank list mean something within a query only.
     """
     scores = [
-        math.nan if each.rerank_score is None or each.id in unread else each.rerank_score
+        math.nan if each.rerank_score is None or each.best_chunk in unread else each.rerank_score
         for each in documents
     ]
     space = spaces.get(system.blend.reranker_name or "")

@@ -29,6 +29,7 @@ from fusion_bench.io.dataset_config import DatasetSpec, find_folders, read_spec
 from fusion_bench.models.answer_stores import RecentScores
 from fusion_bench.models.call_limits import summarize_events
 from fusion_bench.models.rerank_config import RerankSettings
+from fusion_bench.ranking.collapse import unfold_collapse
 from fusion_bench.ranking.plain_systems import choose_class, fit_system, needs_fitting
 from fusion_bench.ranking.query_signals import compute_signals, decide_answer
 from fusion_bench.schema.search_records import SearchQuery
@@ -294,12 +295,14 @@ class Pipeline:
         sources = self._config.choose_sources(lists or {}, switched_off)
         strict, spaces = self._config.settings.strict, self._tools.spaces
         hits, failed = await gather_lists(sources, asked.text or "", strict=strict, spaces=spaces)
-        runs = align_lists(asked, hits, system.base_runs, rules, spaces)
+        merged = rules.merge_rows(system)
+        runs = align_lists(asked, hits, system.base_runs, merged, spaces)
         scoring = QueryScoring(self._tools, asked, hits, started)
         documents: tuple[LiveDocument, ...] = ()
         plain, signals = system, {}
         if runs is not None:
-            plain, scored = await scoring.score_system(system, scoring.add_given_scores(runs))
+            unfolded, runs = unfold_collapse(system), scoring.add_given_scores(runs)
+            plain, scored = await scoring.score_system(unfolded, runs)
             documents = rank_documents(plain, scored, hits)
             signals = compute_signals(plain, scored) if system.abstain else {}
         failures = (f"source {name}: {why}" for name, why in failed.items())
@@ -312,8 +315,8 @@ class Pipeline:
         return LiveResult(
             documents=documents,
             answered=decision is None or decision.answered,
-            signal=decision and decision.signal,
-            signal_value=decision and decision.value,
+            signal=None if decision is None else decision.signal,
+            signal_value=None if decision is None else decision.value,
             provider=scoring.provider,
             degraded="; ".join((*failures, *filter(None, [scoring.degraded]))),
             failures=tuple(failure for answer in scoring.answers for failure in answer.failures),

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from numbers import Real
 from typing import Any, TypeAlias, get_args
 
@@ -19,6 +20,7 @@ from fusion_bench.data.read_options import ReadOptions
 from fusion_bench.data.records import Condition, Query, ScoreSpace, Switch, meets_condition
 from fusion_bench.data.run import Run
 from fusion_bench.errors import DataError, did_you_mean
+from fusion_bench.experiment.system import System
 from fusion_bench.ranking.final_lists import align_all_queries
 from fusion_bench.schema.record_fields import SINGLE_STRATEGIES
 from fusion_bench.util.calls import await_contained, call_function
@@ -208,9 +210,21 @@ class ListRules:
             if not meets_condition(query, condition)
         }
 
+    def merge_rows(self, system: System) -> ListRules:
+        """The rules under which a system that collapses by id merges the rows of one id."""
+        options = dict(self.options)
+        for _, part in system.list_parts():
+            if (collapse := part.collapse) is None or collapse.by != "id":
+                continue
+            for name in part.base_runs:
+                given = options.get(name, ReadOptions())
+                options[name] = replace(given, collapse=collapse.score, collapse_k=collapse.k)
+        return replace(self, options=options)
+
     def options_of(self, name: str) -> ReadOptions:
-        """Return the options of a list; a document that it names twice keeps its best rank."""
-        return replace(self.options.get(name, ReadOptions()), on_duplicate="best_rank")
+        """Return the options of a list; by default a document named twice keeps its best rank."""
+        options = self.options.get(name, ReadOptions())
+        return options if options.collapse else replace(options, on_duplicate="best_rank")
 
 
 def align_lists(
@@ -236,6 +250,7 @@ def align_lists(
     if not filled:
         return None
     aligned = align_all_queries(filled, queries={query.id: query}, ties=rules.ties, spaces=spaces)
+    aligned = replace(aligned, find_parents=partial(find_parents, lists))
     for name in names:
         if name not in aligned.sources:
             size = len(aligned.documents)
@@ -304,6 +319,32 @@ def candidate_ids(runs: AlignedRuns) -> list[str]:
     """(N,): the id of each candidate."""
     known = list(runs.vocabulary)
     return [known[code] for code in runs.documents.tolist()]
+
+
+def chunk_ids(runs: AlignedRuns) -> list[str]:
+    """(N,): the id of the chunk that stands for each candidate; its own if nothing is collapsed."""
+    return candidate_ids(runs if runs.chunks is None else replace(runs, documents=runs.chunks))
+
+
+def find_parents(
+    lists: Mapping[str, Sequence[QueryHit]], field: str | None, column: str | None
+) -> dict[str, str]:
+    """Find the parents of chunks in the metadata of the hits, under the name of a field or column.
+
+    Raises:
+        DataError: A chunk has two parents.
+    """
+    found: dict[str, str] = {}
+    for name, hits in lists.items():
+        for hit in hits:
+            for key in {field, column} - {None}:
+                parent = hit.metadata.get(str(key))
+                if parent is not None and found.setdefault(hit.id, str(parent)) != str(parent):
+                    raise DataError(
+                        f"list {name!r}: chunk {hit.id!r} has the parents {found[hit.id]!r} and "
+                        f"{str(parent)!r}: give one"
+                    )
+    return found
 
 
 log = logging.getLogger("fusion_bench.serving.live")

@@ -37,7 +37,7 @@ from fusion_bench.serving.live.query_lists import (
     ListRules,
     QueryHit,
     add_rerank_list,
-    candidate_ids,
+    chunk_ids,
 )
 
 log = logging.getLogger("fusion_bench.serving.live")
@@ -190,7 +190,7 @@ class QueryScoring:
         Where no provider scores, the system keeps the fused order.
 
         Args:
-            system: Any system whose trained parts are fitted.
+            system: Any system whose trained parts are fitted, and which collapses its sources only.
             runs: Of this query alone.
 
         Raises:
@@ -205,6 +205,7 @@ class QueryScoring:
         if stages:
             system = system.model_copy(update={"stages": stages})
         [(_, plain, part)] = plain_systems(system, runs)
+        plain = plain.model_copy(update={"collapse": system.collapse})
         blend = plain.blend
         if not isinstance(blend, RerankBlend):
             return plain, runs
@@ -212,7 +213,7 @@ class QueryScoring:
             view = plain.active_runs(part)
             fused = fused_list(view, plain.fusion)
             rows = np.flatnonzero(blend.select_candidates(view, fused))
-        ids = candidate_ids(view)
+        ids = chunk_ids(view)
         candidates = [ids[row] for row in rows[np.argsort(fused.positions[rows])]]
         if not candidates:
             self.is_skipped = True

@@ -2,11 +2,13 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any, TypeAlias
 
 import psycopg2  # type: ignore[import-untyped]
 import pytest
 
+import fusion_bench as fb
 from benchmarks.studies.pulled_engines.indexes import Settings, build_postgres
 from fusion_bench.engines.connectors import EngineSession
 from fusion_bench.engines.connectors.pgvector import (
@@ -17,6 +19,7 @@ from fusion_bench.engines.connectors.pgvector import (
 )
 from fusion_bench.engines.dialects.sql import Pgvector
 from fusion_bench.errors import ConfigError, ProviderError
+from fusion_bench.experiment.collapse import Collapse
 from fusion_bench.experiment.system import System
 from tests.engines.cases import (
     QUERIES,
@@ -246,12 +249,13 @@ def query_database(
         for n, name in enumerate(system.runs, 1):
             cursor.execute(
                 f'DROP TABLE IF EXISTS "LIST_{n}"; '
-                f'CREATE TABLE "LIST_{n}" (id varchar, score double precision)'
+                f'CREATE TABLE "LIST_{n}" (id varchar, score double precision, parent varchar)'
             )
-            rows = lists[name].get(query, {}).items()
-            cursor.executemany(f'INSERT INTO "LIST_{n}" VALUES (%s, %s)', list(rows))  # noqa: S608 - a number
+            hits = lists[name].get(query, {}).items()
+            rows = [(document, score, document.split("#")[0]) for document, score in hits]
+            cursor.executemany(f'INSERT INTO "LIST_{n}" VALUES (%s, %s, %s)', rows)  # noqa: S608 - a number
         cursor.execute(Pgvector.write(system).files["search.sql"])
-        return {str(document): float(score) for document, score in cursor.fetchall()}
+        return {str(document): float(score) for document, *_, score in cursor.fetchall()}
 
 
 def test_postgresql_ranks_as_the_dialect_does(
@@ -279,3 +283,40 @@ def test_awkward_names_in_postgresql(connection: Connection) -> None:
     system = System("s", names, dialect="pgvector", fusion={"weights": {names[0]: 2.0}})
     lists = dict(zip(names, LISTS.values(), strict=True))
     assert query_database(connection, system, lists, "q") == pytest.approx(scores(system, lists))
+
+
+@pytest.mark.parametrize("collapse", [{"score": "max"}, {"score": "first"}, {"keep": 2}])
+@pytest.mark.parametrize("method", ["rrf", "convex"])
+def test_postgresql_collapses_chunks_as_the_engine_does(
+    connection: Connection, collapse: dict[str, Any], method: str
+) -> None:
+    random = Random(method)
+    for _ in range(8):
+        chunks = {
+            name: {
+                f"d{random.randrange(5)}#{random.randrange(4)}": random.randrange(1, 9) / 8
+                for _ in range(random.randrange(1, 14))
+            }
+            for name in ("bm25", "dense")
+        }
+        ours = System(
+            "s",
+            [*chunks],
+            {"method": method},
+            collapse={"by": {"split": "#"}, **collapse},
+            top_k=4,
+            depth=9,
+        )
+        runs = {name: fb.Run.from_dict(name, {"q": hits}) for name, hits in chunks.items()}
+        expected = fb.fuse(runs, ours).to_dict()["q"]
+        keyed = ours.model_copy(
+            update={"collapse": Collapse.model_validate({"by": {"column": "parent"}, **collapse})}
+        )
+        translation = Pgvector.translate(keyed, ROLES)
+        assert translation.fidelity in {"exact", "rank-equivalent"}
+        assert translation.system is not None
+        lists = {name: {"q": hits} for name, hits in chunks.items()}
+        found = [*query_database(connection, translation.system, lists, "q")]
+        assert [each.split("#")[0] if "score" in collapse else each for each in found] == [
+            *expected
+        ]
