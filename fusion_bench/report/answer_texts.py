@@ -237,6 +237,6 @@ def compare_with_second(against: SignalComparison) -> str:
     is_shown = "a difference is shown" if against.p <= ALPHA else "no difference is shown"
     return (
         f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
-        f"signal keeps {100 * against.difference:+.0f} %{interval}: {is_shown} "
+        f"signal keeps {100 * against.difference:+.0f} points{interval}: {is_shown} "
         f"(p {format_number(against.p)})."
     )

@@ -249,15 +249,15 @@ PLACES = ("each list", "fused", "reranked")
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("fusion", ["rrf", "rrf_v2", "weighted_score", "comb_sum"])
 def test_fusions(place: str, fusion: str) -> None:
-    run_property(place, cases(fusion=fusion, scores=FEW), 25)
+    run_property(place, cases(fusion=fusion, scores=FEW), 12)
 
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("blend", ["replace", "linear", "position_aware"])
 def test_blends(place: str, blend: str) -> None:
-    run_property(place, cases(fusion="rrf", blend=blend, scores=FEW), 25)
+    run_property(place, cases(fusion="rrf", blend=blend, scores=FEW), 15)
 
 
 @pytest.mark.parametrize("place", PLACES)
 def test_scores_of_both_signs(place: str) -> None:
-    run_property(place, cases(fusion="weighted_score"), 25)
+    run_property(place, cases(fusion="weighted_score"), 15)
