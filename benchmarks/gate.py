@@ -17,6 +17,7 @@ from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.tolerances import standard_error
 from fusion_bench.stats.inference import DRAWS, draw_counts
 from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.stats.values import Pair
 
 TITLE = "The gate's statistics"
 #: Queries, measures and collections.
@@ -33,7 +34,8 @@ def make_checks(queries: int, measures: int, collections: int) -> list[Check]:
         for m in range(measures):
             differs = random.random(queries) < 0.4
             values = np.where(differs, 1 / random.integers(1, 11, queries), base) - 0.0005 * m
-            checks.append(Check(f"c{c}", None, f"m{m}", 0.005, base, np.clip(values, 0, 1), keys))
+            pair = Pair.from_arrays(np.clip(values, 0, 1), base, keys, measure=f"m{m}")
+            checks.append(Check(f"c{c}", None, 0.005, pair))
     return checks
 
 
@@ -49,7 +51,7 @@ def scipy_ends(checks: list[Check]) -> list[float]:
     return [
         float(
             bootstrap(
-                (check.difference,),
+                (check.pair.difference,),
                 np.mean,
                 n_resamples=DRAWS,
                 batch=500,

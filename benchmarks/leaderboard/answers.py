@@ -18,6 +18,7 @@ from benchmarks.leaderboard.rows import (
     CONVEX,
     DEFAULT_CONSTANT,
     DEPTHS,
+    MEASURE,
     PAIR,
     RERANK_DEPTH,
     SHORT_LISTS,
@@ -32,6 +33,7 @@ from fusion_bench.experiment.dialect import dialects
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
 from fusion_bench.stats.comparison_family import FusionVerdict, compare_family, decide_fusion
 from fusion_bench.stats.intervals import clopper_pearson
+from fusion_bench.stats.values import Pair
 
 #: A reranked row counts where the reranker scored at least this share of what it orders.
 COVERED: Final = 0.99
@@ -91,7 +93,8 @@ def _compare_over_collections(
 ) -> dict[str, Comparison]:
     """A row that is a difference, on every collection that has it: one family."""
     known = {each: table for each in results if (table := each.table([row])) is not None}
-    rows = [compared for (compared,) in compare_family(list(known.values()))] if known else []
+    pairs = [pair for table in known.values() for pair in table.pairs(MEASURE.name)]
+    rows = compare_family(pairs) if pairs else []
     nulls = [each.cells[row].null for each in known]
     if all(nulls):
         rows = adjust_for_choice(rows, nulls)
@@ -287,7 +290,12 @@ def _fusion_verdict(each: CollectionResults) -> FusionVerdict:
         {name: values for name in names if (values := each.values(name)) is not None}
         for names in (methods, sources)
     )
-    return decide_fusion(fusions, singles, each.head.groups).verdict
+    pairs = {
+        (fusion, source): Pair.from_arrays(values, alone, each.head.groups)
+        for fusion, values in fusions.items()
+        for source, alone in singles.items()
+    }
+    return decide_fusion(pairs).verdict
 
 
 def _switched_off(each: CollectionResults) -> list[str]:

@@ -18,7 +18,7 @@ from pydantic import Field, ValidationError
 from fusion_bench._version import ENGINE, __version__
 from fusion_bench.config.json_records import StoredRecord, read_stored
 from fusion_bench.errors import DataError
-from fusion_bench.stats.comparison import JudgmentKind
+from fusion_bench.stats.unjudged import JudgmentKind
 from fusion_bench.util.digests import digest_json
 from fusion_bench.util.files import write_atomic
 

@@ -18,13 +18,13 @@ from scipy.stats import rankdata
 from benchmarks.leaderboard import records
 from benchmarks.leaderboard.evaluate import FILLED, JUDGED, JUDGED_ONLY, fingerprint_row
 from benchmarks.leaderboard.rows import BASELINE, MEASURE
-from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import NOISE, FloatArray, IntArray
-from fusion_bench.evaluation.compared_reports import veto_answer
-from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Comparison
-from fusion_bench.stats.comparison_family import MIN_GAIN, ComparedValues, compare_family
+from fusion_bench.stats.comparison import BETTER, WORSE, Answer, Comparison, veto_answer
+from fusion_bench.stats.comparison_family import MIN_GAIN, compare_family
 from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.stats.unjudged import UnjudgedEvidence, compare_unjudged
+from fusion_bench.stats.values import MeasuredValues, ValueTable
 
 #: Kinds of rows that are compared with the baseline.
 COMPARED: Final = (
@@ -138,15 +138,21 @@ class CollectionResults:
     def compare(self, names: Iterable[str], baseline: str) -> dict[str, Comparison]:
         """Comparisons of rows with a baseline, one family; empty where one has no values."""
         table = self.table(names, baseline)
-        return {} if table is None else {c.candidate: c for c in compare_family([table])[0]}
+        pairs = [] if table is None else table.pairs(MEASURE.name)
+        return {each.candidate: each for each in compare_family(pairs)} if pairs else {}
 
-    def table(self, names: Iterable[str], baseline: str = ZERO) -> ComparedValues | None:
+    def table(self, names: Iterable[str], baseline: str = ZERO) -> ValueTable | None:
         """The values of rows and of a baseline; None = there is nothing to compare."""
         values = {name: self.values(name) for name in dict.fromkeys([baseline, *names])}
-        known = {name: row for name, row in values.items() if row is not None}
+        known = {
+            name: {MEASURE.name: MeasuredValues(row)}
+            for name, row in values.items()
+            if row is not None
+        }
         if baseline not in known or len(known) < 2:
             return None
-        return ComparedValues(MEASURE.name, known, baseline, self.head.groups, is_bounded=True)
+        measures = (MEASURE.name,)
+        return ValueTable(known, baseline, measures, self.head.groups, measures)
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:

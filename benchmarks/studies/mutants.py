@@ -25,7 +25,7 @@ from fusion_bench.util.files import write_atomic
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "studies" / "gate-mutants.md"
 CHECKS, VERDICT, INFERENCE = "gate/checks.py", "gate/verdict.py", "stats/inference.py"
-INTERVALS = "stats/intervals.py"
+INTERVALS, VALUES = "stats/intervals.py", "stats/values.py"
 #: A mutant whose self-test takes longer is one that hangs.
 SECONDS = 900
 
@@ -120,23 +120,25 @@ MUTANTS = (
         "count / (count - 1)) / queries",
         "count / (count - 1)) / queries / 2",
     ),
-    _in_checks(
+    Mutant(
         "difference reversed",
-        "paired_difference(self.candidate, self.baseline)",
-        "paired_difference(self.baseline, self.candidate)",
+        VALUES,
+        "paired_difference(self.candidate.values, self.baseline.values)",
+        "paired_difference(self.baseline.values, self.candidate.values)",
     ),
     _in_checks(
         "the candidate is the baseline",
-        "candidate=pair.after[name][keep]",
-        "candidate=before[name][keep]",
+        'pair("candidate", measure, reference)',
+        "pair(reference, measure, reference)",
     ),
     _in_checks("max_drop × 100", "max_drop=max_drop,", "max_drop=100 * max_drop,"),
-    _in_checks(
+    Mutant(
         "groups ignored",
-        "keys=tuple(compress(task.runs.groups, keep.tolist())),",
-        "keys=tuple(compress(task.runs.queries, keep.tolist())),",
+        VALUES,
+        "keys=tuple(compress(self.keys, keep.tolist())),",
+        "keys=tuple(map(str, np.flatnonzero(keep))),",
     ),
-    _in_checks("repeats add no variance", "() if self.repeats is None else", "() if True else"),
+    Mutant("repeats add no variance", INFERENCE, "() if pair is None else pair.repeats", "()"),
     _in_checks("candidates share no level", "alpha = ALPHA / runs", "alpha = ALPHA"),
     _in_checks(
         "one query in ten counted",

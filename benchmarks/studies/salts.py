@@ -97,7 +97,8 @@ def run_salts(
         default, tuned = objective.evaluate_params([objective.default_params, chosen.params])
         defaults += chosen is study.default_trial
         tune, held_out = (
-            judge.measure_gain(tuned, default, m) for m in (split.tune, split.held_out)
+            judge.measure_gain(judge.pair_values(tuned, default, m))
+            for m in (split.tune, split.held_out)
         )
         verdicts[judge.decide_verdict(held_out, describe_choice(study, chosen))] += 1
         gains.append((tune.difference, held_out.difference))

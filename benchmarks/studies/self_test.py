@@ -30,6 +30,7 @@ from fusion_bench.gate.self_test.known_answers import (
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import clopper_pearson
+from fusion_bench.stats.values import Pair
 
 ROOT = Path(__file__).parents[2]
 EXPERIMENT = ROOT / "experiments" / "default.yaml"
@@ -50,7 +51,10 @@ def build_checks(collection: str, runs: AlignedRuns) -> list[Check]:
     measures = [parse_measure(name) for name in MEASURES]
     before, after = evaluate_systems(systems, runs, measures)
     return [
-        Check(collection, None, measure.name, MAX_DROP, old, new, tuple(runs.groups))
+        Check(
+            *(collection, None, MAX_DROP),
+            Pair.from_arrays(new, old, runs.groups, measure=measure.name),
+        )
         for measure, old, new in zip(measures, before.values, after.values, strict=True)
     ]
 
@@ -61,16 +65,17 @@ def count_alarms(checks: Sequence[Check], runs: int) -> int:
     The labels of the two systems are swapped with probability ½ in every drawn group.
     """
     rng = np.random.Generator(np.random.PCG64([SEED, 2]))
-    members = {check.keys: list_members(check.keys) for check in checks}
+    members = {check.pair.keys: list_members(check.pair.keys) for check in checks}
     alarms = 0
     for _ in range(runs):
         samples = []
         signs: dict[str, float] = {}
         for check in sample_checks(checks, members, rng):
-            for key in check.keys:
+            for key in check.pair.keys:
                 signs.setdefault(key, float(rng.choice((-1.0, 1.0))))
-            flipped = check.candidate * np.array([signs[key] for key in check.keys])
-            samples.append(replace(check, candidate=flipped))
+            flipped = check.pair.difference * np.array([signs[key] for key in check.pair.keys])
+            pair = Pair.from_arrays(flipped, keys=check.pair.keys, measure=check.pair.measure)
+            samples.append(replace(check, pair=pair))
         alarms += any(each.status == "regressed" for each in run_checks(samples, seed=SEED))
     return alarms
 
@@ -82,7 +87,7 @@ def build_rows(name: str, checks: Sequence[Check], runs: int) -> Iterator[tuple[
         return
     alarms = count_alarms(tested, runs)
     for place, rate in enumerate(measure_pass_rates(tested, runs=runs, seed=SEED)):
-        groups = len(set(tested[place].keys))
+        groups = len(set(tested[place].pair.keys))
         yield (
             *(name, rate.check.partition(" / ")[2], f"{groups:,}", _format(rate.count, runs)),
             "" if place else f"{_format(alarms, runs)} (any check)",

@@ -90,7 +90,7 @@ def format_row(
         if typed is None:
             continue
         default, tuned = base.evaluate_params([base.default_params, chosen.params])
-        whole = judge.measure_gain(tuned, default, split.held_out)
+        whole = judge.measure_gain(judge.pair_values(tuned, default))
         [over_global] = judge.estimate_family([judge.pair_values(typed.values, typed.overall)])
         record = judge.class_record(typed, default, over_global)
         verdicts[record.verdict] += 1

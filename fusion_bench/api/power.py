@@ -7,16 +7,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from fusion_bench.checks.records import DataWarning
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.evaluation.report_file import Report, read_report
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.report.data_warnings import find_report_warnings
 from fusion_bench.report.power_page import PlannedComparison, PowerPlan
-from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import ALPHA, POWER
 from fusion_bench.stats.power import Spread, estimate_spread, plan_rule, sidak_tail
 from fusion_bench.tune.looks import look_level
@@ -142,17 +138,13 @@ def power(
         level = record.alpha if alpha is None else alpha
         part = _find_collection(record, collection)
         candidate = _find_candidate(part, system)
-        ours, baseline = (
-            np.array(part.system(name).measures[part.primary_measure].values, dtype=np.float64)
-            for name in (candidate, part.baseline)
-        )
-        difference = paired_difference(ours, baseline)
-        if not difference.any():
+        pair = part.table.pair(candidate, part.primary_measure)
+        if not pair.changed:
             raise DataError(
                 f"collection {part.name!r}: {candidate!r} and the baseline {part.baseline!r} have "
                 f"the same {part.primary_measure} on every query, which tells no spread"
             )
-        spread = estimate_spread(difference, number_by_appearance(part.groups)[0])
+        spread = estimate_spread(pair.difference, pair.groups)
         comparison = PlannedComparison(part.name, part.primary_measure, part.baseline, candidate)
         warnings = tuple(find_report_warnings(record)[part.name])
         family = sum(len(_list_candidates(each)) for each in record.collections)

@@ -15,11 +15,9 @@ from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
 from fusion_bench.campaign.records import CampaignRules
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.checks.lint import lint_systems
-from fusion_bench.checks.unjudged import UnjudgedEvidence, compare_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.plugins import refuse_references
 from fusion_bench.config.yaml_files import Source, read_yaml
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.details.relevant_ranks import list_relevant, take_relevant
 from fusion_bench.experiment.experiment import Experiment
@@ -29,7 +27,8 @@ from fusion_bench.explain.failures import TOP, rank_stages
 from fusion_bench.io.campaign_ledger import CampaignEvent, make_event
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import read_spec
-from fusion_bench.stats.comparison import paired_difference
+from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.tune.gains import student_gain
 
 #: The name of a candidate in messages.
@@ -279,13 +278,11 @@ def _describe_tuning(
     """
     if candidate.tuning is None or baseline.tuning is None:
         return None
-    gain = student_gain(
-        candidate.tuning,
-        baseline.tuning,
-        data.tuning_groups,
+    pair = Pair.from_arrays(
+        *(candidate.tuning, baseline.tuning, data.tuning.groups),
         is_bounded=data.measure.is_bounded,
     )
-    difference = paired_difference(candidate.tuning, baseline.tuning)
+    gain, difference = student_gain(pair), pair.difference
     order = np.argsort(difference, kind="stable")
     changes = tuple(
         records.TuningChange(
@@ -381,48 +378,34 @@ def judge_candidate(
         rules: What was declared.
         phase: From 1.
     """
-    held_out = held_out_difference(data, candidate, baseline)
+    pair = pair_held_out(data, candidate, baseline)
     test = run_held_out_test(
-        held_out,
-        data.held_out_groups,
+        pair.difference,
+        pair.groups,
         share=phase_share(phase, ships=rules.ships, asks=rules.asks, level=rules.level),
         min_gain=rules.min_gain,
-        is_bounded=data.measure.is_bounded,
+        is_bounded=pair.is_bounded,
         tails=rules.tails,
     )
     screened = True
     if candidate.tuning is not None and baseline.tuning is not None:
-        tuning = paired_difference(candidate.tuning, baseline.tuning)
-        screened = is_screened(tuning, data.tuning_groups)
-    withheld = _unjudged_decide(data, candidate.evidence, baseline.evidence, rules.min_gain)
-    degraded = any(data.dataset.degraded(name) for name in system.reranker_names)
-    reasons = [withheld, degraded, not len(candidate.held_out)]
+        tuning = Pair.from_arrays(candidate.tuning, baseline.tuning, data.tuning.groups)
+        screened = is_screened(tuning.difference, tuning.groups)
+    unjudged = pair.compare_unjudged(ALPHA)
+    reasons = [
+        unjudged is not None and unjudged.decides(1, rules.min_gain),
+        any(data.dataset.degraded(name) for name in system.reranker_names),
+        not len(candidate.held_out),
+    ]
     return AskJudgment(test, screened, any(reasons))
 
 
-def held_out_difference(
-    data: FrozenData, candidate: SystemValues, baseline: SystemValues
-) -> FloatArray:
-    """(H,): candidate − baseline; 0 where one of them cannot be computed."""
-    if not (len(candidate.held_out) and len(baseline.held_out)):
-        return np.zeros(len(data.held_out_groups))
-    return paired_difference(candidate.held_out, baseline.held_out)
-
-
-def _unjudged_decide(
-    data: FrozenData,
-    candidate: UnjudgedEvidence | None,
-    baseline: UnjudgedEvidence | None,
-    min_gain: float,
-) -> bool:
-    """Whether unjudged documents contradict that the candidate is better."""
-    if candidate is None or baseline is None:
-        return False
-    unjudged = compare_unjudged(
-        candidate,
-        baseline,
-        groups=data.held_out_groups,
-        kind=data.kind,
-        is_bounded=data.measure.is_bounded,
+def pair_held_out(data: FrozenData, candidate: SystemValues, baseline: SystemValues) -> Pair:
+    """The candidate and the baseline on the held-out queries; 0 if one cannot be computed."""
+    sides, keys = (candidate, baseline), data.held_out.groups
+    has_both = all(len(side.held_out) for side in sides)
+    first, second = (
+        MeasuredValues(side.held_out if has_both else np.zeros(len(keys)), unjudged=side.evidence)
+        for side in sides
     )
-    return unjudged.decides(1, min_gain)
+    return Pair(first, second, keys, is_bounded=data.measure.is_bounded, kind=data.kind)

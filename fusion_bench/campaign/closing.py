@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fusion_bench.campaign import frozen_data
-from fusion_bench.campaign.ask import AskJudgment, held_out_difference, judge_candidate
+from fusion_bench.campaign.ask import AskJudgment, judge_candidate, pair_held_out
 from fusion_bench.campaign.records import CampaignReport, ClosedAsk
 from fusion_bench.campaign.state import CampaignPaths, CampaignState
 from fusion_bench.errors import ConfigError
@@ -107,18 +107,11 @@ def _measure_gain(
 ) -> Gain:
     """The held-out gain; with bounded tails its interval is the betting one, at the ask's share."""
     share = judgment.test.share
-    gain = student_gain(
-        candidate.held_out,
-        baseline.held_out,
-        data.held_out_groups,
-        is_bounded=data.measure.is_bounded,
-        alpha=2 * share,
-    )
+    pair = pair_held_out(data, candidate, baseline)
+    gain = student_gain(pair, alpha=2 * share)
     if judgment.test.tails == "t":
         return gain
-    difference = held_out_difference(data, candidate, baseline)
     low, high = (
-        sign * betting_bound(sign * difference, data.held_out_groups, alpha=share)
-        for sign in (1, -1)
+        sign * betting_bound(sign * pair.difference, pair.groups, alpha=share) for sign in (1, -1)
     )
     return gain.model_copy(update={"low": low, "high": high})

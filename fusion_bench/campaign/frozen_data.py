@@ -14,7 +14,7 @@ from fusion_bench._version import ENGINE, __version__
 from fusion_bench.campaign.records import CampaignPlan
 from fusion_bench.checks.lint import describe_dataset
 from fusion_bench.checks.lint_rule import DatasetFacts
-from fusion_bench.checks.unjudged import UnjudgedEvidence, judgment_kind, measure_unjudged
+from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.own_methods import list_own
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -29,7 +29,7 @@ from fusion_bench.io.held_out import read_everything
 from fusion_bench.measures import Measure, parse_measure
 from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.comparison import JudgmentKind
+from fusion_bench.stats.unjudged import JudgmentKind, UnjudgedEvidence
 
 #: Hexadecimal digits of the digest of a new list.
 LIST_DIGITS = 16
@@ -111,11 +111,6 @@ class FrozenData:
     def tuning_groups(self) -> IntArray:
         """(T,): codes of the groups."""
         return self.tuning.group_codes
-
-    @property
-    def held_out_groups(self) -> IntArray:
-        """(H,): codes of the groups."""
-        return self.held_out.group_codes
 
     @cached_property
     def _known(self) -> dict[str, SystemValues]:

@@ -53,8 +53,8 @@ from fusion_bench.io.looks import LEDGER_NAME as LOOKS_NAME
 from fusion_bench.io.looks import read_committed
 from fusion_bench.io.outputs import write_outputs
 from fusion_bench.measures import Measure
-from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.inference import MIN_UNITS
+from fusion_bench.stats.intervals import paired_difference
 from fusion_bench.util.files import (
     make_output_folder,
     name_experiment,

@@ -22,7 +22,7 @@ from fusion_bench.config.own_methods import NOT_REPLAYABLE, list_own
 from fusion_bench.data.qrels import format_unmatched_ids
 from fusion_bench.data.records import format_condition
 from fusion_bench.io.provenance import describe_unread
-from fusion_bench.stats.comparison import MAX_UNJUDGED
+from fusion_bench.stats.unjudged import MAX_UNJUDGED
 from fusion_bench.util.formatting import format_number, format_percent, list_names, pluralize
 
 #: Keys of warnings: what is of one repeat alone, and what nobody judged.

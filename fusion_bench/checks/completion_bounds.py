@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
 from typing import Final
 
@@ -20,9 +20,7 @@ from fusion_bench.checks.completions import (
     find_counted_ends,
     find_list_ends,
 )
-from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.data.aligned_runs import AlignedRuns
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
@@ -31,40 +29,12 @@ from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.ranking.plain_systems import fit_repeats
 from fusion_bench.ranking.system_scores import query_blocks
 from fusion_bench.stats.repeat_variance import mean_of_repeats
+from fusion_bench.stats.unjudged import QueryBounds
 
 #: Depth of Judged where the measure has no cutoff.
 JUDGED_DEPTH: Final = 10
 #: Grades that are tried; where there are more, only those of the judgments are.
 MOST_GRADES: Final = 20
-
-
-@dataclass(frozen=True, eq=False)
-class QueryBounds:
-    """One system on Q queries and one measure.
-
-    Attributes:
-        judged: Shape (Q,): ``Judged`` at the measure's cutoff, or at 10.
-        ends: The least and the greatest value over completions, (Q,) each; None = completions of
-            the measure are not known.
-        depth: The measure's cutoff, or 10.
-    """
-
-    judged: FloatArray
-    ends: Ends | None
-    depth: int
-
-    def select_queries(self, keep: BoolArray | IntArray) -> QueryBounds:
-        """Only the queries where ``keep``, shape (Q,), is true, or those of these indices."""
-        ends = None if self.ends is None else (self.ends[0][keep], self.ends[1][keep])
-        return replace(self, judged=self.judged[keep], ends=ends)
-
-    @property
-    def record(self) -> CompletionBounds:
-        """The means, as report files hold them."""
-        low, high = (None, None) if self.ends is None else (float(end.mean()) for end in self.ends)
-        return CompletionBounds(
-            depth=self.depth, judged=float(self.judged.mean()), low=low, high=high
-        )
 
 
 def grade_scale(qrels: Qrels | None) -> Sequence[int]:

@@ -256,22 +256,3 @@ class NearDuplicates(ReportRecord):
     links: dict[LinkReason, int]
     is_too_large: bool
     withholds: bool = False
-
-
-class CompletionBounds(ReportRecord):
-    """What the unjudged documents of a system could make of its mean.
-
-    A completion gives each of them some grade of the scale; ideals are computed again.
-
-    Attributes:
-        depth: The k of Judged@k: the measure's cutoff, or 10.
-        judged: Mean of Judged@k.
-        low: Mean of the least values over completions; None = completions of the measure are not
-            known.
-        high: Mean of the greatest; None likewise.
-    """
-
-    depth: int
-    judged: float
-    low: OptionalFloat = None
-    high: OptionalFloat = None

@@ -1,23 +1,16 @@
-"""Unjudged documents: how many there are, what they could change in a comparison.
-
-Three views of one comparison: the share of unjudged documents in the top 10, the difference over
-judged documents only, and the difference with unjudged documents filled. Where the last two
-contradict an answer, unjudged documents decide it.
-"""
+"""Unjudged documents of a system: how many there are, and its values without and with them."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data import ordering
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.grouped_rows import query_slices
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import Dataset
@@ -27,17 +20,13 @@ from fusion_bench.measures.rankings import ReturnedDocuments, join_returned
 from fusion_bench.ranking.plain_systems import fit_repeats, plain_systems
 from fusion_bench.ranking.system_ranking import ranked_lists
 from fusion_bench.ranking.system_scores import query_blocks
-from fusion_bench.stats.comparison import (
-    CONDITION,
-    Direction,
-    JudgmentKind,
-    name_kind,
-    paired_difference,
-    unjudged_decide,
-)
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
 from fusion_bench.stats.repeat_variance import mean_of_repeats
-from fusion_bench.util.formatting import format_difference, format_number, format_percent
+from fusion_bench.stats.unjudged import (
+    CONDITION,
+    JudgmentKind,
+    UnjudgedEvidence,
+    name_kind,
+)
 
 #: Why two of the three views are missing.
 SPARSE = (
@@ -48,55 +37,6 @@ DECLARE = (
     f"Every answer needs a condition: it holds {CONDITION}. Declare judgments in dataset.yaml: "
     "pooled (the results of some systems were judged), sparse (links of authors) or complete."
 )
-
-
-class UnjudgedResult(ReportRecord):
-    """One difference, candidate − baseline, seen through its unjudged documents.
-
-    Attributes:
-        candidate_share: Mean share of unjudged documents in the candidate's top 10.
-        baseline_share: In the baseline's.
-        judged_only: The difference over judged documents only; None = not computed, as no
-            document is judged not relevant.
-        low: Lower end of its interval; None where no spread is known.
-        high: Upper end.
-        filled: The difference where an unjudged document has the mean gain of the same system's
-            judged documents at its rank; None = not computed, as above, or the measure has no
-            formula for it, or no list has a judged document.
-        is_conditional: No document is judged not relevant, and the dataset does not declare why:
-            an answer holds if unjudged documents are not relevant.
-    """
-
-    candidate_share: float
-    baseline_share: float
-    judged_only: OptionalFloat = None
-    low: OptionalFloat = None
-    high: OptionalFloat = None
-    filled: OptionalFloat = None
-    is_conditional: bool = False
-
-    @property
-    def condition(self) -> str:
-        """What an answer needs, to be put behind it; empty = nothing."""
-        return f" {CONDITION}" if self.is_conditional else ""
-
-    @property
-    def has_unjudged(self) -> bool:
-        """Whether either system returns an unjudged document in its top 10."""
-        return max(self.candidate_share, self.baseline_share) > 0
-
-    @property
-    def description(self) -> str:
-        """All three views in one line."""
-        shares = (
-            f"unjudged in the top 10: {format_percent(self.candidate_share)} "
-            f"(baseline {format_percent(self.baseline_share)})"
-        )
-        if self.judged_only is None:
-            return f"{shares}; no document is judged not relevant, so no difference corrects for it"
-        judged = format_difference(self.judged_only, self.low, self.high)
-        filled = "not computed" if self.filled is None else format_number(self.filled, signed=True)
-        return f"{shares}; over judged documents only {judged}; with unjudged estimated {filled}"
 
 
 def judgment_kind(dataset: Dataset, queries: Collection[str]) -> JudgmentKind:
@@ -123,29 +63,6 @@ def recognize_kind(
 
 #: Depth at which the share of unjudged documents is stated.
 UNJUDGED_DEPTH = 10
-
-
-@dataclass(frozen=True, eq=False)
-class UnjudgedEvidence:
-    """One system on one measure.
-
-    Attributes:
-        share: Shape (Q,): share of unjudged documents among the first 10 that are returned; 0
-            where nothing is.
-        judged_only: Shape (Q,): values over judged documents only, of the list before ``top_k``
-            cuts it: without the unjudged documents others must be able to move up.
-        filled: Shape (Q,): values where an unjudged document has the mean gain of the system's
-            judged documents at its rank; None = the measure has no formula for it.
-    """
-
-    share: FloatArray
-    judged_only: FloatArray
-    filled: FloatArray | None
-
-    def select_queries(self, keep: BoolArray | IntArray) -> UnjudgedEvidence:
-        """Only the queries where ``keep``, shape (Q,), is true, or the ones at these indices."""
-        filled = None if self.filled is None else self.filled[keep]
-        return UnjudgedEvidence(self.share[keep], self.judged_only[keep], filled)
 
 
 #: Of some queries: their indices among the Q, a view of their candidates, and the position of each
@@ -256,78 +173,3 @@ def unjudged_share(runs: AlignedRuns, positions: IntArray) -> FloatArray:
     shown = np.bincount(query, minlength=len(runs.queries))
     unknown = np.bincount(query[~runs.judged[top]], minlength=len(runs.queries))
     return unknown / np.maximum(shown, 1)
-
-
-@dataclass(frozen=True)
-class UnjudgedDifference:
-    """Candidate − baseline on one measure.
-
-    Attributes:
-        candidate_share: Mean share of unjudged documents in the candidate's top 10.
-        baseline_share: In the baseline's.
-        judged_only: The difference over judged documents only; None = no document is judged not
-            relevant.
-        filled: The mean difference with unjudged documents filled; None likewise, or no formula;
-            NaN = no list has a judged document.
-        kind: Of the judgments.
-    """
-
-    candidate_share: float
-    baseline_share: float
-    judged_only: MeanEstimate | None
-    filled: float | None
-    kind: JudgmentKind = "pooled"
-
-    def decides(self, direction: Direction, m: float, *, is_pass: bool = False) -> bool:
-        """Whether unjudged documents decide an answer; see :func:`unjudged_decide`."""
-        share = max(self.candidate_share, self.baseline_share)
-        pool_share = share if self.kind == "dropped zeros" else None
-        views = (self.judged_only, self.filled)
-        return unjudged_decide(direction, *views, m, is_pass=is_pass, pool_share=pool_share)
-
-    @property
-    def record(self) -> UnjudgedResult:
-        """The record that report files hold."""
-        judged = self.judged_only
-        return UnjudgedResult(
-            candidate_share=self.candidate_share,
-            baseline_share=self.baseline_share,
-            judged_only=None if judged is None else judged.mean,
-            low=None if judged is None else judged.low,
-            high=None if judged is None else judged.high,
-            filled=self.filled,
-            is_conditional=self.kind == "undeclared",
-        )
-
-
-def compare_unjudged(
-    candidate: UnjudgedEvidence,
-    baseline: UnjudgedEvidence,
-    *,
-    groups: IntArray | None = None,
-    alpha: float = 0.05,
-    kind: JudgmentKind = "pooled",
-    is_bounded: bool = False,
-) -> UnjudgedDifference:
-    """Compare two systems over the same Q queries.
-
-    Args:
-        candidate: One system.
-        baseline: The system to compare with.
-        groups: Shape (Q,), codes of the groups; None = every query is its own.
-        alpha: 1 − coverage of the interval.
-        kind: Of the judgments. Where no document is judged not relevant, values over judged
-            documents only, and filled ones, see the order among relevant documents alone, and are
-            left out.
-        is_bounded: Values lie in [0, 1], so that the interval stays within ±1.
-    """
-    shares = float(candidate.share.mean()), float(baseline.share.mean())
-    if kind != "pooled":
-        return UnjudgedDifference(*shares, None, None, kind)
-    difference = paired_difference(candidate.judged_only, baseline.judged_only)
-    filled = None
-    if candidate.filled is not None and baseline.filled is not None:
-        filled = exact_mean(paired_difference(candidate.filled, baseline.filled))
-    judged_only = estimate_mean(difference, groups, alpha=alpha)
-    judged_only = judged_only.clip_difference(is_bounded=is_bounded)
-    return UnjudgedDifference(*shares, judged_only, filled)

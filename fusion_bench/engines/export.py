@@ -10,7 +10,6 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from fusion_bench.checks.unjudged import UnjudgedDifference, compare_unjudged
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE
 from fusion_bench.config.yaml_files import Source
 from fusion_bench.data.aligned_runs import AlignedRuns
@@ -18,10 +17,9 @@ from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import Condition, format_condition
 from fusion_bench.engines.options import ExportOptions
 from fusion_bench.errors import ConfigError, UnknownNameError
-from fusion_bench.evaluation.assessment import Assessment, assess_system
-from fusion_bench.evaluation.compared_reports import Contrast, compare_contrasts
+from fusion_bench.evaluation.assessment import assess_system
 from fusion_bench.evaluation.export_records import ExportReport, ReplayRecord
-from fusion_bench.evaluation.prepared_dataset import EvaluationSet, load_lists, prepare_dataset
+from fusion_bench.evaluation.prepared_dataset import load_lists, prepare_dataset
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS
 from fusion_bench.evaluation.results import record_comparison
 from fusion_bench.experiment.abstain import FUSED_TOP
@@ -39,6 +37,8 @@ from fusion_bench.methods.blend.formulas import NoBlend
 from fusion_bench.methods.fuse import KEYWORD, SEMANTIC, Trainable
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.system_ranking import name_system_in_errors
+from fusion_bench.stats.comparison_family import compare_family
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import Progress, ignore_progress
 
@@ -177,19 +177,21 @@ def _replay_system(
         item.name: assess_system(item, task.runs, task.measures, training=task.training)
         for item in (system, exported)
     }
-    names = tuple(measure.name for measure in task.measures)
-    repeats = {name: each.repeats for name, each in assessments.items() if len(each.repeats) > 1}
-    contrast = Contrast(
-        names,
-        task.experiment.baseline,
-        {name: assessment.values for name, assessment in assessments.items()},
+    candidate, baseline = (
+        assessments[item.name].primary_values(task.repeat_lists(item))
+        for item in (exported, system)
+    )
+    pair = Pair(
+        candidate,
+        baseline,
         task.runs.groups,
-        repeats,
-        {name: task.repeat_lists(task.experiment.systems[name]) for name in repeats},
+        (exported.name, system.name),
+        measure=task.measures[0].name,
+        is_bounded=task.measures[0].is_bounded,
+        kind=task.judgment_kind,
     )
     settings = task.experiment.model_dump(include=set(INFERENCE_KEYS))
-    ((comparison,),) = compare_contrasts([contrast], settings)
-    unjudged = _compare_unjudged(task, assessments[exported.name], assessments[system.name])
+    [comparison] = compare_family([pair], **settings)
     before, after = (rank_lists(item, task.runs, TOP) for item in fitted)
     changes = find_changes(before, after, dialect.precision)
     return ReplayRecord(
@@ -204,26 +206,11 @@ def _replay_system(
         min_gain=experiment.min_gain,
         system_mean=float(assessments[system.name].values[0].mean()),
         export_mean=float(assessments[exported.name].values[0].mean()),
-        comparison=record_comparison(comparison, unjudged, min_gain=experiment.min_gain),
+        comparison=record_comparison(comparison, pair.compare_unjudged(experiment.alpha)),
         top=TOP,
         changed_queries=int(changes.is_changed.sum()),
         changed_sets=int(changes.is_other_set.sum()),
         tied_queries=int(changes.is_tied.sum()),
-    )
-
-
-def _compare_unjudged(
-    task: EvaluationSet, exported: Assessment, system: Assessment
-) -> UnjudgedDifference | None:
-    """Bounds of the difference by unjudged documents; None if judgments are complete."""
-    if task.judgment_kind == "complete":
-        return None
-    return compare_unjudged(
-        exported.unjudged,
-        system.unjudged,
-        groups=task.groups,
-        alpha=task.experiment.alpha,
-        kind=task.judgment_kind,
     )
 
 

@@ -10,17 +10,11 @@ from typing import TypeAlias
 import numpy as np
 
 from fusion_bench import measures as measure
-from fusion_bench.checks.completion_bounds import (
-    QueryBounds,
-    find_bounds,
-    join_bounds,
-    mean_bounds,
-)
+from fusion_bench.checks.completion_bounds import find_bounds, join_bounds, mean_bounds
 from fusion_bench.checks.source_ties import SourceTies, find_source_ties
 from fusion_bench.checks.unjudged import (
     EvidenceParts,
     RankedPart,
-    UnjudgedEvidence,
     find_evidence,
     mean_evidence,
     measure_lists,
@@ -42,6 +36,8 @@ from fusion_bench.stats.repeat_variance import (
     repeat_means,
     split_variance,
 )
+from fusion_bench.stats.unjudged import QueryBounds, UnjudgedEvidence
+from fusion_bench.stats.values import MeasuredValues
 from fusion_bench.util.formatting import Progress
 
 
@@ -72,6 +68,14 @@ class Assessment:
     def values(self) -> FloatArray:
         """(M, Q): the means over the repeats."""
         return mean_of_repeats(self.repeats)
+
+    def primary_values(self, lists: frozenset[str]) -> MeasuredValues:
+        """The values of the primary measure.
+
+        Args:
+            lists: The lists that differ between the repeats.
+        """
+        return MeasuredValues(self.values[0], self.repeats[:, 0], lists, self.unjudged)
 
 
 def assess_system(

@@ -5,81 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings, merge_warnings
-from fusion_bench.checks.records import CompletionBounds, DataWarning
-from fusion_bench.checks.unjudged import (
-    UnjudgedDifference,
-    UnjudgedEvidence,
-    UnjudgedResult,
-    compare_unjudged,
-)
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.checks.records import DataWarning
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_file import INFERENCE_KEYS, Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.measures._base import is_bounded
-from fusion_bench.stats.comparison import (
-    BETTER,
-    SHOWN,
-    WORSE,
-    Answer,
-    Comparison,
-    Direction,
-    paired_difference,
-)
+from fusion_bench.stats.comparison import Comparison
 from fusion_bench.stats.comparison_family import (
-    ComparedValues,
     compare_family,
+    compare_tables,
     find_first_group,
 )
+from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
+from fusion_bench.stats.values import Pair, ValueTable
 from fusion_bench.util.formatting import format_percent
 
 if TYPE_CHECKING:
     from fusion_bench.evaluation.report_changes import ReportChange
-
-
-class Contrast(NamedTuple):
-    """Systems of one collection, and the baseline that they are compared with.
-
-    Attributes:
-        measures: M names, the primary one first.
-        baseline: Name of the baseline.
-        values: By system, the baseline included, shape (M, Q).
-        keys: (Q,): the group id of each query.
-        repeats: By system of several repeats, shape (T, M, Q): what its values are the means of.
-        repeat_lists: By the same systems the lists that differ between their repeats.
-    """
-
-    measures: tuple[str, ...]
-    baseline: str
-    values: Mapping[str, FloatArray]
-    keys: tuple[str, ...]
-    repeats: Mapping[str, FloatArray] = {}
-    repeat_lists: Mapping[str, frozenset[str]] = {}
-
-    def table(self, index: int) -> ComparedValues:
-        """The values of one measure."""
-        measure = self.measures[index]
-        values = {name: array[index] for name, array in self.values.items()}
-        repeats = {name: array[:, index] for name, array in self.repeats.items()}
-        return ComparedValues(
-            measure,
-            values,
-            self.baseline,
-            self.keys,
-            is_bounded(measure),
-            repeats,
-            self.repeat_lists,
-        )
-
-    def first_group(self, settings: Mapping[str, Any]) -> tuple[str, ...]:
-        """The systems not shown to be worse than any other on the primary measure."""
-        return find_first_group(self.table(0), seed=settings["seed"], alpha=settings["alpha"])
 
 
 def read_inference_settings(settings: Mapping[str, Any], report: str) -> dict[str, Any]:
@@ -94,107 +40,7 @@ def read_inference_settings(settings: Mapping[str, Any], report: str) -> dict[st
     return {name: settings[name] for name in INFERENCE_KEYS}
 
 
-def compare_contrasts(
-    contrasts: Sequence[Contrast], settings: Mapping[str, Any]
-) -> list[tuple[Comparison, ...]]:
-    """Compare the systems of all collections; each measure is a family, and the primary decides.
-
-    Args:
-        contrasts: One a collection.
-        settings: From :func:`read_inference_settings`.
-
-    Returns:
-        For each collection the comparisons, by measure and in the order of the systems.
-    """
-    compared: list[list[Comparison]] = [[] for _ in contrasts]
-    for index in range(max((len(contrast.measures) for contrast in contrasts), default=0)):
-        members = [i for i, contrast in enumerate(contrasts) if index < len(contrast.measures)]
-        families = compare_family([contrasts[i].table(index) for i in members], **settings)
-        for i, comparisons in zip(members, families, strict=True):
-            # Only the primary measure answers.
-            compared[i] += comparisons if index == 0 else map(drop_answer, comparisons)
-    return [tuple(comparisons) for comparisons in compared]
-
-
-def drop_answer(comparison: Comparison) -> Comparison:
-    """Drop the answer of a measure on which no verdict rests."""
-    return comparison.model_copy(update={"answer": None})
-
-
-def veto_answer(answer: Answer, unjudged: UnjudgedDifference | None, min_gain: float) -> Answer:
-    """The answer; ``unjudged decide`` where unjudged documents contradict what it shows.
-
-    Args:
-        answer: Of the primary measure.
-        unjudged: The same difference; None with complete judgments.
-        min_gain: m of ``equivalent``.
-    """
-    if unjudged is None or answer not in SHOWN:
-        return answer
-    direction: Direction = 1 if answer in BETTER else -1 if answer in WORSE else 0
-    return "unjudged decide" if unjudged.decides(direction, min_gain) else answer
-
-
-def compare_rows(
-    collection: Collection, candidate: SystemResult, baseline: SystemResult, *, alpha: float
-) -> UnjudgedDifference | None:
-    """What unjudged documents could change between two rows of a report.
-
-    Args:
-        collection: Gives groups and judgments.
-        candidate: A system of this collection, or of another report on the same queries.
-        baseline: Likewise.
-        alpha: 1 − coverage of the interval.
-
-    Returns:
-        Of the primary measure; None with complete judgments.
-    """
-    if collection.judgments == "complete":
-        return None
-    return compare_unjudged(
-        _read_evidence(candidate),
-        _read_evidence(baseline),
-        groups=np.asarray(number_by_appearance(collection.groups)[0]),
-        alpha=alpha,
-        kind=collection.judgment_kind,
-        is_bounded=is_bounded(collection.primary_measure),
-    )
-
-
-def _read_evidence(row: SystemResult) -> UnjudgedEvidence:
-    """A report keeps the mean share alone: a sample of one."""
-    filled = np.array(row.filled, dtype=np.float64) if row.filled else None
-    share = np.array([row.unjudged_share or 0.0])
-    return UnjudgedEvidence(share, np.array(row.judged_only, dtype=np.float64), filled)
-
-
 SINGLE_REPEAT = "single trial"
-
-
-def match_repeat_lists(left: Collection, right: Collection) -> dict[str, frozenset[str]]:
-    """By system of the second report the lists that differ between its repeats.
-
-    A list whose files are others than in the first report has another name here, because its
-    repeats are new ones: they do not move together with those of the first.
-
-    Args:
-        left: The collection in the first report.
-        right: The same in the second.
-    """
-    return {
-        system: frozenset(
-            name if _list_digests(left, name) == _list_digests(right, name) else f"{name} (second)"
-            for name in lists
-        )
-        for system, lists in right.repeat_lists.items()
-    }
-
-
-def _list_digests(collection: Collection, name: str) -> dict[str, str]:
-    """The digest of each repeat of a list, by part."""
-    later = f"{name} trial "
-    parts = collection.digests.items()
-    return {part: digest for part, digest in parts if part == name or part.startswith(later)}
 
 
 def _find_compared_warnings(
@@ -304,9 +150,6 @@ def list_texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - any JSON
             yield from list_texts(each)
 
 
-Part = TypeVar("Part")
-
-
 class CollectionComparison(NamedTuple):
     """The comparisons of one collection, the primary measure first.
 
@@ -374,8 +217,8 @@ def compare_reports(
     alone = [plan.left.name for plan in plans if not plan.wanted]
     if alone:
         raise ConfigError(f"{alone[0]}: the report has one system: there is nothing to compare")
-    compared = compare_contrasts([plan.contrast for plan in plans], settings)
-    family = sum(len(plan.contrast.values) - 1 for plan in plans)
+    compared = compare_tables([plan.table for plan in plans], **settings)
+    family = sum(len(plan.table.systems) - 1 for plan in plans)
     return [
         _describe(plan, comparisons, settings, family)._replace(
             v2_enabled=v2,
@@ -391,7 +234,7 @@ def plan_comparison(
     *,
     baseline: str | None = None,
     candidates: Sequence[str] = (),
-) -> list[ContrastPlan]:
+) -> list[ComparisonPlan]:
     """What :func:`compare_reports` compares, one plan a collection that the reports share.
 
     Raises:
@@ -408,17 +251,18 @@ def plan_comparison(
 
 
 def _describe(
-    plan: ContrastPlan, comparisons: Sequence[Comparison], settings: Mapping[str, Any], family: int
+    plan: ComparisonPlan,
+    comparisons: Sequence[Comparison],
+    settings: Mapping[str, Any],
+    family: int,
 ) -> CollectionComparison:
     """What was asked for, by measure; an answer that unjudged documents decide says so."""
-    left, wanted, unjudged = plan.left, [], {}
+    left, table, wanted, unjudged = plan.left, plan.table, [], {}
     for name, candidate in product(left.measures, plan.wanted):
-        item = next(c for c in comparisons if (c.measure, c.candidate) == (name, candidate))
-        if item.answer is not None:
-            item, difference = veto_comparison(plan, item, settings)
-            if difference is not None:
-                unjudged[candidate] = difference.record
-        wanted.append(item)
+        wanted += [c for c in comparisons if (c.measure, c.candidate) == (name, candidate)]
+        difference = table.pair(candidate, name).compare_unjudged(settings["alpha"])
+        if difference is not None:
+            unjudged[candidate] = difference.record
     return CollectionComparison(
         collection=left.name,
         queries=len(left.queries),
@@ -426,30 +270,20 @@ def _describe(
         min_gain=settings["min_gain"],
         family=family,
         comparisons=tuple(wanted),
-        first_group=plan.contrast.first_group(settings),
-        systems=len(plan.contrast.values),
+        first_group=find_first_group(table, seed=settings["seed"], alpha=settings["alpha"]),
+        systems=len(table.systems),
         v2_enabled={},
         unjudged=unjudged,
         bounds=_list_bounds(plan, left.measures),
     )
 
 
-def veto_comparison(
-    plan: ContrastPlan, item: Comparison, settings: Mapping[str, Any]
-) -> tuple[Comparison, UnjudgedDifference | None]:
-    """A comparison on the primary measure, ``unjudged decide`` where they do; the evidence."""
-    rows = (plan.rows[item.candidate], plan.rows[plan.contrast.baseline])
-    difference = compare_rows(plan.left, *rows, alpha=settings["alpha"])
-    answer = item.answer and veto_answer(item.answer, difference, settings["min_gain"])
-    return item.model_copy(update={"answer": answer}), difference
-
-
 def _list_bounds(
-    plan: ContrastPlan, measures: Sequence[str]
+    plan: ComparisonPlan, measures: Sequence[str]
 ) -> dict[str, dict[str, CompletionBounds]]:
     """By system and measure; what is not known is left out."""
     systems = {}
-    for system in (plan.contrast.baseline, *plan.wanted):
+    for system in (plan.table.baseline, *plan.wanted):
         known = ((name, plan.rows[system].measures[name].bounds) for name in measures)
         bounds = {name: each for name, each in known if each is not None}
         if bounds:
@@ -457,27 +291,27 @@ def _list_bounds(
     return systems
 
 
-class ContrastPlan(NamedTuple):
+class ComparisonPlan(NamedTuple):
     """What is compared on one collection.
 
     Attributes:
         left: The collection of the first report.
         right: That of the second, or the same.
-        contrast: The whole family.
+        table: The whole family.
         wanted: Which of it was asked for.
         rows: What the reports have of each system.
     """
 
     left: Collection
     right: Collection
-    contrast: Contrast
+    table: ValueTable
     wanted: tuple[str, ...]
     rows: dict[str, SystemResult]
 
     @property
     def sides(self) -> tuple[list[SystemResult], list[SystemResult]]:
         """The baseline's row, and the rows that were asked for."""
-        return [self.rows[self.contrast.baseline]], [self.rows[name] for name in self.wanted]
+        return [self.rows[self.table.baseline]], [self.rows[name] for name in self.wanted]
 
 
 def _plan(
@@ -487,9 +321,9 @@ def _plan(
     candidates: Sequence[str],
     *,
     two: bool,
-) -> ContrastPlan:
+) -> ComparisonPlan:
     _require_comparable(left, right)
-    base, known = left.system_values(), right.system_values()
+    base, known = left.table.systems, right.table.systems
     # Of two reports, before and after: one system is compared with its namesake.
     namesake = two and len(candidates) == 1 and candidates[0] in base
     chosen = baseline or (candidates[0] if namesake else left.baseline)
@@ -505,24 +339,9 @@ def _plan(
     family = wanted if is_pair else [name for name in known if two or name != chosen]
     titles = {name: f"{name} (second)" if two else name for name in family}
     values = {chosen: base[chosen], **{titles[name]: known[name] for name in family}}
-    contrast = Contrast(
-        left.measures,
-        chosen,
-        values,
-        left.groups,
-        _of_sides(left.repeat_values(), right.repeat_values(), chosen, titles),
-        _of_sides(left.repeat_lists, match_repeat_lists(left, right), chosen, titles),
-    )
+    table = replace(left.table, systems=values, baseline=chosen)
     rows = {chosen: left.system(chosen), **{titles[name]: right.system(name) for name in family}}
-    return ContrastPlan(left, right, contrast, tuple(titles[name] for name in wanted), rows)
-
-
-def _of_sides(
-    left: Mapping[str, Part], right: Mapping[str, Part], baseline: str, titles: Mapping[str, str]
-) -> dict[str, Part]:
-    """What is known of the baseline and of the others, by the names of the comparison."""
-    parts = {title: right[name] for name, title in titles.items() if name in right}
-    return parts | ({baseline: left[baseline]} if baseline in left else {})
+    return ComparisonPlan(left, right, table, tuple(titles[name] for name in wanted), rows)
 
 
 def _require_comparable(left: Collection, right: Collection) -> None:
@@ -534,10 +353,6 @@ def _require_comparable(left: Collection, right: Collection) -> None:
             )
     if left.digests.get("qrels") != right.digests.get("qrels"):
         raise ConfigError(f"{left.name}: the reports were judged by different qrels")
-
-
-#: Stands for the old values in a comparison; no system can have this name.
-THEN: Final = "\0then"
 
 
 def add_comparisons(change: ReportChange, old: Report, new: Report) -> ReportChange:
@@ -555,25 +370,19 @@ def add_comparisons(change: ReportChange, old: Report, new: Report) -> ReportCha
         ConfigError: The new report lacks a setting, or a system a measure.
     """
     before = {each.name: each for each in old.collections}
-    pairs = [
-        (before[each.name], each)
+    pairs = {
+        (each.name, pair.names[0]): pair
         for each in new.collections
         if each.name in before and explain_untested(before[each.name], each) is None
-    ]
-    contrasts = [_contrast(*pair) for pair in pairs]
-    known = [i for i, contrast in enumerate(contrasts) if len(contrast.values) > 1]
-    settings = read_inference_settings(new.settings, new.name) if known else {}
-    compared = compare_contrasts([contrasts[i] for i in known], settings) if known else []
-    results = {
-        pairs[i][1].name: _by_system(*pairs[i], comparisons, settings)
-        for i, comparisons in zip(known, compared, strict=True)
+        for pair in _pair_with_past(before[each.name], each)
     }
+    settings = read_inference_settings(new.settings, new.name) if pairs else {}
+    compared = dict(zip(pairs, compare_family([*pairs.values()], **settings), strict=True))
     collections = tuple(
         replace(
             each,
             systems=tuple(
-                replace(row, comparison=results.get(each.name, {}).get(row.name))
-                for row in each.systems
+                replace(row, comparison=compared.get((each.name, row.name))) for row in each.systems
             ),
         )
         for each in change.collections
@@ -601,75 +410,25 @@ def explain_untested(old: Collection, new: Collection) -> str | None:
     return None
 
 
-def _contrast(old: Collection, new: Collection) -> Contrast:
-    """The differences of each system from itself, against 0."""
-    measure = new.primary_measure
-    before = old.competitors
-    values = {THEN: np.zeros((1, len(new.queries)))}
-    repeats = {}
-    for row in new.competitors.values():
-        if row.name not in before:
-            continue
-        new_result = row.measures.get(measure)
-        old_result = before[row.name].measures.get(measure)
-        if new_result is None or old_result is None:
-            continue
-        now, then = (np.array(each.values, np.float64) for each in (new_result, old_result))
-        difference = paired_difference(now, then)
-        if np.isfinite(difference).all():
-            values[row.name] = difference[np.newaxis]
-            moved = _repeat_differences(
-                np.array(new_result.trials, np.float64),
-                np.array(old_result.trials, np.float64),
-                now,
-                then,
-            )
-            if moved is not None:
-                repeats[row.name] = moved[:, np.newaxis]
-    return Contrast((measure,), THEN, values, new.groups, repeats)
-
-
-def _repeat_differences(
-    now: FloatArray, then: FloatArray, now_mean: FloatArray, then_mean: FloatArray
-) -> FloatArray | None:
-    """(T, Q): the repeats of now - those of then; None where both have one.
+def _pair_with_past(old: Collection, new: Collection) -> Iterator[Pair]:
+    """Pair each system with itself in the old report, repeat by repeat.
 
     A side of one repeat counts as fixed. Of two numbers of repeats the smaller one counts, so that
     the variance over repeats is not too small.
-
-    Args:
-        now: Shape (T, Q); empty = one repeat.
-        then: Likewise.
-        now_mean: Shape (Q,).
-        then_mean: Shape (Q,).
     """
-    if not (len(now) or len(then)):
-        return None
-    count = min(len(side) for side in (now, then) if len(side))
-    first = now[:count] if len(now) else now_mean
-    return np.asarray(first - (then[:count] if len(then) else then_mean))
-
-
-def _by_system(
-    old: Collection,
-    new: Collection,
-    comparisons: tuple[Comparison, ...],
-    settings: Mapping[str, Any],
-) -> dict[str, Comparison]:
-    """The comparisons; an answer that unjudged documents decide says so."""
-    results = {}
-    for item in comparisons:
-        answer = item.answer
-        rows = (new.system(item.candidate), old.system(item.candidate))
-        if answer in SHOWN:
-            unjudged = compare_rows(new, *rows, alpha=settings["alpha"])
-            answer = veto_answer(answer, unjudged, settings["min_gain"])
-        means = [row.measures[item.measure].mean for row in rows]
-        update = {
-            "baseline": item.candidate,
-            "baseline_mean": np.nan if means[1] is None else means[1],
-            "candidate_mean": np.nan if means[0] is None else means[0],
-            "answer": answer,
-        }
-        results[item.candidate] = item.model_copy(update=update)
-    return results
+    measure, before = new.primary_measure, old.table.systems
+    for name, values in new.table.systems.items():
+        if measure not in values or measure not in before.get(name, {}):
+            continue
+        now, then, moved = values[measure], before[name][measure], None
+        pair = replace(new.table.pair(name, measure, name), baseline=then)
+        if max(pair.counts) > 1:
+            count = min(count for count in pair.counts if count > 1)
+            first, second = (
+                side.values if side.repeats is None else side.repeats[:count]
+                for side in (now, then)
+            )
+            moved = first - second
+        if np.isfinite(pair.difference).all():
+            sides = replace(now, repeats=moved), replace(then, repeats=None)
+            yield replace(pair, candidate=sides[0], baseline=sides[1])

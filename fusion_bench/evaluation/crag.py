@@ -11,6 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import compress
 from numbers import Real
 from typing import Final, Literal, get_args
 
@@ -31,7 +32,8 @@ from fusion_bench.methods.blend import on_unit_scale
 from fusion_bench.ranking.plain_systems import fit_system, plain_systems
 from fusion_bench.ranking.system_ranking import rank_candidates
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.intervals import clopper_pearson, estimate_mean
+from fusion_bench.stats.intervals import clopper_pearson
+from fusion_bench.stats.values import Pair
 
 #: Score spaces in which a score means the same for every query.
 ABSOLUTE = ("unit", "logit", "log_prob")
@@ -366,8 +368,9 @@ def _replay(
     if after is None:
         raise AssertionError("a system reads the same rerank lists for refined queries")
     old = values[keep]
-    change = estimate_mean(new - old, task.groups[keep], alpha=task.experiment.alpha)
-    change = change.clip_difference(is_bounded=task.measures[0].is_bounded)
+    keys = [*compress(task.runs.groups, keep.tolist())]
+    pair = Pair.from_arrays(new, old, keys, is_bounded=task.measures[0].is_bounded)
+    change = pair.estimate(task.experiment.alpha)
     whole = values.copy()
     whole[keep] = new
     return RefinedResult(

@@ -14,8 +14,13 @@ from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.evaluation.compared_reports import explain_untested, list_texts
 from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import ALPHA, MeanEstimate, estimate_mean, t_quantile
+from fusion_bench.stats.intervals import (
+    ALPHA,
+    MeanEstimate,
+    estimate_mean,
+    paired_difference,
+    t_quantile,
+)
 
 #: Of the parts of a dataset that are fused lists.
 RUNS = "runs/"

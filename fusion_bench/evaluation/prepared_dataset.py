@@ -32,7 +32,7 @@ from fusion_bench.io.looks import record_shown
 from fusion_bench.measures import Measure
 from fusion_bench.ranking.collapse import add_system_parents
 from fusion_bench.ranking.plain_systems import fit_system, needs_fitting
-from fusion_bench.stats.comparison import JudgmentKind
+from fusion_bench.stats.unjudged import JudgmentKind
 from fusion_bench.util.formatting import Progress, pluralize
 
 #: The split that means every judged query.

@@ -13,8 +13,8 @@ from pydantic_core import to_jsonable_python
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
-from fusion_bench.stats.comparison import Comparison, paired_difference
-from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.intervals import exact_mean, paired_difference
 from fusion_bench.util.formatting import Columns, TableView, list_columns, pluralize
 
 #: What a table says of each system.

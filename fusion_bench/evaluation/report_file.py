@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 import numpy as np
 from pydantic import Field, PrivateAttr, create_model
 
-from fusion_bench.checks.records import CompletionBounds, LintFinding
+from fusion_bench.checks.records import LintFinding
 from fusion_bench.config.json_records import ReportRecord, read_stored
 from fusion_bench.config.models import StrictModel, parse_model
 from fusion_bench.data.ordering import FloatArray
@@ -44,6 +44,7 @@ from fusion_bench.io.held_out import refuse_held_out
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.comparison_family import MIN_GAIN
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.unjudged import CompletionBounds
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 if TYPE_CHECKING:

@@ -9,28 +9,23 @@ from typing import Any, Final, Literal
 import numpy as np
 from pydantic import Field
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    JudgeInfo,
-    ListInfo,
-    NearDuplicates,
-    Obstacle,
-)
-from fusion_bench.checks.unjudged import UnjudgedResult
-from fusion_bench.config.json_records import OptionalFloat, ReportRecord
-from fusion_bench.data.ordering import FloatArray
+from fusion_bench.checks.records import JudgeInfo, ListInfo, NearDuplicates, Obstacle
+from fusion_bench.config.json_records import OptionalFloat, ReportRecord, compute_once
 from fusion_bench.data.query_groups import Grouping
-from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.settings import Verdict
-from fusion_bench.stats.comparison import (
-    CONDITION,
-    JudgmentKind,
-    MeanDifference,
-    SystemDifference,
-    name_kind,
-)
+from fusion_bench.measures._base import is_bounded
+from fusion_bench.stats.comparison import MeanDifference, SystemDifference
 from fusion_bench.stats.comparison_family import FusionAnswer
 from fusion_bench.stats.thresholds import Share
+from fusion_bench.stats.unjudged import (
+    CONDITION,
+    CompletionBounds,
+    JudgmentKind,
+    UnjudgedEvidence,
+    UnjudgedResult,
+    name_kind,
+)
+from fusion_bench.stats.values import MeasuredValues, ValueTable
 from fusion_bench.util.formatting import Columns, TableView, format_difference, pluralize
 
 
@@ -475,41 +470,18 @@ class Collection(TableView, CollectionFacts):
         """(Q,): the value of a sliced field of each query; None = absent."""
         return self.types if field == "type" else self.slices[field]
 
-    def system_values(self) -> dict[str, FloatArray]:
-        """By system, (M, Q): its values; NaN where one is missing.
-
-        Raises:
-            ConfigError: A system lacks a measure.
-        """
-        values = {}
-        for row in self.systems:
-            if row.kind != "system":
-                continue
-            for name in self.measures:
-                if name not in row.measures:
-                    raise ConfigError(
-                        f"{self.name}: system {row.name!r} has no measure {name!r}: run the "
-                        "experiment again"
-                    )
-            rows = [row.measures[name].values for name in self.measures]
-            values[row.name] = np.array(rows, np.float64)
-        return values
-
-    def repeat_values(self) -> dict[str, FloatArray]:
-        """By system of several repeats, (T, M, Q): the values of each."""
-        return {
-            row.name: np.array(
-                [row.measures[name].trials for name in self.measures], np.float64
-            ).swapaxes(0, 1)
-            for row in self.systems
-            if row.kind == "system" and row.trials is not None
-        }
-
     @property
-    def repeat_lists(self) -> dict[str, frozenset[str]]:
-        """By system of several repeats the lists that differ between these."""
-        rows = self.competitors.items()
-        return {name: frozenset(row.trials.lists) for name, row in rows if row.trials is not None}
+    @compute_once
+    def table(self) -> ValueTable:
+        """The values of the systems, NaN where one is missing."""
+        return ValueTable(
+            {name: _read_values(self, row) for name, row in self.competitors.items()},
+            baseline=self.baseline,
+            measures=self.measures,
+            keys=self.groups,
+            bounded=tuple(filter(is_bounded, self.measures)),
+            kind=self.judgment_kind,
+        )
 
     @property
     def judgment_kind(self) -> JudgmentKind:
@@ -585,3 +557,29 @@ class Collection(TableView, CollectionFacts):
         """That system against the baseline; None for the baseline and the bounds."""
         matches = (c for c in self.comparisons if (c.candidate, c.measure) == (candidate, measure))
         return next(matches, None)
+
+
+def _read_values(collection: Collection, row: SystemResult) -> dict[str, MeasuredValues]:
+    """The values of a system by measure; on the primary one what unjudged documents could change.
+
+    A list of several files has their digests in its name: in another report they may differ.
+    """
+    files, found = sorted(collection.digests.items()), {}
+    lists = frozenset(
+        f"{name} {[file for file in files if file[0].partition(' trial ')[0] == name]}"
+        for name in (row.trials.lists if row.trials else ())
+    )
+    filled = np.array(row.filled, np.float64) if row.filled else None
+    judged_only = np.array(row.judged_only, np.float64)
+    # A report keeps the mean share alone.
+    share = np.array([row.unjudged_share or 0.0])
+    evidence = UnjudgedEvidence(share, judged_only, filled) if row.judged_only else None
+    for measure in filter(row.measures.__contains__, collection.measures):
+        result = row.measures[measure]
+        found[measure] = MeasuredValues(
+            np.array(result.values, np.float64),
+            np.array(result.trials, np.float64) if result.trials else None,
+            lists,
+            evidence if measure == collection.primary_measure else None,
+        )
+    return found

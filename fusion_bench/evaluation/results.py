@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
+from operator import eq
 from typing import Any, Literal
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
-from fusion_bench.checks.unjudged import UnjudgedDifference, compare_unjudged, measure_unjudged
+from fusion_bench.checks.completion_bounds import find_system_bounds
+from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.config.json_records import none_if_nan
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray, positions
 from fusion_bench.data.records import drop_final, sort_field_values
-from fusion_bench.evaluation import compared_reports, report_records
+from fusion_bench.evaluation import report_records
 from fusion_bench.evaluation.assessment import Assessment, describe_repeats
 from fusion_bench.evaluation.chance_oracle import find_chance
 from fusion_bench.evaluation.prepared_dataset import ALL_QUERIES, EvaluationSet, slice_values
@@ -24,9 +26,16 @@ from fusion_bench.measures._base import is_bounded
 from fusion_bench.ranking.collapse import collapse_pool
 from fusion_bench.ranking.system_scores import UNCACHED, Scores, evaluate_systems
 from fusion_bench.stats import repeat_variance
-from fusion_bench.stats.comparison import Comparison, Direction
-from fusion_bench.stats.comparison_family import FusionAnswer, decide_fusion
+from fusion_bench.stats.comparison import Comparison
+from fusion_bench.stats.comparison_family import (
+    FusionAnswer,
+    compare_tables,
+    decide_fusion,
+    find_first_group,
+)
 from fusion_bench.stats.intervals import estimate_mean, exact_mean
+from fusion_bench.stats.unjudged import QueryBounds, UnjudgedDifference
+from fusion_bench.stats.values import MeasuredValues, Pair, ValueTable
 from fusion_bench.util.formatting import format_number
 
 Config = Mapping[str, Any]
@@ -48,26 +57,21 @@ def compare_fusions(
     systems = {name: task.experiment.systems[name].resolved_config for name in assessed}
     fusions = [name for name, config in systems.items() if is_fusion(config)]
     plain = [name for name in fusions if not is_reranked(systems[name])]
-    assessments = {name: assessed[name] for name in plain or fusions}
-    compared = {name: each.values[0] for name, each in assessments.items()}
+    compared = {name: assessed[name] for name in plain or fusions}
     if not compared or not sources:
         return None
-    answer = decide_fusion(
-        compared,
-        {name: scores.values[0] for name, scores in sources.items()},
-        task.runs.groups,
-        is_bounded=task.measures[0].is_bounded,
-        seed=task.experiment.seed,
-        alpha=task.experiment.alpha,
-        repeats=_list_repeat_means(task, assessments, sources),
-    )
-    pair, unjudged = _find_contradiction(task, answer, assessments, list(sources)) or ((), None)
-    verdict = "unjudged decide" if pair else answer.verdict
+    pairs = {
+        (name, source): _pair_with_source(task, name, compared[name], scores)
+        for name, (source, scores) in product(compared, sources.items())
+    }
+    answer = decide_fusion(pairs, seed=task.experiment.seed, alpha=task.experiment.alpha)
+    contradicted, unjudged = _find_contradiction(task, answer, pairs) or ((), None)
+    verdict = "unjudged decide" if contradicted else answer.verdict
     return report_records.FusionResult(
         **{**dict(answer), "verdict": verdict},
-        contradicted=pair,
+        contradicted=contradicted,
         unjudged=unjudged and unjudged.record,
-        fusion_mean=exact_mean(compared[answer.fusion]),
+        fusion_mean=exact_mean(compared[answer.fusion].values[0]),
         source_mean=exact_mean(sources[answer.source].values[0]),
         fusions=len(compared),
         sources=len(sources),
@@ -75,50 +79,38 @@ def compare_fusions(
     )
 
 
-def _list_repeat_means(
-    task: EvaluationSet, fusions: Mapping[str, Assessment], sources: Mapping[str, Scores]
-) -> dict[tuple[str, str], repeat_variance.RepeatMeans]:
-    """The means of repeats on each side of each fusion's difference from each source."""
-    means = {}
-    for (name, fusion), (source, scores) in product(fusions.items(), sources.items()):
-        system = task.experiment.systems[name]
-        sides = repeat_variance.paired_sides(
-            fusion.repeats[:, 0],
-            scores.repeats[:, 0],
-            is_shared=f"runs/{source}" in task.repeat_lists(system),
-        )
-        means[name, source] = repeat_variance.repeat_means(sides)
-    return means
+def _pair_with_source(
+    task: EvaluationSet, fusion: str, assessment: Assessment, source: Scores
+) -> Pair:
+    """A fusion against a source alone on the primary measure."""
+    system, alone = task.experiment.systems[fusion], {f"runs/{source.system}"}
+    return Pair(
+        assessment.primary_values(task.repeat_lists(system)),
+        MeasuredValues(source.values[0], source.repeats[:, 0], frozenset(alone)),
+        task.runs.groups,
+        (fusion, source.system),
+        is_bounded=task.measures[0].is_bounded,
+        kind=task.judgment_kind,
+    )
 
 
 def _find_contradiction(
-    task: EvaluationSet,
-    answer: FusionAnswer,
-    fusions: Mapping[str, Assessment],
-    sources: Sequence[str],
+    task: EvaluationSet, answer: FusionAnswer, pairs: Mapping[tuple[str, str], Pair]
 ) -> tuple[tuple[str, str], UnjudgedDifference] | None:
     """The first fusion and source whose shown difference unjudged documents contradict."""
-    kind = task.judgment_kind
-    if answer.verdict == "not shown" or kind == "complete":
+    if answer.verdict == "not shown":
         return None
-    direction: Direction = 1 if answer.verdict == "pays" else -1
-    shown = {
-        "pays": [(answer.fusion, source) for source in sources],
-        "loses": [(fusion, answer.source) for fusion in fusions],
-    }
-    for fusion, source in shown[answer.verdict]:
-        alone = _list_alone(task, source)
+    pays, settings = answer.verdict == "pays", task.experiment
+    shown = (answer.fusion, None) if pays else (None, answer.source)
+    for names, pair in pairs.items():
+        if task.judgment_kind == "complete" or not any(map(eq, names, shown)):
+            continue
+        alone = _list_alone(task, names[1])
         [evidence] = measure_unjudged(alone, task.runs, task.measures[:1])
-        unjudged = compare_unjudged(
-            fusions[fusion].unjudged,
-            evidence,
-            groups=task.groups,
-            alpha=task.experiment.alpha,
-            kind=kind,
-            is_bounded=task.measures[0].is_bounded,
-        )
-        if unjudged.decides(direction, task.experiment.min_gain):
-            return (fusion, source), unjudged
+        pair = replace(pair, baseline=replace(pair.baseline, unjudged=evidence))
+        unjudged = pair.compare_unjudged(settings.alpha)
+        if unjudged is not None and unjudged.decides(1 if pays else -1, settings.min_gain):
+            return names, unjudged
     return None
 
 
@@ -348,57 +340,40 @@ def add_comparisons(
         collections: Their systems have values.
         settings: From :func:`read_inference_settings`.
     """
-    contrasts = [
-        compared_reports.Contrast(
-            each.measures,
-            each.baseline,
-            each.system_values(),
-            each.groups,
-            each.repeat_values(),
-            each.repeat_lists,
-        )
-        for each in collections
-    ]
-    compared = compared_reports.compare_contrasts(contrasts, settings)
+    tables = [each.table for each in collections]
+    draws = {name: settings[name] for name in ("seed", "alpha")}
     return tuple(
         each.model_copy(
             update={
-                "comparisons": tuple(_comparison_results(each, results, settings)),
-                "first_group": contrast.first_group(settings),
+                "comparisons": tuple(_comparison_results(table, results, settings)),
+                "first_group": find_first_group(table, **draws),
             }
         )
-        for each, contrast, results in zip(collections, contrasts, compared, strict=True)
+        for each, table, results in zip(
+            collections, tables, compare_tables(tables, **settings), strict=True
+        )
     )
 
 
 def _comparison_results(
-    collection: report_records.Collection,
-    comparisons: Sequence[Comparison],
-    settings: Mapping[str, Any],
+    table: ValueTable, comparisons: Sequence[Comparison], settings: Mapping[str, Any]
 ) -> Iterator[report_records.ComparisonResult]:
     for comparison in comparisons:
-        unjudged = None
-        if comparison.answer is not None:
-            pair = map(collection.system, (comparison.candidate, comparison.baseline))
-            unjudged = compared_reports.compare_rows(collection, *pair, alpha=settings["alpha"])
-        yield record_comparison(comparison, unjudged, min_gain=settings["min_gain"])
+        pair = table.pair(comparison.candidate, comparison.measure)
+        yield record_comparison(comparison, pair.compare_unjudged(settings["alpha"]))
 
 
 def record_comparison(
-    comparison: Comparison, unjudged: UnjudgedDifference | None, *, min_gain: float
+    comparison: Comparison, unjudged: UnjudgedDifference | None
 ) -> report_records.ComparisonResult:
     """A comparison as a report has it.
 
     Args:
         comparison: One with an answer is of the primary measure.
         unjudged: What unjudged documents could change in it; None = nothing.
-        min_gain: m of ``equivalent``.
     """
     result = report_records.ComparisonResult.model_validate(comparison, from_attributes=True)
-    if comparison.answer is None or unjudged is None:
-        return result
-    answer = compared_reports.veto_answer(comparison.answer, unjudged, min_gain)
-    return result.model_copy(update={"unjudged": unjudged.record, "answer": answer})
+    return result.model_copy(update={"unjudged": unjudged and unjudged.record})
 
 
 def perfect_order_values(runs: AlignedRuns, measures: Sequence[Measure]) -> FloatArray:

@@ -42,7 +42,7 @@ from fusion_bench.experiment.system import merge_rules
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.ranking.final_lists import rank_queries
 from fusion_bench.ranking.query_signals import compute_signals
-from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.thresholds import (
     FALSE_ANSWERS,
     MIN_KEPT,
@@ -56,6 +56,7 @@ from fusion_bench.stats.thresholds import (
     measure_share,
     order_nan_last,
 )
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.files import name_experiment, resolve_path
 from fusion_bench.util.formatting import Progress, ignore_progress, list_names, pluralize
 
@@ -572,7 +573,9 @@ def choose_signal(
     if others:
         second = _answer(signals[others[0]], queries, calibrates, settings)
         flips = answered[rows].astype(np.float64) - second[rows]
-        row = infer_family([PairedRow(flips, keys)], seed=settings.seed, limit=1.0)[0]
+        row = infer_family(
+            [Pair.from_arrays(flips, keys=keys, is_bounded=True)], seed=settings.seed
+        )[0]
         ends = (row.low, row.high) if row.has_interval else (None, None)
         against = SignalComparison(
             system=others[0][0],

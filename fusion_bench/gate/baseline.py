@@ -14,20 +14,20 @@ Format history:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from pydantic import Field, PrivateAttr
 
-from fusion_bench.checks.completion_bounds import QueryBounds
-from fusion_bench.checks.records import CompletionBounds
-from fusion_bench.checks.unjudged import UnjudgedDifference, UnjudgedEvidence, compare_unjudged
 from fusion_bench.config.json_records import OPTIONAL, StoredRecord
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import FloatArray, IntArray
+from fusion_bench.experiment.settings import ANSWERED
 from fusion_bench.gate.verdict import CheckOutcome, CheckResult, check_name
-from fusion_bench.stats.comparison import name_kind
-from fusion_bench.stats.intervals import ALPHA
+from fusion_bench.stats.unjudged import (
+    QueryBounds,
+    UnjudgedEvidence,
+)
+from fusion_bench.stats.values import MeasuredValues
 from fusion_bench.util.digests import digest_json
 
 
@@ -52,62 +52,20 @@ class StoredUnjudged(StoredRecord):
         self._bounds = bounds
         return self
 
-    def select_bounds(self, measure: str, keep: BoolArray) -> CompletionBounds | None:
-        """What unjudged documents could make of the mean over these queries.
-
-        Args:
-            measure: Its name.
-            keep: Shape (Q,).
-
-        Returns:
-            None of a record that was read from a file, and where it is not known.
-        """
-        bounds = self._bounds.get(measure)
-        return None if bounds is None else bounds.select_queries(keep).record
-
     @property
     def is_sparse(self) -> bool:
         """Whether no document is judged not relevant."""
         return not self.judged_only
 
-    def read_evidence(self, measure: str) -> UnjudgedEvidence:
-        """Read the evidence on one measure, in the stored order of the queries."""
+    def read_evidence(self, measure: str) -> tuple[UnjudgedEvidence, QueryBounds | None]:
+        """The evidence on one measure; bounds are not known of a record from a file."""
         share, filled = np.array(self.share), self.filled.get(measure)
-        return UnjudgedEvidence(
+        evidence = UnjudgedEvidence(
             share,
             np.zeros(len(share)) if self.is_sparse else np.array(self.judged_only[measure]),
             None if filled is None else np.array(filled, dtype=np.float64),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class PairedUnjudged:
-    """A baseline and a candidate on the same queries of one collection.
-
-    Attributes:
-        baseline: As stored.
-        candidate: As it would be stored.
-        order: Shape (Q,): where each query of the candidate stands in the baseline.
-        groups: Shape (Q,): codes of the groups.
-        declared: How the judgments came about.
-    """
-
-    baseline: StoredUnjudged
-    candidate: StoredUnjudged
-    order: IntArray
-    groups: IntArray
-    declared: str | None
-
-    def compare(self, measure: str, keep: BoolArray) -> UnjudgedDifference:
-        """The difference in a measure over the queries where ``keep``, shape (Q,), is true."""
-        rows = np.flatnonzero(keep)
-        return compare_unjudged(
-            self.candidate.read_evidence(measure).select_queries(rows),
-            self.baseline.read_evidence(measure).select_queries(self.order[rows]),
-            groups=self.groups[rows],
-            alpha=ALPHA,
-            kind=name_kind(self.declared, has_irrelevant=not self.candidate.is_sparse),
-        )
+        return evidence, self._bounds.get(measure)
 
 
 class ListChange(StoredRecord):
@@ -397,10 +355,23 @@ class CollectionBaseline(StoredRecord):
         order = self.find_rows(self.queries if queries is None else queries)
         return {name: np.array(values)[order] for name, values in self.values.items()}
 
-    def repeat_arrays(self, queries: Sequence[str] | None = None) -> dict[str, FloatArray]:
-        """The values of each repeat by measure, each (T, Q); as :meth:`value_arrays`."""
-        order = self.find_rows(self.queries if queries is None else queries)
-        return {name: np.array(values)[:, order] for name, values in self.trials.items()}
+    def measured_values(self, queries: Sequence[str]) -> dict[str, MeasuredValues]:
+        """The values by measure, with their repeats and what unjudged documents could change.
+
+        Args:
+            queries: The same ids in the order of the result.
+        """
+        # A list of other files has another name here: its repeats are new ones.
+        lists = frozenset(
+            f"{part} {self.digests[part]}" for part, each in self.lists.items() if each.trials > 1
+        )
+        order, found = self.find_rows(queries), {}
+        for name, values in self.values.items():
+            repeats = np.array(self.trials[name]) if name in self.trials else None
+            unjudged = None if name == ANSWERED else self.unjudged
+            sides = (None, None) if unjudged is None else unjudged.read_evidence(name)
+            found[name] = MeasuredValues(np.array(values), repeats, lists, *sides)
+        return {name: each.select_queries(order) for name, each in found.items()}
 
     def find_rows(self, queries: Sequence[str]) -> IntArray:
         """(Q,): where each of the same queries stands here."""

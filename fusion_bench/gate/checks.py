@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from itertools import compress
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 
-from fusion_bench.checks.records import CompletionBounds
-from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.json_records import none_if_nan
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
+from fusion_bench.data.ordering import BoolArray
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import (
     ANSWERED,
@@ -23,19 +20,14 @@ from fusion_bench.experiment.settings import (
     split_slice,
 )
 from fusion_bench.gate import verdict
-from fusion_bench.gate.baseline import CollectionBaseline, PairedUnjudged
-from fusion_bench.gate.repeats import CheckRepeats
 from fusion_bench.measures._base import is_bounded
 from fusion_bench.measures.rankings import no_relevant
-from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.inference import (
-    PairedRow,
-    RowInference,
-    infer_family,
-)
-from fusion_bench.stats.intervals import ALPHA, POWER, betting_bound, exact_mean, find_limit
+from fusion_bench.stats.inference import RowInference, infer_family
+from fusion_bench.stats.intervals import ALPHA, POWER, betting_bound, exact_mean
 from fusion_bench.stats.power import SampleSize, estimate_spread
 from fusion_bench.stats.repeat_variance import repeat_variance
+from fusion_bench.stats.unjudged import UnjudgedDifference
+from fusion_bench.stats.values import MeasuredValues, Pair, ValueTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,124 +37,104 @@ class Check:
     Attributes:
         collection: The dataset.
         slice: A query type, or ``field: value``; None = all queries.
-        measure: Its name.
         max_drop: The tolerance.
-        baseline: Shape (Q,): values of the baseline.
-        candidate: Shape (Q,): values of the candidate for the same queries.
-        keys: The group id of each query; its own id without groups.
-        reference: What ``baseline`` holds: the baseline's values, or those of its anchor.
-        unjudged: What unjudged documents could change in the difference; None = nothing.
-        bounds: What they could make of the candidate's mean; None = not known.
+        pair: Values of the candidate and of the baseline, or of its anchor, for the same queries.
+        reference: Whether the values of the baseline or of its anchor are compared.
         is_auto: The policy says ``max_drop: auto``.
-        repeats: The values of each repeat, of which those above are the means; None = one a side.
     """
 
     collection: str
     slice: str | None
-    measure: str
     max_drop: float
-    baseline: FloatArray
-    candidate: FloatArray
-    keys: tuple[str, ...]
+    pair: Pair
     reference: verdict.Reference = "baseline"
-    unjudged: UnjudgedDifference | None = None
-    bounds: CompletionBounds | None = None
     is_auto: bool = False
-    repeats: CheckRepeats | None = None
 
     @property
     def name(self) -> str:
         """``collection / slice / measure``."""
-        return verdict.check_name(self.collection, self.slice, self.measure, self.reference)
+        return verdict.check_name(self.collection, self.slice, self.pair.measure, self.reference)
 
     @property
     def error(self) -> str | None:
         """Why it cannot run; None where it can."""
-        if not len(self.baseline):
+        if not self.pair.keys:
             return "this slice has no query"
-        for name, values in (("candidate", self.candidate), ("baseline", self.baseline)):
-            count = int((~np.isfinite(values)).sum())
+        sides = {"candidate": self.pair.candidate, "baseline": self.pair.baseline}
+        for name, side in sides.items():
+            count = int((~np.isfinite(side.values)).sum())
             if count:
-                return f"{count} of {len(values)} values of the {name} are not finite"
+                return f"{count} of {len(side.values)} values of the {name} are not finite"
         return None
 
-    @property
-    def difference(self) -> FloatArray:
-        """(Q,): candidate − baseline, float noise set to 0."""
-        return paired_difference(self.candidate, self.baseline)
-
-    @property
-    def groups(self) -> IntArray:
-        """(Q,): codes of the groups."""
-        return number_by_appearance(self.keys)[0]
-
-    @property
-    def row(self) -> PairedRow:
-        """What the inference needs of it."""
-        repeats = () if self.repeats is None else self.repeats.means
-        return PairedRow(self.difference, self.keys, repeats)
+    @cached_property
+    def unjudged(self) -> UnjudgedDifference | None:
+        """What unjudged documents could change in the difference; None = nothing."""
+        return self.pair.compare_unjudged(ALPHA) if self.pair.keys else None
 
 
 @dataclass(frozen=True, eq=False)
-class PairedCollection:
-    """The values of a baseline and of a candidate for the same queries of one collection.
+class ComparedCollection:
+    """A candidate beside the baseline and its anchor on one collection.
 
     Attributes:
         task: The collection.
-        before: By measure, shape (Q,): the values of the baseline, or of its anchor.
-        after: By measure, shape (Q,): the values of the candidate.
-        unjudged: What unjudged documents could change; None with complete judgments.
-        repeats: By measure, the values of each repeat, of which the others are the means; a measure
-            with one a side is left out.
+        table: The systems ``candidate``, ``baseline`` and ``anchor``, as far as they are compared.
         max_drops: By slice and measure, what ``max_drop: auto`` stands for; 0 where it is left out.
-        record: The candidate's record, with these values; None = it has none.
+        borrowing: Of ``baseline`` and ``anchor`` those that have one file of a list and the
+            candidate several, or the other way round.
     """
 
     task: EvaluationSet
-    before: Mapping[str, FloatArray]
-    after: Mapping[str, FloatArray]
-    unjudged: PairedUnjudged | None = None
-    repeats: Mapping[str, CheckRepeats] = field(default_factory=dict)
+    table: ValueTable
     max_drops: Mapping[tuple[str | None, str], float] = field(default_factory=dict)
-    record: CollectionBaseline | None = None
+    borrowing: Collection[str] = ()
+
+    def pair(self, measure: str, reference: verdict.Reference = "baseline") -> Pair:
+        """The candidate against the baseline, or its anchor, on one measure."""
+        pair = self.table.pair("candidate", measure, reference)
+        return replace(pair, borrows=reference in self.borrowing)
+
+
+def make_table(
+    task: EvaluationSet, systems: Mapping[str, Mapping[str, MeasuredValues]]
+) -> ValueTable:
+    """The values of a candidate, a baseline and an anchor on one collection."""
+    names = dict.fromkeys(name for values in systems.values() for name in values)
+    bounded = [*filter(is_bounded, names)]
+    kind = task.judgment_kind
+    return ValueTable(systems, "baseline", tuple(names), task.runs.groups, bounded, kind)
 
 
 def build_checks(
-    policy: GatePolicy, pair: PairedCollection, reference: verdict.Reference = "baseline"
+    policy: GatePolicy, compared: ComparedCollection, reference: verdict.Reference = "baseline"
 ) -> Iterator[Check]:
     """Every check of a policy on one collection: measure × slice.
 
     Args:
         policy: What is checked.
-        pair: The values.
-        reference: What its ``before`` holds. A measure that the anchor lacks is not checked.
+        compared: The values.
+        reference: Of which the values are compared. A measure that the anchor lacks is not checked.
     """
-    task, before, unjudged = pair.task, pair.before, pair.unjudged
+    task = compared.task
     for key, tolerance, name, counted in list_tolerances(policy, task):
-        if reference == "anchor" and name not in before:
+        if reference == "anchor" and name not in compared.table.systems["anchor"]:
             continue
-        repeats = pair.repeats.get(name)
+        pair = compared.pair(name, reference)
         for slice_name in policy.slices_of(key):
             keep = _queries_in(task, slice_name) & counted
-            sealed = pair.max_drops.get((slice_name, name), 0.0)
+            sealed = compared.max_drops.get((slice_name, name), 0.0)
             max_drop = sealed if tolerance.max_drop == AUTO else tolerance.max_drop
             if reference == "anchor":
                 stated = tolerance.max_drop_since_anchor
                 max_drop = 2 * max_drop if stated is None else stated
-            evidence = unjudged if keep.any() and key != ANSWERED else None
             yield Check(
                 collection=task.dataset.name,
                 slice=slice_name,
-                measure=name,
                 max_drop=max_drop,
-                baseline=before[name][keep],
-                candidate=pair.after[name][keep],
-                keys=tuple(compress(task.runs.groups, keep.tolist())),
+                pair=pair.select_queries(keep),
                 reference=reference,
-                unjudged=None if evidence is None else evidence.compare(name, keep),
-                bounds=None if evidence is None else evidence.candidate.select_bounds(name, keep),
                 is_auto=tolerance.max_drop == AUTO,
-                repeats=repeats and repeats.select_queries(keep),
             )
 
 
@@ -202,7 +174,7 @@ def run_checks(
         One record a check, in their order.
     """
     alpha = ALPHA / runs
-    family = [check.row for check in checks if check.error is None]
+    family = [check.pair for check in checks if check.error is None]
     rows = iter(infer_family(family, seed=seed, alpha=alpha))
     return tuple(
         _describe(check) if check.error is not None else _build_result(check, next(rows), alpha)
@@ -223,45 +195,46 @@ def decides_status(
 
 def _describe(check: Check) -> verdict.CheckResult:
     """The record of a check without its statistics."""
+    pair, bounds = check.pair, check.pair.candidate.bounds
     return verdict.CheckResult(
         collection=check.collection,
         slice=check.slice,
-        measure=check.measure,
+        measure=pair.measure,
         reference=check.reference,
         max_drop=check.max_drop,
         status="inconclusive",
         error=check.error,
-        queries=len(check.baseline),
-        groups=len(set(check.keys)),
+        queries=len(pair.keys),
+        groups=len(set(pair.keys)),
         unjudged=check.unjudged and check.unjudged.record,
-        bounds=check.bounds,
+        bounds=bounds.record if bounds is not None and pair.keys else None,
     )
 
 
 def _build_result(check: Check, row: RowInference, alpha: float) -> verdict.CheckResult:
-    difference, m = check.difference, check.max_drop
-    changed = int((difference != 0).sum())
-    status = verdict.decide_status(row, changed=changed, max_drop=m, alpha=alpha)
+    pair, m = check.pair, check.max_drop
+    status = verdict.decide_status(row, changed=pair.changed, max_drop=m, alpha=alpha)
     if decides_status(status, check.unjudged, m):
         status = "unjudged decide"
-    groups, variance = check.groups, float(difference.var(ddof=1)) if len(difference) > 1 else 0.0
+    difference, lower_end = pair.difference, row.lower_bound(alpha)
+    variance = float(difference.var(ddof=1)) if len(difference) > 1 else 0.0
     is_known = variance > 0 and row.units > 1
     numbers = {
         "status": status,
-        "changed": changed,
-        "losses": int((difference < 0).sum()),
-        "baseline_mean": exact_mean(check.baseline),
-        "candidate_mean": exact_mean(check.candidate),
+        "changed": pair.changed,
+        "losses": pair.losses,
+        "baseline_mean": exact_mean(pair.baseline.values),
+        "candidate_mean": exact_mean(pair.candidate.values),
         "difference": row.mean,
         "standard_error": none_if_nan(row.error),
         "design_effect": row.error**2 * len(difference) / variance if is_known else None,
-        "lower_end": _clip_end(row.lower_bound(alpha), check.measure),
-        "upper_end": _clip_end(row.high, check.measure),
+        "lower_end": lower_end if math.isfinite(lower_end) else None,
+        "upper_end": none_if_nan(row.high),
         "p": row.p,
-        "has_few_changes": changed > 0 and not row.is_drawn,
-        "unseen_loss": none_if_nan(row.mean - betting_bound(difference, groups, alpha=alpha)),
+        "has_few_changes": pair.changed > 0 and not row.is_drawn,
+        "unseen_loss": none_if_nan(row.mean - betting_bound(difference, pair.groups, alpha=alpha)),
         "needed": _find_needed(check, row, alpha),
-        "trials": check.repeats and check.repeats.describe(row.error),
+        "trials": _describe_repeats(pair, row.error) if max(pair.counts) > 1 else None,
     }
     if row.is_drawn:
         numbers |= {
@@ -273,11 +246,27 @@ def _build_result(check: Check, row: RowInference, alpha: float) -> verdict.Chec
     return _describe(check).model_copy(update=numbers)
 
 
-def _clip_end(end: float, measure: str) -> float | None:
-    """An end of an interval, which stays where differences can be; None = there is none."""
-    limit = find_limit(is_bounded=is_bounded(measure))
-    clipped = min(max(end, -limit), limit)
-    return clipped if math.isfinite(clipped) else None
+def _describe_repeats(pair: Pair, error: float) -> verdict.CheckRepeatsResult:
+    """What a verdict says of the repeats of both sides.
+
+    Args:
+        pair: Has several on one side.
+        error: The standard error of the mean difference over queries.
+    """
+    added, counts = repeat_variance(pair.repeats), pair.counts
+    candidate, baseline = (
+        None if count == 1 or side.repeats is None else float(side.repeats.mean(axis=1).std(ddof=1))
+        for count, side in zip(counts, (pair.candidate, pair.baseline), strict=True)
+    )
+    return verdict.CheckRepeatsResult(
+        candidate=counts[0],
+        baseline=counts[1],
+        candidate_sd=candidate,
+        baseline_sd=baseline,
+        share=added / (error**2 + added) if added > 0 else 0.0,
+        is_paired=pair.is_paired,
+        is_borrowed=pair.is_borrowed,
+    )
 
 
 def find_detectable_drop(row: RowInference, max_drop: float) -> float | None:
@@ -303,5 +292,5 @@ def _find_needed(check: Check, row: RowInference, alpha: float) -> SampleSize | 
     critical, repeat_width = row.one_sided(alpha)
     if not (check.max_drop > 0 and row.error > 0 and math.isfinite(critical)) or repeat_width > 0:
         return None
-    spread = estimate_spread(check.difference, check.groups)
+    spread = estimate_spread(check.pair.difference, check.pair.groups)
     return spread.needed_queries(check.max_drop, critical) if spread.freedom else None

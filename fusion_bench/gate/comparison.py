@@ -26,13 +26,11 @@ from fusion_bench.gate.baseline import (
     CollectionBaseline,
     DocumentChange,
     ListChange,
-    PairedUnjudged,
     QueryRegression,
 )
-from fusion_bench.gate.checks import Check, PairedCollection, build_checks, run_checks
+from fusion_bench.gate.checks import Check, ComparedCollection, build_checks, make_table, run_checks
 from fusion_bench.gate.comparability import find_changes, find_incompatibilities
 from fusion_bench.gate.inputs import GateInputs, describe_collection
-from fusion_bench.gate.repeats import CheckRepeats
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import (
     ACCEPTED,
@@ -56,26 +54,30 @@ MAX_TERMS = 3
 
 
 def _find_worst_queries(
-    pair: PairedCollection, systems: tuple[System | None, System], *, count: int
+    compared: ComparedCollection, systems: tuple[System | None, System], *, count: int
 ) -> Iterator[QueryRegression]:
     """The queries of a collection that lost most in the policy's first measure.
 
     Of several repeats the ranks are those of the repeat in which a query lost most.
 
     Args:
-        pair: The values of both sides.
+        compared: The values of both sides.
         systems: The baseline's system, None where its lists are gone, and the candidate.
         count: Maximum number of queries.
     """
-    task, before, after = pair.task, pair.before, pair.after
-    measure = next((each.name for each in task.measures if each.name in before), None)
+    task, known = compared.task, compared.table.systems["baseline"]
+    measure = next((each.name for each in task.measures if each.name in known), None)
     if measure is None:
         return
-    repeats = pair.repeats.get(measure)
-    difference = after[measure] - before[measure]
-    order = np.argsort(difference, kind="stable")[:count].tolist()
-    worst = [q for q in order if difference[q] < -NOISE]
-    chosen = {q: 0 if repeats is None else repeats.find_worst_repeat(q) for q in worst}
+    pair = compared.pair(measure)
+    before, after, repeats = pair.baseline, pair.candidate, pair.candidate.repeats
+    order = np.argsort(pair.difference, kind="stable")[:count].tolist()
+    worst = [q for q in order if pair.difference[q] < 0]
+    chosen = dict.fromkeys(worst, 0)
+    if repeats is not None:
+        paired = before.repeats if pair.is_paired else None
+        lost = repeats if paired is None else repeats - paired
+        chosen = {q: int(np.argmin(lost[:, q])) for q in worst}
     rankings = {
         q: _explain_both(task, repeat, task.runs.queries[q], systems)
         for q, repeat in chosen.items()
@@ -97,12 +99,12 @@ def _find_worst_queries(
             collection=task.dataset.name,
             query=query,
             text=query_excerpt(task.dataset.queries.get(query)),
-            measure=measure,
-            value_before=float(before[measure][q]),
-            value_after=float(after[measure][q]),
+            measure=pair.measure,
+            value_before=float(before.values[q]),
+            value_after=float(after.values[q]),
             top_k=(old and old.top_k, new.top_k),
             has_old_ranks=old is not None,
-            trial=None if repeats is None or repeats.candidate is None else chosen[q] + 1,
+            trial=None if repeats is None else chosen[q] + 1,
             documents=tuple(
                 change.model_copy(update={"title": titles.get(change.document, "")})
                 for change in changes[q]
@@ -239,37 +241,29 @@ def find_anchor_breaks(
     return find_incompatibilities(kept, ties, common, held_out)
 
 
-def pair_records(
+def compare_records(
     task: EvaluationSet,
-    old: CollectionBaseline,
     new: CollectionBaseline,
+    references: Mapping[str, CollectionBaseline],
     max_drops: Mapping[tuple[str | None, str], float],
-) -> PairedCollection:
-    """The values of two records of a collection, in the order of the new one.
+) -> ComparedCollection:
+    """The values of the candidate's record beside those of the baseline, of its anchor.
 
     Args:
         task: The collection.
-        old: The baseline's record, or the anchor's.
-        new: The candidate's.
+        new: The candidate's record.
+        references: The records that it is compared with: ``baseline``, ``anchor`` or both.
         max_drops: By slice and measure, what ``max_drop: auto`` stands for.
     """
-    unjudged = None
-    if old.unjudged is not None and new.unjudged is not None:
-        order = old.find_rows(new.queries)
-        unjudged = PairedUnjudged(old.unjudged, new.unjudged, order, task.groups, new.judgments)
-    common = old.lists.keys() & new.lists.keys()
-    counts = {part: (old.lists[part].trials, new.lists[part].trials) for part in common}
-    is_shared = any(
-        min(both) > 1 and old.digests[part] == new.digests[part] for part, both in counts.items()
-    )
-    borrows = any(min(both) == 1 < max(both) for both in counts.values())
-    sides = old.repeat_arrays(new.queries), new.repeat_arrays()
-    repeats = {
-        name: CheckRepeats(sides[0].get(name), sides[1].get(name), is_shared, borrows)
-        for name in sides[0] | sides[1]
+    records = {"candidate": new, **dict(references)}
+    systems = {name: record.measured_values(new.queries) for name, record in records.items()}
+    borrowing = {
+        name
+        for name, old in references.items()
+        for part in old.lists.keys() & new.lists.keys()
+        if min(counts := (old.lists[part].trials, new.lists[part].trials)) == 1 < max(counts)
     }
-    before, after = old.value_arrays(new.queries), new.value_arrays()
-    return PairedCollection(task, before, after, unjudged, repeats, max_drops, new)
+    return ComparedCollection(task, make_table(task, systems), max_drops, borrowing)
 
 
 def describe_rejected(checks: Sequence[Check], seed: int) -> list[str]:
@@ -282,13 +276,13 @@ def describe_rejected(checks: Sequence[Check], seed: int) -> list[str]:
     ]
 
 
-def pair_values(
+def compare_candidate(
     inputs: GateInputs,
     committed: Baseline,
     collections: Sequence[EvaluationSet],
     sealed: Baseline | None = None,
-) -> list[PairedCollection]:
-    """Evaluate the candidate, and pair its values with the committed ones.
+) -> list[ComparedCollection]:
+    """Evaluate the candidate beside the committed values and those of their anchor.
 
     Args:
         inputs: The experiment, and where its data is.
@@ -297,18 +291,19 @@ def pair_values(
         sealed: The baseline whose ``max_drops`` count; None = the committed one.
     """
     inputs.progress("evaluating", 0, 1)
-    known, drops = committed.by_collection, sealed or committed
-    pairs = []
+    sides, drops = (committed.by_collection, committed.anchor.by_collection), sealed or committed
+    compared = []
     for task in collections:
         name, record = task.dataset.name, describe_collection(task, inputs.candidate)
-        pairs.append(pair_records(task, known[name], record, drops.drops_of(name)))
-    return pairs
+        references = {"baseline": sides[0][name], "anchor": sides[1][name]}
+        compared.append(compare_records(task, record, references, drops.drops_of(name)))
+    return compared
 
 
 def check_policy(
     inputs: GateInputs,
     committed: Baseline,
-    pairs: Sequence[PairedCollection],
+    compared: Sequence[ComparedCollection],
     list_changes: Sequence[ListChange],
     verdict: GateVerdict,
     reference: System | None = None,
@@ -318,25 +313,15 @@ def check_policy(
     Args:
         inputs: The experiment, and where its data is.
         committed: The baseline.
-        pairs: Of each collection.
+        compared: Of each collection.
         list_changes: What changed in the lists of the baseline, so that its ranks are unknown.
         verdict: As far as it is known.
         reference: The baseline's system; None = old ranks are not asked for.
     """
     policy, candidate, seed = inputs.policy, inputs.candidate, inputs.experiment.seed
     inputs.progress("testing", 0, 1)
-    family = [check for pair in pairs for check in build_checks(policy, pair)]
-    anchor = committed.anchor.by_collection
-    since_anchor = [
-        check
-        for pair in pairs
-        if pair.record is not None
-        for check in build_checks(
-            policy,
-            pair_records(pair.task, anchor[pair.task.dataset.name], pair.record, pair.max_drops),
-            "anchor",
-        )
-    ]
+    family = [check for each in compared for check in build_checks(policy, each)]
+    since_anchor = [check for each in compared for check in build_checks(policy, each, "anchor")]
     # An anchor of the baseline's own values asks nothing that the other checks do not.
     tested = family if committed.is_anchor else [*family, *since_anchor]
     open_groups = {each.dataset for each in verdict.near_duplicates if each.withholds}
@@ -344,15 +329,18 @@ def check_policy(
         check.withhold_pass() if check.collection in open_groups else check
         for check in run_checks(tested, runs=policy.runs, seed=seed)
     )
-    false_answers = tuple(check_false_answers(inputs, [pair.task for pair in pairs]))
-    guards = tuple(_check_guard(guard, policy, pair) for guard in policy.guards for pair in pairs)
-    golden = tuple(_check_golden_queries(inputs, [pair.task for pair in pairs]))
+    tasks = [each.task for each in compared]
+    false_answers = tuple(check_false_answers(inputs, tasks))
+    guards = tuple(
+        _check_guard(guard, policy, each) for guard in policy.guards for each in compared
+    )
+    golden = tuple(_check_golden_queries(inputs, tasks))
     inputs.progress("finding the largest losses", 0, 1)
     changed = {change.collection for change in list_changes}
     losses: list[QueryRegression] = []
-    for pair in pairs:
-        old = None if pair.task.dataset.name in changed else reference
-        losses += _find_worst_queries(pair, (old, candidate), count=policy.worst)
+    for each in compared:
+        old = None if each.task.dataset.name in changed else reference
+        losses += _find_worst_queries(each, (old, candidate), count=policy.worst)
     results = {
         "anchor_reason": "" if committed.is_anchor else committed.anchor.reason,
         "needs_anchor": bool(describe_rejected(since_anchor, seed)),
@@ -379,15 +367,15 @@ def search_queries(collections: Sequence[EvaluationSet]) -> list[NearDuplicates 
     return [find_near_duplicates(task.dataset, task.runs.queries) for task in collections]
 
 
-def _check_guard(guard: Guard, policy: GatePolicy, pair: PairedCollection) -> GuardResult:
+def _check_guard(guard: Guard, policy: GatePolicy, compared: ComparedCollection) -> GuardResult:
     """Count the queries that lose more than a guard of the policy allows."""
-    measure = pair.task.measures[policy.measures.index(guard.measure)]
-    difference = pair.after[measure.name] - pair.before[measure.name]
+    measure = compared.task.measures[policy.measures.index(guard.measure)]
+    difference = compared.pair(measure.name).difference
     broken = int((~np.isfinite(difference)).sum())
     violations = int((difference < -guard.max_loss - NOISE).sum())
     share = violations / len(difference)
     return GuardResult(
-        collection=pair.task.dataset.name,
+        collection=compared.task.dataset.name,
         **guard.model_dump(),
         violations=violations,
         share=share,

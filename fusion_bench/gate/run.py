@@ -37,7 +37,7 @@ from fusion_bench.gate.baseline_files import (
     read_baseline,
     update_command,
 )
-from fusion_bench.gate.checks import PairedCollection
+from fusion_bench.gate.checks import ComparedCollection
 from fusion_bench.gate.comparability import find_incompatibilities, find_list_changes
 from fusion_bench.gate.inputs import (
     GateInputs,
@@ -157,7 +157,7 @@ class _HeldCandidate:
             return verdict.model_copy(update=refused)
         if changes:
             verdict = verdict.model_copy(update=self._describe_reproduction(changes))
-        values = comparison.pair_values(inputs, committed, collections)
+        values = comparison.compare_candidate(inputs, committed, collections)
         if policy.candidates is not None:
             verdict = verdict.model_copy(update=self._count_candidate(values))
             if verdict.refusals:
@@ -223,20 +223,24 @@ class _HeldCandidate:
             accepted = "policy"
         return {"unreproduced": tuple(lists), "unreproduced_accepted_by": accepted}
 
-    def _count_candidate(self, pairs: Sequence[PairedCollection]) -> dict[str, Any]:
+    def _count_candidate(self, compared: Sequence[ComparedCollection]) -> dict[str, Any]:
         """The number of this candidate since the last update, and its line in the ledger.
 
         Both are None where it has the baseline's values; there may be one candidate too many.
         """
         committed, limit = self.committed, self.inputs.policy.runs
+        systems = {each.task.dataset.name: each.table.systems for each in compared}
         unchanged = (
-            np.array_equal(pair.before[name], pair.after[name])
-            for pair in pairs
-            for name in pair.after
+            np.array_equal(sides["baseline"][name].values, values.values)
+            for sides in systems.values()
+            for name, values in sides["candidate"].items()
         )
         if all(unchanged):
             return {"candidate_number": None, "candidate_line": None}
-        values = {pair.task.dataset.name: pair.after for pair in pairs}
+        values = {
+            collection: {name: each.values for name, each in sides["candidate"].items()}
+            for collection, sides in systems.items()
+        }
         tried = make_candidate(values, self.inputs.candidate.name, committed.checksum)
         needed = [line for line in (committed.ledger,) if line is not None]
         needed += () if self.earlier is None else self.earlier.candidates

@@ -15,13 +15,12 @@ from typing import Final
 
 import numpy as np
 
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import FusionBenchError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet
 from fusion_bench.experiment.settings import AUTO
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.baseline import Baseline, SealedDrop
-from fusion_bench.gate.checks import Check, PairedCollection, build_checks
+from fusion_bench.gate.checks import Check, ComparedCollection, build_checks, make_table
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.methods.fuse import Fusion
 from fusion_bench.methods.fuse.rrf import RRF
@@ -30,6 +29,7 @@ from fusion_bench.methods.normalize.linear import MinMax
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.inference import mean_error
 from fusion_bench.stats.power import round_queries
+from fusion_bench.stats.values import MeasuredValues
 from fusion_bench.util.formatting import format_number, pluralize
 
 #: Standard errors in a drop that four of five changes without a loss pass.
@@ -68,7 +68,7 @@ class CheckSpread:
         least = " is below the least" if ERRORS * self.error <= LEAST_DROP else ""
         return (
             f"{ERRORS:g} × {format_number(self.error)}, the standard error of the difference from "
-            f"{self.against} with {pluralize(len(self.check.baseline), 'query')}{least}"
+            f"{self.against} with {pluralize(len(self.check.pair.keys), 'query')}{least}"
         )
 
     @property
@@ -78,7 +78,7 @@ class CheckSpread:
         return SealedDrop(
             collection=check.collection,
             slice=check.slice,
-            measure=check.measure,
+            measure=check.pair.measure,
             max_drop=self.drop,
             reason=self.reason,
         )
@@ -86,7 +86,7 @@ class CheckSpread:
     @property
     def warning(self) -> str | None:
         """Why queries are too few for a stated ``max_drop``; None = they are enough."""
-        m, queries = self.check.max_drop, len(self.check.baseline)
+        m, queries = self.check.max_drop, len(self.check.pair.keys)
         if m >= self.drop or not self.against:
             return None
         needed = "no number of queries suffices"
@@ -118,7 +118,7 @@ def measure_spreads(inputs: GateInputs, baseline: Baseline | None = None) -> Ite
     others = [s for s in experiment.systems.values() if s != candidate and len(s.runs) > 1]
     for task in inputs.load_collections(*others, committed=baseline):
         guarded = _measure_values(candidate, task)
-        own = list(build_checks(inputs.policy, PairedCollection(task, guarded, guarded)))
+        own = _build_checks(inputs, task, guarded, guarded)
         fusions = _compare_fusions(inputs, task, guarded, others)
         variants: dict[str, list[Check]] = {}
         for place, check in enumerate(own):
@@ -138,7 +138,7 @@ def is_near(check: Check) -> bool:
 
     Another one, such as raw scores of two scales beside z-scores, is no change that a gate passes.
     """
-    return float(check.difference.mean()) <= ERRORS * standard_error(check)
+    return float(check.pair.difference.mean()) <= ERRORS * standard_error(check)
 
 
 def find_spread(
@@ -155,13 +155,9 @@ def find_spread(
         None where they do not: fewer than three fusions have other values, or each of them on
         fewer than half of the queries; otherwise where none has.
     """
-    changed = {
-        name: int(np.count_nonzero(each.difference))
-        for name, each in fusions.items()
-        if each.error is None
-    }
+    changed = {name: each.pair.changed for name, each in fusions.items() if each.error is None}
     differing = [name for name, count in changed.items() if count]
-    has_large = any(2 * count >= len(check.baseline) for count in changed.values())
+    has_large = any(2 * count >= len(check.pair.keys) for count in changed.values())
     if not differing or not (is_enough or (len(differing) >= ENOUGH_FUSIONS and has_large)):
         return None
     errors = {name: standard_error(fusions[name]) for name in differing}
@@ -185,16 +181,17 @@ def _vary_fusion(system: System) -> list[System]:
     ]
 
 
-def _measure_values(system: System, task: EvaluationSet) -> dict[str, FloatArray]:
-    """By measure the values of a system, shape (Q,)."""
+def _measure_values(system: System, task: EvaluationSet) -> dict[str, MeasuredValues]:
+    """The values of a system by measure."""
     [scores] = evaluate_systems([system], task.runs, task.measures, training=task.training)
-    return {m.name: row for m, row in zip(task.measures, scores.values, strict=True)}
+    rows = zip(task.measures, scores.values, strict=True)
+    return {measure.name: MeasuredValues(row) for measure, row in rows}
 
 
 def _compare_fusions(
     inputs: GateInputs,
     task: EvaluationSet,
-    guarded: Mapping[str, FloatArray],
+    guarded: Mapping[str, MeasuredValues],
     systems: Sequence[System],
 ) -> dict[str, list[Check]]:
     """By system, every check of the policy against it; without systems that do not run here."""
@@ -207,14 +204,24 @@ def _compare_fusions(
             other = _measure_values(system, task)
         except FusionBenchError:  # such as a document without a rerank score
             continue
-        pair = PairedCollection(task, other, guarded)
-        checks[system.name] = list(build_checks(inputs.policy, pair))
+        checks[system.name] = _build_checks(inputs, task, other, guarded)
     return checks
+
+
+def _build_checks(
+    inputs: GateInputs,
+    task: EvaluationSet,
+    other: Mapping[str, MeasuredValues],
+    guarded: Mapping[str, MeasuredValues],
+) -> list[Check]:
+    """Every check of the policy of the guarded system against another one."""
+    table = make_table(task, {"candidate": guarded, "baseline": other})
+    return [*build_checks(inputs.policy, ComparedCollection(task, table))]
 
 
 def standard_error(check: Check) -> float:
     """Standard error of the mean difference, by group; 0 with one group."""
-    difference, codes = check.difference, check.groups
+    difference, codes = check.pair.difference, check.pair.groups
     residuals = np.bincount(codes, difference - difference.mean()).astype(np.float64)
     return float(np.nan_to_num(mean_error(residuals, len(difference))))
 

@@ -273,9 +273,11 @@ def _refuse_far_from_anchor(
     for task in collections:
         name = task.dataset.name
         if name in known and previous.contents != new.contents:
-            sides = previous.anchor.by_collection[name], records[name]
-            pair = comparison.pair_records(task, *sides, new.drops_of(name))
-            checks += build_checks(inputs.policy, pair, "anchor")
+            anchor = previous.anchor.by_collection[name]
+            compared = comparison.compare_records(
+                task, records[name], {"anchor": anchor}, new.drops_of(name)
+            )
+            checks += build_checks(inputs.policy, compared, "anchor")
     rejected = comparison.describe_rejected(checks, inputs.experiment.seed)
     if rejected:
         raise FusionBenchError(
@@ -387,8 +389,8 @@ def _describe_changes(
         blocking=find_blocking(inputs.policy),
         near_duplicates=tuple(filter(None, comparison.search_queries(collections))),
     )
-    pairs = comparison.pair_values(inputs, previous, collections, new)
-    verdict = comparison.check_policy(inputs, previous, pairs, list_changes, verdict)
+    compared = comparison.compare_candidate(inputs, previous, collections, new)
+    verdict = comparison.check_policy(inputs, previous, compared, list_changes, verdict)
     return {
         **always,
         "verdict": verdict.headline,

@@ -7,8 +7,6 @@ from typing import Annotated, Final, Literal, TypeAlias
 
 from pydantic import BeforeValidator
 
-from fusion_bench.checks.records import CompletionBounds
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.json_records import StoredRecord
 from fusion_bench.data.ordering import NOISE
 from fusion_bench.experiment.settings import GatePolicy
@@ -17,6 +15,7 @@ from fusion_bench.stats.inference import RowInference
 from fusion_bench.stats.intervals import ALPHA, clopper_pearson
 from fusion_bench.stats.power import SampleSize
 from fusion_bench.stats.repeat_variance import ENOUGH_REPEATS, FEW_REPEATS
+from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
 from fusion_bench.util.formatting import format_number, format_percent, pluralize
 
 CheckStatus: TypeAlias = Literal[

@@ -8,8 +8,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
-import numpy as np
-
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.query_groups import QueryGroups, find_query_groups, normalize_text
@@ -20,7 +18,6 @@ from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import make_dataset_name
 from fusion_bench.io.json_objects import load_documents, load_queries
 from fusion_bench.io.load_records import load_stated_qrels
-from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.power import estimate_spread, plan_rule, sidak_tail
 from fusion_bench.util.files import resolve_path
 from fusion_bench.util.formatting import (
@@ -193,17 +190,14 @@ def _check_leaks(dataset: Dataset, groups: QueryGroups) -> DatasetFinding:
 def _check_power(report: ReportCollection) -> DatasetFinding:
     """Queries that typical differences need, from the spread of the starter systems."""
     check = "number of queries"
-    values = {
-        row.name: np.array(row.measures[report.primary_measure].values, dtype=np.float64)
+    pairs = {
+        row.name: report.table.pair(row.name, report.primary_measure)
         for row in report.ranked_systems
     }
-    differences = {
-        name: paired_difference(values[name], values[report.baseline]) for name in values
-    }
-    other = next((name for name, each in differences.items() if each.any()), None)
+    other = next((name for name, pair in pairs.items() if pair.changed), None)
     if other is None:
         return DatasetFinding(check, "not checked", "No two systems differ, which tells no spread.")
-    spread = estimate_spread(differences[other])
+    spread = estimate_spread(pairs[other].difference)
     rule = plan_rule("better or worse", sidak_tail(1), spread, DIFFERENCES)
     if rule.detectable is None:
         return DatasetFinding(check, "not checked", f"{other} and {report.baseline} do not differ.")

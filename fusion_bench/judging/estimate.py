@@ -13,7 +13,6 @@ from fusion_bench.checks.judges import find_scale_warnings, find_shared_families
 from fusion_bench.checks.records import DataWarning
 from fusion_bench.config.json_records import ReportRecord
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, UnknownNameError
 from fusion_bench.evaluation.report_file import Provenance
@@ -26,9 +25,8 @@ from fusion_bench.judging.judge_values import (
     load_graded_dataset,
     measure_systems,
 )
-from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats import prediction_powered
-from fusion_bench.stats.comparison import Answer, MeanDifference, paired_difference
+from fusion_bench.stats.comparison import Answer, MeanDifference
 from fusion_bench.stats.inference import MIN_CHANGED
 from fusion_bench.stats.intervals import MeanEstimate
 from fusion_bench.util.files import name_experiment
@@ -191,7 +189,6 @@ LEAST_DIFFERENCE: Final = 0.01
 def estimate_differences(
     people: JudgeValues,
     machine: JudgeValues,
-    baseline: str,
     *,
     alpha: float,
     min_gain: float,
@@ -204,7 +201,6 @@ def estimate_differences(
     Args:
         people: Values on the queries that people graded.
         machine: Values on all queries.
-        baseline: The system to compare with.
         alpha: Level of the family.
         min_gain: A smaller difference is not worth a change.
 
@@ -212,25 +208,22 @@ def estimate_differences(
         ConfigError: People graded queries that the machine did not, or too few.
     """
     sampled = _find_positions(people, machine)
-    groups = number_by_appearance(machine.groups)[0]
-    candidates = [name for name in machine.values if name != baseline]
+    candidates = len(machine.systems) - 1
     for m, measure in enumerate(machine.measures):
-        level = alpha if m else alpha / len(candidates)
-        for name in candidates:
-            of_people, of_machine = (
-                paired_difference(judge.values[name][m], judge.values[baseline][m])
-                for judge in (people, machine)
-            )
+        level = alpha if m else alpha / candidates
+        for pair in machine.pairs(measure):
+            name, of_machine = pair.names[0], pair.difference
+            of_people = people.pair(name, measure).difference
             try:
                 estimate = prediction_powered.estimate_powered_mean(
-                    of_people, of_machine, sampled, groups, alpha=level
+                    of_people, of_machine, sampled, pair.groups, alpha=level
                 )
             except ConfigError as error:
                 raise ConfigError(f"--human-judge {people.judge}: {error}") from None
-            if is_bounded(measure):
+            if pair.is_bounded:
                 estimate = estimate.clip(-1, 1)
             differing = _count_differing(of_people, of_machine[sampled])
-            family = None if m else len(candidates)
+            family = None if m else candidates
             few_changes = differing < MIN_CHANGED
             answer = None if m else _decide(estimate, level, min_gain, few_changes=few_changes)
             at_hand, total = estimate.people.queries, estimate.machine.queries
@@ -354,8 +347,10 @@ def estimate_experiment(
     by_machine = measure_systems(chosen, source, loaded, machine, grades[machine])
     _refuse_missing_grades(by_people, by_machine)
     differences = estimate_differences(
-        by_people, by_machine, chosen.baseline, alpha=chosen.alpha, min_gain=chosen.min_gain
+        by_people, by_machine, alpha=chosen.alpha, min_gain=chosen.min_gain
     )
+    primary = by_machine.values_of(by_machine.measures[0])
+    counts = {name: values.count for name, values in primary.items()}
     return GradeEstimate(
         name=name_experiment(source.path),
         dataset=loaded.name,
@@ -368,7 +363,7 @@ def estimate_experiment(
         alpha=chosen.alpha,
         min_gain=chosen.min_gain,
         unjudged={"people": dict(by_people.unjudged), "machine": dict(by_machine.unjudged)},
-        trials=dict(by_machine.repeats),
+        trials={name: count for name, count in counts.items() if count > 1},
         related=list_related(loaded, machine, chosen.systems.values()),
         differences=tuple(differences),
         data_warnings=(

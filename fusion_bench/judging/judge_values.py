@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from json import dumps
 from pathlib import Path
 
 from fusion_bench.checks.judges import find_related_systems, list_families
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.ordering import FloatArray
 from fusion_bench.data.qrels import Qrels
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.prepared_dataset import prepare_dataset
@@ -21,6 +20,7 @@ from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.plain_systems import needs_fitting
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import draw_queries
+from fusion_bench.stats.values import MeasuredValues, ValueTable
 from fusion_bench.util.formatting import Progress, ignore_progress
 
 
@@ -34,26 +34,19 @@ JUDGED = "Judged@10"
 
 
 @dataclass(frozen=True, eq=False)
-class JudgeValues:
+class JudgeValues(ValueTable):
     """Systems under the grades of one judge.
 
     Attributes:
         judge: Its name.
         queries: Q ids.
-        groups: (Q,): the group of each query.
-        measures: M names, the primary one first.
-        values: System → (M, Q).
         unjudged: System → mean share of its top 10 that the judge did not grade.
-        repeats: System → its repeats, where it has several; values are means over them.
     """
 
+    _: KW_ONLY
     judge: str
     queries: tuple[str, ...]
-    groups: tuple[str, ...]
-    measures: tuple[str, ...]
-    values: Mapping[str, FloatArray]
     unjudged: Mapping[str, float]
-    repeats: Mapping[str, int] = field(default_factory=dict)
 
 
 def measure_systems(
@@ -81,14 +74,20 @@ def measure_systems(
             strict=True,
         )
     )
+    names = tuple(measure.name for measure in task.measures)
     return JudgeValues(
+        {
+            name: {
+                measure: MeasuredValues(each.values[m], each.repeats[:, m])
+                for m, measure in enumerate(names)
+            }
+            for name, each in scores.items()
+        },
+        *(experiment.baseline, names, task.runs.groups),
+        [measure.name for measure in task.measures if measure.is_bounded],
         judge=judge,
         queries=task.runs.queries,
-        groups=task.runs.groups,
-        measures=tuple(each.name for each in task.measures),
-        values={name: each.values[:-1] for name, each in scores.items()},
         unjudged={name: 1 - float(each.values[-1].mean()) for name, each in scores.items()},
-        repeats={n: len(each.repeats) for n, each in scores.items() if len(each.repeats) > 1},
     )
 
 

@@ -27,7 +27,7 @@ from fusion_bench.measures.names import parse_measure
 from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.comparison import SHOWN, Answer
-from fusion_bench.stats.comparison_family import ComparedValues, compare_family
+from fusion_bench.stats.comparison_family import compare_with_baseline
 from fusion_bench.util.formatting import Progress, format_number, ignore_progress, pluralize
 
 
@@ -52,11 +52,11 @@ def answer_of(
     """
     baseline, candidate = pair
     given = {**values, candidate: values[baseline] + differences}
-    keys = tuple(task.runs.groups)
-    table = ComparedValues(measure.name, given, baseline, keys, measure.is_bounded)
     settings = task.experiment
-    (comparisons,) = compare_family(
-        [table],
+    comparisons = compare_with_baseline(
+        *(measure.name, given, baseline),
+        groups=task.runs.groups,
+        is_bounded=measure.is_bounded,
         min_gain=settings.min_gain,
         seed=settings.seed,
         alpha=settings.alpha,

@@ -10,7 +10,7 @@ from typing import Any, Final
 from fusion_bench.checks import collection_warnings
 from fusion_bench.checks.judges import JUDGE_KEYS
 from fusion_bench.checks.lint import LintReport, WitnessDocument, WitnessedFinding
-from fusion_bench.checks.records import CompletionBounds, DataWarning, LintFinding
+from fusion_bench.checks.records import DataWarning, LintFinding
 from fusion_bench.config.json_records import compute_once
 from fusion_bench.evaluation.compared_reports import find_collection_warnings
 from fusion_bench.evaluation.report_file import Provenance, Report
@@ -27,6 +27,7 @@ from fusion_bench.report.page import (
     make_columns,
     make_table,
 )
+from fusion_bench.stats.unjudged import CompletionBounds
 from fusion_bench.util.formatting import format_number, format_percent, list_names, pluralize
 
 #: Documents to judge at a time.

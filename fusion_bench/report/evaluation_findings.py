@@ -42,7 +42,7 @@ from fusion_bench.report.data_warnings import (
     format_pool_line,
     list_findings,
 )
-from fusion_bench.report.evaluation_tables import paired_difference, repeat_sides
+from fusion_bench.report.evaluation_tables import find_pair
 from fusion_bench.report.page import Finding, Tone
 from fusion_bench.stats.comparison import SHOWN
 from fusion_bench.stats.intervals import MeanEstimate
@@ -342,12 +342,10 @@ def reranker_findings(report: Report, collection: Collection) -> Iterator[Findin
         blend = (row.config or {}).get("blend") or {}
         plain = _find_without_blend(collection, row)
         if plain is not None and not has_idle_reranker(row.config):
-            sides = (each.measures[collection.primary_measure].values for each in (row, plain))
-            repeats = repeat_sides(collection, row, plain)
-            estimate = paired_difference(report, collection, *sides, repeats=repeats)
-            if estimate is not None:
-                pairs = by_reranker.setdefault(blend["reranker"], {})
-                pairs[row.name, plain.name] = estimate
+            pair = find_pair(collection, row.name, plain.name)
+            if pair is not None:
+                estimates = by_reranker.setdefault(blend["reranker"], {})
+                estimates[pair.names] = pair.estimate(report.alpha)
     for reranker, pairs in by_reranker.items():
         if all(difference.mean < 0 for difference in pairs.values()):
             shown = sum(each.high is not None and each.high < 0 for each in pairs.values())
@@ -392,14 +390,14 @@ def group_finding(report: Report, collection: Collection) -> Finding | None:
     chosen = CHOSEN_GROUPING.get(collection.grouping, "")
     if groups == queries:
         return Finding(chosen, key="groups") if chosen else None
-    primary = collection.primary_measure
-    baseline = collection.system(collection.baseline).measures[primary].values
-    estimates = [
-        paired_difference(report, collection, row.measures[primary].values, baseline)
+    primary, baseline = collection.primary_measure, collection.baseline
+    pairs = (
+        find_pair(collection, row.name, baseline)
         for row in collection.ranked_systems
-        if row.name != collection.baseline
-    ]
-    effects = [e.design_effect for e in estimates if e is not None and e.design_effect is not None]
+        if row.name != baseline
+    )
+    known = (pair.estimate(report.alpha).design_effect for pair in pairs if pair is not None)
+    effects = [effect for effect in known if effect is not None]
     text = f"{chosen} {pluralize(queries, 'query')} in {pluralize(groups, 'group')}".strip()
     if not effects:
         return Finding(f"{text}.", key="groups")

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from fusion_bench.checks.records import CompletionBounds
-from fusion_bench.checks.unjudged import DECLARE, SPARSE, UnjudgedResult
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import NOISE, FloatArray
+from fusion_bench.checks.unjudged import DECLARE, SPARSE
+from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.records import sort_field_values
 from fusion_bench.evaluation.recommendation import preferred_system
 from fusion_bench.evaluation.report_file import Report
@@ -26,7 +23,6 @@ from fusion_bench.evaluation.report_records import (
     SystemResult,
     TieResult,
 )
-from fusion_bench.measures._base import is_bounded
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report.answer_texts import (
     COUNTS,
@@ -50,8 +46,8 @@ from fusion_bench.report.page import (
     make_columns,
     make_table,
 )
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
-from fusion_bench.stats.repeat_variance import paired_sides, repeat_means, widen_estimate
+from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.formatting import (
     format_coverage,
     format_difference,
@@ -386,37 +382,21 @@ def _unknown_ties(collection: Collection) -> tuple[str, ...]:
     return (f"Source ties were not computed for {list_names(unknown)}: it would take too long.",)
 
 
-def paired_difference(
-    report: Report,
-    collection: Collection,
-    first: Sequence[float | None],
-    second: Sequence[float | None],
-    *,
-    mask: NDArray[np.bool_] | None = None,
-    repeats: Sequence[FloatArray | None] = (),
-) -> MeanEstimate | None:
-    """Mean of first - second on the primary measure; None where no query has both values.
-
-    The interval of a measure in [0, 1] stays within ±1.
+def find_pair(
+    collection: Collection, candidate: str, baseline: str, mask: BoolArray | None = None
+) -> Pair | None:
+    """Two systems on the queries where both have a primary value; None where none has.
 
     Args:
-        report: Whose level is used.
-        collection: Whose groups are used.
-        first: Shape (Q,), values by query.
-        second: Likewise.
+        collection: Has the values.
+        candidate: Name of a system.
+        baseline: Name of another one.
         mask: Shape (Q,), queries to use; None = all.
-        repeats: From ``paired_sides``, (T, Q) each: what varies over repeats.
     """
-    values = [np.array(side, dtype=np.float64) for side in (first, second)]
-    difference = values[0] - values[1]
-    is_used = np.isfinite(difference) if mask is None else np.isfinite(difference) & mask
-    if not is_used.any():
-        return None
-    groups = number_by_appearance(collection.groups)[0][is_used]
-    estimate = estimate_mean(difference[is_used], groups, alpha=report.alpha)
-    sides = [None if side is None else side[:, is_used] for side in repeats]
-    estimate = widen_estimate(estimate, repeat_means(sides), alpha=report.alpha)
-    return estimate.clip_difference(is_bounded=is_bounded(collection.primary_measure))
+    pair = collection.table.pair(candidate, collection.primary_measure, baseline)
+    is_used = np.isfinite(pair.difference)
+    pair = pair.select_queries(is_used if mask is None else is_used & mask)
+    return pair if pair.keys else None
 
 
 #: So many of the best systems are shown for each slice.
@@ -499,48 +479,20 @@ def _find_slice_bounds(
     }
 
 
-def _slice_values(collection: Collection, name: str, mask: NDArray[np.bool_]) -> FloatArray:
-    values = collection.system(name).measures[collection.primary_measure].values
-    return np.array(values, dtype=np.float64)[mask]
-
-
-def _masked_mean(collection: Collection, name: str, mask: NDArray[np.bool_]) -> str:
-    values = _slice_values(collection, name, mask)
+def _masked_mean(collection: Collection, name: str, mask: BoolArray) -> str:
+    values = collection.table.systems[name][collection.primary_measure].values[mask]
     finite = values[np.isfinite(values)]
     return format_number(float(finite.mean()) if len(finite) else None)
 
 
-def repeat_sides(
-    collection: Collection, first: SystemResult, second: SystemResult
-) -> tuple[FloatArray | None, ...]:
-    """What of two systems varies over their repeats."""
-    if first.trials is None and second.trials is None:
-        return ()
-    values = (
-        np.array(row.measures[collection.primary_measure].trials, dtype=np.float64)
-        if row.trials
-        else None
-        for row in (first, second)
-    )
-    lists = (frozenset(row.trials.lists if row.trials else ()) for row in (first, second))
-    return paired_sides(*values, is_shared=not next(lists).isdisjoint(next(lists)))
-
-
 def _slice_difference_cells(
-    report: Report, collection: Collection, name: str, mask: NDArray[np.bool_]
+    report: Report, collection: Collection, name: str, mask: BoolArray
 ) -> tuple[str, str, str]:
     """Difference from the baseline, interval, wins/ties/losses."""
-    names = (name, collection.baseline)
-    pair = (collection.system(name), collection.system(collection.baseline))
-    values = [item.measures[collection.primary_measure].values for item in pair]
-    result = paired_difference(
-        report, collection, *values, mask=mask, repeats=repeat_sides(collection, *pair)
-    )
-    if result is None:
+    pair = find_pair(collection, name, collection.baseline, mask)
+    if pair is None:
         return ("n/a", "n/a", "")
-    first, second = (_slice_values(collection, item, mask) for item in names)
-    difference = (first - second)[np.isfinite(first - second)]
-    wins, losses = (difference > NOISE).sum(), (difference < -NOISE).sum()
-    counts = f"{wins:,}/{len(difference) - wins - losses:,}/{losses:,}"
-    interval = format_interval(result.low, result.high, signed=True)
-    return (format_number(result.mean, signed=True), interval, counts)
+    estimate = pair.estimate(report.alpha)
+    counts = f"{pair.wins:,}/{len(pair.keys) - pair.changed:,}/{pair.losses:,}"
+    interval = format_interval(estimate.low, estimate.high, signed=True)
+    return (format_number(estimate.mean, signed=True), interval, counts)

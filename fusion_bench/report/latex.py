@@ -14,10 +14,9 @@ from typing import Any, Final, NamedTuple
 from fusion_bench._version import __version__
 from fusion_bench.errors import UnknownNameError
 from fusion_bench.evaluation.compared_reports import (
-    ContrastPlan,
+    ComparisonPlan,
     plan_comparison,
     read_inference_settings,
-    veto_comparison,
 )
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.measures import parse_measure
@@ -30,7 +29,8 @@ from fusion_bench.report.answer_texts import (
 )
 from fusion_bench.report.page import Page, Table, Tone, make_safe_name
 from fusion_bench.stats.comparison import BETTER, WORSE, Comparison
-from fusion_bench.stats.comparison_family import compare_family, find_superior
+from fusion_bench.stats.comparison_family import compare_tables
+from fusion_bench.stats.inference import find_rivals
 from fusion_bench.stats.intervals import exact_mean
 from fusion_bench.util.formatting import (
     escape_control_chars,
@@ -125,7 +125,7 @@ class _Tests(NamedTuple):
         letters: By measure and system, where they are asked for.
     """
 
-    plan: ContrastPlan
+    plan: ComparisonPlan
     family: str
     alpha: float
     comparisons: dict[tuple[str, str], Comparison]
@@ -161,40 +161,31 @@ def render_paper_tables(
     settings = read_inference_settings(first.settings, first.name)
     plans = plan_comparison(first, second, baseline=baseline, candidates=candidates)
     shown = [
-        find_columns(columns, plan.contrast.measures, plan.left.binary_relevance) for plan in plans
+        find_columns(columns, plan.table.measures, plan.left.binary_relevance) for plan in plans
     ]
-    size = sum(len(plan.contrast.values) - 1 for plan in plans)
+    size = sum(len(plan.table.systems) - 1 for plan in plans)
     coverage = format_coverage(settings["alpha"])
     family = describe_family(size, coverage)
+    compared = compare_tables([plan.table for plan in plans], **settings, every=True)
     tests = [
         _Tests(
-            plan, family, settings["alpha"], each, _find_letters(plan, settings) if letters else {}
+            *(plan, family, settings["alpha"]),
+            {(item.measure, item.candidate): item for item in comparisons},
+            _find_letters(plan, settings) if letters else {},
         )
-        for plan, each in zip(plans, _compare_each_measure(plans, settings), strict=True)
+        for plan, comparisons in zip(plans, compared, strict=True)
     ]
     return "\n".join(map(_render_table, tests, shown))
 
 
-def _compare_each_measure(
-    plans: Sequence[ContrastPlan], settings: Mapping[str, Any]
-) -> list[dict[tuple[str, str], Comparison]]:
-    """For each collection the comparisons by measure and candidate."""
-    results: list[dict[tuple[str, str], Comparison]] = [{} for _ in plans]
-    for index in range(len(plans[0].contrast.measures)):
-        families = compare_family([plan.contrast.table(index) for plan in plans], **settings)
-        for plan, by_name, family in zip(plans, results, families, strict=True):
-            for item in family:
-                vetoed = item if index else veto_comparison(plan, item, settings)[0]
-                by_name[item.measure, item.candidate] = vetoed
-    return results
-
-
-def _find_letters(plan: ContrastPlan, settings: Mapping[str, Any]) -> dict[tuple[str, str], str]:
+def _find_letters(plan: ComparisonPlan, settings: Mapping[str, Any]) -> dict[tuple[str, str], str]:
     letters = {}
-    for index, measure in enumerate(plan.contrast.measures):
-        table = plan.contrast.table(index)
-        superior = find_superior(table, seed=settings["seed"], alpha=settings["alpha"])
-        names = sorted(table.values, key=lambda name: -exact_mean(table.values[name]))
+    for measure in plan.table.measures:
+        systems = plan.table.values_of(measure)
+        superior = find_rivals(
+            systems, plan.table.keys, seed=settings["seed"], alpha=settings["alpha"]
+        )
+        names = sorted(systems, key=lambda name: -exact_mean(systems[name].values))
         for name, marks in assign_letters(names, superior).items():
             letters[measure, name] = marks
     return letters
@@ -226,15 +217,16 @@ def assign_letters(names: Sequence[str], superior: Mapping[str, frozenset[str]])
 
 
 def _render_table(tests: _Tests, columns: Sequence[str]) -> str:
-    left, contrast = tests.plan.left, tests.plan.contrast
-    means = {name: exact_mean(values[0]) for name, values in contrast.values.items()}
+    left, table = tests.plan.left, tests.plan.table
+    primary = table.values_of(table.measures[0])
+    means = {name: exact_mean(each.values) for name, each in primary.items()}
     names = sorted(tests.plan.wanted, key=lambda name: -means[name])
     lines = [
         rf"\begin{{tabular}}{{l{'l' * len(columns)}}}",
         r"  \toprule",
         _latex_row(["system", *(escape_latex(display_measure(name)) for name in columns)]),
         r"  \midrule",
-        _latex_row(_cells(tests, contrast.baseline, columns)),
+        _latex_row(_cells(tests, table.baseline, columns)),
         *([r"  \midrule"] if names else []),
         *(_latex_row(_cells(tests, name, columns)) for name in names),
         r"  \bottomrule",
@@ -247,8 +239,7 @@ def _render_table(tests: _Tests, columns: Sequence[str]) -> str:
 
 def _cells(tests: _Tests, system: str, columns: Sequence[str]) -> Iterator[str]:
     """The name of a system, and a cell a column."""
-    contrast = tests.plan.contrast
-    primary = tests.comparisons.get((contrast.measures[0], system))
+    primary = tests.comparisons.get((tests.plan.table.measures[0], system))
     kinds = (DIFFERENCE, interval_column(tests.alpha), p_column(tests.alpha))
     differences = dict(zip(DIFFERENCE_COLUMNS, kinds, strict=True))
     yield escape_latex(system)
@@ -263,18 +254,18 @@ def _cells(tests: _Tests, system: str, columns: Sequence[str]) -> Iterator[str]:
 
 def _mean_cell(tests: _Tests, system: str, measure: str) -> str:
     """The mean with its mark and its letters."""
-    contrast, item = tests.plan.contrast, tests.comparisons.get((measure, system))
+    item = tests.comparisons.get((measure, system))
     letters = tests.letters.get((measure, system), "")
     marks = [MARKS.get(item.answer or "", "") if item else ""]
     marks += [rf"\mathrm{{{letters}}}"] if letters else []
-    mean = exact_mean(contrast.values[system][contrast.measures.index(measure)])
+    mean = exact_mean(tests.plan.table.systems[system][measure].values)
     above = " ".join(filter(None, marks))
     return f"{format_number(mean)}$^{{{above}}}$" if above else format_number(mean)
 
 
 def _list_notes(tests: _Tests) -> Iterator[str]:
     """What the marks mean, and by which test, as LaTeX."""
-    base = escape_latex(tests.plan.contrast.baseline)
+    base = escape_latex(tests.plan.table.baseline)
     if tests.comparisons:
         yield rf"$\uparrow$, $\downarrow$: better, worse than {base}, each measure by itself."
         yield escape_latex(tests.family)

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from pydantic import BaseModel
 
-from fusion_bench.evaluation.compared_reports import CollectionComparison, ContrastPlan
+from fusion_bench.evaluation.compared_reports import CollectionComparison, ComparisonPlan
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, SystemResult
 from fusion_bench.util.formatting import escape_control_chars
@@ -129,11 +129,11 @@ def value_rows(
 
 
 def comparison_rows(
-    plans: Sequence[ContrastPlan], compared: Sequence[CollectionComparison]
+    plans: Sequence[ComparisonPlan], compared: Sequence[CollectionComparison]
 ) -> Rows:
     """``systems``, ``differences``, ``values`` of systems that were compared afterwards."""
     systems = [
-        (plan.left, {name: plan.rows[name] for name in (plan.contrast.baseline, *plan.wanted)})
+        (plan.left, {name: plan.rows[name] for name in (plan.table.baseline, *plan.wanted)})
         for plan in plans
     ]
     return {

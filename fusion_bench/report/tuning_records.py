@@ -29,14 +29,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import Field
 
-from fusion_bench.checks.records import (
-    CompletionBounds,
-    DataWarning,
-    LintFinding,
-    ListInfo,
-    NearDuplicates,
-)
-from fusion_bench.checks.unjudged import UnjudgedResult
+from fusion_bench.checks.records import DataWarning, LintFinding, ListInfo, NearDuplicates
 from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.config.parameters import Parameter
 from fusion_bench.config.query_types import CLASS_KEYS
@@ -47,6 +40,7 @@ from fusion_bench.evaluation.thresholds import ChosenSignal
 from fusion_bench.report.answer_texts import name_verdict
 from fusion_bench.stats.comparison import Answer, Difference, MeanDifference
 from fusion_bench.stats.power import SampleSize
+from fusion_bench.stats.unjudged import CompletionBounds, UnjudgedResult
 from fusion_bench.util.formatting import Columns, TableView, pluralize
 
 #: What a parameter may be set to.

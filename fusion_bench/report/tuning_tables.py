@@ -8,7 +8,6 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.config.query_types import CLASS_KEYS
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import answer_texts
@@ -23,6 +22,7 @@ from fusion_bench.report.tuning_texts import (
     format_range,
     format_value,
 )
+from fusion_bench.stats.unjudged import CompletionBounds
 from fusion_bench.util.formatting import format_number, format_p_value, format_percent
 
 #: What a point may cost: of 1,000 queries, per query, and per query at the 95th percentile.

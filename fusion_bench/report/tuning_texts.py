@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import DIGITS
 from fusion_bench.experiment.system_words import list_by_rank, shorten
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import tuning_records as records
 from fusion_bench.report.answer_texts import name_verdict
+from fusion_bench.stats.unjudged import UnjudgedResult
 from fusion_bench.util.formatting import (
     format_change,
     format_coverage,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -13,118 +12,71 @@ from fusion_bench.config.json_records import OptionalFloat, none_if_nan
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats import comparison
-from fusion_bench.stats.inference import (
-    PairedRow,
-    RowInference,
-    find_rivals,
-    infer_family,
-)
-from fusion_bench.stats.intervals import exact_mean, find_limit
-from fusion_bench.stats.repeat_variance import (
-    RepeatMeans,
-    paired_sides,
-    repeat_means,
-    repeat_variance,
-)
+from fusion_bench.stats.inference import RowInference, find_rivals, infer_family
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.repeat_variance import repeat_variance
+from fusion_bench.stats.values import MeasuredValues, Pair, ValueTable
 
 #: A smaller difference is not worth a change, unless an experiment says otherwise.
 MIN_GAIN = 0.005
 
 
-@dataclass(frozen=True)
-class ComparedValues:
-    """The systems of one collection on one measure.
-
-    Attributes:
-        measure: Name of the measure.
-        values: Per system, shape (Q,), finite, the same queries in the same order.
-        baseline: The system to compare the others with.
-        keys: The group id of each query; its own id where no groups are declared.
-        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
-        repeats: Of each system with several repeats the values that ``values`` are the means of,
-            shape (T, Q).
-        repeat_lists: Of each of these systems the lists that differ between its repeats.
-    """
-
-    measure: str
-    values: Mapping[str, FloatArray]
-    baseline: str
-    keys: tuple[str, ...]
-    is_bounded: bool = False
-    repeats: Mapping[str, FloatArray] = field(default_factory=dict)
-    repeat_lists: Mapping[str, frozenset[str]] = field(default_factory=dict)
-
-    def differences(self) -> dict[str, FloatArray]:
-        """Per compared system, shape (Q,): candidate − baseline, float noise set to 0.
-
-        Raises:
-            UnknownNameError: No such baseline.
-            ConfigError: Values that cannot be paired.
-            DataError: Values that are not finite.
-        """
-        if self.baseline not in self.values:
-            where = f"compare {self.measure}"
-            raise UnknownNameError("baseline", self.baseline, self.values, where=where)
-        _check_pairs(self.measure, self.values, self.baseline)
-        base = self.values[self.baseline]
-        return {
-            name: comparison.paired_difference(array, base)
-            for name, array in self.values.items()
-            if name != self.baseline
-        }
-
-    def repeat_sides(self, name: str) -> tuple[FloatArray | None, ...]:
-        """The values whose spread over repeats enters the difference of a system, each (T, Q)."""
-        first, second = (
-            self.repeat_lists.get(system, frozenset()) for system in (name, self.baseline)
-        )
-        return paired_sides(
-            self.repeats.get(name),
-            self.repeats.get(self.baseline),
-            is_shared=not first.isdisjoint(second),
-        )
-
-    def repeat_means(self, name: str) -> RepeatMeans:
-        """The means of the repeats of each side of a system's difference that has several."""
-        return repeat_means(self.repeat_sides(name))
-
-
 def compare_family(
-    tables: Sequence[ComparedValues],
-    *,
-    min_gain: float = MIN_GAIN,
-    seed: int = 0,
-    alpha: float = 0.05,
-) -> tuple[tuple[comparison.Comparison, ...], ...]:
-    """Compare systems with their baselines on one measure of one or several collections.
+    pairs: Sequence[Pair], *, min_gain: float = MIN_GAIN, seed: int = 0, alpha: float = 0.05
+) -> list[comparison.Comparison]:
+    """Compare pairs of systems on one measure of one or several collections.
 
-    The family is all compared systems of all collections. Systems with identical values count
-    once.
+    The family is all pairs. Pairs with identical differences count once. Where unjudged documents
+    contradict an answer, they decide it.
 
     Args:
-        tables: One a collection.
+        pairs: Candidates, each with its baseline.
         min_gain: m: a smaller difference is not worth a change.
         seed: Seed of the draws.
         alpha: Level of p and intervals.
 
-    Returns:
-        For each collection one comparison per system but the baseline, in their order.
+    Raises:
+        ConfigError: Values that cannot be paired.
+        DataError: Values that are not finite.
     """
-    differences = [table.differences() for table in tables]
-    rows = [
-        PairedRow(difference, table.keys, table.repeat_means(name))
-        for table, by_name in zip(tables, differences, strict=True)
-        for name, difference in by_name.items()
+    for pair in pairs:
+        _check_pair(pair)
+    rows = infer_family(pairs, seed=seed, alpha=alpha)
+    return [
+        _describe(pair, row, min_gain=min_gain, alpha=alpha)
+        for pair, row in zip(pairs, rows, strict=True)
     ]
-    limit = find_limit(is_bounded=all(table.is_bounded for table in tables))
-    rest = iter(infer_family(rows, seed=seed, alpha=alpha, limit=limit))
-    return tuple(
-        tuple(
-            _describe(table, name, difference, next(rest), min_gain=min_gain, alpha=alpha)
-            for name, difference in by_name.items()
-        )
-        for table, by_name in zip(tables, differences, strict=True)
-    )
+
+
+def compare_tables(
+    tables: Sequence[ValueTable], *, min_gain: float, seed: int, alpha: float, every: bool = False
+) -> list[list[comparison.Comparison]]:
+    """Compare the systems of all collections with their baselines; each measure is a family.
+
+    Args:
+        tables: One a collection.
+        min_gain: m of the answers.
+        seed: Seed of the draws.
+        alpha: Level of p and intervals.
+        every: Whether every measure answers; by default only the primary one does.
+
+    Returns:
+        For each collection the comparisons, by measure and in the order of the systems.
+    """
+    compared: list[list[comparison.Comparison]] = [[] for _ in tables]
+    for index in range(max((len(table.measures) for table in tables), default=0)):
+        pairs = [
+            (place, pair)
+            for place, table in enumerate(tables)
+            for measure in table.measures[index : index + 1]
+            for pair in table.pairs(measure)
+        ]
+        family = [pair for _, pair in pairs]
+        found = compare_family(family, min_gain=min_gain, seed=seed, alpha=alpha)
+        for (place, _), item in zip(pairs, found, strict=True):
+            answer = item.answer if every or not index else None
+            compared[place].append(item.model_copy(update={"answer": answer}))
+    return compared
 
 
 def compare_with_baseline(
@@ -153,46 +105,48 @@ def compare_with_baseline(
 
     Returns:
         One comparison per system but the baseline, in the order of ``values``.
+
+    Raises:
+        UnknownNameError: No such baseline.
+        ConfigError: Values that cannot be paired.
+        DataError: Values that are not finite.
     """
-    size = len(values[baseline]) if baseline in values else 0
-    keys = tuple(map(str, range(size) if groups is None else groups))
-    table = ComparedValues(measure, values, baseline, keys, is_bounded)
-    (comparisons,) = compare_family([table], min_gain=min_gain, seed=seed, alpha=alpha)
-    return comparisons
+    if baseline not in values:
+        raise UnknownNameError("baseline", baseline, values, where=f"compare {measure}")
+    keys = tuple(map(str, range(len(values[baseline])) if groups is None else groups))
+    systems = {name: {measure: MeasuredValues(array)} for name, array in values.items()}
+    bounded = (measure,) if is_bounded else ()
+    pairs = ValueTable(systems, baseline, (measure,), keys, bounded).pairs(measure)
+    return tuple(compare_family(pairs, min_gain=min_gain, seed=seed, alpha=alpha))
 
 
 def _describe(
-    table: ComparedValues,
-    name: str,
-    difference: FloatArray,
-    row: RowInference,
-    *,
-    min_gain: float,
-    alpha: float,
+    pair: Pair, row: RowInference, *, min_gain: float, alpha: float
 ) -> comparison.Comparison:
     """The record of one comparison."""
-    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
+    difference, share = pair.difference, None
     sd = float(difference.std(ddof=1)) if len(difference) > 1 else 0.0
-    share = None
-    if table.repeats.keys() & {name, table.baseline}:
+    if max(pair.counts) > 1:
         added = repeat_variance(row.repeats)
         share = added / (row.error**2 + added) if added > 0 else 0.0
+    answer = comparison.decide_answer(row, changed=pair.changed, min_gain=min_gain, alpha=alpha)
+    candidate, baseline = pair.names
     return comparison.Comparison(
-        measure=table.measure,
-        baseline=table.baseline,
-        candidate=name,
-        baseline_mean=exact_mean(table.values[table.baseline]),
-        candidate_mean=exact_mean(table.values[name]),
+        measure=pair.measure,
+        baseline=baseline,
+        candidate=candidate,
+        baseline_mean=exact_mean(pair.baseline.values),
+        candidate_mean=exact_mean(pair.candidate.values),
         difference=row.mean,
         low=row.low,
         high=row.high,
         standard_error=row.error,
         critical_value=row.critical[0] if math.isfinite(row.critical[0]) else math.nan,
         p=row.p,
-        answer=comparison.decide_answer(row, changed=wins + losses, min_gain=min_gain, alpha=alpha),
-        wins=wins,
-        ties=len(difference) - wins - losses,
-        losses=losses,
+        answer=comparison.veto_answer(answer, pair.compare_unjudged(alpha), min_gain),
+        wins=pair.wins,
+        ties=len(difference) - pair.changed,
+        losses=pair.losses,
         effect_size=row.mean / sd if sd > 0 else None,
         min_detectable_difference=row.detectable if math.isfinite(row.detectable) else None,
         loss_share=none_if_nan(row.loss_share),
@@ -202,48 +156,25 @@ def _describe(
     )
 
 
-def _check_pairs(measure: str, values: Mapping[str, FloatArray], baseline: str) -> None:
+def _check_pair(pair: Pair) -> None:
     """Refuse values that cannot be paired or are not finite."""
-    shape = values[baseline].shape
-    for name, array in values.items():
-        where = f"compare {measure}: system {name!r}"
-        if array.shape != shape or array.ndim != 1:
+    shape = pair.baseline.values.shape
+    for name, each in zip(pair.names, (pair.candidate, pair.baseline), strict=True):
+        where = f"compare {pair.measure}: system {name!r}"
+        if each.values.shape != shape or each.values.ndim != 1:
             raise ConfigError(
-                f"{where}: values of shape {array.shape} cannot be paired with shape {shape} of "
-                f"the baseline {baseline!r}; both need one value per query, for the same queries"
+                f"{where}: values of shape {each.values.shape} cannot be paired with shape {shape} "
+                f"of the baseline {pair.names[1]!r}; both need one value per query, for the same "
+                "queries"
             )
-        wrong = np.flatnonzero(~np.isfinite(array))
+        wrong = np.flatnonzero(~np.isfinite(each.values))
         if len(wrong):
-            raise DataError(f"{where}, query index {wrong[0]}: {array[wrong[0]]} is not finite")
+            value = each.values[wrong[0]]
+            raise DataError(f"{where}, query index {wrong[0]}: {value} is not finite")
 
 
-def find_superior(
-    table: ComparedValues, *, seed: int = 0, alpha: float = 0.05
-) -> dict[str, frozenset[str]]:
-    """By system those that it is shown to be worse than, in the family of all pairs.
-
-    Args:
-        table: The systems, the baseline like any other.
-        seed: Seed of the draws.
-        alpha: 1 − probability that no difference is shown where there is none.
-    """
-
-    def find_repeats(name: str, rival: str) -> RepeatMeans:
-        return replace(table, baseline=rival).repeat_means(name)
-
-    return find_rivals(
-        table.values,
-        table.keys,
-        seed=seed,
-        alpha=alpha,
-        repeats=find_repeats if table.repeats else None,
-    )
-
-
-def find_first_group(
-    table: ComparedValues, *, seed: int = 0, alpha: float = 0.05
-) -> tuple[str, ...]:
-    """The systems not shown to be worse than any other, in the family of all pairs.
+def find_first_group(table: ValueTable, *, seed: int = 0, alpha: float = 0.05) -> tuple[str, ...]:
+    """The systems not shown to be worse than any other on the primary measure, over all pairs.
 
     Args:
         table: The systems, the baseline like any other.
@@ -253,8 +184,9 @@ def find_first_group(
     Returns:
         Names in the order of ``table``.
     """
-    rivals = find_superior(table, seed=seed, alpha=alpha)
-    return tuple(name for name in table.values if not rivals[name])
+    systems = table.values_of(table.measures[0])
+    better = find_rivals(systems, table.keys, seed=seed, alpha=alpha)
+    return tuple(name for name in systems if not better[name])
 
 
 FusionVerdict: TypeAlias = Literal["pays", "loses", "not shown", "unjudged decide"]
@@ -282,39 +214,20 @@ class FusionAnswer(comparison.MeanDifference):
 
 
 def decide_fusion(
-    fusions: Mapping[str, FloatArray],
-    sources: Mapping[str, FloatArray],
-    keys: tuple[str, ...],
-    *,
-    seed: int = 0,
-    alpha: float = 0.05,
-    is_bounded: bool = False,
-    repeats: Mapping[tuple[str, str], RepeatMeans] | None = None,
+    pairs: Mapping[tuple[str, str], Pair], *, seed: int = 0, alpha: float = 0.05
 ) -> FusionAnswer:
     """Compare every fusion with every single source, as one family.
 
     Args:
-        fusions: Per fusion, shape (Q,); at least one.
-        sources: Per source, shape (Q,); at least one.
-        keys: The group id of each query.
+        pairs: Every fusion with every source, by their names; at least one.
         seed: Seed of the draws.
         alpha: Level.
-        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
-        repeats: By fusion and source the means of the repeats of each side that has several;
-            without an entry none has.
     """
-    pairs = [(fusion, source) for fusion in fusions for source in sources]
-    rows = [
-        PairedRow(
-            comparison.paired_difference(fusions[f], sources[s]),
-            keys,
-            (repeats or {}).get((f, s), ()),
-        )
-        for f, s in pairs
-    ]
-    limit = find_limit(is_bounded=is_bounded)
-    by_pair = dict(zip(pairs, infer_family(rows, seed=seed, alpha=alpha, limit=limit), strict=True))
+    rows = infer_family([*pairs.values()], seed=seed, alpha=alpha)
+    by_pair = dict(zip(pairs, rows, strict=True))
     signs = {pair: np.sign(row.mean) if row.p <= alpha else 0.0 for pair, row in by_pair.items()}
+    fusions = {fusion: pair.candidate.values for (fusion, _), pair in pairs.items()}
+    sources = {source: pair.baseline.values for (_, source), pair in pairs.items()}
 
     def highest(values: Mapping[str, FloatArray], names: list[str]) -> str:
         return max(names or list(values), key=lambda name: float(values[name].mean()))

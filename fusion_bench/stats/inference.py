@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
@@ -39,6 +39,7 @@ from fusion_bench.stats.intervals import (
 )
 from fusion_bench.stats.power import MIN_CHANGED_FOR_SPREAD, upper_tail
 from fusion_bench.stats.repeat_variance import RepeatMeans, repeat_variance, repeat_width
+from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.util.formatting import check_wanted
 
 #: Draws at least, and draws · α at least.
@@ -114,21 +115,6 @@ def draw_counts(digest: bytes, count: int, seed: int, draws: int) -> NDArray[np.
     return counts
 
 
-@dataclass(frozen=True, eq=False)
-class PairedRow:
-    """One paired difference of a family.
-
-    Attributes:
-        difference: Shape (Q,), finite: candidate − baseline per query.
-        keys: The group id of each query; its own id without groups.
-        repeats: The means of the repeats of each side that has several.
-    """
-
-    difference: FloatArray
-    keys: tuple[str, ...]
-    repeats: RepeatMeans = ()
-
-
 def mean_error(residuals: FloatArray, queries: float) -> float:
     """s: the standard error of a mean difference per query; NaN with one unit.
 
@@ -145,17 +131,19 @@ def mean_error(residuals: FloatArray, queries: float) -> float:
 class _Prepared:
     """A row before the draws: its mean and error, and what the draws need."""
 
-    def __init__(self, sums: FloatArray, units: Units, mean: float, repeats: RepeatMeans) -> None:
+    def __init__(
+        self, sums: FloatArray, units: Units, mean: float, pair: Pair | None = None
+    ) -> None:
         self.units, self.sums, self.mean = units, sums + 0.0, mean  # + 0.0: −0 equals 0
         self.residuals = sums - mean * units.sizes
-        self.repeats = repeats
+        self.repeats: RepeatMeans = () if pair is None else pair.repeats
+        self.limit = 1.0 if pair is not None and pair.is_bounded else math.inf
         self.error = mean_error(self.residuals, units.sizes.sum())
 
     @classmethod
-    def from_row(cls, row: PairedRow, units: Units) -> _Prepared:
-        """Its sums by unit."""
-        sums = np.bincount(units.codes, row.difference, len(units.sizes)).astype(np.float64)
-        return cls(sums, units, exact_mean(row.difference), row.repeats)
+    def from_pair(cls, pair: Pair, units: Units) -> _Prepared:
+        """The sums of a pair's differences by unit."""
+        return cls(*_add_up(pair.difference, units), pair)
 
     @cached_property
     def changed(self) -> int:
@@ -186,12 +174,20 @@ class _Prepared:
     @property
     def result(self) -> RowInference:
         """What is known without any draw."""
-        return RowInference(self.mean, self.error, len(self.sums), self.changed, self.repeats)
+        return RowInference(
+            *(self.mean, self.error, len(self.sums), self.changed, self.repeats, self.limit)
+        )
 
     @property
     def content(self) -> tuple[bytes, ...]:
         """What makes two rows of a family one."""
         return (self.units.digest, self.sums.tobytes(), *(each.tobytes() for each in self.repeats))
+
+
+def _add_up(values: FloatArray, units: Units) -> tuple[FloatArray, Units, float]:
+    """Sums by unit, the units, and the mean."""
+    sums = np.bincount(units.codes, values, len(units.sizes)).astype(np.float64)
+    return sums, units, exact_mean(values)
 
 
 def exact_p(sums: FloatArray, sizes: FloatArray) -> float:
@@ -347,6 +343,7 @@ class RowInference:
         units: G.
         changed: Units with a difference.
         repeats: As given.
+        limit: The greatest difference that the measure can have, where intervals end.
         low: Lower end of the interval, which holds together with those of the family; NaN = none.
         high: Upper end.
         p: Two-sided, over the family. Where draws give no interval, sign flips must agree.
@@ -361,6 +358,7 @@ class RowInference:
     units: int
     changed: int
     repeats: RepeatMeans = ()
+    limit: float = math.inf
     low: float = math.nan
     high: float = math.nan
     p: float = 1.0
@@ -407,7 +405,7 @@ class RowInference:
     def lower_bound(self, alpha: float) -> float:
         """The row's own one-sided 1 − ``alpha`` lower bound."""
         critical, width = self.one_sided(alpha)
-        return self.mean - math.hypot(critical * self.error, width)
+        return max(self.mean - math.hypot(critical * self.error, width), -self.limit)
 
     def share_above(self, bound: float, true: float, alpha: float) -> float:
         """The share of draws around a true difference whose lower bound is above ``bound``."""
@@ -422,7 +420,7 @@ class RowInference:
 
 
 def infer_family(
-    rows: Sequence[PairedRow], *, seed: int = 0, alpha: float = 0.05, limit: float = math.inf
+    pairs: Sequence[Pair], *, seed: int = 0, alpha: float = 0.05
 ) -> tuple[RowInference, ...]:
     """Intervals that hold together, and p, of a family of paired differences.
 
@@ -431,19 +429,18 @@ def infer_family(
     of :func:`exact_p`. Where fewer than 30 and fewer than half do, draws give no interval.
 
     Args:
-        rows: The family, of one or several collections.
+        pairs: The family, of one or several collections.
         seed: Of the experiment.
         alpha: 1 − coverage of all intervals together.
-        limit: The greatest difference that the measure can have, where intervals end.
     """
-    units = {keys: Units.from_keys(keys) for keys in dict.fromkeys(row.keys for row in rows)}
-    prepared = [_Prepared.from_row(row, units[row.keys]) for row in rows]
+    units = {keys: Units.from_keys(keys) for keys in dict.fromkeys(pair.keys for pair in pairs)}
+    prepared = [_Prepared.from_pair(pair, units[pair.keys]) for pair in pairs]
     distinct = {row.content: row for row in prepared if row.changed}
     usable = [row for row in distinct.values() if row.is_drawn]
     draws = count_draws(alpha)
     drawn = _draw_rows(usable, seed=seed, draws=draws)
     family = _Family.from_rows(
-        usable, drawn, draws=draws, size=len(distinct), seed=seed, alpha=alpha, limit=limit
+        usable, drawn, draws=draws, size=len(distinct), seed=seed, alpha=alpha
     )
     return tuple(
         family.decide(row, *drawn[row.content]) if row.is_drawn else _decide_few(row, len(distinct))
@@ -489,7 +486,6 @@ class _Family:
         repeated: R: those with repeats.
         seed: Of the experiment.
         alpha: Level of the whole family.
-        limit: The greatest difference.
     """
 
     lower: Tail
@@ -500,7 +496,6 @@ class _Family:
     repeated: int
     seed: int
     alpha: float
-    limit: float
 
     @classmethod
     def from_rows(
@@ -512,7 +507,6 @@ class _Family:
         size: int,
         seed: int,
         alpha: float,
-        limit: float,
     ) -> _Family:
         """The family of some distinct rows, which draws decide, of ``size`` in all."""
         t = np.array([studentize(*drawn[row.content], row.error) for row in rows])
@@ -529,7 +523,6 @@ class _Family:
             repeated=sum(repeat_variance(row.repeats) > 0 for row in rows),
             seed=seed,
             alpha=alpha,
-            limit=limit,
         )
 
     def decide(self, row: _Prepared, shifts: FloatArray, errors: FloatArray) -> RowInference:
@@ -551,8 +544,8 @@ class _Family:
         high = row.mean + math.hypot(critical[1] * row.error, width)
         return replace(
             row.result,
-            low=max(low, -self.limit) if row.has_interval else math.nan,
-            high=min(high, self.limit) if row.has_interval else math.nan,
+            low=max(low, -row.limit) if row.has_interval else math.nan,
+            high=min(high, row.limit) if row.has_interval else math.nan,
             p=min(1.0, max(2 * level_at_zero / self.share, 2 * upper_tail(t, freedom), flips)),
             critical=critical,
             repeat_width=width,
@@ -575,12 +568,11 @@ class _Family:
 
 
 def find_rivals(
-    values: Mapping[str, FloatArray],
+    systems: Mapping[str, MeasuredValues],
     keys: tuple[str, ...],
     *,
     seed: int = 0,
     alpha: float = 0.05,
-    repeats: Callable[[str, str], RepeatMeans] | None = None,
 ) -> dict[str, frozenset[str]]:
     """By system those that are better than it, in the family of all pairs.
 
@@ -590,30 +582,25 @@ def find_rivals(
     of Statistics 12, in the conservative form).
 
     Args:
-        values: Per system, shape (Q,), finite, the same queries in the same order.
+        systems: By name; finite values of the same queries in the same order.
         keys: The group id of each query.
         seed: Of the experiment.
         alpha: 1 − the probability that the best system is in the best group.
-        repeats: The means of repeats of a first and a second system, where they have several.
     """
     units = Units.from_keys(keys)
-    alone = {name: _Prepared.from_row(PairedRow(row, keys), units) for name, row in values.items()}
+    alone = {name: _Prepared(*_add_up(each.values, units)) for name, each in systems.items()}
     twins: dict[tuple[bytes, ...], list[str]] = {}
     for name, system in alone.items():
         twins.setdefault(system.content, []).append(name)
     same = list(twins.values())
-    systems = [alone[names[0]] for names in same]
+    distinct = [alone[names[0]] for names in same]
+    first = [systems[names[0]] for names in same]
     pairs = {
-        (i, j): _Prepared(
-            a.sums - b.sums,
-            units,
-            a.mean - b.mean,
-            () if repeats is None else repeats(same[i][0], same[j][0]),
-        )
-        for i, a in enumerate(systems)
-        for j, b in enumerate(systems[:i])
+        (i, j): _Prepared(a.sums - b.sums, units, a.mean - b.mean, Pair(first[i], first[j], keys))
+        for i, a in enumerate(distinct)
+        for j, b in enumerate(distinct[:i])
     }
-    better = _find_better(systems, pairs, seed=seed, alpha=alpha)
+    better = _find_better(distinct, pairs, seed=seed, alpha=alpha)
     return {
         name: frozenset(rival for j in better[i] for rival in same[j])
         for i, names in enumerate(same)

@@ -218,10 +218,6 @@ class MeanEstimate:
         low, high = (min(max(end, least), most) for end in (self.low, self.high))
         return replace(self, low=low, high=high)
 
-    def clip_difference(self, *, is_bounded: bool) -> MeanEstimate:
-        """Clip the interval of a difference, which lies within ±1 if values lie from 0 to 1."""
-        return self.clip(-1.0, 1.0) if is_bounded else self
-
     @property
     def design_effect(self) -> float | None:
         """Variance of the mean by group ÷ that of as many independent queries (Kish 1965).
@@ -350,9 +346,10 @@ def log_capital(log_sums: FloatArray) -> FloatArray:
     return np.asarray(np.logaddexp.reduce(log_sums, axis=-1) - np.log(log_sums.shape[-1]))
 
 
-def find_limit(*, is_bounded: bool) -> float:
-    """The greatest difference that a measure can have."""
-    return 1.0 if is_bounded else math.inf
+def paired_difference(candidate: FloatArray, baseline: FloatArray) -> FloatArray:
+    """Candidate − baseline, (Q,), float noise set to 0, as the test looks at signs."""
+    difference = candidate - baseline
+    return np.where(np.abs(difference) <= NOISE, 0.0, difference)
 
 
 def bet_on_mean(sums: FloatArray, sizes: FloatArray) -> float:

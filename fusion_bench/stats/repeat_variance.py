@@ -46,34 +46,11 @@ def mean_of_repeats(repeats: FloatArray | Sequence[FloatArray]) -> FloatArray:
     return mean
 
 
-def paired_sides(
-    first: FloatArray | None, second: FloatArray | None, *, is_shared: bool
-) -> tuple[FloatArray | None, ...]:
-    """The values whose spread over repeats enters the variance of first − second.
-
-    Systems that read the same repeats of a list, such as an agent and a fusion with this agent,
-    move together: repeat t of the one was made from what repeat t of the other was made from. Then
-    only their differences, repeat by repeat, are independent of each other (paired replicates;
-    Brennan 2001, "Generalizability Theory", chapter 4: an effect common to both cancels).
-
-    Args:
-        first: Shape (T, Q); None = one repeat.
-        second: Likewise, with its own number of repeats.
-        is_shared: Whether both read the repeats of one list.
-
-    Returns:
-        The sides for :func:`repeat_means`.
-    """
-    if is_shared and first is not None and second is not None and len(first) == len(second):
-        return (first - second,)
-    return first, second
-
-
 def repeat_means(sides: Sequence[FloatArray | None]) -> RepeatMeans:
     """The mean over queries of each repeat, shape (T,), of each side that has several.
 
     Args:
-        sides: From :func:`paired_sides`, each (T, Q).
+        sides: Each (T, Q); None = one repeat.
     """
     return tuple(
         np.array([exact_mean(row) for row in side])

@@ -24,8 +24,9 @@ from fusion_bench.config.json_records import OptionalFloat, ReportRecord
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.errors import DataError
-from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.intervals import betting_bound, clopper_pearson
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.special_functions import special
 
 #: Probability with which the promise of a threshold may fail.
@@ -119,7 +120,7 @@ def measure_share(counted: BoolArray, keys: Sequence[str], *, seed: int = 0) -> 
         low, high = clopper_pearson(count, queries)
         return Share(share=count / queries, low=low, high=high, queries=queries)
     values = counted.astype(np.float64)
-    row = infer_family([PairedRow(values, tuple(keys))], seed=seed, limit=1.0)[0]
+    row = infer_family([Pair.from_arrays(values, keys=keys, is_bounded=True)], seed=seed)[0]
     low, high = row.low, row.high
     if not (row.has_interval and row.changed):
         codes = number_by_appearance(keys)[0]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final, get_args
 
 import numpy as np
 
-from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
+from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.obstacles import refuse_obstacles
 from fusion_bench.config.models import parse_model
 from fusion_bench.config.options import ObstacleKind
 from fusion_bench.config.yaml_files import Source
-from fusion_bench.data.grouped_rows import number_by_appearance
-from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
 from fusion_bench.data.records import drop_final
 from fusion_bench.evaluation.prepared_dataset import ALL_JUDGED, prepare_dataset
 from fusion_bench.evaluation.recommendation import Effort, find_effort
@@ -24,126 +22,76 @@ from fusion_bench.experiment.system import System, collapse_alike
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import FloorKind, FloorRow, Gain
-from fusion_bench.stats.comparison import decide_answer, paired_difference
-from fusion_bench.stats.inference import (
-    PairedRow,
-    RowInference,
-    find_rivals,
-    infer_family,
-)
-from fusion_bench.stats.intervals import estimate_mean, find_limit
+from fusion_bench.stats.comparison import decide_answer
+from fusion_bench.stats.inference import RowInference, infer_family
+from fusion_bench.stats.intervals import estimate_mean
 from fusion_bench.stats.power import SampleSize, estimate_spread, two_sided_p
-from fusion_bench.stats.repeat_variance import RepeatMeans, paired_sides, repeat_means
+from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.tune.objective import TuningObjective
 
 #: What nothing takes.
 NO_EFFORT: Final = Effort(0, 0, 0)
 
 
-@dataclass(frozen=True, eq=False)
-class PairedValues:
-    """Two systems on the same queries.
-
-    Attributes:
-        tuned: Shape (Q,).
-        default: Shape (Q,).
-        groups: Shape (Q,): the id of each query's group, its own where none is declared.
-        repeats: Shape (T, Q): the differences tuned − default on each repeat of the lists; None =
-            there is one.
-    """
-
-    tuned: FloatArray
-    default: FloatArray
-    groups: Sequence[str]
-    repeats: FloatArray | None = None
-
-    @property
-    def row(self) -> PairedRow:
-        """Tuned − default, as families take it."""
-        difference = paired_difference(self.tuned, self.default)
-        return PairedRow(difference, tuple(self.groups), repeat_means([self.repeats]))
-
-
-def estimate_family(
-    rows: Sequence[PairedValues], *, is_bounded: bool = False, alpha: float = 0.05, seed: int = 0
-) -> list[Gain]:
+def estimate_family(pairs: Sequence[Pair], *, alpha: float = 0.05, seed: int = 0) -> list[Gain]:
     """Gains whose intervals and p hold together, see :func:`infer_family`.
 
     Args:
-        rows: The family.
-        is_bounded: Values lie in [0, 1], so that no interval goes beyond ±1.
+        pairs: The family: tuned and default systems.
         alpha: Two-sided level of the whole family.
         seed: Of the draws.
     """
-    inferred = infer_family(
-        [row.row for row in rows], seed=seed, alpha=alpha, limit=find_limit(is_bounded=is_bounded)
-    )
-    return [_make_gain(row, result) for row, result in zip(rows, inferred, strict=True)]
+    inferred = infer_family(pairs, seed=seed, alpha=alpha)
+    return [_make_gain(pair, result) for pair, result in zip(pairs, inferred, strict=True)]
 
 
-def _make_gain(row: PairedValues, result: RowInference) -> Gain:
-    difference = row.row.difference
-    wins, losses = int((difference > 0).sum()), int((difference < 0).sum())
-    count = len(difference)
+def _make_gain(pair: Pair, result: RowInference) -> Gain:
+    count = len(pair.keys)
     return Gain(
-        default=float(row.default.mean()),
-        tuned=float(row.tuned.mean()),
+        default=float(pair.baseline.values.mean()),
+        tuned=float(pair.candidate.values.mean()),
         difference=result.mean,
         low=result.low,
         high=result.high,
         p=result.p,
         loss_share=result.loss_share,
         sd=result.error * math.sqrt(count),
-        wins=wins,
-        ties=count - wins - losses,
-        losses=losses,
+        wins=pair.wins,
+        ties=count - pair.changed,
+        losses=pair.losses,
         queries=count,
         groups=result.units,
-        design_effect=estimate_mean(difference, number_by_appearance(row.groups)[0]).design_effect,
+        design_effect=estimate_mean(pair.difference, pair.groups).design_effect,
     )
 
 
-def student_gain(
-    tuned: FloatArray,
-    default: FloatArray,
-    groups: IntArray,
-    *,
-    is_bounded: bool = False,
-    alpha: float = 0.05,
-) -> Gain:
+def student_gain(pair: Pair, *, alpha: float = 0.05) -> Gain:
     """Tuned − default with Student's interval and p, for levels so small that draws take too long.
 
     Args:
-        tuned: Shape (Q,), the primary measure.
-        default: Shape (Q,), the same queries.
-        groups: Shape (Q,), codes.
-        is_bounded: Values lie in [0, 1].
+        pair: The tuned system and the default.
         alpha: 1 − coverage of the interval.
     """
-    row = PairedValues(tuned, default, tuple(map(str, groups.tolist())))
-    mean, limit = (
-        estimate_mean(row.row.difference, groups, alpha=alpha),
-        find_limit(is_bounded=is_bounded),
-    )
+    mean = pair.estimate(alpha)
     result = RowInference(
         mean.mean,
         mean.standard_error,
         mean.groups,
         0,
-        low=max(mean.low, -limit),
-        high=min(mean.high, limit),
+        low=mean.low,
+        high=mean.high,
         p=two_sided_p(mean.mean, mean.standard_error, mean.freedom),
     )
-    return _make_gain(row, result)
+    return _make_gain(pair, result)
 
 
 def estimate_needed(
-    row: PairedValues, gain: Gain, min_gain: float, *, factor: float = 1.0
+    pair: Pair, gain: Gain, min_gain: float, *, factor: float = 1.0
 ) -> SampleSize | None:
     """Held-out queries that would show the least gain with a power of about .8.
 
     Args:
-        row: The held-out values.
+        pair: The held-out values.
         gain: From :func:`estimate_family`; its critical value is planned for.
         min_gain: The gain to show.
         factor: Critical value of the next look ÷ that of this one.
@@ -151,8 +99,7 @@ def estimate_needed(
     Returns:
         None where the spread is not known, or the least gain is 0.
     """
-    difference = paired_difference(row.tuned, row.default)
-    spread = estimate_spread(difference, number_by_appearance(row.groups)[0])
+    spread = estimate_spread(pair.difference, pair.groups)
     error = spread.standard_error
     if not (min_gain > 0 and error is not None and error > 0):  # so that NaN ends here too
         return None
@@ -163,47 +110,21 @@ def estimate_needed(
 
 
 @dataclass(frozen=True, eq=False)
-class UntunedSystem:
+class UntunedSystem(MeasuredValues):
     """Values of an untuned system or single source on some queries.
 
     Attributes:
         name: Of the system or the source.
         kind: Whether it is a system of the experiment or a single source.
-        values: Shape (Q,).
-        repeats: Shape (T, Q): its values on each repeat of its lists; None = there is one.
-        repeat_lists: The lists that it reads which have several repeats.
         config: The resolved system.
         effort: What it takes to run and to explain.
-        bounds: What unjudged documents could make of its values; None with complete judgments.
     """
 
+    _: KW_ONLY
     name: str
-    kind: FloorKind
-    values: FloatArray
-    repeats: FloatArray | None = None
-    repeat_lists: frozenset[str] = frozenset()
+    kind: FloorKind = "system"
     config: Mapping[str, Any] = field(default_factory=dict)
     effort: Effort = NO_EFFORT
-    bounds: QueryBounds | None = None
-
-    def repeats_with(self, other: UntunedSystem) -> RepeatMeans:
-        """Variance that repeats add to the difference of two systems."""
-        is_shared = not self.repeat_lists.isdisjoint(other.repeat_lists)
-        return repeat_means(paired_sides(self.repeats, other.repeats, is_shared=is_shared))
-
-    def select_queries(self, queries: BoolArray | IntArray) -> UntunedSystem:
-        """The values on some of the queries: a mask of shape (Q,), or their numbers."""
-        return replace(
-            self,
-            values=self.values[queries],
-            repeats=select_repeats(self.repeats, queries),
-            bounds=self.bounds and self.bounds.select_queries(queries),
-        )
-
-
-def select_repeats(repeats: FloatArray | None, queries: BoolArray | IntArray) -> FloatArray | None:
-    """Some queries of (T, Q) values; None = there is one repeat."""
-    return None if repeats is None else repeats[:, queries]
 
 
 def evaluate_untuned(
@@ -251,11 +172,11 @@ def evaluate_untuned(
     kinds += ["missing" for _ in repaired]
     return tuple(
         UntunedSystem(
-            score.system,
-            kind,
             score.values[0],
-            score.repeats[:, 0] if len(score.repeats) > 1 else None,
-            repeat_lists=task.repeat_lists(system),
+            score.repeats[:, 0],
+            task.repeat_lists(system),
+            name=score.system,
+            kind=kind,
             config=system.resolved_config,
             effort=find_effort(system),
             bounds=find_system_bounds(system, task.runs, measures, training=task.training)[0],
@@ -313,13 +234,8 @@ def compare_floor(
     """
     if not untuned:
         return ()
-    family = [
-        PairedRow(
-            paired_difference(each.values, tuned.values), tuple(groups), each.repeats_with(tuned)
-        )
-        for each in untuned
-    ]
-    inferred = infer_family(family, seed=seed, alpha=alpha, limit=find_limit(is_bounded=is_bounded))
+    family = [Pair(each, tuned, tuple(groups), is_bounded=is_bounded) for each in untuned]
+    inferred = infer_family(family, seed=seed, alpha=alpha)
     rows = [
         FloorRow(
             name=each.name,
@@ -331,32 +247,12 @@ def compare_floor(
             p=result.p,
             answer=decide_answer(
                 result,
-                changed=int(np.count_nonzero(row.difference)),
+                changed=pair.changed,
                 min_gain=min_gain,
                 alpha=alpha,
             ),
             bounds=each.bounds and each.bounds.record,
         )
-        for each, row, result in zip(untuned, family, inferred, strict=True)
+        for each, pair, result in zip(untuned, family, inferred, strict=True)
     ]
     return tuple(sorted(rows, key=lambda row: -row.mean))
-
-
-def find_best_group(
-    systems: Sequence[UntunedSystem], groups: Sequence[str], *, alpha: float, seed: int
-) -> dict[str, frozenset[str]]:
-    """Map each system to the systems that are better; the best ones have none.
-
-    Args:
-        systems: On the same queries, the default and the tuned one among them.
-        groups: Shape (Q,): group ids.
-        alpha: 1 − the probability that the best is in the best group.
-        seed: Of the draws.
-    """
-    by_name = {each.name: each for each in systems}
-
-    def repeats(first: str, second: str) -> RepeatMeans:
-        return by_name[first].repeats_with(by_name[second])
-
-    values = {name: each.values for name, each in by_name.items()}
-    return find_rivals(values, tuple(groups), seed=seed, alpha=alpha, repeats=repeats)

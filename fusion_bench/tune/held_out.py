@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fusion_bench.checks.records import NearDuplicates
-from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.parameters import Params
 from fusion_bench.config.query_types import ClassKey
 from fusion_bench.data.ordering import BoolArray, FloatArray
@@ -20,8 +19,9 @@ from fusion_bench.evaluation.crag import require_absolute
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.report.tuning_records import Gain, PerTypeResult, TuningVerdict
-from fusion_bench.stats.comparison import Direction
-from fusion_bench.tune.gains import PairedValues, estimate_family, select_repeats
+from fusion_bench.stats.unjudged import Direction, UnjudgedDifference
+from fusion_bench.stats.values import Pair
+from fusion_bench.tune.gains import estimate_family
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.trial_selection import ChosenTrial, decide_verdict, tuning_folds
 
@@ -99,32 +99,13 @@ class HeldOutEvaluation:
         """One-sided level of the verdicts; intervals have a coverage of 1 − 2 · this."""
         return self.alpha / 2 if self.level is None else self.level
 
-    def measure_gain(
-        self,
-        tuned: FloatArray,
-        default: FloatArray,
-        mask: BoolArray,
-        repeats: FloatArray | None = None,
-    ) -> Gain:
-        """Tuned − default on the queries where ``mask`` is true, a family of its own.
+    def measure_gain(self, pair: Pair) -> Gain:
+        """Tuned − default, a family of its own."""
+        return self.estimate_family([pair])[0]
 
-        Args:
-            tuned: Shape (Q,).
-            default: Shape (Q,).
-            mask: Shape (Q,).
-            repeats: Shape (T, Q): their differences on each repeat of the lists; None = there is
-                one.
-        """
-        return self.estimate_family([self.pair_values(tuned, default, repeats, mask)])[0]
-
-    def estimate_family(self, rows: Sequence[PairedValues]) -> list[Gain]:
+    def estimate_family(self, pairs: Sequence[Pair]) -> list[Gain]:
         """Gains that hold together, at the level of the verdicts."""
-        return estimate_family(
-            rows,
-            is_bounded=self.is_bounded,
-            alpha=2 * self.verdict_level,
-            seed=self.tuning.seed,
-        )
+        return estimate_family(pairs, alpha=2 * self.verdict_level, seed=self.tuning.seed)
 
     def check_feasible(self) -> None:
         """Refuse before the search what could not be evaluated after it.
@@ -139,28 +120,22 @@ class HeldOutEvaluation:
             tuning_folds(self.objective, self.split, self.tuning)
 
     def pair_values(
-        self,
-        tuned: FloatArray,
-        default: FloatArray,
-        repeats: FloatArray | None = None,
-        mask: BoolArray | None = None,
-    ) -> PairedValues:
-        """Values on some queries, with their groups.
+        self, tuned: FloatArray, default: FloatArray, mask: BoolArray | None = None
+    ) -> Pair:
+        """Two systems on some queries, without the repeats of their lists.
 
         Args:
             tuned: Shape (Q,).
             default: Shape (Q,).
-            repeats: Shape (T, Q): their differences on each repeat; None = there is one.
             mask: Shape (Q,): which queries; None = the held-out ones.
         """
-        mask = self.split.held_out if mask is None else mask
-        return PairedValues(
-            tuned[mask], default[mask], self.list_groups(mask), select_repeats(repeats, mask)
-        )
+        keys = self.objective.runs.groups
+        pair = Pair.from_arrays(tuned, default, keys, is_bounded=self.is_bounded)
+        return pair.select_queries(self.split.held_out if mask is None else mask)
 
-    def list_groups(self, mask: BoolArray) -> list[str]:
+    def list_groups(self, mask: BoolArray) -> tuple[str, ...]:
         """The group ids of the queries where ``mask``, (Q,), is true."""
-        return [self.objective.runs.groups[q] for q in np.flatnonzero(mask)]
+        return tuple(self.objective.runs.groups[q] for q in np.flatnonzero(mask))
 
     def decide_verdict(
         self, gain: Gain, chosen: ChosenTrial = "tuned", *, unjudged_decide: bool = False
@@ -201,7 +176,7 @@ class HeldOutEvaluation:
             over_global: Held out, by class − the parameters for all, adjusted for its family.
             unjudged: What unjudged documents could change in ``over_global``; None = nothing.
         """
-        gain = self.measure_gain(per_type.values, default, self.split.held_out)
+        gain = self.measure_gain(self.pair_values(per_type.values, default))
         verdict = self.decide_with_unjudged(over_global, per_type.chosen, unjudged)
         return PerTypeResult(
             params={name: dict(params) for name, params in per_type.params.items()},

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from fusion_bench.checks.collection_warnings import find_warnings
-from fusion_bench.checks.completion_bounds import QueryBounds, find_system_bounds
+from fusion_bench.checks.completion_bounds import find_system_bounds
 from fusion_bench.checks.dataset_facts import describe_first_repeat, find_unjudged_queries
 from fusion_bench.checks.judges import describe_judge
 from fusion_bench.checks.lists import list_infos
 from fusion_bench.checks.query_warnings import count_synthetic, list_grades
 from fusion_bench.checks.records import DataWarning, ListInfo
 from fusion_bench.checks.source_ties import find_source_ties
-from fusion_bench.checks.unjudged import (
-    UnjudgedDifference,
-    UnjudgedEvidence,
-    compare_unjudged,
-    judgment_kind,
-    measure_unjudged,
-)
+from fusion_bench.checks.unjudged import judgment_kind, measure_unjudged
 from fusion_bench.config.models import parse_model
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import BoolArray, FloatArray
@@ -37,15 +31,20 @@ from fusion_bench.measures import Measure
 from fusion_bench.ranking.plain_systems import fit_system
 from fusion_bench.report import tuning_records as model
 from fusion_bench.report.tuning_advice import PreferredSystem, recommend
-from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.stats.inference import find_rivals, infer_family
+from fusion_bench.stats.unjudged import (
+    QueryBounds,
+    UnjudgedDifference,
+    UnjudgedEvidence,
+    compare_unjudged,
+)
+from fusion_bench.stats.values import MeasuredValues, Pair
 from fusion_bench.tune import sensitivity, trial_selection
 from fusion_bench.tune.crag import FittedThresholds, collect_evidence, fit_lists
 from fusion_bench.tune.gains import (
-    PairedValues,
     UntunedSystem,
     compare_floor,
     estimate_needed,
-    find_best_group,
 )
 from fusion_bench.tune.held_out import ClassTuning, HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
@@ -76,6 +75,10 @@ class SearchOutcome:
         return self.chosen is not self.result.default_trial or self.per_type is not None
 
 
+#: Names the lists of two systems that are evaluated on the same repeats.
+REPEATED: Final = frozenset({"lists"})
+
+
 @dataclass(frozen=True, eq=False)
 class HeldOutGains:
     """Evaluates what a search chose.
@@ -99,35 +102,25 @@ class HeldOutGains:
         return self.evaluation.split.held_out
 
     @cached_property
-    def _values(self) -> FloatArray:
-        """(2, Q): of the default and of the chosen trial."""
-        params = [self._objective.default_params, self.outcome.chosen.params]
-        return self._objective.evaluate_params(params)
+    def pair(self) -> Pair:
+        """The chosen trial and the default on all queries."""
+        params = [self.outcome.chosen.params, self._objective.default_params]
+        values = self._objective.evaluate_params(params)
+        return self._pair_systems((self.system, self._objective.system), values)
+
+    def _pair_systems(self, systems: tuple[System, System], values: Iterable[FloatArray]) -> Pair:
+        """Two systems on all queries, with the same repeats of the lists."""
+        runs = self._objective.runs
+        first, second = (
+            MeasuredValues(row, self._objective.evaluate_by_repeat(system), REPEATED)
+            for system, row in zip(systems, values, strict=True)
+        )
+        return Pair(first, second, runs.groups, is_bounded=self.evaluation.is_bounded)
 
     @property
     def default(self) -> FloatArray:
         """(Q,): values of the default."""
-        return np.asarray(self._values[0])
-
-    @property
-    def tuned(self) -> FloatArray:
-        """(Q,): values of the chosen trial."""
-        return np.asarray(self._values[1])
-
-    @cached_property
-    def default_by_repeat(self) -> FloatArray | None:
-        """(T, Q): of the default on each repeat of the lists; None = there is one."""
-        return self._objective.evaluate_by_repeat(self._objective.system)
-
-    @cached_property
-    def tuned_by_repeat(self) -> FloatArray | None:
-        """(T, Q): of the chosen trial."""
-        return self._objective.evaluate_by_repeat(self.system)
-
-    @property
-    def gain_by_repeat(self) -> FloatArray | None:
-        """(T, Q): tuned − default."""
-        return _subtract(self.tuned_by_repeat, self.default_by_repeat)
+        return self.pair.baseline.values
 
     @cached_property
     def system(self) -> System:
@@ -150,14 +143,16 @@ class HeldOutGains:
         All verdicts of the run are one family.
         """
         evaluation, per_type = self.evaluation, self.outcome.per_type
-        rows = [evaluation.pair_values(self.tuned, self.default, self.gain_by_repeat)]
+        pairs = [self.pair]
         if per_type is not None:
-            sides = map(self._objective.evaluate_by_repeat, (per_type.system, per_type.base))
-            values = per_type.values, per_type.overall
-            rows.append(evaluation.pair_values(*values, _subtract(*sides)))
-        groups = evaluation.list_groups(self._held_out)
+            systems = per_type.system, per_type.base
+            pairs.append(self._pair_systems(systems, (per_type.values, per_type.overall)))
+        rows = [pair.select_queries(self._held_out) for pair in pairs]
         rows += [
-            PairedValues(each.utilities(each.tuned), each.utilities(each.default), groups)
+            Pair.from_arrays(
+                *(each.utilities(each.tuned), each.utilities(each.default), rows[0].keys),
+                is_bounded=evaluation.is_bounded,
+            )
             for each in self.thresholds
         ]
         gain, *others = evaluation.estimate_family(rows)
@@ -194,11 +189,6 @@ def _build_system(point: model.ParetoPoint) -> System:
     return parse_model(System, {**point.config, "name": "point"})
 
 
-def _subtract(first: FloatArray | None, second: FloatArray | None) -> FloatArray | None:
-    """First − second, (T, Q); None = there is one trial."""
-    return None if first is None or second is None else first - second
-
-
 #: Settings that the record holds elsewhere, or not.
 OMITTED = frozenset({"parameters", "system", "split_seed", "effort", "crag", "front", "looks"})
 
@@ -222,7 +212,8 @@ class HeldOutReport(HeldOutGains):
         """
         result, front, verdicts = self.outcome.result, self._check_front(), self._verdict_fields()
         rows = np.flatnonzero(self._held_out).tolist()
-        values = zip(self.default[rows].tolist(), self.tuned[rows].tolist(), strict=True)
+        sides = self.pair.baseline.values, self.pair.candidate.values
+        values = zip(*(side[rows].tolist() for side in sides), strict=True)
         report = model.TuningReport(
             name=name,
             dataset=self.dataset.name,
@@ -234,7 +225,7 @@ class HeldOutReport(HeldOutGains):
             trials=tuple(model.TrialRecord(**vars(trial)) for trial in result.trials),
             held_out_queries=tuple(self._objective.runs.queries[q] for q in rows),
             held_out_values=tuple(values),
-            list_trials=1 if self.default_by_repeat is None else len(self.default_by_repeat),
+            list_trials=self.pair.baseline.count,
             interrupted=result.interrupted or bool(front and front.interrupted),
             provenance=provenance,
         )
@@ -302,12 +293,7 @@ class HeldOutReport(HeldOutGains):
         values = np.array(runs.types if field == "type" else runs.values_of(field), dtype=object)
         names = sort_field_values(values[held_out])
         masks = [held_out & (values == name) for name in names if len(names) > 1]
-        gains = self.evaluation.estimate_family(
-            [
-                self.evaluation.pair_values(self.tuned, self.default, self.gain_by_repeat, mask)
-                for mask in masks
-            ]
-        )
+        gains = self.evaluation.estimate_family([self.pair.select_queries(mask) for mask in masks])
         for name, mask, gain in zip(names, masks, gains, strict=False):
             yield {
                 field: name,
@@ -338,7 +324,9 @@ class HeldOutReport(HeldOutGains):
                 config=self.system.resolved_config,
             ),
             "folds": sensitivity.fold_records(objective, outcome.cross, self.default),
-            "plateau": sensitivity.plateau_record(objective, split, self.tuned, tuning.seed),
+            "plateau": sensitivity.plateau_record(
+                objective, split, self.pair.candidate.values, tuning.seed
+            ),
             "importances": sensitivity.parameter_importances(
                 objective.parameters, outcome.result.trials
             ),
@@ -355,16 +343,17 @@ class HeldOutReport(HeldOutGains):
             of_classes = self._compare_systems(per_type.system, per_type.base)
             record = evaluation.class_record(per_type, self.default, over_global, of_classes)
         needed = estimate_needed(
-            evaluation.pair_values(self.tuned, self.default),
+            self.pair.select_queries(self._held_out),
             held_out,
             evaluation.tuning.min_gain,
             factor=evaluation.next_factor,
         )
-        on_tuning = evaluation.split.tune, self.gain_by_repeat
         return {
-            "tune": evaluation.measure_gain(self.tuned, self.default, *on_tuning),
+            "tune": evaluation.measure_gain(self.pair.select_queries(evaluation.split.tune)),
             "nested": cross
-            and evaluation.measure_gain(cross.values, self.default, cross.fold >= 0),
+            and evaluation.measure_gain(
+                evaluation.pair_values(cross.values, self.default, cross.fold >= 0)
+            ),
             "held_out": held_out,
             "other_means": {
                 measure.name: self._measure_means(measure) for measure in self._objective.others
@@ -390,9 +379,9 @@ class HeldOutReport(HeldOutGains):
     @cached_property
     def _table(self) -> dict[str, UntunedSystem]:
         """The default, the tuned system, and what nobody tuned, by name, on held-out queries."""
-        values = (self.default, self.default_by_repeat), (self.tuned, self.tuned_by_repeat)
+        values, lists = (self.pair.baseline, self.pair.candidate), self.dataset.repeat_lists
         sides = [
-            UntunedSystem(name, "system", *each, self.dataset.repeat_lists & system.list_keys)
+            UntunedSystem(each.values, each.repeats, lists & system.list_keys, name=name)
             for (name, system), each in zip(self._sides.items(), values, strict=True)
         ]
         every = [each.select_queries(self._held_out) for each in (*sides, *self.untuned)]
@@ -402,8 +391,8 @@ class HeldOutReport(HeldOutGains):
     def _rivals(self) -> dict[str, frozenset[str]]:
         """Map each system of the table to the systems that are shown to be better."""
         evaluation = self.evaluation
-        return find_best_group(
-            list(self._table.values()),
+        return find_rivals(
+            self._table,
             evaluation.list_groups(self._held_out),
             alpha=2 * evaluation.verdict_level,
             seed=evaluation.tuning.seed,
@@ -430,7 +419,7 @@ class HeldOutReport(HeldOutGains):
         system, base = best[name], self._table[default]
         groups = self.evaluation.list_groups(self._held_out)
         [row] = infer_family(
-            [PairedRow(system.values - base.values, tuple(groups), system.repeats_with(base))],
+            [Pair(system, base, groups)],
             seed=self.evaluation.tuning.seed,
             alpha=2 * self.evaluation.verdict_level,
         )

@@ -28,7 +28,8 @@ from benchmarks.studies.simulations.page import (
 from benchmarks.studies.simulations.promise import Estimate, Promise, Side
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.comparison import Comparison
-from fusion_bench.stats.comparison_family import ComparedValues, compare_family
+from fusion_bench.stats.comparison_family import compare_family
+from fusion_bench.stats.values import Pair
 
 TOY = Result(
     name="toy",
@@ -128,8 +129,7 @@ FOLDS = np.arange(QUERIES) % 2
 
 
 def compare(values: FloatArray) -> Comparison:
-    table = ComparedValues("m", {"0": np.zeros(QUERIES), "1": values}, "0", tuple(NAMES))
-    [[row]] = compare_family([table])
+    [row] = compare_family([Pair.from_arrays(values, keys=NAMES)])
     return row
 
 

@@ -10,11 +10,12 @@ from fusion_bench.campaign.ask import AskJudgment, judge_candidate
 from fusion_bench.campaign.decision import Tails
 from fusion_bench.campaign.frozen_data import FrozenData, SystemValues
 from fusion_bench.campaign.records import CampaignRules
-from fusion_bench.checks.unjudged import UnjudgedEvidence
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.experiment.system import System
+from fusion_bench.stats.unjudged import UnjudgedEvidence
 
 QUERIES = 60
+KEYS = tuple(map(str, range(QUERIES)))
 
 
 @dataclass(frozen=True)
@@ -23,8 +24,8 @@ class MadeData:
 
     degraded: tuple[str, ...] = ()
     kind: str = "pooled"
-    tuning_groups: Any = field(default_factory=lambda: np.arange(QUERIES))
-    held_out_groups: Any = field(default_factory=lambda: np.arange(QUERIES))
+    tuning: Any = field(default_factory=lambda: SimpleNamespace(groups=KEYS))
+    held_out: Any = field(default_factory=lambda: SimpleNamespace(groups=KEYS))
     measure: Any = field(default_factory=lambda: SimpleNamespace(is_bounded=True))
 
     @property

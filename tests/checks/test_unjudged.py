@@ -10,12 +10,7 @@ import numpy as np
 import pytest
 
 from fusion_bench.checks.dataset_facts import dataset_notices
-from fusion_bench.checks.unjudged import (
-    UnjudgedEvidence,
-    UnjudgedResult,
-    compare_unjudged,
-    measure_unjudged,
-)
+from fusion_bench.checks.unjudged import measure_unjudged
 from fusion_bench.cli import main
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
@@ -24,7 +19,12 @@ from fusion_bench.data.run import Run
 from fusion_bench.experiment.system import System
 from fusion_bench.io.dataset import load_dataset
 from fusion_bench.measures import parse_measure
-from fusion_bench.stats.comparison import Direction
+from fusion_bench.stats.unjudged import (
+    Direction,
+    UnjudgedEvidence,
+    UnjudgedResult,
+    compare_unjudged,
+)
 from tests import unjudged_project
 from tests.tiny import edit
 from tests.unjudged_project import DATASET, EXPERIMENT

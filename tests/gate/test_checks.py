@@ -8,8 +8,10 @@ from scipy.stats import t as student
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
+from fusion_bench.measures._base import is_bounded
 from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.intervals import betting_bound
+from fusion_bench.stats.values import Pair
 from tests.texts import names_in_order
 
 
@@ -18,7 +20,10 @@ def contest(
 ) -> Check:
     size = len(difference)
     keys = tuple(f"q{code}" for code in (range(size) if groups is None else groups))
-    return Check("c", None, name, m, np.zeros(size), np.asarray(difference, float), keys)
+    pair = Pair.from_arrays(
+        np.asarray(difference, float), keys=keys, measure=name, is_bounded=is_bounded(name)
+    )
+    return Check("c", None, m, pair)
 
 
 def made(seed: int, mean: float = 0.0, size: int = 60) -> FloatArray:
@@ -29,7 +34,7 @@ def test_the_ends_are_those_of_the_inference() -> None:
     groups = (np.arange(60) // 3).tolist()
     checks = [contest(made(5, -0.1), groups), contest(made(6), groups, name="AP")]
     found = run_checks(checks, seed=3)
-    rows = infer_family([check.row for check in checks], seed=3, alpha=0.05)
+    rows = infer_family([check.pair for check in checks], seed=3, alpha=0.05)
     for result, row in zip(found, rows, strict=True):
         assert result.difference == row.mean
         assert result.lower_end == row.lower_bound(0.05)
@@ -41,7 +46,7 @@ def test_the_ends_are_those_of_the_inference() -> None:
 def test_the_rates_are_shares_of_the_draws() -> None:
     difference, m = made(5, size=80), 0.05
     [found] = run_checks([contest(difference, m=m)], seed=3)
-    [row] = infer_family([contest(difference, m=m).row], seed=3, alpha=0.05)
+    [row] = infer_family([contest(difference, m=m).pair], seed=3, alpha=0.05)
     lower, upper = row.one_sided(0.05)[0] * row.errors, row.critical[1] * row.errors
     assert found.pass_rate == np.mean(row.shifts - lower > -m)
     assert found.false_pass_rate == np.mean(row.shifts - lower > 0)
@@ -88,7 +93,7 @@ def test_all_checks_are_one_family_without_those_with_an_error() -> None:
 def test_several_candidates_share_the_level() -> None:
     checks = [contest(made(5, -0.03))]
     [one], [ten] = run_checks(checks), run_checks(checks, runs=10)
-    [row] = infer_family([checks[0].row], alpha=0.005)
+    [row] = infer_family([checks[0].pair], alpha=0.005)
     assert ten.lower_end == row.lower_bound(0.005)
     assert one.lower_end is not None
     assert ten.lower_end < one.lower_end

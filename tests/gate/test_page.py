@@ -8,13 +8,13 @@ import pytest
 
 from fusion_bench.checks.collection_warnings import warn_near_duplicates
 from fusion_bench.checks.records import NearDuplicates
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.gate.baseline import DocumentChange, ListChange, QueryRegression, SealedDrop
 from fusion_bench.gate.formats import MAX_BARS, gate_html, render_comment, render_junit
 from fusion_bench.gate.page import FEW_CHANGES, build_gate_page, describe_check, format_text
 from fusion_bench.gate.result import GateVerdict
 from fusion_bench.gate.verdict import CheckResult, GoldenResult, GuardResult
 from fusion_bench.report.markdown import render_page
+from fusion_bench.stats.unjudged import UnjudgedResult
 from tests.report.html.pages import page_data, parse_page
 from tests.texts import names_in_order
 

@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.checks import Check, run_checks
-from fusion_bench.gate.repeats import CheckRepeats
 from fusion_bench.stats.repeat_variance import repeat_variance
+from fusion_bench.stats.values import MeasuredValues, Pair
 from tests.stats.samples import binomial_bounds
 from tests.stats.trial_cases import crossed
 
@@ -27,40 +28,46 @@ def contest(before: int, after: int, *, trial_sd: float, seed: int, drop: float 
         for count, s in ((before, 3 * seed + 1), (after, 3 * seed + 2))
     ]
     sides[1] = sides[1] - drop
-    old, new = (side.mean(axis=0) for side in sides)
-    each = [side if len(side) > 1 else None for side in sides]
-    trials = CheckRepeats(each[0], each[1], borrows=True)
-    keys = tuple(f"q{q}" for q in range(QUERIES))
-    return Check("c", None, "m", 0.01, old, new, keys, repeats=trials)
+    return Check("c", None, 0.01, pair_of(sides[0], sides[1], borrows=True))
+
+
+def pair_of(before: FloatArray, after: FloatArray, *lists: str, borrows: bool = False) -> Pair:
+    """Two systems by their trials, shape (T, Q) each, that read these lists."""
+    new, old = (MeasuredValues(s.mean(axis=0), s, frozenset(lists)) for s in (after, before))
+    keys = tuple(f"q{q}" for q in range(before.shape[1]))
+    return Pair(new, old, keys, measure="m", borrows=borrows)
 
 
 def test_a_side_of_one_trial_adds_the_variance_of_one() -> None:
     values = np.array([[0.1, 0.3], [0.2, 0.6], [0.5, 0.7]])
     variance = float(np.var([0.2, 0.4, 0.6], ddof=1))
-    fixed, borrowed = (CheckRepeats(None, values, borrows=borrows) for borrows in (False, True))
-    assert repeat_variance(fixed.means) == pytest.approx(variance / 3)
-    assert repeat_variance(borrowed.means) == pytest.approx(variance / 3 + variance)
-    assert len(borrowed.means) == 1  # T − 1 degrees of freedom
+    fixed, borrowed = (pair_of(values[:1], values, borrows=each) for each in (False, True))
+    assert repeat_variance(fixed.repeats) == pytest.approx(variance / 3)
+    assert repeat_variance(borrowed.repeats) == pytest.approx(variance / 3 + variance)
+    assert len(borrowed.repeats) == 1  # T − 1 degrees of freedom
     assert (fixed.is_borrowed, borrowed.is_borrowed) == (False, True)
-    both = CheckRepeats(values, values, borrows=True)
+    both = pair_of(values, values, borrows=True)
     assert not both.is_borrowed
-    assert repeat_variance(both.means) == pytest.approx(2 * variance / 3)
+    assert repeat_variance(both.repeats) == pytest.approx(2 * variance / 3)
 
 
 def test_repeats_of_one_list_are_compared_one_by_one() -> None:
     before = np.array([[0.1, 0.3], [0.2, 0.6], [0.5, 0.7]])
-    shared = CheckRepeats(before, before + 0.1, is_shared=True)
-    assert repeat_variance(shared.means) == 0
-    assert shared.describe(0.05).is_paired
-    apart = CheckRepeats(before, before + 0.1)
-    assert not apart.describe(0.05).is_paired
-    assert apart.describe(0.05).share > 0.5
+    shared = pair_of(before, before + 0.1, "runs/a")
+    assert repeat_variance(shared.repeats) == pytest.approx(0)
+    apart = pair_of(before, before + 0.1)
+    [paired], [alone] = (run_checks([Check("c", None, 0.01, pair)]) for pair in (shared, apart))
+    assert paired.trials is not None
+    assert alone.trials is not None
+    assert (paired.trials.is_paired, alone.trials.is_paired) == (True, False)
+    assert alone.trials.share > 0.5
 
 
 def test_repeats_widen_both_ends_and_the_detectable_drop() -> None:
     check = contest(3, 3, trial_sd=0.05, seed=7)
     with_repeats, without = (
-        run_checks([each])[0] for each in (check, replace(check, repeats=None))
+        run_checks([replace(check, pair=pair)])[0]
+        for pair in (check.pair, Pair.from_arrays(check.pair.difference, keys=check.pair.keys))
     )
     for name, is_larger in (("lower_end", False), ("upper_end", True), ("p", True)):
         sides = getattr(with_repeats, name), getattr(without, name)

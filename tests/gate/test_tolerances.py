@@ -20,6 +20,7 @@ from fusion_bench.gate.tolerances import (
     standard_error,
 )
 from fusion_bench.stats.inference import infer_family
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.digests import digest_json
 from tests.gate.cases import EXPERIMENT, gate_inputs, gate_verdict, renew_baseline, run_lines
 from tests.texts import names_in_order
@@ -30,8 +31,8 @@ BASELINE = Path("reports/baselines/mine.json")
 
 def contest(difference: np.ndarray, *, m: float = 0.01, pairs: bool = False) -> Check:
     keys = tuple(f"g{q // 2 if pairs else q}" for q in range(len(difference)))
-    zeros = np.zeros(len(difference))
-    return Check("c", None, "RR", m, zeros, np.asarray(difference, float), keys)
+    pair = Pair.from_arrays(np.asarray(difference, float), keys=keys, measure="RR")
+    return Check("c", None, m, pair)
 
 
 def noise(seed: int, share: float = 1.0, size: int = 100) -> np.ndarray:
@@ -52,7 +53,7 @@ def state_auto(root: Path, measure: str = "RR@10", old: str = "{max_drop: 0.01}"
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_error_is_that_of_the_inference(pairs: bool) -> None:
     check = contest(noise(1), pairs=pairs)
-    [row] = infer_family([check.row])
+    [row] = infer_family([check.pair])
     assert standard_error(check) == pytest.approx(row.error)
     assert standard_error(contest(np.ones(1))) == 0
 

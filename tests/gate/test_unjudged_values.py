@@ -5,11 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from fusion_bench.checks.unjudged import UnjudgedDifference
-from fusion_bench.gate.baseline import PairedUnjudged, StoredUnjudged
+from fusion_bench.gate.baseline import CollectionBaseline, StoredUnjudged
 from fusion_bench.gate.baseline_files import read_baseline
 from fusion_bench.gate.checks import decides_status
 from fusion_bench.gate.verdict import CheckStatus
+from fusion_bench.stats.unjudged import UnjudgedDifference, UnjudgedEvidence
+from fusion_bench.stats.values import MeasuredValues, Pair
 from tests.gate import cases
 from tests.gate.cases import EXPERIMENT, gate_verdict, renew_baseline
 from tests.tiny import edit
@@ -45,14 +46,27 @@ def test_queries_are_paired_whatever_the_stored_order() -> None:
         judged_only={"RR": (0.1, 0.2, 0.3)},
         filled={"RR": (0.1, 0.2, 0.3)},
     )
-    after = StoredUnjudged(
-        share=(0.4, 0.2, 0.0),
-        judged_only={"RR": (0.4, 0.3, 0.2)},
-        filled={"RR": (0.5, 0.2, 0.1)},
+    after = UnjudgedEvidence(
+        np.array([0.4, 0.2, 0.0]), np.array([0.4, 0.3, 0.2]), np.array([0.5, 0.2, 0.1])
     )
-    paired = PairedUnjudged(before, after, np.array([2, 1, 0]), np.arange(3), "pooled")
-    found = paired.compare("RR", np.array([True, True, False]))
-    assert found.candidate_share == found.baseline_share == pytest.approx(0.3)
+    record = CollectionBaseline(
+        collection="c",
+        version="1",
+        digests={},
+        lists={},
+        judgments="pooled",
+        binary_relevance=1,
+        split=None,
+        query_type=None,
+        queries=("c", "b", "a"),
+        definitions={},
+        values={"RR": (0.0, 0.0, 0.0)},
+        unjudged=before,
+    )
+    old = record.measured_values(["a", "b", "c"])["RR"]
+    pair = Pair(MeasuredValues(np.zeros(3), unjudged=after), old, ("a", "b", "c"), kind="pooled")
+    found = pair.select_queries(np.array([True, True, False])).compare_unjudged(0.05)
+    assert found is not None
     assert found.judged_only is not None
     assert found.judged_only.mean == pytest.approx(0.1)
     assert found.filled == pytest.approx(0.1)

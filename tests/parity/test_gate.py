@@ -14,7 +14,7 @@ def test_every_rate_agrees(collection: str) -> None:
     checks = [
         check
         for check in build_checks(collection, aligned(collection))
-        if check.measure in {"nDCG@10", "RR@10"}
+        if check.pair.measure in {"nDCG@10", "RR@10"}
     ]
     tested, _ = split_checks(checks)
     rates = [*measure_pass_rates(tested, runs=200, seed=7)]

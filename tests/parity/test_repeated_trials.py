@@ -69,8 +69,9 @@ def test_means_over_trials(name: str, collections: dict[str, Collection]) -> Non
 
 
 def test_deviations_over_trials(collections: dict[str, Collection]) -> None:
-    values = collections["bright-biology"].repeat_values()
-    means = np.array([values[agent][:, 0].mean(axis=1) for agent in AGENTS])
+    systems = collections["bright-biology"].systems
+    values = {row.name: np.array(row.measures["nDCG@10"].trials) for row in systems}
+    means = np.array([values[agent].mean(axis=1) for agent in AGENTS])
     assert means.std(axis=1, ddof=1) == pytest.approx(DEVIATIONS, abs=5e-5)
     assert means[:, 0] == pytest.approx(FIRST_REPEAT, abs=5e-5)
 

@@ -6,7 +6,6 @@ from typing import Any
 from matplotlib.figure import Figure as DrawnFigure
 
 from fusion_bench.checks.records import ListInfo
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.evaluation.report_file import Provenance, Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -17,6 +16,7 @@ from fusion_bench.evaluation.report_records import (
     TieResult,
 )
 from fusion_bench.report.page import Column, Figure, Finding, Page, Row, Section, Table, YamlBlock
+from fusion_bench.stats.unjudged import UnjudgedResult
 
 PRIMARY = "nDCG@10"
 SECOND = "RR@10"

@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import (
     Collection,
@@ -21,6 +20,7 @@ from fusion_bench.report.evaluation_findings import (
 )
 from fusion_bench.report.page import Finding
 from fusion_bench.stats.comparison import Answer
+from fusion_bench.stats.unjudged import UnjudgedResult
 from tests.report import cases
 from tests.report.cases import SECOND, ceiling, collection, compared, fused, run, system, tied
 

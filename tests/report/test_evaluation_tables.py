@@ -16,8 +16,8 @@ from fusion_bench.report.answer_texts import second_verdict
 from fusion_bench.report.evaluation_page import cost_table, input_table
 from fusion_bench.report.evaluation_tables import (
     MAX_SYSTEMS,
+    find_pair,
     grid_table,
-    paired_difference,
     primary_table,
     secondary_table,
     slice_table,
@@ -335,8 +335,14 @@ GAINS, LOSSES = (1.0, 0.0, 1.0), (0.0, 1.0, 0.0)
 def test_the_interval_of_a_bounded_measure_stays_within_its_bounds(
     measure: str, is_bounded: bool
 ) -> None:
-    item = collection(system("base", *GAINS), measures=(measure,))
-    result = paired_difference(report(item), item, GAINS, LOSSES)
-    assert result is not None
+    item = collection(system("base", *GAINS), system("other", *LOSSES))
+    rows = [
+        row.model_copy(update={"measures": {measure: row.measures[PRIMARY]}})
+        for row in item.systems
+    ]
+    item = item.model_copy(update={"systems": tuple(rows), "measures": (measure,)})
+    pair = find_pair(item, "base", "other")
+    assert pair is not None
+    result = pair.estimate(0.05)
     assert result.mean == pytest.approx(1 / 3)
     assert (result.low >= -1, result.high <= 1) == (is_bounded, is_bounded)

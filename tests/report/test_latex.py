@@ -61,7 +61,7 @@ def test_every_system_has_its_means_and_marks(report: Report) -> None:
 def test_each_measure_is_adjusted_like_the_primary_one(report: Report) -> None:
     """Marks of RR@5 are the answers of a family on RR@5, not of unadjusted tests."""
     (collection,) = report.collections
-    values = {name: array[1] for name, array in collection.system_values().items()}
+    values = {name: each.values for name, each in collection.table.values_of("RR@5").items()}
     family = compare_with_baseline(
         "RR@5", values, "base_1", groups=collection.groups, is_bounded=True, seed=0
     )

@@ -2,7 +2,6 @@
 
 import pytest
 
-from fusion_bench.checks.records import CompletionBounds
 from fusion_bench.report.page import Table
 from fusion_bench.report.tuning_records import IntentGain, RerankerEffort, Value
 from fusion_bench.report.tuning_tables import (
@@ -15,6 +14,7 @@ from fusion_bench.report.tuning_tables import (
     tuning_tables,
 )
 from fusion_bench.report.tuning_texts import format_value
+from fusion_bench.stats.unjudged import CompletionBounds
 from tests.report.tuning_cases import (
     by_type_too,
     front,

@@ -11,11 +11,12 @@ from scipy import stats
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError, DataError, UnknownNameError
 from fusion_bench.stats.comparison_family import (
-    ComparedValues,
     compare_family,
+    compare_tables,
     compare_with_baseline,
 )
-from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.stats.inference import infer_family
+from fusion_bench.stats.values import MeasuredValues, Pair, ValueTable
 
 QUERIES = 60
 
@@ -37,7 +38,7 @@ def test_every_number_is_what_statistics_says() -> None:
     assert [row.candidate for row in found] == ["better", "alike", "slightly"]
     differences = [values[row.candidate] - values["base"] for row in found]
     keys = tuple(map(str, range(QUERIES)))
-    family = infer_family([PairedRow(row, keys) for row in differences], seed=3)
+    family = infer_family([Pair.from_arrays(row, keys=keys) for row in differences], seed=3)
     for row, difference, expected in zip(found, differences, family, strict=True):
         assert (row.measure, row.baseline) == ("nDCG@10", "base")
         assert (row.difference, row.low, row.high) == (expected.mean, expected.low, expected.high)
@@ -60,7 +61,9 @@ def test_groups_and_level_are_handed_on() -> None:
     (row, *_) = compare_with_baseline("m", values, "base", groups=groups, alpha=0.1, seed=9)
     differences = [values[name] - values["base"] for name in ("better", "alike", "slightly")]
     keys = tuple(map(str, groups))
-    expected = infer_family([PairedRow(d, keys) for d in differences], seed=9, alpha=0.1)[0]
+    expected = infer_family(
+        [Pair.from_arrays(d, keys=keys) for d in differences], seed=9, alpha=0.1
+    )[0]
     assert (row.low, row.high, row.p, row.groups) == (expected.low, expected.high, expected.p, 20)
     named = [f"group {code}" for code in groups]
     again = compare_with_baseline("m", values, "base", groups=named, seed=9)
@@ -69,12 +72,16 @@ def test_groups_and_level_are_handed_on() -> None:
 
 def test_collections_are_one_family() -> None:
     values = systems()
+    systems_ = {name: {"m": MeasuredValues(each)} for name, each in values.items()}
     tables = [
-        ComparedValues("m", values, "base", tuple(f"{name}{i}" for i in range(QUERIES)))
+        ValueTable(systems_, "base", ("m",), tuple(f"{name}{i}" for i in range(QUERIES)))
         for name in ("a", "b")
     ]
-    alone, both = compare_family(tables[:1])[0], compare_family(tables)
-    assert len(both) == 2
+    alone, both = (
+        compare_family(tables[0].pairs("m")),
+        compare_tables(tables, min_gain=0.005, seed=0, alpha=0.05),
+    )
+    assert [len(each) for each in both] == [len(alone)] * 2
     for one, two in zip(alone, both[0], strict=True):
         assert one.difference == two.difference
         assert one.p <= two.p
@@ -153,7 +160,8 @@ def test_the_family_wise_level_holds() -> None:
     trials, wrong = 60, 0
     for _ in range(trials):
         rows = [
-            PairedRow(random.normal(size=20) * random.choice([0.01, 0.1]), keys) for _ in range(5)
+            Pair.from_arrays(random.normal(size=20) * random.choice([0.01, 0.1]), keys=keys)
+            for _ in range(5)
         ]
         wrong += any(row.p <= 0.1 for row in infer_family(rows, seed=1, alpha=0.1))
     bounds = stats.binomtest(wrong, trials).proportion_ci(0.999)
@@ -168,7 +176,7 @@ def test_refusals_name_the_place() -> None:
     with pytest.raises(ConfigError, match=r"compare m: system 'short'.*\(3,\).*\(60,\)"):
         compare_with_baseline("m", values | {"short": np.ones(3)}, "base")
     with pytest.raises(ConfigError, match="value per query"):
-        compare_with_baseline("m", {"base": np.ones((2, 2))}, "base")
+        compare_with_baseline("m", dict.fromkeys(("base", "other"), np.ones((2, 2))), "base")
 
 
 @pytest.mark.parametrize("name", ["base", "alike"])

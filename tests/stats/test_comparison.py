@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.comparison import Answer, Direction, decide_answer, unjudged_decide
+from fusion_bench.stats.comparison import Answer, decide_answer
 from fusion_bench.stats.comparison_family import (
-    ComparedValues,
     FusionVerdict,
     decide_fusion,
     find_first_group,
-    find_superior,
 )
-from fusion_bench.stats.inference import PairedRow, RowInference, Units, draw_counts, infer_family
+from fusion_bench.stats.inference import RowInference, Units, draw_counts, find_rivals, infer_family
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, t_quantile
+from fusion_bench.stats.unjudged import Direction, unjudged_decide
+from fusion_bench.stats.values import MeasuredValues, Pair, ValueTable
 from tests.stats.samples import normal
 
 M = 0.01
@@ -134,6 +134,14 @@ def near(mean: float, seed: int) -> FloatArray:
 SOURCES = {"bm25": near(0.4, 1), "dense": near(0.5, 2)}
 
 
+def paired(fusions: dict[str, FloatArray]) -> dict[tuple[str, str], Pair]:
+    return {
+        (fusion, source): Pair.from_arrays(values, alone, KEYS)
+        for fusion, values in fusions.items()
+        for source, alone in SOURCES.items()
+    }
+
+
 @pytest.mark.parametrize(
     ("fusions", "verdict", "pair"),
     [
@@ -146,15 +154,15 @@ SOURCES = {"bm25": near(0.4, 1), "dense": near(0.5, 2)}
 def test_verdicts(
     fusions: dict[str, FloatArray], verdict: FusionVerdict, pair: tuple[str, str]
 ) -> None:
-    answer = decide_fusion(fusions, SOURCES, KEYS, seed=1)
+    answer = decide_fusion(paired(fusions), seed=1)
     assert (answer.verdict, answer.fusion, answer.source) == (verdict, *pair)
 
 
 def test_the_family_is_fusions_times_sources() -> None:
     fusions = {"rrf": near(0.52, 3), "sum": near(0.49, 4)}
-    rows = [PairedRow(f - s, KEYS) for f in fusions.values() for s in SOURCES.values()]
+    rows = [Pair.from_arrays(f - s, keys=KEYS) for f in fusions.values() for s in SOURCES.values()]
     expected = infer_family(rows, seed=5)[1]  # rrf − dense
-    answer = decide_fusion(fusions, SOURCES, KEYS, seed=5)
+    answer = decide_fusion(paired(fusions), seed=5)
     assert (answer.difference, answer.low, answer.high, answer.p) == pytest.approx(
         (expected.mean, expected.low, expected.high, expected.p), abs=1e-12
     )
@@ -163,20 +171,21 @@ def test_the_family_is_fusions_times_sources() -> None:
 # ── the first group: against a slow loop over pairs and draws, with groups and trials, and edges
 
 
-def compared(values: FloatArray, keys: tuple[str, ...] | None = None) -> ComparedValues:
+def compared(values: FloatArray, keys: tuple[str, ...] | None = None) -> ValueTable:
     names = [f"s{i}" for i in range(len(values))]
     ids = keys or tuple(f"q{i}" for i in range(values.shape[1]))
-    return ComparedValues("m", dict(zip(names, values, strict=True)), "s0", ids)
+    systems = {name: {"m": MeasuredValues(row)} for name, row in zip(names, values, strict=True)}
+    return ValueTable(systems, "s0", ("m",), ids)
 
 
-def slow_first_group(table: ComparedValues, seed: int, alpha: float = 0.05) -> set[str]:
+def slow_first_group(table: ValueTable, seed: int, alpha: float = 0.05) -> set[str]:
     """Every pair alone, in units of the quantile of its own |t*|."""
-    units = Units.from_keys(table.keys)
+    units, values = Units.from_keys(table.keys), table.values_of("m")
     counts = draw_counts(units.digest, len(units.sizes), seed, 10_000).astype(float)
     n, g = units.sizes, len(units.sizes)
     t, own, drawn_t = {}, [], []
-    for a, b in itertools.combinations(table.values, 2):
-        sums = np.bincount(units.codes, table.values[a] - table.values[b], g)
+    for a, b in itertools.combinations(values, 2):
+        sums = np.bincount(units.codes, values[a].values - values[b].values, g)
         mean = sums.sum() / n.sum()
         drawn = (counts @ sums) / (counts @ n)
         error = np.sqrt(g / (g - 1) * ((sums - mean * n) ** 2).sum()) / n.sum()
@@ -194,7 +203,7 @@ def slow_first_group(table: ComparedValues, seed: int, alpha: float = 0.05) -> s
     t = {pair: value / scale for (pair, value), scale in zip(t.items(), scales, strict=True)}
     c = max(np.sort(np.max(scaled, axis=0))[-math.floor(10_001 * alpha)], 1.0)
     worse = {a if value < 0 else b for (a, b), value in t.items() if abs(value) > c}
-    return set(table.values) - worse
+    return set(values) - worse
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.1, 0.3])
@@ -204,9 +213,9 @@ def test_it_is_what_the_slow_loop_says(shift: float, grouped: bool) -> None:
     keys = tuple(f"g{i // 3 if i < 30 else i}" for i in range(40)) if grouped else None
     table = compared(values, keys)
     assert set(find_first_group(table, seed=7)) == slow_first_group(table, 7)
-    superior = find_superior(table, seed=7)
+    superior = find_rivals(table.values_of("m"), table.keys, seed=7)
     assert [name for name in superior if not superior[name]] == [*find_first_group(table, seed=7)]
-    means = {name: array.mean() for name, array in table.values.items()}
+    means = {name: each.values.mean() for name, each in table.values_of("m").items()}
     assert all(means[high] > means[low] for low in superior for high in superior[low])
 
 
@@ -221,9 +230,7 @@ def test_it_names_the_systems_in_their_order_whatever_the_baseline() -> None:
     values = 0.1 * normal(4, 60, seed=1) + np.array([0.5, 0.1, 0.5, 0.0])[:, None]
     assert find_first_group(compared(values)) == ("s0", "s2")
     table = compared(values)
-    assert find_first_group(table) == find_first_group(
-        ComparedValues("m", table.values, "s3", table.keys)
-    )
+    assert find_first_group(table) == find_first_group(replace(table, baseline="s3"))
 
 
 def test_trials_that_move_all_queries_keep_a_system_in_it() -> None:
@@ -232,8 +239,9 @@ def test_trials_that_move_all_queries_keep_a_system_in_it() -> None:
     trials = steady + 0.05 * rng.standard_normal((3, 60)) - np.array([0.0, 0.1, 0.2])[:, None]
     values = np.stack([steady, trials.mean(axis=0)])
     assert find_first_group(compared(values)) == ("s0",)
-    names = compared(values)
-    unsteady = ComparedValues("m", names.values, "s0", names.keys, repeats={"s1": trials})
+    table = compared(values)
+    systems = {**table.systems, "s1": {"m": MeasuredValues(values[1], trials)}}
+    unsteady = replace(table, systems=systems)
     assert find_first_group(unsteady) == ("s0", "s1")
 
 

@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.inference import PairedRow, find_rivals, infer_family
+from fusion_bench.stats.inference import find_rivals, infer_family
+from fusion_bench.stats.values import MeasuredValues, Pair
 from tests.stats.samples import GRADES, normal
 
 B = 10_000
@@ -24,8 +25,8 @@ def queries(count: int) -> tuple[str, ...]:
     return tuple(f"q{i}" for i in range(count))
 
 
-def family(values: FloatArray, keys: tuple[str, ...] | None = None) -> list[PairedRow]:
-    return [PairedRow(row, keys or queries(values.shape[1])) for row in values]
+def family(values: FloatArray, keys: tuple[str, ...] | None = None) -> list[Pair]:
+    return [Pair.from_arrays(row, keys=keys or queries(values.shape[1])) for row in values]
 
 
 def blake(text: bytes) -> bytes:
@@ -60,7 +61,7 @@ class Slow:
     p: float
 
 
-def slow_family(rows: list[PairedRow], seed: int, alpha: float) -> list[Slow]:
+def slow_family(rows: list[Pair], seed: int, alpha: float) -> list[Slow]:
     """Semantics 7, row by row and draw by draw; every row changes on 10 of 20 units or more."""
     moments, t = [], []
     draws = slow_draws(sorted(set(rows[0].keys)), seed)
@@ -260,13 +261,25 @@ def test_a_constant_shift_of_most_units_is_no_answer() -> None:
 def test_draws_without_spread_count_as_infinite() -> None:
     difference = np.where(np.arange(20) < 10, 1.0, 0.0)
     difference[10:] = np.linspace(0, 1e-9, 10)  # ten units that all but agree
-    [row] = infer_family(family(difference[None]), limit=1.0)
+    [row] = infer_family([Pair.from_arrays(difference, is_bounded=True)])
     assert -1 <= row.low < row.mean < row.high <= 1
 
 
 def test_intervals_end_where_differences_end() -> None:
-    [row] = infer_family(family(np.where(np.arange(40) < 20, 1.0, 0.0)[None]), limit=0.6)
-    assert row.high == 0.6
+    [row] = infer_family(
+        [Pair.from_arrays(np.where(np.arange(40) < 20, 1.8, 0.0), is_bounded=True)]
+    )
+    assert row.high == 1
+
+
+def with_means(pair: Pair, *means: FloatArray) -> Pair:
+    """A pair whose sides have repeats of these means."""
+    sides = [np.tile(each[:, None], len(pair.keys)) for each in means] + [None] * (2 - len(means))
+    return replace(
+        pair,
+        candidate=replace(pair.candidate, repeats=sides[0]),
+        baseline=replace(pair.baseline, repeats=sides[1]),
+    )
 
 
 def test_repeats_widen_an_interval_by_one_formula() -> None:
@@ -274,14 +287,14 @@ def test_repeats_widen_an_interval_by_one_formula() -> None:
     plain = infer_family(family(values))
     means = (np.array([0.1, 0.2, 0.4]), np.array([0.0, 0.1]))
     rows = family(values)
-    repeated = infer_family([replace(rows[0], repeats=means), rows[1]])[0]
+    repeated = infer_family([with_means(rows[0], *means), rows[1]])[0]
     added = means[0].var(ddof=1) / 3 + means[1].var(ddof=1) / 2
     width = stats.t.ppf(1 - 0.05 / 2, 3) * math.sqrt(added)
     expected = math.hypot(plain[0].mean - plain[0].low, width)
     assert repeated.mean - repeated.low == pytest.approx(expected, abs=1e-9)
     assert repeated.p > plain[0].p
-    [at_p] = infer_family([replace(rows[0], repeats=means)], alpha=repeated.p * 1.001)[:1]
-    [alone] = infer_family([replace(rows[0], repeats=means)])
+    [at_p] = infer_family([with_means(rows[0], *means)], alpha=repeated.p * 1.001)[:1]
+    [alone] = infer_family([with_means(rows[0], *means)])
     assert alone.p <= repeated.p
     assert at_p.low > 0
 
@@ -289,7 +302,7 @@ def test_repeats_widen_an_interval_by_one_formula() -> None:
 def test_repeats_of_several_rows_share_alpha() -> None:
     values = normal(2, 60, seed=3)
     means = (np.array([0.1, 0.2, 0.4]),)
-    rows = [replace(row, repeats=means) for row in family(values)]
+    rows = [with_means(row, *means) for row in family(values)]
     [first, _] = infer_family(rows)
     width = stats.t.ppf(1 - 0.05 / 4, 2) * means[0].std(ddof=1) / math.sqrt(3)
     assert first.repeat_width == pytest.approx(width, abs=1e-9)
@@ -314,6 +327,10 @@ def test_another_seed_draws_other_units() -> None:
     assert max(ends) - min(ends) < 0.05
 
 
+def measured(values: dict[str, FloatArray]) -> dict[str, MeasuredValues]:
+    return {name: MeasuredValues(each) for name, each in values.items()}
+
+
 def test_rivals_are_the_clearly_better_systems() -> None:
     base, noise = normal(60, seed=1), 0.3 * normal(4, 60, seed=2)
     values = {
@@ -323,18 +340,18 @@ def test_rivals_are_the_clearly_better_systems() -> None:
         "far": base + noise[1],
         "few": base + np.where(np.arange(60) < 3, 0.1, 0.0) + 1,
     }
-    rivals = find_rivals(values, queries(60))
+    rivals = find_rivals(measured(values), queries(60))
     assert rivals["far"] == {"best", "twin", "near", "few"}
     assert all(not rivals[name] for name in ("best", "twin", "near", "few"))
-    backwards = find_rivals(dict(reversed(values.items())), queries(60))
+    backwards = find_rivals(measured(dict(reversed(values.items()))), queries(60))
     assert backwards == rivals
 
 
 def test_rivals_need_more_where_repeats_differ() -> None:
     base = normal(60, seed=1)
     values = {"a": base, "b": base + 0.3 * normal(60, seed=2) + 0.3}
-    assert find_rivals(values, queries(60)) == {"a": {"b"}, "b": frozenset()}
-    shaky = find_rivals(
-        values, queries(60), repeats=lambda _first, _second: (np.array([0.0, 0.5]),)
-    )
+    assert find_rivals(measured(values), queries(60)) == {"a": {"b"}, "b": frozenset()}
+    repeats = values["b"] + np.array([[-0.25], [0.25]])
+    unsteady = {**measured(values), "b": MeasuredValues(values["b"], repeats)}
+    shaky = find_rivals(unsteady, queries(60))
     assert shaky == {"a": frozenset(), "b": frozenset()}

@@ -9,15 +9,15 @@ from scipy import stats
 
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.stats.comparison import Comparison
-from fusion_bench.stats.comparison_family import ComparedValues, compare_family
+from fusion_bench.stats.comparison_family import compare_family
 from fusion_bench.stats.intervals import estimate_mean, t_quantile
 from fusion_bench.stats.repeat_variance import (
     count_disagreements,
-    paired_sides,
     repeat_means,
     split_variance,
     widen_estimate,
 )
+from fusion_bench.stats.values import MeasuredValues, Pair
 from tests.stats.samples import binomial_bounds, normal
 from tests.stats.trial_cases import crossed
 
@@ -52,11 +52,18 @@ def test_one_group_stays_unknown() -> None:
 
 def test_repeats_of_one_list_are_compared_with_themselves() -> None:
     first, second = crossed(3, 20, trial_sd=1.0), crossed(3, 20, trial_sd=1.0, seed=1)
-    assert len(paired_sides(first, second, is_shared=False)) == 2
-    [difference] = paired_sides(first, second, is_shared=True)
-    assert difference is not None
-    assert (difference == first - second).all()
-    assert paired_sides(first, None, is_shared=True)[1] is None
+    lists = frozenset({"runs/a"})
+
+    def pair(*sides: FloatArray, shared: bool) -> Pair:
+        names = lists if shared else frozenset()
+        one, two = (MeasuredValues(side.mean(axis=0), side, names) for side in sides)
+        return Pair(one, two, tuple(map(str, range(20))))
+
+    assert len(pair(first, second, shared=False).repeats) == 2
+    [difference] = pair(first, second, shared=True).repeats
+    assert difference == pytest.approx((first - second).mean(axis=1))
+    assert len(pair(first, second[:2], shared=True).repeats) == 2
+    assert len(pair(first, second[:1], shared=True).repeats) == 1
 
 
 @pytest.mark.parametrize("trial_sd", [0.0, 0.05])
@@ -136,11 +143,13 @@ QUERIES = 40
 KEYS = tuple(map(str, range(QUERIES)))
 
 
-def table(systems: dict[str, FloatArray], baseline: str = "base") -> ComparedValues:
-    """Systems by their trials, shape (T, Q) each."""
-    values = {name: trials.mean(axis=0) for name, trials in systems.items()}
-    repeated = {name: trials for name, trials in systems.items() if len(trials) > 1}
-    return ComparedValues("m", values, baseline, KEYS, repeats=repeated)
+def pairs(systems: dict[str, FloatArray], *, repeated: bool = True) -> list[Pair]:
+    """Systems against the baseline, by their trials, shape (T, Q) each."""
+    values = {
+        name: MeasuredValues(trials.mean(axis=0), trials if repeated else None)
+        for name, trials in systems.items()
+    }
+    return [Pair(values[name], values["base"], KEYS) for name in values if name != "base"]
 
 
 def systems(trial_sd: float, *, shift: float = 0.0, seed: int = 0) -> dict[str, FloatArray]:
@@ -154,15 +163,14 @@ def systems(trial_sd: float, *, shift: float = 0.0, seed: int = 0) -> dict[str, 
     }
 
 
-def compare(values: ComparedValues) -> tuple[Comparison, ...]:
-    return compare_family([values], seed=3)[0]
+def compare(family: list[Pair]) -> list[Comparison]:
+    return compare_family(family, seed=3)
 
 
 def test_trials_without_an_effect_leave_every_number_as_it_was() -> None:
     steady = {name: np.repeat(v[:1], 3, axis=0) for name, v in systems(0.0, shift=0.05).items()}
-    with_repeats = table(steady)
-    without = ComparedValues("m", with_repeats.values, "base", KEYS)
-    for row, plain in zip(compare(with_repeats), compare(without), strict=True):
+    with_repeats, without = (compare(pairs(steady, repeated=each)) for each in (True, False))
+    for row, plain in zip(with_repeats, without, strict=True):
         assert (row.trial_share, plain.trial_share) == (0.0, None)
         names = ("low", "high", "p", "critical_value", "answer")
         assert [getattr(row, n) for n in names] == [getattr(plain, n) for n in names]
@@ -170,7 +178,7 @@ def test_trials_without_an_effect_leave_every_number_as_it_was() -> None:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_the_interval_without_zero_is_the_small_p(seed: int) -> None:
-    for row in compare(table(systems(0.03, shift=0.05, seed=10 * seed))):
+    for row in compare(pairs(systems(0.03, shift=0.05, seed=10 * seed))):
         assert (row.p <= 0.05) == (row.low > 0 or row.high < 0)
 
 
@@ -179,8 +187,8 @@ def test_an_effect_of_trials_widens_the_interval_of_its_systems_only() -> None:
     values["second"] = values["second"] + np.array([[-0.2], [0.0], [0.2]])
     values["base"] = values["base"][:1]
     values["first"] = values["first"][:1]
-    unsteady = compare(table(values))
-    plain = compare(ComparedValues("m", table(values).values, "base", KEYS))
+    unsteady = compare(pairs(values))
+    plain = compare(pairs(values, repeated=False))
     assert unsteady[1].trial_share is not None
     assert unsteady[1].trial_share > 0.5
     assert unsteady[1].high - unsteady[1].low > 1.5 * (plain[1].high - plain[1].low)
@@ -189,7 +197,7 @@ def test_an_effect_of_trials_widens_the_interval_of_its_systems_only() -> None:
 
 def test_the_standard_error_is_over_queries_and_the_share_is_of_trials() -> None:
     values = systems(0.1, shift=0.05)
-    row = compare(table(values))[0]
+    row = compare(pairs(values))[0]
     difference = values["first"].mean(axis=0) - values["base"].mean(axis=0)
     error = stats.sem(difference) ** 2
     added = sum(values[name].mean(axis=1).var(ddof=1) / 3 for name in ("first", "base"))
@@ -201,6 +209,6 @@ def test_systems_of_the_same_means_and_other_trials_are_two_rows() -> None:
     values = systems(0.0, shift=0.3)
     moved = values["first"] + np.array([[-0.3], [0.0], [0.3]])
     both = {"base": values["base"][:1], "first": values["first"], "second": moved}
-    first, second = compare(table(both))
+    first, second = compare(pairs(both))
     assert first.difference == pytest.approx(second.difference)
     assert first.p < second.p

@@ -23,6 +23,7 @@ from fusion_bench.evaluation.crag import (
 )
 from fusion_bench.experiment.settings import CragFitSettings, CragRule, TuneSettings
 from fusion_bench.ranking.system_ranking import rank_candidates
+from fusion_bench.stats.values import Pair
 from fusion_bench.tune.crag import (
     assess_thresholds,
     calibration_bins,
@@ -30,7 +31,6 @@ from fusion_bench.tune.crag import (
     fit_thresholds,
     threshold_utility,
 )
-from fusion_bench.tune.gains import PairedValues
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from tests.tune.cases import aligned
@@ -186,7 +186,7 @@ def test_thresholds_are_fitted_on_tuning_queries_and_judged_on_the_others(
     utilities = fitted_list.utilities(fitted_list.tuned), fitted_list.utilities(fitted_list.default)
     evaluation = HeldOutEvaluation(base, split, TUNING)
     groups = evaluation.list_groups(split.held_out)
-    [gain] = evaluation.estimate_family([PairedValues(*utilities, groups)])
+    [gain] = evaluation.estimate_family([Pair.from_arrays(*utilities, groups)])
     found = fitted_list.to_report(gain, evaluation.decide_verdict(gain))
     scores, relevant = evidence.scores, evidence.relevant
     fitted = fit_thresholds(scores[split.tune], relevant[split.tune], credit=0.75)
@@ -208,7 +208,7 @@ def test_thresholds_obey_the_least_gain(base: TuningObjective, split: QuerySplit
     utilities = fitted.utilities(fitted.tuned), fitted.utilities(fitted.default)
     wanted = HeldOutEvaluation(base, split, TUNING.model_copy(update={"min_gain": 1.0}))
     groups = wanted.list_groups(split.held_out)
-    [gain] = wanted.estimate_family([PairedValues(*utilities, groups)])
+    [gain] = wanted.estimate_family([Pair.from_arrays(*utilities, groups)])
     assert wanted.decide_verdict(gain) == "keep"
 
 

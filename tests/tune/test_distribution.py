@@ -195,7 +195,7 @@ def test_folders_of_queries_are_searched_and_judged_as_one_dataset(
             lambda keep, _: run_search(objective, keep, tuning.search_settings()),
         )
         values = objective.evaluate_params([objective.default_params, result.best_trial.params])
-        gain = evaluation.measure_gain(values[1], values[0], split.held_out)
+        gain = evaluation.measure_gain(evaluation.pair_values(values[1], values[0]))
         verdict = evaluation.decide_verdict(gain)
         return result.trials, nested.trials, repr(nested.values.tolist()), gain, verdict
 

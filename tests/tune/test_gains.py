@@ -13,11 +13,11 @@ from fusion_bench.data.ordering import FloatArray
 from fusion_bench.evaluation.run_experiment import run_experiment
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.experiment.settings import TuneSettings
-from fusion_bench.report.tuning_records import FloorKind, Gain
-from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.report.tuning_records import Gain
+from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.intervals import t_quantile
+from fusion_bench.stats.values import Pair
 from fusion_bench.tune.gains import (
-    PairedValues,
     UntunedSystem,
     compare_floor,
     estimate_family,
@@ -39,14 +39,14 @@ NAMES = tuple(f"q{i}" for i in range(40))
 
 
 def gain_of(tuned: FloatArray, default: FloatArray, groups: Sequence[str] = NAMES) -> Gain:
-    [found] = estimate_family([PairedValues(tuned, default, groups)])
+    [found] = estimate_family([Pair.from_arrays(tuned, default, groups)])
     return found
 
 
 def test_a_gain_is_the_inference_of_its_differences() -> None:
     result = gain_of(TUNED, DEFAULT)
     d = TUNED - DEFAULT
-    [row] = infer_family([PairedRow(d, NAMES)])
+    [row] = infer_family([Pair.from_arrays(d, keys=NAMES)])
     assert (result.low, result.high, result.p) == (row.low, row.high, row.p)
     assert result.loss_share == row.loss_share
     assert result.is_drawn
@@ -74,18 +74,17 @@ def test_float_noise_is_no_gain() -> None:
 
 
 def test_of_a_campaign_the_interval_and_p_are_students() -> None:
-    codes = np.arange(40)
-    result = student_gain(TUNED, DEFAULT, codes, alpha=1e-4)
+    result = student_gain(Pair.from_arrays(TUNED, DEFAULT), alpha=1e-4)
     d = TUNED - DEFAULT
     reach = stats.t.ppf(1 - 1e-4 / 2, 39) * d.std(ddof=1) / math.sqrt(40)
     assert (result.low, result.high) == pytest.approx((d.mean() - reach, d.mean() + reach))
     assert result.p == pytest.approx(stats.ttest_1samp(d, 0).pvalue)
-    assert student_gain(TUNED, DEFAULT, np.zeros(40, dtype=np.int64)).low is None
+    assert student_gain(Pair.from_arrays(TUNED, DEFAULT, ["g"] * 40)).low is None
 
 
 def test_the_verdicts_of_one_run_are_one_family() -> None:
-    row = PairedValues(DEFAULT + 0.02 + 0.05 * (TUNED - 0.5), DEFAULT, NAMES)
-    other = PairedValues(TUNED, DEFAULT, NAMES)
+    row = Pair.from_arrays(DEFAULT + 0.02 + 0.05 * (TUNED - 0.5), DEFAULT, NAMES)
+    other = Pair.from_arrays(TUNED, DEFAULT, NAMES)
     [alone] = estimate_family([row])
     first, second = estimate_family([row, other])
     assert alone.low is not None
@@ -97,7 +96,7 @@ def test_the_verdicts_of_one_run_are_one_family() -> None:
 
 
 def test_the_needed_queries_are_those_of_the_rule() -> None:
-    row = PairedValues(TUNED, DEFAULT, NAMES)
+    row = Pair.from_arrays(TUNED, DEFAULT, NAMES)
     [result] = estimate_family([row])
     needed = estimate_needed(row, result, 0.01)
     assert needed is not None
@@ -107,7 +106,7 @@ def test_the_needed_queries_are_those_of_the_rule() -> None:
     assert needed.high is not None
     assert needed.low < needed.queries < needed.high
     assert estimate_needed(row, result, 0.0) is None
-    same = PairedValues(DEFAULT, DEFAULT, NAMES)
+    same = Pair.from_arrays(DEFAULT, DEFAULT, NAMES)
     assert estimate_needed(same, estimate_family([same])[0], 0.01) is None
 
 
@@ -115,11 +114,11 @@ def test_the_needed_queries_are_those_of_the_rule() -> None:
 def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool) -> None:
     tuned, default = np.tile([1.0, 0.0], 12), np.tile([0.0, 1.0], 12)
     tuned[0] = 0.5
-    row = PairedValues(tuned, default, [f"q{n}" for n in range(24)])
-    [judged] = estimate_family([row], is_bounded=is_bounded, alpha=1e-5)
+    row = Pair.from_arrays(tuned, default, is_bounded=is_bounded)
+    [judged] = estimate_family([row], alpha=1e-5)
     assert judged.low is not None
     assert (judged.low >= -1) == is_bounded
-    student = student_gain(tuned[:3], default[:3], np.arange(3), is_bounded=is_bounded)
+    student = student_gain(Pair.from_arrays(tuned[:3], default[:3], is_bounded=is_bounded))
     assert student.low is not None
     assert (student.low >= -1) == is_bounded
 
@@ -127,27 +126,29 @@ def test_intervals_of_bounded_measures_stay_within_their_bounds(is_bounded: bool
 def test_of_a_few_changed_queries_no_interval_is_finite() -> None:
     tuned = DEFAULT.copy()
     tuned[:4] += 0.2
-    [result] = estimate_family([PairedValues(tuned, DEFAULT, NAMES)])
+    [result] = estimate_family([Pair.from_arrays(tuned, DEFAULT, NAMES)])
     assert (result.low, result.high, result.changed) == (None, None, 4)
     assert result.p == pytest.approx(2 / 16)
     assert not result.is_drawn
     assert decide_verdict(result) == "too few queries"
     tuned[:9] = DEFAULT[:9] + 0.2
-    [result] = estimate_family([PairedValues(tuned, DEFAULT, NAMES)])
+    [result] = estimate_family([Pair.from_arrays(tuned, DEFAULT, NAMES)])
     assert result.p == pytest.approx(2 / 2**9)
     assert decide_verdict(result) == "too few queries", "fewer than 10 queries never ship"
-    [result] = estimate_family([PairedValues(DEFAULT, tuned, NAMES)])
+    [result] = estimate_family([Pair.from_arrays(DEFAULT, tuned, NAMES)])
     assert decide_verdict(result) == "worse"
 
 
 VALUES = np.random.default_rng(3).random(40)
-KINDS: tuple[FloorKind, ...] = ("source",) * 6
 NOISE = np.random.default_rng(4).normal(0, 0.001, 40)
 
 
 def judge(*values: FloatArray, min_gain: float = 0.005) -> dict[str, str]:
-    untuned = [UntunedSystem(*each) for each in zip("abcdef", KINDS, values, strict=False)]
-    tuned = UntunedSystem("tuned", "system", VALUES)
+    untuned = [
+        UntunedSystem(each, name=name, kind="source")
+        for name, each in zip("abcdef", values, strict=False)
+    ]
+    tuned = UntunedSystem(name="tuned", kind="system", values=VALUES)
     rows = compare_floor(untuned, tuned, NAMES, min_gain=min_gain, alpha=0.05, seed=0)
     assert [row.mean for row in rows] == sorted((row.mean for row in rows), reverse=True)
     return {row.name: row.answer for row in rows}
@@ -207,7 +208,7 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
     whole = load_all_lists(experiment, narrow, path, ignore_progress)
     untuned = evaluate_untuned(experiment, source, whole, objective)
     trials = {each.name: each.repeats for each in untuned}
-    assert {name: 1 if t is None else len(t) for name, t in trials.items()} == {
+    assert {name: len(t) for name, t in trials.items() if t is not None} == {
         "a": 3,
         "b": 2,
         "c": 1,
@@ -215,7 +216,7 @@ def test_what_is_tuned_and_what_is_not_have_each_their_own_trials(tmp_path: Path
     }
     tuned = by_trial.mean(axis=0)
     rows = [each.select_queries(np.ones(len(tuned), dtype=bool)) for each in untuned]
-    side = UntunedSystem("tuned", "system", tuned, by_trial)
+    side = UntunedSystem(name="tuned", kind="system", values=tuned, repeats=by_trial)
     judged = compare_floor(rows, side, objective.runs.queries, min_gain=0, alpha=0.05, seed=0)
     assert {row.name for row in judged} == {"a", "b", "c", "abc"}
 
@@ -234,15 +235,19 @@ def moved(scale: float) -> FloatArray:
     return np.asarray(GAIN + scale * MOVES)
 
 
+def with_repeats(pair: Pair, scale: float) -> Pair:
+    return replace(pair, candidate=replace(pair.candidate, repeats=moved(scale)))
+
+
 def test_a_gain_without_a_trial_effect_is_the_plain_one() -> None:
-    row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
-    assert estimate_family([replace(row, repeats=moved(0.0))]) == estimate_family([row])
+    row = Pair.from_arrays(BEFORE + GAIN, BEFORE, GROUPS)
+    assert estimate_family([with_repeats(row, 0.0)]) == estimate_family([row])
 
 
 def test_a_trial_effect_widens_gains_by_its_variance() -> None:
-    row = PairedValues(BEFORE + GAIN, BEFORE, GROUPS)
+    row = Pair.from_arrays(BEFORE + GAIN, BEFORE, GROUPS)
     [plain] = estimate_family([row])
-    [judged] = estimate_family([replace(row, repeats=moved(1.0))])
+    [judged] = estimate_family([with_repeats(row, 1.0)])
     assert judged.difference == plain.difference
     assert judged.p > plain.p
     assert judged.low is not None
@@ -255,8 +260,10 @@ def test_a_trial_effect_widens_gains_by_its_variance() -> None:
 def test_the_floor_knows_which_trials_are_shared() -> None:
     tuned = BEFORE + MOVES
     lists = frozenset({"runs/a"})
-    untuned = UntunedSystem("one", "system", BEFORE + GAIN, tuned + GAIN, lists)
-    side = UntunedSystem("tuned", "system", BEFORE, tuned, lists)
+    untuned = UntunedSystem(
+        name="one", kind="system", values=BEFORE + GAIN, repeats=tuned + GAIN, lists=lists
+    )
+    side = UntunedSystem(name="tuned", kind="system", values=BEFORE, repeats=tuned, lists=lists)
 
     def width(system: UntunedSystem) -> float:
         [row] = compare_floor([system], side, GROUPS, min_gain=0.005, alpha=0.05, seed=0)
@@ -264,7 +271,7 @@ def test_the_floor_knows_which_trials_are_shared() -> None:
         assert row.high is not None
         return row.high - row.low
 
-    shared, nested = width(untuned), width(replace(untuned, repeat_lists=frozenset()))
+    shared, nested = width(untuned), width(replace(untuned, lists=frozenset()))
     assert nested > 2 * shared
     assert width(replace(untuned, repeats=None)) > shared
 

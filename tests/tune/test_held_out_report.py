@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.qrels import Qrels
@@ -20,7 +19,9 @@ from fusion_bench.experiment.settings import CragFitSettings, TuneSettings
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.io.dataset_config import DatasetSpec
 from fusion_bench.report.tuning_records import TuningReport, TuningVerdict
-from fusion_bench.tune.gains import PairedValues, UntunedSystem, estimate_family
+from fusion_bench.stats.unjudged import UnjudgedDifference
+from fusion_bench.stats.values import Pair
+from fusion_bench.tune.gains import UntunedSystem, estimate_family
 from fusion_bench.tune.held_out import HeldOutEvaluation, shown_direction
 from fusion_bench.tune.held_out_report import HeldOutGains, HeldOutReport, SearchOutcome
 from fusion_bench.tune.objective import TuningObjective
@@ -107,8 +108,8 @@ def test_what_is_not_shown_to_be_worse_held_out_is_in_the_first_group(
 ) -> None:
     assert report.first_group == ()
     [default] = base.evaluate_params([base.default_params])
-    nothing = UntunedSystem("nothing", "source", np.zeros(len(default)))
-    twin = UntunedSystem("twin", "system", default)
+    nothing = UntunedSystem(name="nothing", kind="source", values=np.zeros(len(default)))
+    twin = UntunedSystem(name="twin", kind="system", values=default)
     compared = reported(base, split, study, None, untuned=[nothing, twin])
     assert [row.name for row in compared.floor][-1] == "nothing"
     assert "nothing" not in compared.first_group
@@ -137,9 +138,13 @@ def test_an_untuned_system_of_the_best_group_is_recommended_before_a_tuned_one_t
     _, tuned = base.evaluate_params([base.default_params, study.best_trial.params])
     noise = np.random.default_rng(3).normal(0, 0.01, len(tuned))
     two, one, bad = (
-        UntunedSystem("two lists", "system", tuned + noise, effort=Effort(0, 2, 0)),
-        UntunedSystem("one list", "source", tuned - noise, effort=Effort(0, 1, 0)),
-        UntunedSystem("nothing", "source", np.zeros(len(tuned)), effort=Effort(0, 0, 0)),
+        UntunedSystem(
+            name="two lists", kind="system", values=tuned + noise, effort=Effort(0, 2, 0)
+        ),
+        UntunedSystem(name="one list", kind="source", values=tuned - noise, effort=Effort(0, 1, 0)),
+        UntunedSystem(
+            name="nothing", kind="source", values=np.zeros(len(tuned)), effort=Effort(0, 0, 0)
+        ),
     )
     found = reported(base, split, study, None, untuned=[two, one, bad])
     assert set(found.first_group) == {"the tuned system", "two lists", "one list"}
@@ -153,7 +158,9 @@ def test_an_untuned_system_of_the_best_group_is_recommended_before_a_tuned_one_t
     [default] = base.evaluate_params([base.default_params])
     wild = np.random.default_rng(4).normal(0, 0.4, len(default))
     wild -= wild[split.held_out].mean() + 0.001
-    unsure = UntunedSystem("unsure", "source", default + wild, effort=Effort(0, 0, 0))
+    unsure = UntunedSystem(
+        name="unsure", kind="source", values=default + wild, effort=Effort(0, 0, 0)
+    )
     found = reported(base, split, study, None, untuned=[unsure])
     assert "unsure" in found.first_group
     assert found.advice.kind == "use tuned", "its mean is below the default's"
@@ -166,11 +173,11 @@ def test_without_a_ship_only_what_is_better_than_the_default_is_recommended(
     value = float(default[split.tune].mean())
     nothing_found = SearchResult((Trial(0, base.default_params, value, "default"),))
     noise = np.random.default_rng(3).normal(0, 0.01, len(default))
-    same = UntunedSystem("as good", "source", default + noise)
+    same = UntunedSystem(name="as good", kind="source", values=default + noise)
     found = reported(base, split, nothing_found, None, untuned=[same])
     assert "as good" in found.first_group
     assert (found.verdict, found.advice.kind) == ("keep", "keep default")
-    better = UntunedSystem("better", "source", default + 0.2 + noise)
+    better = UntunedSystem(name="better", kind="source", values=default + 0.2 + noise)
     found = reported(base, split, nothing_found, None, untuned=[same, better])
     assert found.verdict == "keep"
     assert (found.advice.kind, found.advice.name) == ("use untuned", "better")
@@ -219,12 +226,12 @@ def test_types_and_groups_are_judged_by_group(
     default, tuned = base.evaluate_params([base.default_params, study.best_trial.params])
     mask = split.held_out & np.array([t == "a" for t in base.runs.types])
     rows = [
-        PairedValues(tuned[part], default[part], np.array(base.runs.groups)[part].tolist())
+        Pair.from_arrays(
+            tuned[part], default[part], np.array(base.runs.groups)[part].tolist(), is_bounded=True
+        )
         for part in (mask, split.held_out & ~mask)
     ]
-    assert [one.gain for one in report.by_type] == estimate_family(
-        rows, is_bounded=True, seed=TUNING.seed
-    )
+    assert [one.gain for one in report.by_type] == estimate_family(rows, seed=TUNING.seed)
     assert sum(one.gain.queries for one in report.by_type) == report.held_out.queries
 
 

@@ -14,9 +14,10 @@ from fusion_bench.checks.collection_warnings import FIRST_REPEAT
 from fusion_bench.cli import main
 from fusion_bench.experiment.experiment import read_experiment
 from fusion_bench.report.tuning_records import Gain
+from fusion_bench.stats.values import Pair
 from fusion_bench.tune import held_out
 from fusion_bench.tune.distribution import WorkerPool, distribute_objective
-from fusion_bench.tune.gains import PairedValues, estimate_family
+from fusion_bench.tune.gains import estimate_family
 from fusion_bench.tune.objective import ObjectivePaths
 from tests.tiny import edit
 from tests.tune import made
@@ -65,13 +66,11 @@ def test_equal_trials_change_nothing(tmp_path: Path, capsys: pytest.CaptureFixtu
 def test_the_objective_is_the_mean_over_trials(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    families: list[Sequence[PairedValues]] = []
+    families: list[Sequence[Pair]] = []
 
-    def spy(
-        rows: Sequence[PairedValues], *, is_bounded: bool, alpha: float, seed: int
-    ) -> list[Gain]:
-        families.append(rows)
-        return estimate_family(rows, is_bounded=is_bounded, alpha=alpha, seed=seed)
+    def spy(pairs: Sequence[Pair], *, alpha: float, seed: int) -> list[Gain]:
+        families.append(pairs)
+        return estimate_family(pairs, alpha=alpha, seed=seed)
 
     monkeypatch.setattr(held_out, "estimate_family", spy)
     other = tune(make(tmp_path / "other", changes=True), tmp_path / "out")
@@ -79,11 +78,13 @@ def test_the_objective_is_the_mean_over_trials(
     default = [low for low, _ in other["held_out_values"]]
     assert other["held_out"]["default"] == pytest.approx(sum(default) / len(default))
     # The verdict, and that by type, know the trials; the thresholds of CRAG do not.
-    [family] = [rows for rows in families if len(rows) > 2 and rows[0].repeats is not None]
+    [family] = [rows for rows in families if len(rows) > 2 and rows[0].repeats]
     for row in family[:2]:
-        assert row.repeats is not None
-        assert row.repeats.shape == (2, len(default))
-        assert row.repeats.mean(axis=0) == pytest.approx(row.tuned - row.default, abs=1e-12)
+        for side in (row.candidate, row.baseline):
+            assert side.repeats is not None
+            assert side.repeats.shape == (2, len(default))
+            assert side.repeats.mean(axis=0) == pytest.approx(side.values, abs=1e-12)
+        assert row.is_paired
     assert {info["trial"] for info in other["data"]["runs"] if info["name"] == "good"} == {1, 2}
 
 

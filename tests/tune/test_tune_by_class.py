@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from fusion_bench.checks.unjudged import UnjudgedDifference
 from fusion_bench.config.query_types import BY_INTENT, BY_TYPE, ClassKey
 from fusion_bench.data.ordering import BoolArray
 from fusion_bench.data.query_splits import hashed_split
@@ -14,6 +13,7 @@ from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.report.tuning_records import PerTypeResult
+from fusion_bench.stats.unjudged import UnjudgedDifference
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.objective import TuningObjective
 from fusion_bench.tune.search import SearchResult, Trial, run_search

@@ -30,8 +30,8 @@ from benchmarks.studies.leaderboard.catalog import find_collections
 from benchmarks.studies.leaderboard.methods import ROOT
 from fusion_bench.data.grouped_rows import number_by_appearance
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.inference import mean_error
+from fusion_bench.stats.intervals import paired_difference
 from fusion_bench.util.files import write_atomic
 
 FOLDER = ROOT / "reports" / "leaderboard"

@@ -11,7 +11,8 @@ import numpy as np
 from benchmarks.collections import build_objective, load_attack, load_collection
 from benchmarks.studies.simulations.promise import Promise, Side
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.tune.gains import PairedValues, estimate_family
+from fusion_bench.stats.values import Pair
+from fusion_bench.tune.gains import estimate_family
 from fusion_bench.tune.sensitivity import sample_uniformly
 from fusion_bench.tune.trial_selection import PRIOR_WEIGHT, decide_verdict, evaluate_in_batches
 
@@ -93,7 +94,7 @@ def cross_fit(data: FloatArray, folds: np.ndarray) -> FloatArray:
 def is_shipped(values: FloatArray, *, seed: int) -> bool:
     """Whether the verdict on these differences is ``ship``."""
     names = [str(q) for q in range(len(values))]
-    row = PairedValues(values, np.zeros(len(values)), names)
+    row = Pair.from_arrays(values, keys=names)
     [gain] = estimate_family([row], alpha=2 * LEVEL, seed=seed)
     return decide_verdict(gain, min_gain=0.0, level=LEVEL) == "ship"
 

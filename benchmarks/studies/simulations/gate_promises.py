@@ -23,8 +23,9 @@ from benchmarks.studies.simulations.gate_tolerances import CHANGES, COLLECTIONS,
 from benchmarks.table import format_rows, replace_between_marks, write_csv
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.gate.verdict import decide_status
-from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS, PairedRow, infer_family
+from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS, infer_family
 from fusion_bench.stats.intervals import clopper_pearson
+from fusion_bench.stats.values import Pair
 
 PAGE = Path(__file__).parents[3] / "docs" / "studies" / "gate-tolerances.md"
 SIZES: Final = (20, 26, 60, 200, 1_000)
@@ -144,7 +145,7 @@ def simulate(design: Design, units: int, samples: int) -> Counts:
 
 def _decide(sums: FloatArray, sizes: FloatArray, keys: tuple[str, ...], max_drop: float) -> str:
     difference = np.repeat(sums / sizes, sizes.astype(int))
-    [row] = infer_family([PairedRow(difference, keys)])
+    [row] = infer_family([Pair.from_arrays(difference, keys=keys)])
     return decide_status(row, changed=int(np.count_nonzero(difference)), max_drop=max_drop)
 
 

@@ -30,6 +30,7 @@ from fusion_bench.gate.tolerances import find_spread, standard_error
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.system_scores import evaluate_systems
 from fusion_bench.stats.intervals import clopper_pearson, t_quantile
+from fusion_bench.stats.values import Pair
 
 PAGE = Path(__file__).parents[3] / "docs" / "studies" / "gate-tolerances.md"
 COLLECTIONS, SIZES, MEASURE = ("jqara", "nfcorpus", "attack"), (100, 200, 500), "nDCG@10"
@@ -113,11 +114,15 @@ def simulate(collection: str, size: int, draws: int) -> Iterator[Cell]:
         rows = [members[group] for group in random.integers(0, len(members), units)]
         order = np.concatenate(rows)
         keys = tuple(f"g{place}" for place, row in enumerate(rows) for _ in row)
-        zeros = np.zeros(len(order))
-        own = Check(collection, None, MEASURE, 0.0, zeros, zeros, keys)
+
+        def check(candidate: FloatArray, baseline: FloatArray | None = None, m: float = 0) -> Check:
+            pair = Pair.from_arrays(candidate, baseline, keys, measure=MEASURE)  # noqa: B023
+            return Check(collection, None, m, pair)
+
+        own = check(np.zeros(len(order)))
         for kind, names in OTHERS.items():
             others = {
-                name: replace(own, baseline=values[name][order], candidate=guarded[order])
+                name: check(guarded[order], values[name][order])
                 for name in {*names, *OTHERS["none"]}
             }
             known = {name: others[name] for name in names}
@@ -129,9 +134,9 @@ def simulate(collection: str, size: int, draws: int) -> Iterator[Cell]:
             for name in CHANGES:
                 signs = np.repeat(random.choice([-1.0, 1.0], units), [len(row) for row in rows])
                 change = signs * (values[name] - guarded)[order]
-                checks.append(replace(own, candidate=change, max_drop=m))
+                checks.append(check(change, m=m))
                 loss = random.uniform(0, 4 * m, len(change))
-                planted = replace(own, candidate=np.maximum(change - loss, -1.0), max_drop=m)
+                planted = check(np.maximum(change - loss, -1.0), m=m)
                 [result] = run_checks([planted])
                 found[kind][name] += result.status == "regressed"
             # Whether a check passes does not depend on the others.
@@ -157,16 +162,21 @@ def find_lowest(collection: str, size: int, draws: int) -> Iterator[str]:
         rows = [members[group] for group in random.integers(0, len(members), units)]
         order, sizes = np.concatenate(rows), [len(row) for row in rows]
         keys = tuple(f"g{place}" for place, row in enumerate(rows) for _ in row)
-        zeros = np.zeros(len(order))
-        own = Check(collection, None, MEASURE, 0.0, zeros, zeros, keys)
-        pairs = {name: replace(own, candidate=(values[name] - guarded)[order]) for name in CHANGES}
+        changes = {"own": np.zeros(len(order))}
+        changes |= {name: (values[name] - guarded)[order] for name in CHANGES}
+        pairs = {
+            name: Check(collection, None, 0.0, Pair.from_arrays(each, keys=keys, measure=MEASURE))
+            for name, each in changes.items()
+        }
+        own = pairs.pop("own")
         for kind, names in kinds.items():
             spread = find_spread(own, {name: pairs[name] for name in names}, is_enough=True)
             m = 0.005 if spread is None else spread.drop
             for name, check in pairs.items():
                 signs = np.repeat(random.choice([-1.0, 1.0], units), sizes)
-                change = replace(check, candidate=signs * check.candidate)
-                lower = change.candidate.mean() - quantile * standard_error(change)
+                pair = Pair.from_arrays(signs * changes[name], keys=keys, measure=MEASURE)
+                change = replace(check, pair=pair)
+                lower = pair.difference.mean() - quantile * standard_error(change)
                 passed[kind][name] += lower > -m
     for kind, counts in passed.items():
         worst = min(counts, key=counts.__getitem__)

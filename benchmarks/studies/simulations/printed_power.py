@@ -9,9 +9,10 @@ import numpy as np
 from benchmarks.studies.simulations.promise import Promise
 from benchmarks.studies.simulations.sample_size import SAMPLERS, SD, Sampler
 from fusion_bench.data.ordering import FloatArray
-from fusion_bench.stats.inference import PairedRow, RowInference, infer_family
+from fusion_bench.stats.inference import RowInference, infer_family
 from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.stats.power import NORMAL_FREEDOM, Spread, critical_value, estimate_spread
+from fusion_bench.stats.values import Pair
 
 TITLE = "Printed power"
 DESCRIPTION = """
@@ -88,4 +89,4 @@ def _check_design(
 
 
 def _infer(values: FloatArray, keys: tuple[str, ...]) -> tuple[RowInference, ...]:
-    return infer_family([PairedRow(row, keys) for row in values])
+    return infer_family([Pair.from_arrays(row, keys=keys) for row in values])

@@ -8,9 +8,10 @@ import numpy as np
 
 from benchmarks.studies.simulations.promise import Estimate, Promise
 from fusion_bench.data.ordering import FloatArray, IntArray
-from fusion_bench.stats.inference import PairedRow, infer_family
+from fusion_bench.stats.inference import infer_family
 from fusion_bench.stats.intervals import POWER, estimate_mean
 from fusion_bench.stats.power import NORMAL_FREEDOM, Spread, critical_value, estimate_spread
+from fusion_bench.stats.values import Pair
 
 TITLE = "Numbers of queries"
 DESCRIPTION = """
@@ -113,7 +114,7 @@ def _check_family_power(rng: np.random.Generator, draws: int) -> Promise:
         values = SD * (np.sqrt(CORRELATION) * shared + np.sqrt(1 - CORRELATION) * own)
         values[0] += difference
         keys = tuple(str(i) for i in range(queries))
-        [row, *_] = infer_family([PairedRow(row, keys) for row in values], seed=seed)
+        [row, *_] = infer_family([Pair.from_arrays(row, keys=keys) for row in values], seed=seed)
         return row.low, row.critical[0]
 
     _, critical = draw_family(200, 0, 0.0)

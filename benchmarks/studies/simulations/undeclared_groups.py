@@ -19,7 +19,8 @@ from fusion_bench.checks.query_warnings import find_near_duplicates
 from fusion_bench.data.ordering import FloatArray
 from fusion_bench.io.dataset import Dataset
 from fusion_bench.stats.intervals import estimate_mean
-from fusion_bench.tune.gains import PairedValues, estimate_family
+from fusion_bench.stats.values import Pair
+from fusion_bench.tune.gains import estimate_family
 from fusion_bench.tune.trial_selection import decide_verdict
 
 TITLE = "Groups that nobody declared"
@@ -88,7 +89,7 @@ def _ships(differences: FloatArray, names: Sequence[str], seed: str) -> bool:
     if estimate_mean(values, codes).low <= 0:
         return False
     groups = list(map(str, codes.tolist()))
-    [gain] = estimate_family([PairedValues(values, np.zeros_like(values), groups)])
+    [gain] = estimate_family([Pair.from_arrays(values, keys=groups)])
     return decide_verdict(gain, min_gain=0) == "ship"
 
 

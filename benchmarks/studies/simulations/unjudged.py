@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.studies.simulations.promise import Promise
 from fusion_bench.data.ordering import BoolArray, FloatArray, IntArray
-from fusion_bench.stats.comparison import Direction, unjudged_decide
 from fusion_bench.stats.intervals import MeanEstimate, estimate_mean
+from fusion_bench.stats.unjudged import Direction, unjudged_decide
 
 TITLE = "Unjudged documents"
 DESCRIPTION = """

@@ -390,7 +390,6 @@ class CollectedLists:
         runs: Aligned, the Q evaluated queries.
         pool: The candidates that systems return some of: documents, where chunks are collapsed.
         measures: The primary measure first.
-        groups: Shape (Q,): codes of the groups.
         alpha: 1 − coverage of intervals.
         documents: Texts of the documents; None = the dataset has none.
         wanted: Names of systems to detail beside the best one, the baseline first.
@@ -402,7 +401,6 @@ class CollectedLists:
     runs: AlignedRuns
     pool: AlignedRuns
     measures: tuple[Measure, ...]
-    groups: IntArray
     alpha: float
     documents: Path | None
     wanted: tuple[str, ...]
@@ -425,7 +423,6 @@ class CollectedLists:
             runs=runs,
             pool=pool,
             measures=tuple(task.measures),
-            groups=task.groups,
             alpha=task.experiment.alpha,
             documents=dataset.documents,
             wanted=(task.experiment.baseline, *_guarded(task.experiment), *names),

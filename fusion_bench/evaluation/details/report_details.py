@@ -26,10 +26,9 @@ from fusion_bench.evaluation.recommendation import find_preference
 from fusion_bench.evaluation.report_records import Collection
 from fusion_bench.experiment.system import System
 from fusion_bench.measures import Measure
-from fusion_bench.measures._base import is_bounded
 from fusion_bench.ranking.system_scores import evaluate_systems
-from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import MeanEstimate, estimate_mean, exact_mean
+from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.formatting import Columns, TableView, list_columns, pluralize
 
 FORMAT: Final = "fusion-bench-details"
@@ -276,7 +275,7 @@ def _detail_systems(lists: relevant_ranks.CollectedLists, collection: Collection
         for name, each in results.items()
     }
     systems = tuple(lists.systems[name] for name in names)
-    return DetailedSet(systems, values, lists.measures[0], lists.groups, lists.alpha)
+    return DetailedSet(systems, values, lists.measures[0], lists.runs.groups, lists.alpha)
 
 
 def _best_system(collection: Collection) -> str:
@@ -314,24 +313,6 @@ def _make_collection_details(
     )
 
 
-def estimate_difference(
-    measure: str, values: FloatArray, others: FloatArray, groups: IntArray, *, alpha: float
-) -> MeanEstimate:
-    """The mean of ``values - others`` with its t interval, not adjusted for further comparisons.
-
-    The interval of a measure in [0, 1] stays within ±1.
-
-    Args:
-        measure: Its name.
-        values: Shape (Q,): one system.
-        others: Shape (Q,): the other one.
-        groups: Shape (Q,): codes of the groups.
-        alpha: 1 − coverage.
-    """
-    estimate = estimate_mean(paired_difference(values, others), groups, alpha=alpha)
-    return estimate.clip_difference(is_bounded=is_bounded(measure))
-
-
 @dataclass(frozen=True, eq=False)
 class DetailedSet:
     """Detailed systems on one collection.
@@ -340,14 +321,14 @@ class DetailedSet:
         systems: Fitted, the baseline first.
         values: By system, shape (Q,): the primary measure.
         measure: The primary measure.
-        groups: Shape (Q,): codes of the groups.
+        keys: Shape (Q,): the group id of each query.
         alpha: 1 − coverage of intervals.
     """
 
     systems: tuple[System, ...]
     values: Mapping[str, FloatArray]
     measure: Measure
-    groups: IntArray
+    keys: tuple[str, ...]
     alpha: float
 
     @property
@@ -497,13 +478,10 @@ def _reads(system: System, source: str) -> bool:
 
 
 def _compare(detailed: DetailedSet, system: str, source: str, values: FloatArray) -> LeftOut:
-    estimate = estimate_difference(
-        detailed.measure.name,
-        values,
-        detailed.values[system],
-        detailed.groups,
-        alpha=detailed.alpha,
+    pair = Pair.from_arrays(
+        *(values, detailed.values[system], detailed.keys), is_bounded=detailed.measure.is_bounded
     )
+    estimate = pair.estimate(detailed.alpha)
     return LeftOut(system, source, exact_mean(values), estimate.mean, estimate.low, estimate.high)
 
 

@@ -24,8 +24,8 @@ from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.experiment.system import System
 from fusion_bench.gate.answers import require_abstain
-from fusion_bench.gate.checks import Check, PairedCollection, build_checks, run_checks
-from fusion_bench.gate.comparison import decide_exit_code
+from fusion_bench.gate.checks import Check, build_checks, run_checks
+from fusion_bench.gate.comparison import compare_records, decide_exit_code
 from fusion_bench.gate.inputs import GateInputs, describe_collection
 from fusion_bench.gate.self_test.whole_command import CaseOutcome, run_damaged_lists
 from fusion_bench.gate.tolerances import measure_spreads, standard_error
@@ -33,6 +33,7 @@ from fusion_bench.gate.verdict import CheckStatus, decide_false_answers, find_bl
 from fusion_bench.stats.inference import MIN_CHANGED, MIN_UNITS
 from fusion_bench.stats.intervals import ALPHA, clopper_pearson
 from fusion_bench.stats.thresholds import count_needed
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.formatting import pluralize
 
 #: Groups of a run, at most: more would take longer than a person waits.
@@ -133,7 +134,7 @@ def split_checks(checks: Sequence[Check]) -> tuple[list[Check], dict[str, str]]:
     """The checks whose differences are enough for a trial, and by name why others are not."""
     tested, skipped = [], {}
     for check in checks:
-        changed, units = int(np.count_nonzero(check.difference)), len(set(check.keys))
+        changed, units = check.pair.changed, len(set(check.pair.keys))
         if check.error is not None:
             skipped[check.name] = check.error
         elif changed < MIN_CHANGED or units < MIN_UNITS:
@@ -157,7 +158,7 @@ def measure_pass_rates(checks: Sequence[Check], *, runs: int, seed: int) -> Iter
     counts = [0] * len(checks)
     rng = np.random.Generator(np.random.PCG64([seed, 1]))
     moved = [move_check(each, -each.max_drop) for each in checks]
-    members = {check.keys: list_members(check.keys) for check in moved}
+    members = {check.pair.keys: list_members(check.pair.keys) for check in moved}
     for _ in range(runs):
         samples = [*sample_checks(moved, members, rng)]
         for place, result in enumerate(run_checks(samples, seed=seed)):
@@ -177,15 +178,16 @@ def measure_pass_rates(checks: Sequence[Check], *, runs: int, seed: int) -> Iter
 
 def move_check(check: Check, mean: float, scale: float = 1.0) -> Check:
     """A check whose mean difference is this; ``scale`` narrows what lies around it."""
-    difference = scale * (check.difference - check.difference.mean()) + mean
-    return _replace_values(check, difference, check.keys)
+    difference = check.pair.difference
+    moved = scale * (difference - difference.mean()) + mean
+    return _replace_values(check, moved, check.pair.keys)
 
 
 def _replace_values(check: Check, difference: FloatArray, keys: tuple[str, ...]) -> Check:
-    zeros = np.zeros(len(difference))
-    return replace(
-        check, baseline=zeros, candidate=difference, keys=keys, unjudged=None, repeats=None
+    pair = Pair.from_arrays(
+        difference, keys=keys, measure=check.pair.measure, is_bounded=check.pair.is_bounded
     )
+    return replace(check, pair=pair)
 
 
 def list_members(keys: tuple[str, ...]) -> list[IntArray]:
@@ -208,15 +210,16 @@ def sample_checks(
     """
     drawn: dict[tuple[str, ...], tuple[IntArray, tuple[str, ...]]] = {}
     for check in checks:
-        if check.keys not in drawn:
-            groups = members[check.keys]
+        own = check.pair.keys
+        if own not in drawn:
+            groups = members[own]
             chosen = rng.integers(0, len(groups), min(len(groups), MOST_GROUPS)).tolist()
             rows = [groups[group] for group in chosen]
             # The same ids in each run: then the gate's draws are made once.
             keys = tuple(f"g{place}" for place, row in enumerate(rows) for _ in range(len(row)))
-            drawn[check.keys] = np.concatenate(rows), keys
-        order, keys = drawn[check.keys]
-        yield _replace_values(check, check.difference[order], keys)
+            drawn[own] = np.concatenate(rows), keys
+        order, keys = drawn[own]
+        yield _replace_values(check, check.pair.difference[order], keys)
 
 
 def plant_drops(checks: Sequence[Check], inputs: GateInputs) -> Iterator[CaseOutcome]:
@@ -294,9 +297,10 @@ def compare_two_systems(
     require_abstain(inputs)
     checks: list[Check] = []
     for task in inputs.load_collections(reference):
-        before = describe_collection(task, reference).value_arrays()
-        after = describe_collection(task, inputs.candidate).value_arrays()
-        checks += build_checks(inputs.policy, PairedCollection(task, before, after))
+        before = describe_collection(task, reference)
+        after = describe_collection(task, inputs.candidate)
+        compared = compare_records(task, after, {"baseline": before}, {})
+        checks += build_checks(inputs.policy, compared)
     if any(check.is_auto for check in checks):
         drops = {each.check.name: each.drop for each in measure_spreads(inputs)}
         checks = [

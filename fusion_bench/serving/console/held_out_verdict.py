@@ -10,7 +10,6 @@ from typing import Any, Final
 import numpy as np
 
 from fusion_bench.checks.query_warnings import find_near_duplicates
-from fusion_bench.checks.unjudged import UnjudgedResult
 from fusion_bench.config.parameters import Params
 from fusion_bench.errors import ConfigError, DataError
 from fusion_bench.evaluation.run_experiment import report_provenance
@@ -25,6 +24,7 @@ from fusion_bench.report.tuning_texts import (
 )
 from fusion_bench.serving.console.session import ConsoleSession
 from fusion_bench.serving.console.setting import Setting
+from fusion_bench.stats.unjudged import UnjudgedResult
 from fusion_bench.tune.held_out import HeldOutEvaluation
 from fusion_bench.tune.held_out_report import HeldOutGains, SearchOutcome
 from fusion_bench.tune.looks import (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -21,7 +21,6 @@ from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.ordering import FloatArray, IntArray
 from fusion_bench.data.query_splits import QuerySplit
 from fusion_bench.errors import ConfigError, FusionBenchError, UnknownNameError
-from fusion_bench.evaluation.details.report_details import estimate_difference
 from fusion_bench.experiment.experiment import Experiment
 from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.experiment.system import System
@@ -32,8 +31,8 @@ from fusion_bench.io.json_objects import query_excerpt, read_titles
 from fusion_bench.measures import Measure
 from fusion_bench.report.glossary import TERMS
 from fusion_bench.serving.console.setting import Control, ControlPanel, Setting, SystemEvaluator
-from fusion_bench.stats.comparison import paired_difference
 from fusion_bench.stats.intervals import exact_mean
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.files import name_experiment
 from fusion_bench.util.formatting import format_interval, format_number
 
@@ -45,15 +44,16 @@ CURVE_VALUES: Final = 13
 
 
 def _compare_measure(
-    measure: Measure, values: FloatArray, baseline: FloatArray, groups: IntArray, alpha: float
+    measure: Measure, values: FloatArray, baseline: FloatArray, keys: Sequence[str], alpha: float
 ) -> dict[str, Any]:
-    """A measure of a setting against the baseline; both (Q,), as are the codes of the groups.
+    """A measure of a setting against the baseline; both (Q,), as are the ids of the groups.
 
     Returns:
         Its name; both means; the difference with the ends of Student's t interval by group, not
         adjusted, None = one group; the numbers as all pages write them.
     """
-    estimate = estimate_difference(measure.name, values, baseline, groups, alpha=alpha)
+    pair = Pair.from_arrays(values, baseline, keys, is_bounded=measure.is_bounded)
+    estimate = pair.estimate(alpha)
     mean, base = exact_mean(values), exact_mean(baseline)
     is_known = math.isfinite(estimate.low) and math.isfinite(estimate.high)
     low, high = (estimate.low, estimate.high) if is_known else (None, None)
@@ -82,8 +82,8 @@ def _list_changes(
         Numbers of queries that are better, the same but for float noise, and worse; those that
         ``won`` and ``lost`` most, each with its text and both values.
     """
-    difference = paired_difference(after, before)
-    worse, better = int((difference < 0).sum()), int((difference > 0).sum())
+    pair = Pair.from_arrays(after, before)
+    worse, better, difference = pair.losses, pair.wins, pair.difference
 
     def list_queries(order: IntArray, count: int) -> list[dict[str, Any]]:
         return [
@@ -262,7 +262,7 @@ class ConsoleSession:
             earlier = None
             if previous is not None:
                 earlier = self.evaluator.evaluate(self.open_setting(previous)[0])
-        groups = self.evaluator.runs.group_codes
+        groups = self.evaluator.runs.groups
         return {
             "label": LABEL,
             "measures": [

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from fusion_bench.checks import completed_measures
 from fusion_bench.checks.completed_measures import build_model
-from fusion_bench.checks.completion_bounds import QueryBounds, find_bounds, grade_scale
+from fusion_bench.checks.completion_bounds import find_bounds, grade_scale
 from fusion_bench.checks.completions import CompletionModel
 from fusion_bench.cli import main
 from fusion_bench.data.alignment import align
@@ -24,6 +24,7 @@ from fusion_bench.experiment.system import System
 from fusion_bench.measures import parse_measure
 from fusion_bench.ranking.final_lists import list_parts
 from fusion_bench.report.evaluation_tables import slice_table
+from fusion_bench.stats.unjudged import QueryBounds
 from tests import unjudged_project
 from tests.evaluation.completions.cases import (
     DOCUMENTS,

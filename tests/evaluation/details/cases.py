@@ -4,8 +4,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-import numpy as np
-
 from fusion_bench.data.aligned_runs import AlignedRuns
 from fusion_bench.data.alignment import align
 from fusion_bench.data.qrels import Qrels
@@ -115,5 +113,4 @@ def detail(case: Case, *systems: System, runs: AlignedRuns | None = None) -> Det
     runs = runs or case.align()
     scores = evaluate_systems(systems, runs, [MEASURE])
     values = {system.name: each.values[0] for system, each in zip(systems, scores, strict=True)}
-    groups = np.arange(len(runs.queries))
-    return DetailedSet(systems, values, MEASURE, groups, 0.05)
+    return DetailedSet(systems, values, MEASURE, runs.queries, 0.05)

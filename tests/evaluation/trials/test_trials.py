@@ -1,5 +1,6 @@
 """Systems whose lists were made several times."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from fusion_bench.checks.dataset_facts import (
     describe_selection,
     select_repeat,
 )
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import AlignmentError, ConfigError
 from fusion_bench.evaluation import results
-from fusion_bench.evaluation.compared_reports import compare_reports, match_repeat_lists
+from fusion_bench.evaluation.compared_reports import compare_reports
 from fusion_bench.evaluation.details.collector import DetailsCollector
 from fusion_bench.evaluation.details.report_details import CollectionDetails
 from fusion_bench.evaluation.report_file import Report
@@ -29,12 +31,12 @@ from fusion_bench.report.comparison_page import build_comparison_page
 from fusion_bench.report.evaluation_page import build_page
 from fusion_bench.report.markdown import render_page
 from fusion_bench.stats.comparison_family import (
-    ComparedValues,
     FusionAnswer,
     compare_family,
     decide_fusion,
 )
 from fusion_bench.stats.repeat_variance import mean_of_repeats
+from fusion_bench.stats.values import MeasuredValues, Pair
 from tests.counts_project import QUERIES, RANKS
 from tests.counts_project import make as make_counts
 from tests.evaluation.trials.reports import run
@@ -42,6 +44,11 @@ from tests.tiny import DATASET, EXPERIMENT, edit
 from tests.trials_project import FIRST, SECOND, THIRD, TRIALS, make, make_plain
 
 KEPT = ("judged_only", "filled")
+
+
+def repeats_of(values: MeasuredValues) -> FloatArray:
+    assert values.repeats is not None
+    return values.repeats
 
 
 def values_of(collection: Collection, name: str, measure: str) -> list[Any]:
@@ -119,9 +126,10 @@ def test_a_trained_system_learns_from_its_own_trial(tmp_path: Path) -> None:
             "both: {runs: [a, b]}",
             "both: {runs: [a, b], fusion: {method: bayes_fuse, folds: 2}}",
         )
-    trials = run(tmp_path / "repeated").collections[0].repeat_values()["both"]
-    alone = run(tmp_path / "alone").collections[0].system_values()["both"]
-    assert trials[1].tolist() == alone.tolist()
+    repeated = run(tmp_path / "repeated").collections[0].table.systems["both"]
+    alone = run(tmp_path / "alone").collections[0].table.systems["both"]
+    for name, values in alone.items():
+        assert repeats_of(repeated[name])[1].tolist() == values.values.tolist()
 
 
 def test_a_trial_of_other_queries_is_named(tmp_path: Path) -> None:
@@ -255,7 +263,7 @@ def test_a_row_says_how_far_its_trials_lie_apart(repeated: Collection) -> None:
     assert repeated.system("b").trials is None
 
 
-def make_values(*, is_shared: bool) -> ComparedValues:
+def make_pair(*, is_shared: bool) -> Pair:
     """Two systems whose trials all move by the same amount; what a fusion of one adds is fixed."""
     random = np.random.default_rng(5)
     query = random.normal(0.5, 0.1, SIMULATED)
@@ -263,19 +271,16 @@ def make_values(*, is_shared: bool) -> ComparedValues:
     agent = query + moves
     fused = agent + random.normal(0.01, 0.02, SIMULATED)
     lists = frozenset({"runs/agent"})
-    return ComparedValues(
-        "nDCG@10",
-        {"agent": agent.mean(axis=0), "fused": fused.mean(axis=0)},
-        "agent",
-        tuple(map(str, range(SIMULATED))),
-        repeats={"agent": agent, "fused": fused},
-        repeat_lists={"agent": lists, "fused": lists} if is_shared else {},
+    first, second = (
+        MeasuredValues(each.mean(axis=0), each, lists if is_shared else frozenset())
+        for each in (fused, agent)
     )
+    return Pair(first, second, tuple(map(str, range(SIMULATED))))
 
 
 def test_trials_of_a_shared_list_cancel() -> None:
-    ((shared,),) = compare_family([make_values(is_shared=True)])
-    ((nested,),) = compare_family([make_values(is_shared=False)])
+    [shared] = compare_family([make_pair(is_shared=True)])
+    [nested] = compare_family([make_pair(is_shared=False)])
     assert shared.difference == nested.difference
     assert shared.trial_share == 0
     assert (nested.trial_share or 0) > 0.9
@@ -285,19 +290,19 @@ def test_trials_of_a_shared_list_cancel() -> None:
 def test_whether_fusion_pays_accounts_for_trials(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    calls: list[dict[str, Any]] = []
+    calls: list[Mapping[tuple[str, str], Pair]] = []
 
-    def spy(*arguments: Any, **options: Any) -> FusionAnswer:  # noqa: ANN401 - handed on
-        calls.append(options)
-        return decide_fusion(*arguments, **options)
+    def spy(pairs: Mapping[tuple[str, str], Pair], *, seed: int, alpha: float) -> FusionAnswer:
+        calls.append(pairs)
+        return decide_fusion(pairs, seed=seed, alpha=alpha)
 
     monkeypatch.setattr(results, "decide_fusion", spy)
     make(tmp_path, *TRIALS)
     collection = run(tmp_path).collections[0]
-    values = collection.repeat_values()
-    [options] = calls
-    both, alone = (values[name][:, 0].mean(axis=1) for name in ("both", "a"))
-    [shared], [own] = (options["repeats"]["both", source] for source in ("a", "b"))
+    values = collection.table.values_of(collection.primary_measure)
+    [pairs] = calls
+    both, alone = (repeats_of(values[name]).mean(axis=1) for name in ("both", "a"))
+    [shared], [own] = (pairs["both", source].repeats for source in ("a", "b"))
     assert shared == pytest.approx(both - alone)
     assert own == pytest.approx(both)
 
@@ -359,9 +364,6 @@ def test_nothing_is_said_of_lists_of_one_file(tmp_path: Path) -> None:
 # ── two reports of a system with trials: the same ones, new ones, or one alone
 
 
-SAME, NEW = {"runs/a"}, {"runs/a (second)"}
-
-
 def report_of(root: Path, *texts: str) -> Report:
     make(root, *texts)
     experiment, source = read_experiment(root / EXPERIMENT)
@@ -376,8 +378,9 @@ def first(tmp_path_factory: pytest.TempPathFactory) -> Report:
 def test_other_files_are_new_trials(first: Report, tmp_path: Path) -> None:
     second = report_of(tmp_path, *reversed(TRIALS))
     [old], [new] = first.collections, second.collections
-    assert match_repeat_lists(old, old) == {"a": SAME, "both": SAME}
-    assert match_repeat_lists(old, new) == {"a": NEW, "both": NEW}
+    for name in ("a", "both"):
+        sides = (each.table.systems[name]["RR@10"].lists for each in (old, new))
+        assert next(sides).isdisjoint(next(sides))
     again = compare_reports(first, first, baseline=None, candidates=["a"])[0].comparisons[0]
     other = compare_reports(first, second, baseline=None, candidates=["a"])[0].comparisons[0]
     assert (again.difference, again.trial_share) == (0, 0)

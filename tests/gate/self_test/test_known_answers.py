@@ -1,6 +1,7 @@
 """Rates and planted drops of the self-test, and faults that it must show."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from fusion_bench.gate.self_test.known_answers import (
 from fusion_bench.gate.self_test.page import build_self_test_page, write_self_test
 from fusion_bench.gate.self_test.whole_command import CaseOutcome
 from fusion_bench.stats.inference import RowInference
+from fusion_bench.stats.values import Pair
 from tests.gate import cases
 from tests.texts import names_in_order
 from tests.tiny import edit
@@ -35,7 +37,7 @@ def make_checks(size: int = 60, seed: int = 3) -> list[Check]:
     keys = tuple(f"g{q // 2}" for q in range(size))
     base = np.full(size, 0.5)
     return [
-        Check("c", None, name, 0.01, base, base + d, keys)
+        Check("c", None, 0.01, Pair.from_arrays(base + d, base, keys, measure=name))
         for name, d in (("one", first), ("two", second), ("still", still))
     ]
 
@@ -94,10 +96,8 @@ def test_planted_drops_find_another_rule_out(
 
 def test_too_few_groups_are_said_to_be_too_few() -> None:
     one, _, _ = make_checks()
-    packed = Check(
-        *("c", None, "one", 0.01, one.baseline, one.candidate),
-        tuple(f"g{q // 20}" for q in range(60)),
-    )
+    keys = tuple(f"g{q // 20}" for q in range(60))
+    packed = replace(one, pair=replace(one.pair, keys=keys))
     tested, skipped = split_checks([packed])
     assert tested == []
     assert skipped["c / one"].startswith("3 groups, and")
@@ -112,12 +112,12 @@ def test_without_a_check_that_can_be_tried_nothing_holds() -> None:
 
 def test_slices_of_a_collection_share_the_drawn_groups() -> None:
     one, two, _ = make_checks()
-    members = {one.keys: known_answers.list_members(one.keys)}
+    members = {one.pair.keys: known_answers.list_members(one.pair.keys)}
     samples = [*known_answers.sample_checks([one, two], members, np.random.default_rng(1))]
-    assert samples[0].keys == samples[1].keys
-    assert len(samples[0].baseline) == 60
-    pairs = set(zip(one.difference.tolist(), two.difference.tolist(), strict=True))
-    drawn = set(zip(*(each.difference.tolist() for each in samples), strict=True))
+    assert samples[0].pair.keys == samples[1].pair.keys
+    assert len(samples[0].pair.keys) == 60
+    pairs = set(zip(one.pair.difference.tolist(), two.pair.difference.tolist(), strict=True))
+    drawn = set(zip(*(each.pair.difference.tolist() for each in samples), strict=True))
     assert drawn <= pairs
 
 

@@ -14,6 +14,7 @@ from fusion_bench.gate.checks import Check, run_checks
 from fusion_bench.gate.inputs import GateInputs
 from fusion_bench.gate.self_test import whole_command
 from fusion_bench.gate.self_test.whole_command import Checks, run_damaged_lists
+from fusion_bench.stats.values import Pair
 from fusion_bench.util.worker_processes import WorkerProcess
 from tests.gate import cases
 from tests.gate.self_test import made_cases
@@ -127,8 +128,8 @@ def test_the_slow_rule_decides_as_the_gate_decides(
     codes = np.maximum(np.arange(len(differences)) - first + 1, 0)  # a group of ``first`` queries
     keys = tuple(f"g{code}" for code in codes)
     slow = SlowCheck(differences, max_drop, keys, level)
-    zeros = np.zeros(len(differences))
-    fast = Check("c", None, "RR", max_drop, zeros, np.array(differences), keys)
+    pair = Pair.from_arrays(np.array(differences), keys=keys, measure="RR")
+    fast = Check("c", None, max_drop, pair)
     [result] = run_checks([fast], runs=round(0.05 / level))
     assert result.difference == pytest.approx(slow.mean)
     assert result.p == pytest.approx(slow.p if slow.changed else 1.0)

@@ -2,17 +2,20 @@
 
 import csv
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from fusion_bench.cli import main
+from fusion_bench.data.ordering import FloatArray
 from fusion_bench.errors import ConfigError
 from fusion_bench.judging.estimate import EstimatedDifference, estimate_differences
 from fusion_bench.judging.judge_values import JudgeValues
 from fusion_bench.stats.comparison import MeanDifference
 from fusion_bench.stats.intervals import draw_queries
+from fusion_bench.stats.values import MeasuredValues
 from tests.gate import cases
 from tests.judging.grades.judged_project import ESTIMATE, SAMPLED, replace_in_dataset
 
@@ -23,28 +26,35 @@ def make_values(judge: str, queries: int, *, shift: float, seed: int = 0) -> Jud
     """Three systems on q0, q1, …; ``up`` is better than ``base``, ``copy`` is the same."""
     base = np.random.default_rng(seed).uniform(0, 0.4, size=queries)
     gain = np.random.default_rng(seed + 1).uniform(0, 0.4, size=queries)
-    values = {"base": base, "up": base + gain + shift, "copy": base}
+    return judged(judge, {"base": base, "up": base + gain + shift, "copy": base})
+
+
+def judged(judge: str, values: Mapping[str, FloatArray]) -> JudgeValues:
+    """The same values in two measures."""
+    measures = ("nDCG@10", "RR@10")
+    queries = tuple(f"q{n}" for n in range(len(values["base"])))
     return JudgeValues(
+        {name: dict.fromkeys(measures, MeasuredValues(row)) for name, row in values.items()},
+        *("base", measures, queries, measures),
         judge=judge,
-        queries=tuple(f"q{n}" for n in range(queries)),
-        groups=tuple(f"q{n}" for n in range(queries)),
-        measures=("nDCG@10", "RR@10"),
-        values={name: np.stack([row, row]) for name, row in values.items()},
+        queries=queries,
         unjudged=dict.fromkeys(values, 0.0),
     )
 
 
+def row_of(values: JudgeValues, name: str) -> FloatArray:
+    return values.systems[name]["nDCG@10"].values
+
+
 def take(values: JudgeValues, count: int, *, lower: float = 0.0) -> JudgeValues:
     """The first queries, with ``up`` lower by as much."""
-    rows = {name: array[:, :count].copy() for name, array in values.values.items()}
+    rows = {name: row_of(values, name)[:count].copy() for name in values.systems}
     rows["up"] -= lower
-    return JudgeValues(
-        "people", values.queries[:count], values.groups[:count], values.measures, rows, {}
-    )
+    return judged("people", rows)
 
 
 def estimate(people: JudgeValues, machine: JudgeValues) -> list[EstimatedDifference]:
-    return list(estimate_differences(people, machine, "base", alpha=0.05, min_gain=0.005))
+    return list(estimate_differences(people, machine, alpha=0.05, min_gain=0.005))
 
 
 def measure_width(item: MeanDifference) -> float:
@@ -56,11 +66,11 @@ def measure_width(item: MeanDifference) -> float:
 def test_bias_of_the_machine_is_taken_away() -> None:
     machine = make_values("llm", 200, shift=0.15)
     people = take(machine, 30, lower=0.15)
-    people.values["up"][:] += np.tile([0.01, -0.01], 15)
+    row_of(people, "up")[:] += np.tile([0.01, -0.01], 15)
 
     up, copy, *others = estimate(people, machine)
 
-    truth = machine.values["up"][0].mean() - machine.values["base"][0].mean() - 0.15
+    truth = row_of(machine, "up").mean() - row_of(machine, "base").mean() - 0.15
     assert up.difference == pytest.approx(truth, abs=0.003)
     assert up.low <= truth <= up.high
     assert up.machine.low is not None
@@ -74,7 +84,7 @@ def test_intervals_of_the_primary_measure_hold_together() -> None:
     machine = make_values("llm", 200, shift=0.1, seed=4)
     rng = np.random.default_rng(9)
     people = take(machine, 30)
-    people.values["up"][:] += rng.normal(0, 0.1, size=30)
+    row_of(people, "up")[:] += rng.normal(0, 0.1, size=30)
 
     up, _, other, _ = estimate(people, machine)
 
@@ -87,7 +97,7 @@ def test_machine_that_was_hardly_ever_wrong_shows_nothing() -> None:
     """On the queries that people did not judge it may be."""
     machine = make_values("llm", 100, shift=0.2)
     people = take(machine, 20)
-    people.values["up"][:, :9] += 0.01
+    row_of(people, "up")[:9] += 0.01
 
     [up, *_] = estimate(people, machine)
 
@@ -101,7 +111,7 @@ def test_differences_on_every_query_that_are_tiny_show_nothing() -> None:
     """As a measure that looks deep has them: nothing tells how far off the machine is elsewhere."""
     machine = make_values("llm", 200, shift=0.2)
     people = take(machine, 30)
-    people.values["up"][:] += np.random.default_rng(4).normal(0, 0.003, size=30)
+    row_of(people, "up")[:] += np.random.default_rng(4).normal(0, 0.003, size=30)
 
     for each in estimate(people, machine):
         assert each.few_changes
@@ -118,11 +128,11 @@ def test_equal_systems_are_identical_only_where_people_judged_all() -> None:
 def test_difference_below_the_least_gain_is_called_so() -> None:
     machine = make_values("llm", 400, shift=0.2)
     small = np.random.default_rng(3).normal(0.05, 0.01, size=400)
-    machine.values["up"][:] = machine.values["base"] + small
+    row_of(machine, "up")[:] = row_of(machine, "base") + small
     people = take(machine, 50)
-    people.values["up"][:] += np.random.default_rng(4).normal(0, 0.02, size=50)
+    row_of(people, "up")[:] += np.random.default_rng(4).normal(0, 0.02, size=50)
 
-    [up, *_] = estimate_differences(people, machine, "base", alpha=0.05, min_gain=0.1)
+    [up, *_] = estimate_differences(people, machine, alpha=0.05, min_gain=0.1)
 
     assert up.answer is not None
     assert up.answer.startswith("better, by less")

@@ -23,8 +23,7 @@ from fusion_bench.serving.console.experiment_files import NameTakenError, save_s
 from fusion_bench.serving.console.held_out_verdict import ask_held_out
 from fusion_bench.serving.console.session import LABEL, ConsoleSession, KnownTitles
 from fusion_bench.serving.console.setting import Control, Setting
-from fusion_bench.stats.comparison import paired_difference
-from fusion_bench.stats.intervals import estimate_mean
+from fusion_bench.stats.intervals import estimate_mean, paired_difference
 from fusion_bench.tune.options import TuneOptions
 from fusion_bench.tune.run import run_tuning
 from fusion_bench.tune.space import declared_parameters
