@@ -16,8 +16,8 @@ class ThresholdOptions(base.ExperimentOptions, base.BriefOptions):
         systems: System to look at; repeatable. Default: all.
         dataset: One of several datasets. Default: each of them.
         signal: Calibrate this signal alone, on all queries: "rerank top".
-        false_answers: Share of the unanswerable queries that may be answered. Default: 0.1, or that
-            of the system's "abstain".
+        false_answers: Share of the unanswerable queries that may be answered. Default: the share in
+            "abstain" of the system, or 0.1.
         min_kept: Say "cannot carry a threshold" of a signal that keeps less of the answerable ones.
         mask: Take the relevant documents of half of the queries away, if you know no query without
             an answer.

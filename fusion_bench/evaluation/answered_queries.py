@@ -14,6 +14,8 @@ from fusion_bench.data.query_splits import QuerySplit, hash_position, hashed_spl
 from fusion_bench.errors import DataError
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, add_unjudged_queries
 from fusion_bench.evaluation.report_records import AbstainResult
+from fusion_bench.experiment.experiment import Experiment
+from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.measures.rankings import no_relevant
 from fusion_bench.ranking.query_signals import mask_half, signal_of
 from fusion_bench.stats.thresholds import measure_share
@@ -115,6 +117,21 @@ def digest_queries(queries: ThresholdQueries, part: BoolArray) -> str:
     return hashlib.sha256("\n".join(ids).encode()).hexdigest()
 
 
+def calibration_digests(queries: ThresholdQueries, experiment: Experiment) -> set[str]:
+    """The digests that are stored if these queries set a threshold: all of them, or a part.
+
+    Args:
+        queries: The queries.
+        experiment: Whose settings of ``tune`` split them.
+    """
+    tune = experiment.tune or TuneSettings(system=experiment.baseline)
+    held_out = hold_out_queries(queries, (), split_seed=tune.split_seed, share=tune.held_out)
+    parts = [np.ones(len(queries.answerable), dtype=bool), held_out]
+    if len(set(queries.runs.groups)) > 1:
+        parts.append(split_to_choose(queries).held_out)
+    return {digest_queries(queries, part) for part in parts}
+
+
 def _share(counted: BoolArray) -> float | None:
     return float(counted.mean()) if len(counted) else None
 
@@ -137,10 +154,7 @@ def measure_abstentions(task: EvaluationSet) -> dict[str, AbstainResult]:
     if not systems:
         return {}
     queries = find_queries(add_unjudged_queries(task))
-    everything = np.ones(len(queries.answerable), dtype=bool)
-    digests = {digest_queries(queries, everything)}
-    if len(set(queries.runs.groups)) > 1:
-        digests.add(digest_queries(queries, split_to_choose(queries).held_out))
+    digests = calibration_digests(queries, task.experiment)
     results = {}
     for name, (system, abstain) in systems.items():
         values = signal_of(task.fit_system(system), queries.runs, abstain.signal)

@@ -65,7 +65,7 @@ class Abstain(StrictModel):
     @model_serializer(mode="wrap")
     def _omit_unset(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         data: dict[str, Any] = serialize(self)
-        return {key: value for key, value in data.items() if value not in (None, ())}
+        return {key: value for key, value in data.items() if value not in (None, (), [])}
 
     @property
     def names(self) -> tuple[str, ...]:

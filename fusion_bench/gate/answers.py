@@ -9,14 +9,10 @@ import numpy as np
 from fusion_bench.errors import ConfigError
 from fusion_bench.evaluation.answered_queries import (
     NO_UNANSWERABLE,
-    ThresholdQueries,
-    digest_queries,
+    calibration_digests,
     find_queries,
-    hold_out_queries,
-    split_to_choose,
 )
 from fusion_bench.evaluation.prepared_dataset import EvaluationSet, prepare_dataset
-from fusion_bench.experiment.settings import TuneSettings
 from fusion_bench.gate.baseline import Baseline
 from fusion_bench.gate.inputs import GateInputs, find_path, open_own_cache
 from fusion_bench.gate.verdict import FalseAnswersResult, decide_false_answers
@@ -75,8 +71,7 @@ def check_false_answers(
         queries = find_queries(every)
         if queries.answerable.all():
             raise ConfigError(f"{name}: gate.checks.false answers: {NO_UNANSWERABLE}")
-        tune = inputs.experiment.tune or TuneSettings(system=candidate.name)
-        if abstain.calibrated_on in {*_calibration_digests(queries, tune)}:
+        if abstain.calibrated_on in calibration_digests(queries, inputs.experiment):
             raise ConfigError(
                 f"{name}: gate.checks.false answers: these unanswerable queries set the threshold "
                 f"of {candidate.name!r}, so they cannot check it: set the threshold on others, "
@@ -108,17 +103,3 @@ def _load_every_query(inputs: GateInputs, task: EvaluationSet) -> EvaluationSet:
     changed = {"systems": {candidate.name: candidate}}
     experiment = inputs.experiment.model_copy(update=changed)
     return prepare_dataset(experiment, inputs.source, dataset, is_shown=False)
-
-
-def _calibration_digests(queries: ThresholdQueries, tune: TuneSettings) -> Iterator[str]:
-    """The digests that are written if these queries set the threshold: all, or a part of them.
-
-    Args:
-        queries: The queries.
-        tune: The settings with which ``tune`` splits them.
-    """
-    held_out = hold_out_queries(queries, (), split_seed=tune.split_seed, share=tune.held_out)
-    yield digest_queries(queries, held_out)
-    yield digest_queries(queries, np.full(len(queries.answerable), True))
-    if len(set(queries.runs.groups)) > 1:
-        yield digest_queries(queries, split_to_choose(queries).held_out)

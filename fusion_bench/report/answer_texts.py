@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from fusion_bench.evaluation.recommendation import Preference
 from fusion_bench.evaluation.report_file import Report
 from fusion_bench.evaluation.report_records import Collection, ComparisonResult
 from fusion_bench.report.page import Column, Finding, Tone
 from fusion_bench.stats.comparison import BETTER, SHOWN, WORSE, Comparison
+from fusion_bench.stats.intervals import ALPHA
 from fusion_bench.stats.thresholds import Share
 from fusion_bench.util.formatting import (
     NO_INTERVAL,
@@ -22,6 +23,9 @@ from fusion_bench.util.formatting import (
     list_names,
     pluralize,
 )
+
+if TYPE_CHECKING:
+    from fusion_bench.evaluation.thresholds import ChosenSignal, SignalComparison
 
 ComparedRow: TypeAlias = Comparison | ComparisonResult
 
@@ -204,3 +208,35 @@ def format_share(share: float | None) -> str:
 def describe_share(share: Share) -> str:
     """A share with its interval: ``56 % [53, 59]``."""
     return f"{format_share(share.share)} [{100 * share.low:.0f}, {100 * share.high:.0f}]"
+
+
+def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
+    """The threshold, what it promises, and what it keeps.
+
+    Args:
+        chosen: The signal.
+        limit: Share of the unanswerable queries that may be answered.
+        origin: How the signal was chosen, and which queries set the threshold.
+    """
+    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
+    owner = f" of {chosen.system}" if chosen.system else ""
+    return (
+        f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
+        f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
+        f"{describe_share(chosen.kept)} of the answerable ones ({origin} without an answer set the "
+        "threshold)."
+    )
+
+
+def compare_with_second(against: SignalComparison) -> str:
+    """How much more the chosen signal keeps than the second best."""
+    owner = f" of {against.system}" if against.system else ""
+    interval = ""
+    if against.low is not None and against.high is not None:
+        interval = f" [{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
+    is_shown = "a difference is shown" if against.p <= ALPHA else "no difference is shown"
+    return (
+        f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
+        f"signal keeps {100 * against.difference:+.0f} points{interval}: {is_shown} "
+        f"(p {format_number(against.p)})."
+    )

@@ -9,14 +9,17 @@ from typing import TYPE_CHECKING
 
 from fusion_bench.evaluation.thresholds import (
     CRAG_SCORE,
-    ChosenSignal,
-    SignalComparison,
     SignalResult,
     ThresholdCollection,
     ThresholdReport,
 )
 from fusion_bench.experiment.abstain import FUSED_TOP, LIST_TOP
-from fusion_bench.report.answer_texts import describe_share, format_share
+from fusion_bench.report.answer_texts import (
+    compare_with_second,
+    describe_promise,
+    describe_share,
+    format_share,
+)
 from fusion_bench.report.page import (
     Column,
     Figure,
@@ -27,8 +30,7 @@ from fusion_bench.report.page import (
     make_safe_name,
     make_table,
 )
-from fusion_bench.stats.intervals import ALPHA
-from fusion_bench.util.formatting import format_number, pluralize
+from fusion_bench.util.formatting import pluralize
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure as Drawing
@@ -122,38 +124,6 @@ def _promise(collection: ThresholdCollection, limit: str) -> Iterator[str]:
         yield f"Write crag: {{upper: {upper:.6f}}}: then these queries are 'correct' as rarely."
     if chosen.against is not None:
         yield compare_with_second(chosen.against)
-
-
-def describe_promise(chosen: ChosenSignal, limit: str, origin: str) -> str:
-    """The threshold, what it promises, and what it keeps.
-
-    Args:
-        chosen: The signal.
-        limit: Share of the unanswerable queries that may be answered.
-        origin: How the signal was chosen, and which queries set the threshold.
-    """
-    threshold = "any value" if chosen.threshold is None else f"{chosen.threshold:.6g}"
-    owner = f" of {chosen.system}" if chosen.system else ""
-    return (
-        f"Answer if {chosen.signal}{owner} is above {threshold}: then at most {limit} of "
-        f"unanswerable queries like these are answered, with 95 % confidence. It keeps "
-        f"{describe_share(chosen.kept)} of the answerable ones ({origin} without an answer set the "
-        "threshold)."
-    )
-
-
-def compare_with_second(against: SignalComparison) -> str:
-    """How much more the chosen signal keeps than the second best."""
-    owner = f" of {against.system}" if against.system else ""
-    interval = ""
-    if against.low is not None and against.high is not None:
-        interval = f" [{100 * against.low:+.0f}, {100 * against.high:+.0f}]"
-    is_shown = "a difference is shown" if against.p <= ALPHA else "no difference is shown"
-    return (
-        f"The second best is {against.signal}{owner}. On the same answerable queries, the chosen "
-        f"signal keeps {100 * against.difference:+.0f} %{interval}: {is_shown} "
-        f"(p {format_number(against.p)})."
-    )
 
 
 def _format_threshold(signal: SignalResult) -> str:

@@ -16,10 +16,15 @@ from fusion_bench.experiment.system_words import describe_config
 from fusion_bench.measures.aliases import display_measure
 from fusion_bench.report import data_warnings
 from fusion_bench.report import tuning_records as records
-from fusion_bench.report.answer_texts import describe_best_group, format_share, unseen_losses
+from fusion_bench.report.answer_texts import (
+    compare_with_second,
+    describe_best_group,
+    describe_promise,
+    format_share,
+    unseen_losses,
+)
 from fusion_bench.report.evaluation_findings import describe_few_repeats
 from fusion_bench.report.page import Finding, Page, Picture, Section, Tone, YamlBlock
-from fusion_bench.report.threshold_page import compare_with_second, describe_promise
 from fusion_bench.report.tuning_advice import (
     advised_effort,
     find_better_effort,

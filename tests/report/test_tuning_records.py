@@ -37,7 +37,7 @@ def test_optimism_and_trials_that_are_not_done() -> None:
         ("[]", "not a tuning run"),
         ('{"format": "fusion-bench-report"}', "not a tuning run"),
         ('{"format": "fusion-bench-tuning", "format_version": 99}', "tuning run format 99"),
-        ('{"format": "fusion-bench-tuning", "format_version": 12}', "name: is required"),
+        ('{"format": "fusion-bench-tuning", "format_version": 13}', "name: is required"),
         (json.dumps(json.loads(record().model_dump_json()) | {"luck": 1}), "luck"),
     ],
 )

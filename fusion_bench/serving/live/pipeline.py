@@ -299,16 +299,18 @@ class Pipeline:
         runs = align_lists(asked, hits, system.base_runs, merged, spaces)
         scoring = QueryScoring(self._tools, asked, hits, started)
         documents: tuple[LiveDocument, ...] = ()
-        plain, signals = system, {}
+        scorer, signals = system, {}
         if runs is not None:
             unfolded, runs = unfold_collapse(system), scoring.add_given_scores(runs)
             plain, scored = await scoring.score_system(unfolded, runs)
             documents = rank_documents(plain, scored, hits)
-            signals = compute_signals(plain, scored) if system.abstain else {}
+            is_last = system.collapse is not None and system.collapse.place == "reranked"
+            [scorer] = (plain.stages or {}).values() if is_last else [plain]
+            signals = compute_signals(scorer, scored) if system.abstain else {}
         failures = (f"source {name}: {why}" for name, why in failed.items())
         key, chosen = system.class_key, choose_class(system, asked)
         rule = self._config.crag
-        verdict = judge_documents(documents, asked, plain, spaces, rule, scoring.unread)
+        verdict = judge_documents(documents, asked, scorer, spaces, rule, scoring.unread)
         decision = None
         if system.abstain is not None:
             decision = decide_answer(system, signals.get(system.abstain.signal))

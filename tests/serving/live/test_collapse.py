@@ -2,12 +2,14 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 import fusion_bench as fb
 from fusion_bench.errors import AlignmentError, DataError
+from fusion_bench.ranking.query_signals import compute_signals
 from fusion_bench.schema.record_fields import QueryType
 from fusion_bench.schema.search_records import SearchFilters, SearchOptions, SearchQuery
 from tests.serving.live.test_pipeline import REPLACE, RUNS, Numbers, Unread, search
@@ -108,6 +110,26 @@ def test_a_chunk_whose_score_was_not_read_says_nothing_to_crag() -> None:
     assert (read.confidence, unread.confidence) == (0.6, 0.4)
 
 
+@pytest.mark.parametrize("place", ["each list", "fused", "reranked"])
+@pytest.mark.parametrize("signal", ["fused top", "fused margin", "rerank top", "top:dense"])
+def test_signals_are_those_of_eval(place: str, signal: str) -> None:
+    keys = system(
+        {"score": "max", "place": place},
+        blend=REPLACE,
+        abstain={"signal": signal, "above": 0.3},
+    )
+    rerank = {hit[0]: float(hit[2]) for hits in LISTS.values() for hit in hits}
+    lists = {name: {"q": {hit[0]: hit[1] for hit in hits}} for name, hits in LISTS.items()}
+    runs = fb.align_runs({"q": {"a": 1}}, lists, rerankers={"r": {"q": rerank}})
+    runs = replace(runs, spaces={"r": "unit"})
+    expected = compute_signals(fb.System("s", **keys), runs).get(signal)
+    found = search(keys, LISTS, rerankers={"r": Numbers()}, crag={})
+    assert expected is not None
+    assert found.signal_value == pytest.approx(float(expected[0]))
+    assert found.answered == bool(expected[0] > 0.3)
+    assert found.crag is not None
+
+
 def test_a_reranker_that_fails_leaves_the_collapsed_order() -> None:
     for place in ("each list", "fused", "reranked"):
         keys = system({"score": "max", "place": place}, blend=REPLACE)
@@ -133,6 +155,7 @@ def test_a_chunk_without_a_parent_or_with_two_is_refused() -> None:
     [
         ({"score": "sum"}, [("a", 5.0), ("b", 2.5)]),
         ({"score": "max"}, [("a", 3.0), ("b", 2.5)]),
+        ({"score": "rrf", "k": 1}, [("a", 1 / 2 + 1 / 4), ("b", 1 / 3)]),
     ],
 )
 def test_rows_of_one_id_are_merged(how: dict[str, Any], expected: list[tuple[str, float]]) -> None:
