@@ -124,10 +124,10 @@ def slow(
     listed = {d: oracle.Entry(i, x) for i, (d, x) in enumerate(rank(inner, sources, rerank), 1)}
     if is_lowered(case, rule) and rule.get("score") == "max":
         rule = {**rule, "score": "first"}
-    merged = collapse_list(listed, rule, parent_of)
+    collapsed = collapse_list(listed, rule, parent_of)
     if is_lowered(case, rule):  # the scores that the order goes by fall along the ranks
-        merged = {d: oracle.Entry(entry.rank, -float(entry.rank)) for d, entry in merged.items()}
-    alone = oracle.Source("list", frozenset(), {query: merged})
+        collapsed = {d: oracle.Entry(e.rank, -float(e.rank)) for d, e in collapsed.items()}
+    alone = oracle.Source("list", frozenset(), {query: collapsed})
     outer = {"fusion": {"method": "weighted_score"}, "top_k": system.get("top_k")}
     if rule["place"] == "fused":
         outer |= {key: system[key] for key in ("blend", "min_relevance") if key in system}
