@@ -261,3 +261,14 @@ def test_blends(place: str, blend: str) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_scores_of_both_signs(place: str) -> None:
     run_property(place, cases(fusion="weighted_score"), 15)
+
+
+@pytest.mark.parametrize("place", ["each list", "fused"])
+def test_a_document_has_the_rerank_score_of_its_best_chunk(place: str) -> None:
+    rows = [("q1", "d1", 3.0, 0), ("q1", "d9", 2.0, 1)]
+    reranks = [("q1", "d1", 0.25, 0), ("q1", "d9", 0.75, 1)]
+    case = Case({"bm25": rows}, {"bm25": frozenset()}, reranks, "unit", {}, "trec")
+    runs = aligned(case, {}, dict.fromkeys(DOCUMENTS, "A"))
+    rule = {"by": "parent", "score": "max", "place": place}
+    system = System("s", ["bm25"], blend={"method": "replace", "reranker": "r"}, collapse=rule)
+    assert fast(system, runs)["q1"] == [("A", 0.25)]
