@@ -67,7 +67,7 @@ def unfold_collapse(system: System) -> System:
     if collapse is None or collapse.place == "each list":
         return system
     name = f"{collapse.place} list"
-    uncut: dict[str, Any] = {"name": name, "collapse": None, "top_k": None}
+    uncut: dict[str, Any] = {"name": name, "collapse": None, "abstain": None, "top_k": None}
     outer: dict[str, Any] = {
         "runs": (name,),
         "dialect": None,

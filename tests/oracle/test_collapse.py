@@ -124,10 +124,10 @@ def slow(
     listed = {d: oracle.Entry(i, x) for i, (d, x) in enumerate(rank(inner, sources, rerank), 1)}
     if is_lowered(case, rule) and rule.get("score") == "max":
         rule = {**rule, "score": "first"}
-    parents = collapse_list(listed, rule, parent_of)
+    collapsed = collapse_list(listed, rule, parent_of)
     if is_lowered(case, rule):  # the scores that the order goes by fall along the ranks
-        parents = {d: oracle.Entry(entry.rank, -float(entry.rank)) for d, entry in parents.items()}
-    alone = oracle.Source("list", frozenset(), {query: parents})
+        collapsed = {d: oracle.Entry(e.rank, -float(e.rank)) for d, e in collapsed.items()}
+    alone = oracle.Source("list", frozenset(), {query: collapsed})
     outer = {"fusion": {"method": "weighted_score"}, "top_k": system.get("top_k")}
     if rule["place"] == "fused":
         outer |= {key: system[key] for key in ("blend", "min_relevance") if key in system}
@@ -261,3 +261,14 @@ def test_blends(place: str, blend: str) -> None:
 @pytest.mark.parametrize("place", PLACES)
 def test_scores_of_both_signs(place: str) -> None:
     run_property(place, cases(fusion="weighted_score"), 15)
+
+
+@pytest.mark.parametrize("place", ["each list", "fused"])
+def test_a_document_has_the_rerank_score_of_its_best_chunk(place: str) -> None:
+    rows = [("q1", "d1", 3.0, 0), ("q1", "d9", 2.0, 1)]
+    reranks = [("q1", "d1", 0.25, 0), ("q1", "d9", 0.75, 1)]
+    case = Case({"bm25": rows}, {"bm25": frozenset()}, reranks, "unit", {}, "trec")
+    runs = aligned(case, {}, dict.fromkeys(DOCUMENTS, "A"))
+    rule = {"by": "parent", "score": "max", "place": place}
+    system = System("s", ["bm25"], blend={"method": "replace", "reranker": "r"}, collapse=rule)
+    assert fast(system, runs)["q1"] == [("A", 0.25)]
